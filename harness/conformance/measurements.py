@@ -17,8 +17,8 @@ from ...solvers.interface.base import Solver
 from ...solvers.models import LinearModel
 from ...solvers.models.objectives import dual_value, primal_value
 from ..errors import EvaluationError
+from ..evaluation.judging import Served
 from ..evaluation.models import Evaluation
-from ..evaluation.tracing import Served
 from .findings import MendError, NotApplicableError
 from .subject import GAMMA, LIMITS, Fitted, Points, Subject, Watch, overlapping
 

@@ -17,9 +17,7 @@ from ...solvers.kernels import make_kernel
 from ...solvers.models import Model
 from ...solvers.numeric.counters import Counters
 from ..errors import EvaluationError, first_line
-from ..evaluation.models import Evaluator
-from ..evaluation.plain import PlainModel, plain_model
-from ..evaluation.predictors import TaskPoints
+from ..evaluation.models import Evaluator, PlainModel, TaskPoints, plain_model
 from ..words import visible
 from .findings import MendError
 

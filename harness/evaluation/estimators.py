@@ -18,12 +18,11 @@ from ..execution.jobs import CheckpointMessage, FoundMessage, PhaseMessage, Send
 from ..loading import load_named
 from ..results.mistakes import packed
 from ..results.svm import Checkpoint
+from .judging import Clocks, Judgement, Snapshot, check_count, compared_rows, load_task_data
 from .measurement import warm_up_rows
-from .plain import PlainModel
+from .models import PlainModel
 from .svm import EstimatorWork, StoppingRules
-from .tracing import Clocks, Snapshot, check_count
 from .tuning import TrialMonitor, tune
-from .verdict import Judgement, compared_rows, load_task_data
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset

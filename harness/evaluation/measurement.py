@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from time import perf_counter
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from numba.core.event import Listener, install_listener
 from scipy import sparse
 from sklearn.base import clone
 
@@ -24,16 +25,44 @@ from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
 from ..execution.jobs import FoundMessage, PhaseMessage, Send
 from ..loading import load_class, load_kernel
-from .compiling import compiling_untimed
-from .search import Search
-from .svm import DEFAULT_TOL, FitWork
-from .tracing import Judge, TraceMonitor
+from .judging import Judge, Judgement, TraceMonitor, build_evaluator, compared_rows, load_task_data
+from .svm import DEFAULT_TOL, FitWork, Search
 from .tuning import TrialMonitor, misclassified, tune
-from .verdict import Judgement, build_evaluator, compared_rows, load_task_data
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
     from ...solvers import Solver
+
+
+@contextmanager
+def compiling_untimed(monitor: TraceMonitor) -> Iterator[None]:
+    """Inside, the clocks stand still whenever numba compiles, or loads compiled code."""
+    with install_listener("numba:compile", _Compiling(monitor)):
+        yield
+
+
+class _Compiling(Listener):  # type: ignore[misc] # numba has no types
+    """Told by numba of the beginning and the end of each compilation; some lie within others."""
+
+    def __init__(self, monitor: TraceMonitor) -> None:
+        self._monitor = monitor
+        self._depth = 0
+        self._pause: AbstractContextManager[None] | None = None
+
+    def on_start(self, event: Any) -> None:
+        """Stop the clocks at the first of several beginnings."""
+        self._depth += 1
+        if self._depth == 1 and self._monitor.clocks.running:
+            self._pause = self._monitor.paused()
+            self._pause.__enter__()
+
+    def on_end(self, event: Any) -> None:
+        """Go on after the last of several ends."""
+        self._depth -= 1
+        if self._depth == 0 and self._pause is not None:
+            self._pause.__exit__(None, None, None)
+            self._pause = None
+
 
 # Points of each class in the problem on which compilation is warmed up, and how many classes.
 _WARM_UP_POINTS = 20

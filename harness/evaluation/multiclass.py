@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from ...solvers.models import Model
 from ..errors import EvaluationError
-from .models import Evaluation, Evaluator, Scored
-from .plain import SEVERAL, PlainModel, plain_model
+from .models import SEVERAL, Evaluation, Evaluator, PlainModel, Scored, plain_model
 
 Array = npt.NDArray[Any]
 

@@ -27,10 +27,10 @@ from ..execution.jobs import PhaseMessage, Send
 from ..hashing import canonical_json, hash_json
 from ..loading import load_kernel
 from ..storage import storing
+from .judging import build_evaluator, load_task_data
 from .models import Evaluation, Evaluator
 from .multiclass import ClassesEvaluator
 from .svm import Problem, ReferenceInfo, ReferenceWork
-from .verdict import build_evaluator, load_task_data
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset

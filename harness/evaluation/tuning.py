@@ -20,9 +20,8 @@ from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
 from ...solvers.numeric.counters import Counters
 from ..errors import first_line
-from .search import Round, Search
-from .svm import RunWork, StoppingRules
-from .tracing import Clocks
+from .judging import Clocks
+from .svm import Round, RunWork, Search, StoppingRules
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..evaluation.verdict import load_task_data
+from ..evaluation.judging import load_task_data
 from ..loading import load_class
 from ..planning.plan import Run, kind_named
 from ..planning.preflight import preflight

@@ -11,16 +11,18 @@ from typing import Any
 
 from ..errors import StudyError
 from ..evaluation.folds import fold_fingerprint, fold_sizes
-from ..evaluation.search import MAX_CONFIGURATIONS, Search, configurations
 from ..evaluation.svm import (
     DEFAULT_TOL,
+    MAX_CONFIGURATIONS,
     EstimatorWork,
     FitWork,
     Fold,
     ReferenceInfo,
     ReferenceWork,
+    Search,
     StoppingRules,
     compare_with_reference,
+    configurations,
     fill_in_gap,
     shown_kernel,
 )

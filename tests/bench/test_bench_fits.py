@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import tasks, work
 from benchmarks.quickstart import Quickstart
-from marginbench.harness.evaluation.verdict import build_evaluator
+from marginbench.harness.evaluation.judging import build_evaluator
 from marginbench.harness.execution.workbench import estimator_and_data, planned_runs
 from marginbench.harness.study.toml import load_study
 from marginbench.solvers import SMO, registry

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.predict import Predict
-from marginbench.harness.evaluation.models import Evaluator
-from marginbench.harness.evaluation.predictors import TaskPoints
+from marginbench.harness.evaluation.models import Evaluator, TaskPoints
 from marginbench.solvers.kernels import kernel_of
 
 _COMPARED = np.arange(0, 10_000, 50)

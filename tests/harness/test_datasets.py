@@ -13,7 +13,7 @@ import pytest
 from marginbench.data_loaders import DataError, import_data
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import StudyError
-from marginbench.harness.evaluation.verdict import load_task_data
+from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import RunSummary

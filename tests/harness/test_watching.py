@@ -12,8 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from marginbench.harness.evaluation.search import Search, configurations
-from marginbench.harness.evaluation.svm import FitWork, Problem
+from marginbench.harness.evaluation.svm import FitWork, Problem, Search, configurations
 from marginbench.harness.execution import watching
 from marginbench.harness.execution.jobs import (
     CheckpointMessage,

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginbench.harness.evaluation import entries
-from marginbench.harness.evaluation.models import Evaluator
-from marginbench.harness.evaluation.predictors import TaskPoints
+from marginbench.harness.evaluation import models as scoring
+from marginbench.harness.evaluation.models import Evaluator, TaskPoints
 from marginbench.solvers import RBF, Kernel, KernelExpansion, Linear, Polynomial
 from marginbench.solvers.kernels import Points, Precomputed
 
@@ -79,8 +78,8 @@ def test_each_entry_is_computed_once_where_all_of_them_fit(
     keeps: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = N_TRAIN * (N_TRAIN + N_TEST)
-    monkeypatch.setattr(entries, "KEPT_BYTES", 4 * size - (keeps == "none"))
-    monkeypatch.setattr(entries, "_BLOCK_ENTRIES", size if keeps == "all at once" else 500)
+    monkeypatch.setattr(scoring, "KEPT_BYTES", 4 * size - (keeps == "none"))
+    monkeypatch.setattr(scoring, "_BLOCK_ENTRIES", size if keeps == "all at once" else 500)
     X, Z, y, z = points()
     kernel = Counted(0.7)
     models = states(X, y, kernel)[:4]

@@ -16,8 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from marginbench.data_loaders import load
 from marginbench.harness.errors import SolverError
 from marginbench.harness.evaluation.estimators import measure_estimator
-from marginbench.harness.evaluation.search import Search
-from marginbench.harness.evaluation.svm import EstimatorWork, Problem
+from marginbench.harness.evaluation.svm import EstimatorWork, Problem, Search
 from marginbench.harness.execution.jobs import CheckpointMessage, Message
 from marginbench.harness.results.svm import Checkpoint
 

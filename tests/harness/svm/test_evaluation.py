@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import marginbench.harness.evaluation.predictors
+import marginbench.harness.evaluation.models
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.evaluation.models import Evaluator
-from marginbench.harness.evaluation.predictors import TaskPoints
+from marginbench.harness.evaluation.models import Evaluator, TaskPoints
 from marginbench.solvers import (
     RBF,
     SMO,
@@ -90,7 +89,7 @@ def test_small_blocks_change_nothing(points: Any, monkeypatch: pytest.MonkeyPatc
     X, y, _, _ = points
     model = expansion(KERNELS[0], X, 0.5 * y)
     whole = build(points).evaluate(model)
-    monkeypatch.setattr(marginbench.harness.evaluation.predictors, "BLOCK_BYTES", 12 * N_TRAIN * 7)
+    monkeypatch.setattr(marginbench.harness.evaluation.models, "BLOCK_BYTES", 12 * N_TRAIN * 7)
     assert build(points).evaluate(model).primal == pytest.approx(whole.primal, rel=1e-13)
     assert build(points).evaluate(model).test_error == whole.test_error
 

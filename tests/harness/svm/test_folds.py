@@ -19,8 +19,8 @@ from marginbench.harness.evaluation.folds import (
     fold_numbers,
     fold_sizes,
 )
+from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.evaluation.svm import Fold
-from marginbench.harness.evaluation.verdict import load_task_data
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.journal import Journal

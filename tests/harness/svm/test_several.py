@@ -12,10 +12,8 @@ from sklearn.datasets import load_iris
 
 import marginbench
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.evaluation.models import Evaluator
+from marginbench.harness.evaluation.models import Evaluator, PlainModel, TaskPoints
 from marginbench.harness.evaluation.multiclass import ClassesEvaluator
-from marginbench.harness.evaluation.plain import PlainModel
-from marginbench.harness.evaluation.predictors import TaskPoints
 from marginbench.harness.evaluation.reference import reference_optimum, references_folder
 from marginbench.harness.evaluation.svm import Problem, ReferenceWork
 from marginbench.harness.execution.jobs import Message

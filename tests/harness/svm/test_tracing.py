@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.evaluation.models import Evaluation, Evaluator
-from marginbench.harness.evaluation.predictors import TaskPoints
+from marginbench.harness.evaluation.judging import Snapshot, TraceMonitor
+from marginbench.harness.evaluation.models import Evaluation, Evaluator, TaskPoints
 from marginbench.harness.evaluation.svm import StoppingRules
-from marginbench.harness.evaluation.tracing import Snapshot, TraceMonitor
 from marginbench.harness.execution.jobs import Message, PhaseMessage
 from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
 from marginbench.solvers.kernels.oracle import KernelOracle

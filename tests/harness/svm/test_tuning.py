@@ -17,11 +17,17 @@ from scipy import sparse
 
 from marginbench import SMO, Pegasos
 from marginbench.data_loaders import Dataset
+from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.evaluation.measurement import try_part
-from marginbench.harness.evaluation.search import Round, Search, configurations
-from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
+from marginbench.harness.evaluation.svm import (
+    FitWork,
+    Problem,
+    Round,
+    Search,
+    StoppingRules,
+    configurations,
+)
 from marginbench.harness.evaluation.tuning import Tuned, tune
-from marginbench.harness.evaluation.verdict import load_task_data
 from marginbench.harness.execution.jobs import FoundMessage, Message, PhaseMessage
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.results.journal import Journal
