@@ -123,14 +123,12 @@ def _execute_nothing(topic: str, parcel: bytes) -> bytes:
     """Stands for a run: reads the job and answers."""
     from distributed import get_worker
 
-    from marginbench.harness.execution.dask import Reply
-
     pickle.loads(parcel)
     worker = get_worker()
-    machine = worker.plugins["marginbench"].machine
-    worker.log_event(topic, (worker.get_current_task(), worker.address, machine.name))
-    done = Outcome("done", dict(_OUTCOME))
-    return pickle.dumps(Reply(worker.address, machine, "2026-01-01T00:00:00+00:00", done))
+    machine = worker.plugins["marginbench"].machine.name
+    worker.log_event(topic, (worker.get_current_task(), worker.address, machine))
+    done = Outcome("done", dict(_OUTCOME), setting={"environment": "{}", "started_at": ""})
+    return pickle.dumps((worker.address, machine, done, False))
 
 
 class Clocked(PlainProgress):

@@ -233,30 +233,6 @@ def needs_of(solver: str) -> tuple[str, str]:
 # What a Dask worker does.
 
 
-@dataclass(frozen=True)
-class Reply:
-    """What came of a job.
-
-    Attributes
-    ----------
-    address : str
-        Of the worker.
-    machine : Machine
-        This worker's: the command may not know it yet.
-    started_at : str
-        ISO 8601 in UTC.
-    outcome : Outcome
-    refused : bool
-        Whether this worker lacks something for it, so that another one may succeed.
-    """
-
-    address: str
-    machine: Machine
-    started_at: str
-    outcome: Outcome
-    refused: bool = False
-
-
 class Slot(WorkerPlugin):  # type: ignore[misc]
     """The room for one run in a Dask worker; it is closed with it.
 
@@ -355,7 +331,8 @@ def execute(topic: str, parcel: bytes) -> bytes:
     Returns
     -------
     bytes
-        A pickled Reply.
+        Pickled: the address of the worker, the name of its machine, the outcome, and whether the
+        worker lacks something for the job, so that another one may succeed.
     """
     worker = get_worker()
     slot: Slot = worker.plugins[_NAME]
@@ -378,7 +355,9 @@ def execute(topic: str, parcel: bytes) -> bytes:
     except Exception as error:  # noqa: BLE001 - whatever is wrong with this worker
         outcome = Outcome("failed", reason=f"{platform.node()}: {first_line(error)}")
     outcome = outcome or Outcome("crashed", reason="nobody wanted it any more")
-    return pickle.dumps(Reply(address, slot.machine, started_at, outcome, refused))
+    setting = {"environment": canonical_json(slot.machine.environment), "started_at": started_at}
+    outcome.setting = setting
+    return pickle.dumps((address, slot.machine.name, outcome, refused))
 
 
 async def dismiss(dask_worker: Worker) -> None:
@@ -582,12 +561,12 @@ class DaskExecutor:
         self._later(future.result, lambda found: self._settled(task, found))
 
     def _settled(self, task: str, found: Any) -> None:
-        """Take in what becomes of a task: a pickled Reply, or what is raised in its place."""
+        """Take in what becomes of a task: what :func:`execute` returns, or what is raised."""
         flight = self._flights.get(task)
         if flight is None:
             return
         if isinstance(found, bytes):
-            self._replied(task, pickle.loads(found))
+            self._replied(task, *pickle.loads(found))
         elif isinstance(found, CancelledError) or self._client.status != "running":
             self._is_gone = True
         elif isinstance(found, KilledWorker):
@@ -599,26 +578,24 @@ class DaskExecutor:
             # Whatever another version raises.
             self._ended(task, Outcome("failed", reason=first_line(found)))
 
-    def _replied(self, task: str, reply: Reply) -> None:
-        flight, machine, outcome = self._flights[task], reply.machine, reply.outcome
-        self._begun(task, reply.address, machine.name)
-        beside = [other.name for other in self._machines.values()].count(machine.name)
-        outcome.setting = {
-            "environment": canonical_json(machine.environment),
-            "jobs": 1 if self._timing else max(1, beside),
-            "started_at": reply.started_at,
-        }
-        if not reply.refused:
+    def _replied(
+        self, task: str, address: str, machine: str, outcome: Outcome, refused: bool
+    ) -> None:
+        self._begun(task, address, machine)
+        beside = [other.name for other in self._machines.values()].count(machine)
+        outcome.setting["jobs"] = 1 if self._timing else max(1, beside)
+        if not refused:
             self._ended(task, outcome)
             return
+        flight = self._flights[task]
         # A worker lacks something that a job needs; another may have it, even beside it.
-        flight.future, flight.refused[reply.address] = None, outcome
-        if machine.name not in outcome.reason:
+        flight.future, flight.refused[address] = None, outcome
+        if machine not in outcome.reason:
             own = "; each worker loads its own data" * (outcome.status == "data")
-            outcome.reason = f"{outcome.reason} (on {machine.name}{own})"
+            outcome.reason = f"{outcome.reason} (on {machine}{own})"
         if outcome.status == "storage":
-            self._unused[reply.address] = outcome.reason
-        line = f"worker {machine.name} ({reply.address}): {outcome.reason}"
+            self._unused[address] = outcome.reason
+        line = f"worker {machine} ({address}): {outcome.reason}"
         if line not in self._told:
             self._told.add(line)
             self._say(line)
