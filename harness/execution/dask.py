@@ -456,9 +456,7 @@ class DaskExecutor:
         self._client.subscribe_topic(
             self._topic, lambda event: self._news.put(lambda: self._begun(*event[1]))
         )
-        self._client.subscribe_topic(
-            "all", lambda event: self._news.put(lambda: self._changed(event[1]))
-        )
+        self._client.subscribe_topic("all", self._changed)
         for worker in self._client.ncores():
             self._welcome(worker)
 
@@ -474,6 +472,7 @@ class DaskExecutor:
         self._idle_since = time.monotonic()
         try:
             while True:
+                self._check_workers()
                 # One for each worker: the next job is drawn when there is room for it.
                 while not exhausted and len(self._flights) < len(self._usable()):
                     job = next(jobs, None)
@@ -487,7 +486,6 @@ class DaskExecutor:
                 yield from events
                 if exhausted and not self._flights:
                     return
-                self._check_workers()
                 yield Waiting()
         finally:
             self._cancel(self._flights.values())
@@ -615,18 +613,22 @@ class DaskExecutor:
             self._events.append(Started(flight.job))
         self._events.append(Ended(flight.job, outcome))
 
-    def _changed(self, event: Mapping[str, Any]) -> None:
-        """A worker comes or goes; Dask begins the tasks of one that is gone again."""
-        address = event.get("worker", "")
-        if event.get("action") == "add-worker":
-            self._welcome(address)
-        if event.get("action") != "remove-worker":
-            return
+    def _changed(self, event: tuple[float, Any]) -> None:
+        """Hear of a worker that comes or goes; whoever uses the cluster may tell other things."""
+        found = event[1] if isinstance(event[1], dict) else {}
+        address, tasks = found.get("worker", ""), found.get("processing-tasks", ())
+        if found.get("action") == "add-worker":
+            self._news.put(lambda: self._welcome(address))
+        elif found.get("action") == "remove-worker":
+            self._news.put(lambda: self._left(address, tasks))
+
+    def _left(self, address: str, tasks: Iterable[str]) -> None:
+        """A worker is gone, and Dask begins its tasks again."""
         machine = self._machines.pop(address, None)
         self._unused.pop(address, None)
         self._asked.discard(address)
         self._timed = {name: its for name, its in self._timed.items() if its != address}
-        for flight in filter(None, map(self._flights.get, event.get("processing-tasks", ()))):
+        for flight in filter(None, map(self._flights.get, tasks)):
             name, flight.address = machine.name if machine else flight.machine, ""
             flight.lost.append(name or address)
             self._say(f"worker {name} ({address}) was lost; its run is begun again")
