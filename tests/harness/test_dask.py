@@ -333,6 +333,7 @@ def test_what_no_worker_has_ends_the_run(cluster: Cluster) -> None:
     assert {outcome.status for outcome in found.values()} == {"data"}
     assert len(cluster.done) == 4
     assert found["a"].reason.startswith("mine.csv: no such file (on ")
+    assert found["a"].reason.endswith("; each worker loads its own data)")
 
 
 def test_what_nobody_wants_any_more_is_killed(cluster: Cluster) -> None:

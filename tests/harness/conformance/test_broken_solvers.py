@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -522,13 +523,34 @@ def test_every_check_of_estimators_has_a_fault_that_it_catches() -> None:
     assert {check for check, _ in FAULTS.values()} == set(CHECKS["estimator"])
 
 
+Broken = Callable[[Any], type[Any]]
+
+
+@pytest.fixture
+def broken(good: type[Any], monkeypatch: pytest.MonkeyPatch) -> Broken:
+    """The solver with a fault, as a class that pickle finds by its name."""
+
+    def with_fault(fault: Any) -> type[Any]:
+        cls: type[Any] = fault(good)
+        cls.__qualname__ = cls.__name__ = f"Broken{fault.__name__}"
+        monkeypatch.setattr(sys.modules[cls.__module__], cls.__name__, cls, raising=False)
+        return cls
+
+    return with_fault
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_is_caught_by_the_check_that_is_meant_for_it(good: type[Any], fault: Any) -> None:
+def test_a_fault_is_caught_by_the_check_that_is_meant_for_it(broken: Broken, fault: Any) -> None:
     check, words = FAULTS[fault]
-    found = checked(fault(good), "estimator", check)
+    found = checked(broken(fault), "estimator", check)
     assert found.verdict == "fail"
     assert words in found.detail
     assert "\n" not in found.detail
+
+
+def test_what_scikit_learn_asserts_without_a_word_is_shown(broken: Broken) -> None:
+    found = checked(broken(wrong_sign), "estimator", "scikit-learn")
+    assert found.detail.startswith("check_classifiers_train: assert accuracy_score(")
 
 
 #: Faults that are about one thing: no other check may fail.
@@ -552,14 +574,8 @@ def test_the_solver_without_a_fault_passes(good: type[Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", SINGLE, ids=lambda fault: fault.__name__)
-def test_a_fault_of_one_thing_is_caught_by_one_check(
-    good: type[Any], fault: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cls = fault(good)
-    # Pickle finds a class by its name.
-    cls.__qualname__ = cls.__name__ = f"Broken{fault.__name__}"
-    monkeypatch.setattr(sys.modules[cls.__module__], cls.__name__, cls, raising=False)
-    assert failing(cls) == {FAULTS[fault][0]}
+def test_a_fault_of_one_thing_is_caught_by_one_check(broken: Broken, fault: Any) -> None:
+    assert failing(broken(fault)) == {FAULTS[fault][0]}
 
 
 def wrong_certificate() -> type[Any]:
