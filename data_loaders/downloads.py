@@ -119,6 +119,7 @@ class Downloader:
                     while block := self._block(answer):
                         self._check_size(sink.tell() + len(block))
                         sink.write(block)
+                        sink.flush()  # a killed process has it
         if self._total is not None and self._size != self._total:
             raise _Interrupted(f"the server sent {self._size} of {self._total} bytes")
 
