@@ -132,7 +132,10 @@ def _content_of_sparse(data: Sequence[SparseRows], options: Options) -> tuple[Co
             f"{origin}: scale = {scale!r} would make {n_features} sparse features dense (at most "
             f"{MAX_DENSE}); use 'norm' or 'none'"
         )
-    X_train, X_test = (_widened(part, n_features) for part in (train, test))
+    rows = (cast(SparseRows, part.data).X[part.rows] for part in (train, test))
+    X_train, X_test = (
+        csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)) for X in rows
+    )
     if scale == "norm":
         X_train, X_test = unit_rows(X_train), unit_rows(X_test)
     elif not sparse:
@@ -147,11 +150,6 @@ def _content_of_sparse(data: Sequence[SparseRows], options: Options) -> tuple[Co
         f"features: {n_features}, {'sparse' if sparse else 'dense'}",
         f"scale: {scale}",
     ]
-
-
-def _widened(part: Rows, n_features: int) -> csr_matrix:
-    X = cast(SparseRows, part.data).X[part.rows]
-    return csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
 
 
 def _as_float32(X: Any, part: Rows) -> Any:

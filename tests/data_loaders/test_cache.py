@@ -90,28 +90,13 @@ def test_a_dataset_survives_pickling(tiny):
         assert_same_bits(getattr(copy, name), getattr(data, name))
 
 
-def test_other_tools_can_read_the_file(tiny):
-    table = pq.read_table(fetch(own(tiny, content()))).to_pandas()
+def test_other_tools_can_read_the_file(tiny, cache):
+    path = fetch(own(tiny, content()))
+    assert path == cache / "tiny.parquet"
+    table = pq.read_table(path).to_pandas()
     assert list(table.columns) == ["X", "y", "split"]
     assert table["split"].tolist() == ["train"] * 40 + ["test"] * 20
     np.testing.assert_array_equal(np.stack(table["X"][:40]), content().train.X)
-
-
-def test_the_source_is_read_once(tiny, cache):
-    calls = []
-
-    def read(files, params):
-        calls.append(params)
-        return content()
-
-    source = tiny(files=(), read=read)
-    assert verify(source).state == "missing"
-    path = fetch(source)
-    assert path == cache / "tiny.parquet"
-    assert fetch(source) == path
-    load(source)
-    assert verify(source).state == "ok"
-    assert calls == [{}]
 
 
 def test_the_cache_is_where_it_is_asked_for(tiny, tmp_path, monkeypatch):
