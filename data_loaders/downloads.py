@@ -161,7 +161,8 @@ class Downloader:
 
     def _check_time(self) -> None:
         elapsed = time.monotonic() - self._began
-        most, rate = files.max_seconds(), files.min_rate()
+        most = files.limit(files.SECONDS_VARIABLE, files.DEFAULT_MAX_SECONDS)
+        rate = files.limit(files.RATE_VARIABLE, files.DEFAULT_MIN_RATE)
         if elapsed >= most:
             raise DownloadError(
                 f"not complete after {most} s; run the same command again to resume, "

@@ -312,20 +312,11 @@ def _member(
 
 def max_bytes(stated: int) -> int:
     """The most bytes of a file, packed or not: the user's limit, else the stated one."""
-    return _from_environment(BYTES_VARIABLE, stated)
+    return limit(BYTES_VARIABLE, stated)
 
 
-def max_seconds() -> int:
-    """The most seconds that the download of one file may take."""
-    return _from_environment(SECONDS_VARIABLE, DEFAULT_MAX_SECONDS)
-
-
-def min_rate() -> int:
-    """The least average rate of a download, in bytes per second."""
-    return _from_environment(RATE_VARIABLE, DEFAULT_MIN_RATE)
-
-
-def _from_environment(variable: str, default: int) -> int:
+def limit(variable: str, default: int) -> int:
+    """A positive whole number from the environment."""
     text = os.environ.get(variable, "").strip()
     if not text:
         return default
