@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ...harness.cli.folders import results_folder
 from ...harness.errors import UserError
 
-if TYPE_CHECKING:
-    from ..comparison.result import Comparison
-
-# Columns in a file or a pipe, where nothing says how wide a line may be.
-_WIDTH = 110
 _HELP = (
     "Compare the runs of two results folders, or of two solvers in one; nothing is run. Exit code "
     "1: something is worse beyond its bound; 5: runs failed or are missing in B only, or nothing "
@@ -70,19 +63,13 @@ def _compare(
     found = compare(a, b, solver=solver, against=against, bounds=bound or ())
     if html is not None:
         found.write_page(html)
-    typer.echo(found.to_json() if as_json else _text(found, all_rows))
+    if as_json:
+        typer.echo(found.to_json())
+    else:
+        from ..comparison.terminal import in_words, terminal
+
+        width, color = terminal()
+        typer.echo(in_words(found, width, all_rows=all_rows, color=color))
     if html is not None:
         typer.echo(f"page: {html}", err=as_json)
     raise typer.Exit(found.exit_code)
-
-
-def _text(found: Comparison, all_rows: bool) -> str:
-    from rich.console import Console
-
-    from ..comparison.terminal import in_words
-
-    terminal = Console(file=sys.stdout)
-    known = terminal.is_terminal or "COLUMNS" in os.environ
-    width = terminal.width if known else _WIDTH
-    color = terminal.is_terminal and not terminal.no_color
-    return in_words(found, width, all_rows=all_rows, color=color)

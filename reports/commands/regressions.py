@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,12 +15,10 @@ from ..errors import ReportError
 
 if TYPE_CHECKING:
     from ..regressions.annotations import Annotation
+    from ..regressions.gate import Pair
     from ..regressions.repository import Commit, Repository
     from ..regressions.values import Snapshot
-    from ..regressions.words import Pair
 
-# Columns in a file or a pipe, where nothing says how wide a line may be.
-_WIDTH = 110
 _HELP = (
     "Compare the benchmarks of two commits of this checkout, value by value. asv measures what was "
     "not measured before. Exit code 1: something is worse beyond its bound; 2: cells fail that did "
@@ -84,7 +81,10 @@ def _regressions(
         raise UserError("--text and --json are two forms of the same output; give one of them")
     if results is not None and (suite or short or again):
         raise UserError("--results runs nothing; leave out --suite, --short and --again")
+    from ..comparison.terminal import terminal
     from ..regressions import annotations
+    from ..regressions.gate import as_json as as_json_text
+    from ..regressions.pages import in_words, write_pair_page
     from ..regressions.repository import Repository
 
     repository = Repository(Path.cwd())
@@ -98,13 +98,13 @@ def _regressions(
         before, after = _read(results, against, judged)
     pair = _compared(repository, (against, judged), (before, after), known, bound or [])
     if html is not None:
-        from ..regressions.pages import write_pair_page
-
         write_pair_page(html, pair)
-    typer.echo(_json(pair) if as_json else _text(pair, all_rows))
+    width, color = terminal()
+    found = as_json_text(pair) if as_json else in_words(pair, width, all_rows=all_rows, color=color)
+    typer.echo(found)
     if html is not None:
         typer.echo(f"page: {html}", err=as_json)
-    raise typer.Exit(pair.comparison.exit_code)
+    raise typer.Exit(pair.gate.exit_code)
 
 
 def _measured(
@@ -152,9 +152,8 @@ def _compared(
     known: tuple[Annotation, ...],
     bounds: list[str],
 ) -> Pair:
+    from ..regressions.gate import Pair, judged
     from ..regressions.measures import parsed_bounds
-    from ..regressions.verdicts import compared
-    from ..regressions.words import Pair
 
     (base, head), (before, after) = commits, snapshots
     # What was cut short before would pass whatever comes after it: it "still fails" or is "mended".
@@ -164,26 +163,8 @@ def _compared(
             "--again measures it again"
         )
     names = {each.measure for each in (*before.versions, *after.versions)}
-    comparison = compared(before, after, annotations=known, bounds=parsed_bounds(bounds, names))
+    gate = judged(before, after, annotations=known, bounds=parsed_bounds(bounds, names))
     notes = []
     if repository.changed and repository.commit("HEAD") == head:
         notes.append("changes that are not committed were not measured")
-    return Pair(base, head, comparison, tuple(notes))
-
-
-def _json(pair: Pair) -> str:
-    from ..regressions.document import as_json
-
-    return as_json(pair)
-
-
-def _text(pair: Pair, all_rows: bool) -> str:
-    from rich.console import Console
-
-    from ..regressions.text import in_words
-
-    terminal = Console(file=sys.stdout)
-    known = terminal.is_terminal or "COLUMNS" in os.environ
-    width = terminal.width if known else _WIDTH
-    color = terminal.is_terminal and not terminal.no_color
-    return in_words(pair, width, all_rows=all_rows, color=color)
+    return Pair(base, head, gate, tuple(notes))

@@ -44,7 +44,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "n_missing_in_b_only": comparison.n_newly_missing,
         "n_beyond": comparison.n_beyond,
         "measures": [
-            {"measure": name, "title": item.measure.title, "bound": _plain(item.bound)}
+            {"measure": name, "title": item.measure.title, "bound": plain(item.bound)}
             | {"band": item.band, "scale": "difference" if item.is_error else "ratio"}
             for name, item in comparison.measures.items()
         ],
@@ -69,10 +69,10 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{name: _plain(value) for name, value in row.items()} for row in records(frame)]
+    return [{name: plain(value) for name, value in row.items()} for row in records(frame)]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON knows it; what is not finite is null."""
     if isinstance(value, np.generic):
         value = value.item()

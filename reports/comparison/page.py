@@ -39,9 +39,21 @@ def write_page(comparison: Comparison, path: Path) -> Path:
         If it cannot be written.
     """
     check_target(path, [side.results.folder for side in (comparison.before, comparison.after)])
-    text = render(comparison).encode()
+    return write_html(path, render(comparison))
+
+
+def write_html(path: Path, text: str, example: str = "comparison.html") -> Path:
+    """Write a page, atomically.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written, or is no file.
+    """
+    if not path.name or path.is_dir():
+        raise StorageError(f"{path}: is a folder; give the page a file, such as {example}")
     with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(text)
+        sink.write(text.encode())
     return path
 
 

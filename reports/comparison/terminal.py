@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Iterable, Iterator
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from .result import Comparison
 
 
+# Columns in a file or a pipe, where nothing says how wide a line may be.
+_WIDTH = 110
+
+
 def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool = False) -> str:
     """The text, of lines no wider than the terminal.
 
@@ -31,6 +37,11 @@ def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool 
     color : bool
         Whether the terminal shows colours.
     """
+    return printed(_parts(comparison, all_rows), width, color=color)
+
+
+def printed(parts: Iterable[RenderableType], width: int, *, color: bool = False) -> str:
+    """Texts and tables as lines no wider than a terminal, but for commands to copy."""
     console = Console(
         file=StringIO(),
         width=width,
@@ -39,10 +50,19 @@ def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool 
         highlight=False,
         legacy_windows=False,
     )
-    for item in _parts(comparison, all_rows):
-        console.print(item, soft_wrap=False)
+    for item in parts:
+        # A command that is broken into lines could not be copied.
+        console.print(item, soft_wrap=isinstance(item, Text) and item.plain.startswith("  git "))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def terminal() -> tuple[int, bool]:
+    """The width of the standard output, and whether it shows colours."""
+    found = Console(file=sys.stdout)
+    known = found.is_terminal or "COLUMNS" in os.environ
+    width = found.width if known else _WIDTH
+    return width, found.is_terminal and not found.no_color
 
 
 def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:

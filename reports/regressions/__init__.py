@@ -1,6 +1,5 @@
 """Regressions: asv's results commit by commit, the gate between two commits, and their pages.
 
-``asv_files`` reads what asv wrote into snapshots, ``running`` has asv write it, ``verdicts``
-compares two snapshots, and ``history`` follows values over commits. ``text``, ``document`` and the
-pages say the same in different forms.
+``asv_files`` reads what asv wrote into snapshots, ``running`` has asv write it, ``gate`` judges two
+snapshots, ``history`` follows values over commits, and ``pages`` says it as text and as HTML.
 """

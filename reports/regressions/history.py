@@ -11,11 +11,10 @@ from typing import NamedTuple
 from ..errors import ReportError
 from ..formatting import plural
 from .annotations import Annotation, chosen, later
+from .gate import EXIT_SAME, Gate, judged
 from .measures import Watched, watched
 from .repository import Commit, Repository
 from .values import FAILED, Cell, Key, Lane, Snapshot
-from .verdicts import EXIT_SAME, Comparison, compared
-from .words import headline
 
 
 class Step(NamedTuple):
@@ -77,7 +76,7 @@ class History:
     lane : Lane
     commits : tuple of Commit
         The oldest first.
-    newest : Comparison or None
+    newest : Gate or None
         The newest commit against the one before it; None of a single commit.
     moved : tuple of Moved
         The values that changed for good; the ones with the newest change first.
@@ -91,7 +90,7 @@ class History:
 
     lane: Lane
     commits: tuple[Commit, ...]
-    newest: Comparison | None
+    newest: Gate | None
     moved: tuple[Moved, ...]
     failures: Mapping[Cell, tuple[int, ...]]
     unmeasured: tuple[int, ...]
@@ -104,7 +103,7 @@ class History:
             return "One commit was measured; there is nothing to compare it with."
         return (
             f"The newest of {len(self.commits)} commits against the one before it: "
-            f"{headline(self.newest)}."
+            f"{self.newest.headline}."
         )
 
     @property
@@ -154,7 +153,7 @@ def _history(
     return History(
         lane,
         commits,
-        compared(*ordered[-2:], annotations=known[-1], bounds=bounds) if known else None,
+        judged(*ordered[-2:], annotations=known[-1], bounds=bounds) if known else None,
         _moved(ordered, known, bounds),
         {cell: tuple(places) for cell, places in failures.items()},
         (0, *(_unmeasured(repository, *pair) for pair in pairwise(commits))),

@@ -1,36 +1,41 @@
-"""The page of two commits and the page of a history, each whole in one HTML file."""
+"""What the gate says of two commits, as text and as a page, and the page of a history."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import numpy as np
+import pandas as pd
 from markupsafe import Markup
+from rich.console import RenderableType
+from rich.text import Text
 
-from ...data_loaders.atomic import replacing
 from ...harness.environment import version
-from ...harness.errors import StorageError
-from ...harness.interrupts import interrupts_deferred
-from ...harness.storage import storing
+from ...harness.words import visible
+from ..comparison.page import write_html
+from ..comparison.terminal import printed
+from ..formatting import DASH, TIMES, plural
+from ..frames import records
 from ..naming import slugs
-from ..tables import NONE, Cell as Entry, Heading, Table
+from ..tables import NONE, Cell, Heading, Table, terminal_table
 from ..templating import environment, page, page_script, script_source
 from ..wording import capitalised
-from . import words
-from .annotations import Annotation
+from .gate import EXIT_FAILED, EXIT_SAME, Gate, Pair, change_words, reproduce
 from .history import History
+from .measures import Watched
 from .values import Snapshot
-from .verdicts import EXIT_SAME, CellVerdict, Change
-from .words import Pair
 
 #: The scripts of these pages: tables sort and filter.
 SCRIPTS = ("00_page", "10_hash", "20_tables")
-_FAILING = ("failed", "gone", "still failing")
+# Rows of a table in the terminal unless all are wanted.
+_FEW = 15
 
 
 def write_pair_page(path: Path, pair: Pair) -> Path:
@@ -41,36 +46,28 @@ def write_pair_page(path: Path, pair: Pair) -> Path:
     StorageError
         If it cannot be written.
     """
-    if not path.name or path.is_dir():
-        raise StorageError(f"{path}: is a folder; give the page a file, such as regressions.html")
-    text = render_pair(pair).encode()
-    with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(text)
-    return path
+    return write_html(path, render_pair(pair), "regressions.html")
 
 
 def render_pair(pair: Pair) -> str:
     """The page of two commits, as HTML text."""
-    comparison = pair.comparison
-    cells = comparison.cells
-    changed = [each for each in cells if each.told or each.verdict in _FAILING]
+    gate = pair.gate
     return page_of(
         "regressions_pair.html",
         pair=pair,
-        headline=capitalised(words.headline(comparison)),
-        bad=comparison.exit_code != EXIT_SAME,
-        verdict=words.gate_sentence(comparison),
-        notes=[f"{capitalised(each)}." for each in (*pair.notes, *words.notes(comparison))],
-        known=_known(cells),
-        failures=_failures([each for each in cells if each.verdict in _FAILING]),
-        groups=_groups(words.groups(comparison)),
-        changes=_changes(cells),
-        advice=_advice(comparison.advice),
-        commands=[words.reproduce(each.cell, pair.head) for each in changed],
-        unchanged=_unchanged(cells),
-        n_unchanged=comparison.counts["unchanged"],
-        bounds=_bounds(cells),
-        machine=_machine(comparison.before, comparison.after),
+        headline=capitalised(gate.headline),
+        bad=gate.exit_code != EXIT_SAME,
+        verdict=gate_sentence(gate),
+        notes=[f"{capitalised(each)}." for each in pair.all_notes],
+        known=known_lines(gate),
+        groups=groups_table(gate),
+        changes=values_table(gate),
+        advice=advice_table(gate),
+        commands=_commands(pair, ~gate.cells["verdict"].isin(("unchanged", "mended", "new"))),
+        unchanged=_unchanged(gate),
+        n_unchanged=gate.counts.get("unchanged", 0),
+        bounds=_bounds(gate),
+        machine=_machine(gate.before, gate.after),
     )
 
 
@@ -111,7 +108,7 @@ def render_history(lanes: Sequence[History], around: Surroundings | None = None)
         "regressions_index.html",
         lanes=[(each, anchors(each) if each is lanes[0] else {}, _marks(each)) for each in lanes],
         around=around or Surroundings(),
-        change_words=words.change_words,
+        change_words=change_words,
     )
 
 
@@ -145,124 +142,203 @@ def _templates() -> jinja2.Environment:
     return environment()
 
 
-def _known(cells: Iterable[CellVerdict]) -> list[tuple[Annotation, int]]:
-    """The known changes, and how many cells are worse, fail or are gone by each."""
-    accepted = [{each.accepted, *(change.accepted for change in each.changes)} for each in cells]
-    used = sorted({one for each in accepted for one in each if one}, key=lambda one: one.why)
-    return [(entry, sum(entry in each for each in accepted)) for entry in used]
-
-
-def _failures(cells: Sequence[CellVerdict]) -> Table | None:
-    if not cells:
-        return None
-    rows = [
-        [
-            Entry(each.cell.name),
-            Entry(each.cell.suite),
-            Entry(each.verdict, incomplete=each.verdict != "still failing" and each.refused),
-            Entry(each.accepted.why) if each.accepted else NONE,
-        ]
-        for each in cells
-    ]
-    headings = [Heading("Cell"), Heading("Suite"), Heading("What"), Heading("Known change", "wide")]
-    return Table("Failures", headings, rows, cards=True)
-
-
-def _groups(groups: Sequence[words.Group]) -> Table | None:
-    if not groups:
-        return None
-    rows = [
-        [
-            Entry(each.name),
-            Entry(", ".join(f"{n} of {each.n_cells} {verdict}" for verdict, n in each.verdicts)),
-            Entry("; ".join(each.measures)) if each.measures else NONE,
-        ]
-        for each in groups
-    ]
-    headings = [Heading("Solver"), Heading("Cells"), Heading("What changed", "wide")]
-    return Table("Changes by solver", headings, rows, cards=True)
-
-
-def _changes(cells: Iterable[CellVerdict]) -> Table | None:
-    """Every value beyond its bound, the most significant first."""
-    told = sorted(
-        (change for cell in cells for change in cell.told if change.outcome != "gone"),
-        key=lambda each: (-abs(each.significance), each.key),
-    )
-    if not told:
-        return None
+def groups_table(gate: Gate) -> Table | None:
+    """What changed of each solver, in the order of their worst cells; None if nothing did."""
+    rows = []
+    for solver, cells in gate.cells.groupby("solver", sort=False):
+        changed = Counter(cells["verdict"])
+        total = changed.total()
+        counts = ", ".join(f"{n} of {total}: {v}" for v, n in changed.items() if v != "unchanged")
+        if counts:
+            spans = _spans(gate, gate.told[gate.told["solver"] == solver])
+            rows.append([Cell(str(solver)), Cell(counts), Cell("; ".join(spans) or DASH)])
     headings = [
-        *(Heading("Solver"), Heading("Task"), Heading("Measure")),
-        *(Heading(each, "number") for each in ("Before", "After", "Ratio")),
-        *(Heading("Size"), Heading("Verdict"), Heading("Remark", "wide")),
+        Heading("Solver", short="solver"),
+        Heading("Cells", short="cells", weight=2),
+        Heading("What changed", "wide", short="changes", weight=1),
     ]
-    rows = [_row(each) for each in told]
-    if all(row[-1] is NONE for row in rows):
-        headings, rows = headings[:-1], [row[:-1] for row in rows]
-    return Table("Changed values", headings, rows, cards=True)
+    return Table("By solver", headings, rows, cards=True) if rows else None
 
 
-def _row(change: Change) -> list[Entry]:
-    before, after = change.before, change.after
-    cell = change.key.cell
-    return [
-        Entry(cell.group),
-        Entry(cell.name.partition(" ")[2] or cell.suite),
-        Entry(change.measure.title),
-        Entry(words.value_words(change, before), number=before, absent=before is None),
-        Entry(words.value_words(change, after), number=after, absent=after is None),
-        Entry(words.ratio_words(change), number=change.ratio),
-        Entry(change.size) if change.size else NONE,
-        Entry(change.outcome, incomplete=change.refused),
-        Entry(change.accepted.why) if change.accepted else NONE,
-    ]
+def _spans(gate: Gate, told: pd.DataFrame) -> list[str]:
+    """For each measure that changed: its smallest and largest ratio, or difference."""
+    found = []
+    for name, values in told.groupby("measure", sort=False):
+        measure = gate.measures[str(name)]
+        extent = values["after"] - values["before"]
+        if measure.unit != "%":
+            extent = np.log(values["ratio"]).fillna(extent)
+        ends = values.loc[extent.fillna(np.inf).sort_values(kind="stable").index].iloc[[0, -1]]
+        words = dict.fromkeys(change_words(measure, *each) for each in _both(ends))
+        found.append(f"{measure.title} {' to '.join(words)}")
+    return found
 
 
-def _advice(changes: Sequence[Change]) -> Table | None:
-    if not changes:
-        return None
-    rows = [
-        [
-            Entry(each.key.cell.name or each.key.cell.suite),
-            Entry(each.measure.title),
-            Entry(words.value_words(each, each.before), number=each.before),
-            Entry(words.value_words(each, each.after), number=each.after),
-            Entry(words.estimate_words(each), number=each.ratio),
+def _both(values: pd.DataFrame) -> list[tuple[float, float]]:
+    return [(row["before"], row["after"]) for row in records(values)]
+
+
+def values_table(gate: Gate) -> Table | None:
+    """A row for each change, and one for each cell that has none to show; the worst first."""
+    told = {key: records(values) for key, values in gate.told.groupby(["suite", "cell"])}
+    rows = []
+    for cell in records(gate.cells[gate.cells["verdict"] != "unchanged"]):
+        start = [
+            Cell(cell["cell"] or cell["suite"]),
+            Cell(cell["verdict"], incomplete=bool(cell["refused"])),
         ]
-        for each in changes
+        mine = told.get((cell["suite"], cell["cell"]), [])
+        failing = cell["verdict"] in ("failed", "gone")
+        shown = [row for row in mine if not (failing and row["verdict"] == "gone")]
+        if failing or not shown:
+            rows.append([*start, *[NONE] * 5, Cell(cell["known"]) if cell["known"] else NONE])
+        rows += [[*start, *_value_cells(gate, row)] for row in shown]
+    headings = [
+        *(Heading("Cell", short="cell", weight=9), Heading("Verdict", short="verdict", weight=8)),
+        Heading("Measure", short="measure", weight=7),
+        *(Heading("Before", "number", short="before", weight=5),),
+        *(Heading("After", "number", short="after", weight=6),),
+        *(Heading("Change", "number", short="change", weight=7),),
+        *(Heading("Bound", short="bound", weight=1), Heading("Known change", "wide")),
     ]
-    names = ("Before", "After", "Ratio")
-    headings = [Heading("Cell"), Heading("Measure"), *(Heading(name, "number") for name in names)]
-    return Table("Times and memory", headings, rows, cards=True)
+    return Table("By cell, the worst first", headings, rows, cards=True) if rows else None
 
 
-def _unchanged(cells: Iterable[CellVerdict]) -> list[tuple[str, list[str]]]:
+def _value_cells(gate: Gate, row: Mapping[str, Any]) -> list[Cell]:
+    measure, before, after = gate.measures[row["measure"]], row["before"], row["after"]
+    return [
+        Cell(measure.title + (" (known)" if row["known"] else "")),
+        *(_value(measure, before), _value(measure, after)),
+        Cell(change_words(measure, before, after), number=row["ratio"], incomplete=row["refused"]),
+        Cell(measure.bound_words),
+        Cell(row["known"]) if row["known"] else NONE,
+    ]
+
+
+def _value(measure: Watched, number: float) -> Cell:
+    return NONE if math.isnan(number) else Cell(measure.say(number), number=number)
+
+
+def advice_table(gate: Gate) -> Table | None:
+    """Times and memory that changed; None if none did."""
+    rows = []
+    for row in records(gate.advice):
+        measure, before, after = gate.measures[row["measure"]], row["before"], row["after"]
+        words = change_words(measure, before, after)
+        if row["n_before"]:
+            ends = f"{row['low']:.2f}{DASH}{row['high']:.2f}"
+            words = f"{row['estimate']:.2f}{TIMES} ({ends})"
+        rows.append(
+            [
+                *(Cell(row["cell"] or row["suite"]), Cell(measure.title)),
+                *(_value(measure, before), _value(measure, after)),
+                Cell(words, number=row["ratio"]),
+            ]
+        )
+    headings = [
+        *(Heading("Cell", short="cell"), Heading("Measure", short="measure", weight=1)),
+        Heading("Before", "number", short="before", weight=2),
+        Heading("After", "number", short="after", weight=3),
+        Heading("Change", "number", short="change", weight=4),
+    ]
+    label = "Times and memory, which only advise: ratios, of times with 99 % intervals"
+    return Table(label, headings, rows, cards=True) if rows else None
+
+
+def known_lines(gate: Gate) -> list[str]:
+    """Why changes for the worse are accepted, each reason once with its number of cells."""
+    frames = [frame[["suite", "cell", "known"]] for frame in (gate.cells, gate.values)]
+    known = pd.concat(frames).drop_duplicates()
+    counts = known[known["known"] != ""].groupby("known", sort=False).size()
+    return [f"{plural(int(n), 'cell')}: {why}" for why, n in counts.items()]
+
+
+def in_words(pair: Pair, width: int, *, all_rows: bool = False, color: bool = False) -> str:
+    """What changed between two commits for the terminal: the verdict, then the worst first.
+
+    Parameters
+    ----------
+    pair : Pair
+    width : int
+        Columns of the terminal.
+    all_rows : bool
+        Whether tables are printed whole.
+    color : bool
+    """
+    return printed(_parts(pair, None if all_rows else _FEW), width, color=color)
+
+
+def _parts(pair: Pair, most: int | None) -> Iterator[RenderableType]:
+    gate = pair.gate
+    yield Text(gate.headline, style="bold")
+    for name, commit in (("base", pair.base), ("head", pair.head)):
+        yield Text(visible(f"{name} {commit.short}  {commit.date}  {commit.subject}".rstrip()))
+    for table in (groups_table(gate), values_table(gate), advice_table(gate)):
+        if table is not None:
+            yield Text()
+            kept = table if table.label == "By solver" else replace(table, rows=table.rows[:most])
+            yield terminal_table(kept, table.label)
+            if len(kept.rows) < len(table.rows):
+                yield _more(len(table.rows) - len(kept.rows))
+    yield from (Text(visible(f"known change, {line}"), style="cyan") for line in known_lines(gate))
+    commands = _commands(pair, gate.cells["refused"])
+    if commands:
+        yield Text()
+        yield Text("Reproduce", style="bold")
+        yield from (Text(f"  {command}") for command in commands[:most])
+        if most is not None and len(commands) > most:
+            yield _more(len(commands) - most)
+    if pair.all_notes:
+        yield Text()
+    yield from (Text(f"note: {visible(line)}", style="yellow") for line in pair.all_notes)
+
+
+def _more(n: int) -> Text:
+    return Text(f"and {n} more; --all prints them", style="dim")
+
+
+def _commands(pair: Pair, chosen: pd.Series) -> list[str]:
+    """The commands that measure cells again."""
+    cells = records(pair.gate.cells[chosen.astype(bool)])
+    return [reproduce(row["suite"], row["cell"], pair.head) for row in cells]
+
+
+def gate_sentence(gate: Gate) -> str:
+    """The exit code of ``marginbench regressions`` in words."""
+    code = gate.exit_code
+    if code == EXIT_SAME:
+        return "The gate lets this pass (exit code 0)."
+    what = "cells fail" if code == EXIT_FAILED else "something is worse"
+    return f"The gate refuses this: {what} and no known change says why (exit code {code})."
+
+
+def _unchanged(gate: Gate) -> list[tuple[str, list[str]]]:
     """The tasks on which nothing changed, by solver."""
-    found: dict[str, list[str]] = {}
-    for each in cells:
-        if each.verdict == "unchanged":
-            task = each.cell.name.partition(" ")[2] or each.cell.suite
-            found.setdefault(each.cell.group, []).append(task)
-    return sorted(found.items(), key=lambda item: item[0].casefold())
-
-
-def _bounds(cells: Iterable[CellVerdict]) -> Table | None:
-    measures = {change.measure for each in cells for change in each.changes}
-    if not measures:
-        return None
-    rows = [
-        [Entry(each.title), Entry(each.bound_words)]
-        for each in sorted(measures, key=lambda each: each.title)
+    cells = gate.cells[gate.cells["verdict"] == "unchanged"]
+    found = [
+        (str(solver), [row["cell"].partition(" ")[2] or row["suite"] for row in records(mine)])
+        for solver, mine in cells.groupby("solver")
     ]
-    return Table("Bounds", [Heading("Measure"), Heading("Accepted change")], rows)
+    return sorted(found, key=lambda item: item[0].casefold())
+
+
+def _bounds(gate: Gate) -> Table | None:
+    measures = sorted({gate.measures[name] for name in gate.values["measure"]}, key=_title)
+    rows = [[Cell(each.title), Cell(each.bound_words)] for each in measures]
+    headings = [Heading("Measure"), Heading("Accepted change")]
+    return Table("Bounds", headings, rows) if rows else None
+
+
+def _title(measure: Watched) -> str:
+    return measure.title
 
 
 def _machine(before: Snapshot, after: Snapshot) -> Table:
     """The lane, and what asv recorded of the machine on both sides."""
     names = sorted(before.machine.keys() | after.machine.keys())
-    rows = [[Entry("environment"), Entry(before.lane.environment), Entry(after.lane.environment)]]
+    rows = [[Cell("environment"), Cell(before.lane.environment), Cell(after.lane.environment)]]
     rows += [
-        [Entry(name), *(Entry(side.machine.get(name, "")) for side in (before, after))]
+        [Cell(name), *(Cell(side.machine.get(name, "")) for side in (before, after))]
         for name in names
     ]
     differing = frozenset(i for i, row in enumerate(rows) if row[1].value != row[2].value)

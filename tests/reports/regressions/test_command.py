@@ -64,7 +64,7 @@ def test_the_exit_code_is_the_verdict(repo, history, base, head, code, words):
     assert max(map(len, lines)) <= 100
     if code:
         assert "python -m benchmarks.work 'SMO rbf dense'" in done.stdout
-        assert f"{TIMES}2" in done.stdout
+        assert f"2.00{TIMES}" in done.stdout
 
 
 def test_json_says_the_same(repo, history):
@@ -200,7 +200,7 @@ def test_commits_are_measured_by_asv(repo):
     done = marginbench(repo.folder, "HEAD~1", "--suite", "^work", **elsewhere)
     assert done.returncode == 2, done.stderr
     assert done.stdout.startswith("failed: 1 cell fails; 1 cell regresses")
-    assert f"{TIMES}1.2" in done.stdout
+    assert f"1.20{TIMES}" in done.stdout
     assert "changes that are not committed were not measured" in done.stdout
     assert f"timing {head[:10]}, turn 5 of 5" in done.stderr
     # Nothing is measured again.

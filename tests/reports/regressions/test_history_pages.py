@@ -15,6 +15,7 @@ import pytest
 
 from marginbench.harness.errors import StorageError
 from marginbench.reports.regressions.annotations import Annotation
+from marginbench.reports.regressions.gate import Pair, change_words, judged
 from marginbench.reports.regressions.history import History, histories
 from marginbench.reports.regressions.measures import watched
 from marginbench.reports.regressions.pages import (
@@ -25,8 +26,6 @@ from marginbench.reports.regressions.pages import (
 )
 from marginbench.reports.regressions.repository import Commit
 from marginbench.reports.regressions.values import Benchmark, Cell, Key, Lane, Snapshot, Value
-from marginbench.reports.regressions.verdicts import compared
-from marginbench.reports.regressions.words import Pair, change_words
 
 HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
 MEASURES = ("evaluations", "iterations", "test_error", "suboptimality")
@@ -79,7 +78,7 @@ def folder(snapshot, tmp_path_factory):
     lanes = [named(history, "Change"), *histories(other)]
     (folder / "index.html").write_text(render_history(lanes), encoding="utf-8")
     before, after = snapshots[1:3]
-    write_pair_page(folder / "pair.html", Pair(*sides(before, after), compared(before, after)))
+    write_pair_page(folder / "pair.html", Pair(*sides(before, after), judged(before, after)))
     return folder
 
 
@@ -129,7 +128,9 @@ def test_the_verdict_on_the_newest_commit_stands_first(make, folder):
 def test_a_row_for_each_value_that_moved_with_its_changes(folder):
     found = rows(folder / "index.html")
     times = "\N{MULTIPLICATION SIGN}"
-    assert f"SMO rbf dense evaluations asked 3333333333 : 1,000 → 2,000 ( {times}2 ) 2,000" in found
+    assert (
+        f"SMO rbf dense evaluations asked 3333333333 : 1,000 → 2,000 ( 2.00{times} ) 2,000" in found
+    )
     assert any(
         "test error 3333333333 : 20.00 % → 19.00 %" in re.sub("\u202f", " ", row) for row in found
     )
@@ -152,22 +153,25 @@ def test_the_page_of_two_commits_tells_verdict_changes_and_commands(make, folder
 
 def test_failures_stand_first_and_hide_nothing(snapshot, make, tmp_path):
     before, after = (make_history(snapshot)[i] for i in (0, 4))
-    pair = Pair(Commit(before.commit), Commit(after.commit), compared(before, after))
+    pair = Pair(Commit(before.commit), Commit(after.commit), judged(before, after))
     text = make.page(write_pair_page(tmp_path / "p.html", pair)).text
     assert "Failed: 1 cell fails; 1 cell regresses; 2 cells are better and worse" in text
-    assert text.index("Failures") < text.index("Changes by solver") < text.index("Changed values")
-    assert text.count("\N{MULTIPLICATION SIGN}3") >= 1
+    assert text.index("Changes by solver") < text.index("Changed values")
+    cells = [row for row in rows(tmp_path / "p.html") if " rbf " in row]
+    assert cells[0].startswith("SBP rbf dense failed")
+    assert any(" mixed " in row for row in cells)
+    assert text.count("3.00\N{MULTIPLICATION SIGN}") >= 1
     assert "exit code 2" in text
 
 
 def test_known_changes_stand_with_their_reason(snapshot):
     before, after = make_history(snapshot)[1:3]
     known = Annotation(("SMO *",), ("evaluations",), "The exact search costs a row more.")
-    comparison = compared(before, after, annotations=[known])
+    comparison = judged(before, after, annotations=[known])
     pair = Pair(Commit(before.commit), Commit(after.commit), comparison)
     text = render_pair(pair)
     assert "Passed, with known changes: 2 cells are better and worse" in text
-    assert "Accepts changes of 2 cells." in text
+    assert "2 cells: The exact search costs a row more." in text
     assert "exit code 0" in text
 
 
@@ -183,9 +187,9 @@ def test_times_with_intervals_apart_are_advice(snapshot):
             made, values={key: value}, versions={benchmark: "1"}, units={"time_fit": "seconds"}
         )
         sides.append(made)
-    text = render_pair(Pair(Commit("1" * 40), Commit("2" * 40), compared(*sides)))
+    text = render_pair(Pair(Commit("1" * 40), Commit("2" * 40), judged(*sides)))
     assert "Times and memory: advice only" in text
-    assert "\N{MULTIPLICATION SIGN}2.00" in text
+    assert "2.00\N{MULTIPLICATION SIGN}" in text
     assert "exit code 0" in text
 
 
@@ -213,21 +217,21 @@ def test_one_commit_and_no_change_are_said_plainly(snapshot):
 @pytest.mark.parametrize(
     ("ratio", "words"),
     [
-        (1.0, "1"),
+        (1.0, "1.00"),
         (1.932, "1.93"),
         (1.0042, "1.004"),
-        (0.0123456, "0.0123"),
-        (1234.5, "1000 or more"),
+        (0.0123456, "0.012"),
+        (1234.5, ">1000"),
     ],
 )
 def test_ratios_are_told_from_one(ratio, words):
     found = change_words(watched("evaluations"), 1.0, ratio)
-    assert found.removeprefix("\N{MULTIPLICATION SIGN}") == words
+    assert found.removesuffix("\N{MULTIPLICATION SIGN}") == words
 
 
 def test_a_page_needs_a_file(snapshot, tmp_path):
     before, after = make_history(snapshot, 2)
-    pair = Pair(Commit(before.commit), Commit(after.commit), compared(before, after))
+    pair = Pair(Commit(before.commit), Commit(after.commit), judged(before, after))
     with pytest.raises(StorageError, match="is a folder"):
         write_pair_page(tmp_path, pair)
 
