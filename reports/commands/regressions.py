@@ -15,9 +15,9 @@ from ..errors import ReportError
 
 if TYPE_CHECKING:
     from ..regressions.annotations import Annotation
+    from ..regressions.asv_files import Snapshot
     from ..regressions.gate import Pair
     from ..regressions.repository import Commit, Repository
-    from ..regressions.values import Snapshot
 
 _HELP = (
     "Compare the benchmarks of two commits of this checkout, value by value. asv measures what was "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -129,24 +130,33 @@ def parsed_bounds(given: Iterable[str] | str) -> dict[str, float]:
                 f"--bound {text.strip()!r}: no measure {name!r}{near}; give NAME=VALUE such as "
                 "cpu=1.2 or error=0.5pt"
             )
-        found[measure] = _bound(text.strip(), measure, value)
+        is_error = measure == "test_error"
+        number = parse_bound(text.strip(), value, in_points=is_error)
+        found[measure] = number / 100 if is_error else number
     return found
 
 
-def _bound(text: str, measure: str, value: str) -> float:
+def parse_bound(text: str, value: str, *, in_points: bool) -> float:
+    """The value of a bound: a ratio, of test errors points; infinite for ``off``.
+
+    Raises
+    ------
+    ReportError
+        If it is none; the message says what is.
+    """
     if value == "off":
-        return np.inf
-    is_error = measure == "test_error"
+        return math.inf
     try:
         number = float(value.removesuffix("pt").strip())
     except ValueError:
-        number = np.nan
-    in_points = value.endswith("pt")
-    if in_points is is_error and (0 <= number <= 100 if is_error else 1 <= number < np.inf):
-        return number / 100 if is_error else number
+        number = math.nan
+    if value.endswith("pt") is in_points and (
+        0 <= number <= 100 if in_points else 1 <= number < math.inf
+    ):
+        return number
     wanted = (
         "points of test error from 0pt to 100pt, such as error=0.5pt"
-        if is_error
+        if in_points
         else "a ratio from 1 on, such as 1.05 (5 % more)"
     )
     raise ReportError(f"--bound {text!r}: {value!r} is no bound; give {wanted}, or off")

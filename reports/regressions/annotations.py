@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 
 from ...harness.words import visible
 from ..errors import ReportError
+from .asv_files import Cell
 from .repository import Repository
-from .values import Cell
 
 #: Where the file is.
 FILE = "benchmarks/annotations.toml"

@@ -8,20 +8,152 @@ failure and NaN a benchmark that was skipped.
 from __future__ import annotations
 
 import ast
-import contextlib
 import itertools
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...harness.words import visible
 from ..errors import ReportError
-from .values import Benchmark, Cell, Key, Lane, Snapshot, Value
+
+#: The measure that says whether a cell failed; its other values are then left out.
+FAILED = "failed"
+
+
+class Cell(NamedTuple):
+    """One combination of parameters of a suite, such as a solver on a task.
+
+    Attributes
+    ----------
+    suite : str
+        Module and class, such as ``work.Work``.
+    name : str
+        The parameters, such as ``SMO rbf dense bias``.
+    """
+
+    suite: str
+    name: str
+
+    @property
+    def group(self) -> str:
+        """The first word of the name: the solver, where a suite is about solvers."""
+        return self.name.partition(" ")[0] or self.suite
+
+
+class Key(NamedTuple):
+    """What one value is of.
+
+    Attributes
+    ----------
+    cell : Cell
+    measure : str
+        The method without ``track_``, such as ``evaluations``, or whole, such as ``time_fit``.
+    """
+
+    cell: Cell
+    measure: str
+
+
+class Benchmark(NamedTuple):
+    """One method of a suite, which has a value for each cell.
+
+    Attributes
+    ----------
+    suite, measure : str
+        As in :class:`Cell` and :class:`Key`.
+    """
+
+    suite: str
+    measure: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value.
+
+    Attributes
+    ----------
+    number : float or None
+        None: the benchmark failed.
+    samples : tuple of float
+        Independent timings: one for each turn that a commit had while the two of a comparison took
+        turns. What one run of asv repeats is no sample: it all depends on that run's process and
+        moment.
+    """
+
+    number: float | None
+    samples: tuple[float, ...] = ()
+
+
+class Lane(NamedTuple):
+    """Where values may be compared: one machine with one environment.
+
+    Attributes
+    ----------
+    machine, environment : str
+    """
+
+    machine: str
+    environment: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All values of one commit on one lane.
+
+    Attributes
+    ----------
+    commit : str
+        The full hash.
+    date : int
+        Of the commit, in milliseconds since 1970, as asv records it.
+    lane : Lane
+    machine : mapping of str to str
+        What asv recorded of it: cpu, os, ram and so on.
+    values : mapping of Key to Value
+        Without those that were skipped.
+    versions : mapping of Benchmark to str
+        Of the code of all benchmarks that were run.
+    units : mapping of str to str
+        Of measures, where they are known.
+    """
+
+    commit: str
+    date: int
+    lane: Lane
+    machine: Mapping[str, str]
+    values: Mapping[Key, Value]
+    versions: Mapping[Benchmark, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    def failed_cells(self) -> frozenset[Cell]:
+        """The cells that say so themselves, or of which asv got no value."""
+        return frozenset(
+            key.cell
+            for key, value in self.values.items()
+            if value.number is None or (key.measure == FAILED and value.number > 0)
+        )
+
+    def unmeasured(self) -> tuple[str, ...]:
+        """The suites of several cells of which asv got no value, so that nothing compares."""
+        cells: dict[str, set[Cell]] = {}
+        for key in self.values:
+            cells.setdefault(key.cell.suite, set()).add(key.cell)
+        measured = {
+            key.cell.suite for key, value in self.values.items() if value.number is not None
+        }
+        return tuple(sorted(suite for suite in cells.keys() - measured if len(cells[suite]) > 1))
+
+    def cells(self) -> frozenset[Cell]:
+        """All cells."""
+        return frozenset(key.cell for key in self.values)
+
 
 #: The version of asv's files that is read.
 FORMAT = 2
@@ -180,8 +312,6 @@ def _values(path: Path, name: str, fields: Mapping[str, Any]) -> Iterator[tuple[
         raise _damaged(path, f"{name} has more than {_MOST_CELLS:,} combinations of parameters")
     cells = [_cell(each) for each in itertools.product(*params)]
     numbers = _column(path, name, fields.get("result"), len(cells))
-    low = _column(path, name, fields.get("stats_q_25"), len(cells))
-    high = _column(path, name, fields.get("stats_q_75"), len(cells))
     suite, measure = _benchmark(name)
     for place, cell in enumerate(cells):
         number = _number(path, name, numbers[place])
@@ -189,7 +319,7 @@ def _values(path: Path, name: str, fields: Mapping[str, Any]) -> Iterator[tuple[
             continue
         yield (
             Key(Cell(suite, cell), measure),
-            Value(number, quartiles=_quartiles(low[place], high[place])),
+            Value(number),
         )
 
 
@@ -234,13 +364,6 @@ def _number(path: Path, name: str, found: object) -> float | None:
     if abs(number) > _LARGEST_NUMBER:
         return None
     return 0.0 if abs(number) < _SMALLEST_NUMBER else number
-
-
-def _quartiles(low: object, high: object) -> tuple[float, float] | None:
-    if isinstance(low, int | float) and isinstance(high, int | float):
-        with contextlib.suppress(OverflowError):
-            return float(low), float(high)
-    return None
 
 
 def _units(path: Path) -> dict[str, str]:

@@ -24,9 +24,9 @@ from ..comparison.words import ratio
 from ..formatting import DASH, plural
 from ..frames import records
 from .annotations import Annotation, chosen
+from .asv_files import FAILED, Benchmark, Cell, Key, Snapshot, Value
 from .measures import Watched, watched
 from .repository import Commit
-from .values import FAILED, Benchmark, Cell, Key, Snapshot, Value
 
 #: The verdicts on cells, the worst first, with what a headline says of one and of several.
 VERDICTS: Mapping[str, tuple[str, str]] = {

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from ..errors import ReportError
 from ..formatting import plural
 from .annotations import Annotation, chosen, later
+from .asv_files import FAILED, Cell, Key, Lane, Snapshot
 from .gate import EXIT_SAME, Gate, judged
 from .measures import Watched, watched
 from .repository import Commit, Repository
-from .values import FAILED, Cell, Key, Lane, Snapshot
 
 
 class Step(NamedTuple):

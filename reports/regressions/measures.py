@@ -9,8 +9,9 @@ from types import MappingProxyType
 
 from ...data_loaders import suggest
 from .. import formatting
+from ..comparison.measured import parse_bound
 from ..errors import ReportError
-from .values import FAILED
+from .asv_files import FAILED
 
 _MEBIBYTE = 2.0**20
 
@@ -165,24 +166,5 @@ def parsed_bounds(given: Iterable[str], known: Iterable[str]) -> dict[str, float
                 f"--bound {text!r}: no measure {name!r}{near}; give NAME=VALUE such as "
                 "evaluations=1.05 or test_error=1pt"
             )
-        found[name] = _bound(text, value, in_points=watched(name).unit == "%")
+        found[name] = parse_bound(text, value, in_points=watched(name).unit == "%")
     return found
-
-
-def _bound(text: str, value: str, *, in_points: bool) -> float:
-    if value == "off":
-        return math.inf
-    try:
-        number = float(value.removesuffix("pt"))
-    except ValueError:
-        number = math.nan
-    if value.endswith("pt") is in_points and (
-        0 <= number <= 100 if in_points else 1 <= number < math.inf
-    ):
-        return number
-    wanted = (
-        "points from 0pt to 100pt, such as 1pt"
-        if in_points
-        else "a ratio from 1 on, such as 1.05 (5 % more)"
-    )
-    raise ReportError(f"--bound {text!r}: give {wanted}, or off")

@@ -27,10 +27,10 @@ from ..naming import slugs
 from ..tables import NONE, Cell, Heading, Table, terminal_table
 from ..templating import environment, page, page_script, script_source
 from ..wording import capitalised
+from .asv_files import Snapshot
 from .gate import EXIT_FAILED, EXIT_SAME, Gate, Pair, change_words, reproduce
 from .history import History
 from .measures import Watched
-from .values import Snapshot
 
 #: The scripts of these pages: tables sort and filter.
 SCRIPTS = ("00_page", "10_hash", "20_tables")

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ReportError
-from ..regressions.asv_files import read_results
+from ..regressions.asv_files import Snapshot, read_results
 from ..regressions.history import History, histories
 from ..regressions.pages import Surroundings, anchors, render_history
 from ..regressions.repository import Repository
-from ..regressions.values import Snapshot
 from .naming import SolverClass
 
 #: The folder of the site.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from marginbench.reports.regressions.values import (
+from marginbench.reports.regressions.asv_files import (
     Benchmark,
     Cell,
     Key,

@@ -10,10 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from marginbench.reports.errors import ReportError
 from marginbench.reports.regressions.annotations import Annotation
+from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Value
 from marginbench.reports.regressions.gate import change_words, judged
 from marginbench.reports.regressions.measures import parsed_bounds, watched
 from marginbench.reports.regressions.running import SHORT
-from marginbench.reports.regressions.values import Benchmark, Cell, Key, Value
 
 RBF, POLY = "SMO rbf dense", "SMO poly dense"
 

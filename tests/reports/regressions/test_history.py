@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane, Snapshot
 from marginbench.reports.regressions.history import History, histories, steps_of
 from marginbench.reports.regressions.measures import watched
 from marginbench.reports.regressions.repository import Repository
-from marginbench.reports.regressions.values import Benchmark, Cell, Key, Lane, Snapshot
 
 CELL = Cell("work.Work", "SMO rbf dense")
 EVALUATIONS = Key(CELL, "evaluations")

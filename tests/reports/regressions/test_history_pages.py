@@ -15,6 +15,7 @@ import pytest
 
 from marginbench.harness.errors import StorageError
 from marginbench.reports.regressions.annotations import Annotation
+from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane, Snapshot, Value
 from marginbench.reports.regressions.gate import Pair, change_words, judged
 from marginbench.reports.regressions.history import History, histories
 from marginbench.reports.regressions.measures import watched
@@ -25,7 +26,6 @@ from marginbench.reports.regressions.pages import (
     write_pair_page,
 )
 from marginbench.reports.regressions.repository import Commit
-from marginbench.reports.regressions.values import Benchmark, Cell, Key, Lane, Snapshot, Value
 
 HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
 MEASURES = ("evaluations", "iterations", "test_error", "suboptimality")

@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from marginbench.harness.errors import StorageError
-from marginbench.reports.regressions import running, sides
+from marginbench.reports.regressions import running
 
 
 def test_a_full_disk_keeps_nothing(tmp_path, monkeypatch):
@@ -49,5 +49,5 @@ def test_counts_of_both_suites_are_run_and_their_times_are_not():
 def test_a_benchmark_that_was_listed_and_has_no_row_is_named(tmp_path):
     listed = {"version": 2, "work.Work.track_failed": {}, "solve.Fit.time_fit": {}}
     (tmp_path / "benchmarks.json").write_text(json.dumps(listed))
-    assert sides.without_row(tmp_path, [r"^work\."]) == "work.Work.track_failed"
-    assert sides.without_row(tmp_path, [r"^data\."]) == ""
+    assert running.without_row(tmp_path, [r"^work\."]) == "work.Work.track_failed"
+    assert running.without_row(tmp_path, [r"^data\."]) == ""
