@@ -66,7 +66,7 @@ def _compare(
     if as_json:
         typer.echo(found.to_json())
     else:
-        from ..comparison.terminal import in_words, terminal
+        from ..comparison.report import in_words, terminal
 
         width, color = terminal()
         typer.echo(in_words(found, width, all_rows=all_rows, color=color))

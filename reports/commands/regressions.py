@@ -81,7 +81,7 @@ def _regressions(
         raise UserError("--text and --json are two forms of the same output; give one of them")
     if results is not None and (suite or short or again):
         raise UserError("--results runs nothing; leave out --suite, --short and --again")
-    from ..comparison.terminal import terminal
+    from ..comparison.report import terminal
     from ..regressions import annotations
     from ..regressions.gate import as_json as as_json_text
     from ..regressions.pages import in_words, write_pair_page

@@ -1,24 +1,36 @@
-"""The page of a comparison: one self-contained HTML file without scripts."""
+"""The page of a comparison: one HTML file without scripts, with a figure for each solver."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ...data_loaders.atomic import replacing
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
 from ...harness.environment import version
 from ...harness.errors import StorageError
-from ...harness.interrupts import interrupts_deferred
-from ...harness.storage import storing
-from ..drawing.canvas import Drawing
+from ..drawing.axes import padded, set_log_axis
+from ..drawing.canvas import FONT, INK, MUTED, RULE, Drawing, drawing
+from ..formatting import plural
+from ..frames import records
 from ..templating import environment, page
-from . import settings, tables, words
-from .figure import solver_figure
+from . import report, settings
 
 if TYPE_CHECKING:
     from .result import Comparison
+
+# Inches: as wide as the panels of a report.
+_WIDTH, _ROW, _BELOW, _ABOVE = 5.4, 0.26, 0.5, 0.12
+_LEFT = 0.42
+# Ratios beyond this stand at the edge: one of them would press all others together.
+_FARTHEST = 1000.0
+_NARROWEST = 1.2
 
 
 @dataclass(frozen=True)
@@ -39,22 +51,7 @@ def write_page(comparison: Comparison, path: Path) -> Path:
         If it cannot be written.
     """
     check_target(path, [side.results.folder for side in (comparison.before, comparison.after)])
-    return write_html(path, render(comparison))
-
-
-def write_html(path: Path, text: str, example: str = "comparison.html") -> Path:
-    """Write a page, atomically.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written, or is no file.
-    """
-    if not path.name or path.is_dir():
-        raise StorageError(f"{path}: is a folder; give the page a file, such as {example}")
-    with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(text.encode())
-    return path
+    return report.write_html(path, render(comparison))
 
 
 def check_target(path: Path, folders: Iterable[Path]) -> None:
@@ -76,24 +73,24 @@ def check_target(path: Path, folders: Iterable[Path]) -> None:
 def render(comparison: Comparison) -> str:
     """The page as HTML text."""
     frame = comparison.frame
-    told, means = words.told(frame), words.differing(comparison.solvers)
-    rest = words.ordered(frame.drop(told.index))
+    told, means = report.told(frame), report.differing(comparison.solvers)
+    rest = report.ordered(frame.drop(told.index))
     return page(
         environment().get_template("comparison.html"),
         version=version(),
         comparison=comparison,
         key_figures=_key_figures(comparison),
-        findings=words.findings(comparison),
-        notes=words.notes(comparison),
+        findings=report.findings(comparison),
+        notes=report.notes(comparison),
         panels=_panels(comparison),
-        told=tables.measures_table(comparison, told, "Values that changed") if len(told) else None,
-        rest=tables.measures_table(comparison, rest, "All other values") if len(rest) else None,
-        means=tables.solvers_table(comparison, means) if len(means) else None,
-        means_words=words.means_words(),
-        outcomes=tables.outcomes_table(comparison),
-        environment=tables.differences_table(comparison.environment, "Environments"),
-        code=tables.differences_table(settings.merged(comparison.code), "Solvers"),
-        bounds=tables.bounds_table(comparison),
+        told=report.measures_table(comparison, told, "Values that changed") if len(told) else None,
+        rest=report.measures_table(comparison, rest, "All other values") if len(rest) else None,
+        means=report.solvers_table(comparison, means) if len(means) else None,
+        means_words=report.means_words(),
+        outcomes=report.outcomes_table(comparison),
+        environment=report.differences_table(comparison.environment, "Environments"),
+        code=report.differences_table(settings.merged(comparison.code), "Solvers"),
+        bounds=report.bounds_table(comparison),
     )
 
 
@@ -101,7 +98,7 @@ def _key_figures(comparison: Comparison) -> list[tuple[str, str]]:
     counts = comparison.frame["verdict"].value_counts()
     return [
         ("verdict", comparison.verdict),
-        *((label, str(counts.get(verdict, 0))) for verdict, label in words.KEY_FIGURES),
+        *((label, str(counts.get(verdict, 0))) for verdict, label in report.KEY_FIGURES),
         ("beyond bounds", str(comparison.n_beyond)),
         ("failed in B only", str(comparison.n_newly_failed)),
         ("pairs of runs", str(comparison.n_compared)),
@@ -114,3 +111,90 @@ def _panels(comparison: Comparison) -> list[_Panel]:
         _Panel(f"changes-{place}", solver, solver_figure(comparison, solver))
         for place, solver in enumerate(solvers)
     ]
+
+
+def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
+    """The ratios of a solver's measures: a small dot for each task, a large one for their mean.
+
+    None where all its values are identical, or none is a ratio.
+    """
+    frame = comparison.frame
+    mine = frame[(frame["solver"] == solver) & (frame["scale"] == "ratio")]
+    mine = mine[np.isfinite(mine["mean"]) & (mine["mean"] > 0)]
+    changed = mine.loc[mine["mean"] != 1.0, "measure"]
+    mine = mine[mine["measure"].isin(set(changed))]
+    if mine.empty:
+        return None
+    means = comparison.solvers
+    means = means[(means["solver"] == solver) & means["measure"].isin(set(mine["measure"]))]
+    axes = _axes(len(means))
+    for place, row in enumerate(records(means)):
+        _row(axes, place, row, mine.loc[mine["measure"] == row["measure"], "mean"])
+    _dress(axes, [comparison.measures[name].measure.title for name in means["measure"]])
+    _set_limits(axes, mine, means)
+    return drawing(axes, f"What changed for {solver}", _description(comparison, means), mine)
+
+
+def _axes(n_rows: int) -> Axes:
+    height = _ABOVE + n_rows * _ROW + _BELOW
+    figure = Figure(figsize=(_WIDTH, height))
+    figure.patch.set_visible(False)
+    frame = (_LEFT, _BELOW / height, 0.97 - _LEFT, n_rows * _ROW / height)
+    axes: Axes = figure.add_axes(frame)
+    axes.patch.set_visible(False)
+    return axes
+
+
+def _row(axes: Axes, place: int, mean: dict[str, Any], tasks: pd.Series) -> None:
+    dots = np.clip(tasks.to_numpy(np.float64), 1 / _FARTHEST, _FARTHEST)
+    axes.plot(dots, [place] * len(dots), ls="", marker="o", ms=3.4, color=MUTED, alpha=0.7)
+    if not math.isfinite(mean["mean"]):
+        return
+    ends = [np.clip(mean[name], 1 / _FARTHEST, _FARTHEST) for name in ("low", "mean", "high")]
+    if math.isfinite(mean["low"]):
+        axes.plot([ends[0], ends[2]], [place, place], lw=2.0, color=INK, solid_capstyle="butt")
+    axes.plot([ends[1]], [place], ls="", marker="D", ms=5.5, color=INK)
+
+
+def _dress(axes: Axes, titles: list[str]) -> None:
+    axes.set_yticks(range(len(titles)), [_short(title) for title in titles])
+    axes.set_ylim(len(titles) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0, labelsize=FONT - 1, labelcolor=INK)
+    axes.tick_params(axis="x", length=3, color=MUTED, labelsize=FONT - 1, labelcolor=INK)
+    axes.grid(axis="y", color=RULE, lw=0.5)
+    axes.set_axisbelow(True)
+    axes.axvline(1.0, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
+    axes.set_xlabel("B / A, less is better", fontsize=FONT - 1, color=MUTED, labelpad=3)
+    for side in ("left", "right", "top"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
+
+
+def _short(title: str) -> str:
+    """A title that fits beside the axis."""
+    for long, short in (
+        ("Evaluations to stay within ", "Evals to "),
+        ("CPU time to stay within ", "CPU to "),
+        (" point of the optimum's error", " pt of error"),
+        (" of the optimum", " of optimum"),
+    ):
+        title = title.replace(long, short)
+    return title
+
+
+def _set_limits(axes: Axes, tasks: pd.DataFrame, means: pd.DataFrame) -> None:
+    ends = means[["low", "mean", "high"]].to_numpy(np.float64).ravel()
+    values = np.concatenate([tasks["mean"].to_numpy(np.float64), ends[np.isfinite(ends)]])
+    values = np.clip(values, 1 / _FARTHEST, _FARTHEST)
+    values = np.append(values, [1 / _NARROWEST, _NARROWEST])
+    set_log_axis(axes, "x", *padded(values, 0.06, 0.06), "seconds")
+
+
+def _description(comparison: Comparison, means: pd.DataFrame) -> str:
+    parts = [
+        f"{comparison.measures[row['measure']].measure.words} {report.ratio(row['mean'])} over "
+        f"{plural(row['n_tasks'], 'task')}"
+        for row in records(means)
+        if math.isfinite(row["mean"])
+    ]
+    return f"Ratios of B to A, means over tasks: {'; '.join(parts) or 'none'}."

@@ -18,9 +18,8 @@ from typing import Any
 import pandas as pd
 
 from .. import formatting
-from ..comparison.document import plain
 from ..comparison.ratios import ratio_of_samples
-from ..comparison.words import ratio
+from ..comparison.report import plain, ratio
 from ..formatting import DASH, plural
 from ..frames import records
 from .annotations import Annotation, chosen

@@ -19,8 +19,7 @@ from rich.text import Text
 
 from ...harness.environment import version
 from ...harness.words import visible
-from ..comparison.page import write_html
-from ..comparison.terminal import printed
+from ..comparison.report import printed, write_html
 from ..formatting import DASH, TIMES, plural
 from ..frames import records
 from ..naming import slugs

@@ -17,11 +17,11 @@ from marginbench.harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS, EXIT
 from marginbench.harness.results.mistakes import packed
 from marginbench.reports import formatting
 from marginbench.reports.command import COMMANDS, build_app, report, write_report
-from marginbench.reports.comparison import words
-from marginbench.reports.comparison.comparing import sides_of
+from marginbench.reports.comparison import report as words
 from marginbench.reports.comparison.measured import parsed_bounds
 from marginbench.reports.comparison.page import render
-from marginbench.reports.comparison.terminal import in_words
+from marginbench.reports.comparison.report import in_words
+from marginbench.reports.comparison.result import sides_of
 from marginbench.reports.errors import ReportError
 
 SEEDS = range(3)

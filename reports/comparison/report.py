@@ -1,0 +1,604 @@
+"""What a comparison says: in words, as tables, in the terminal, and as JSON (docs/comparing.md)."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from ...data_loaders.atomic import replacing
+from ...harness.errors import StorageError
+from ...harness.interrupts import interrupts_deferred
+from ...harness.storage import storing
+from ...harness.words import visible
+from .. import formatting
+from ..formatting import DASH, FIXED, THIN, TIMES, plural
+from ..frames import records
+from ..tables import NONE, Cell, Heading, Table
+from . import pairing, settings
+from .measured import Compared
+from .verdicts import FEWEST_TASKS, SEVERITY
+
+if TYPE_CHECKING:
+    from .result import Comparison, Side
+    from .settings import Difference
+
+ARROW = "\N{RIGHTWARDS ARROW}"
+_PLUS = "+"
+_LARGEST = 1000.0
+_MOST_PLACES = 6
+#: Verdicts whose rows are listed even in short.
+_TOLD = ("worsening", "mixed", "improvement")
+_IN_WORDS = {
+    "worsening": "worse",
+    "improvement": "better",
+    "mixed": "mixed",
+    "no difference told": "with no difference told",
+    "identical": "identical",
+    "advice": "advice only",
+    "not compared": "not compared",
+}
+
+
+def headline(comparison: Comparison) -> str:
+    """One line: what is worse, better and the same."""
+    counts = comparison.frame["verdict"].value_counts()
+    parts = []
+    if comparison.n_newly_failed:
+        failed = plural(comparison.n_newly_failed, "run")
+        parts.append(f"{failed} failed in B that did not in A")
+    if comparison.n_newly_missing:
+        parts.append(f"{plural(comparison.n_newly_missing, 'record')} missing in B")
+    if not comparison.n_compared:
+        return "; ".join([*parts, "no pair of runs could be compared"])
+    for verdict, words in _IN_WORDS.items():
+        if verdict == "worsening" or counts.get(verdict, 0):
+            beyond = f" ({comparison.n_beyond} beyond bounds)" if comparison.n_beyond else ""
+            parts.append(
+                f"{counts.get(verdict, 0)} {words}{beyond if verdict == 'worsening' else ''}"
+            )
+    total = plural(len(comparison.frame), "value")
+    return f"{', '.join(parts)} of {total} from {plural(comparison.n_compared, 'pair')} of runs"
+
+
+def findings(comparison: Comparison) -> list[str]:
+    """What is worse and better, solver by solver, in sentences."""
+    found = []
+    for solver, group in comparison.solvers.groupby("solver", sort=False):
+        parts = [
+            f"{direction} in {', '.join(names)}"
+            for direction, names in (
+                ("worse", _where(comparison, group, "worsening", "n_worse")),
+                ("better", _where(comparison, group, "improvement", "n_better")),
+            )
+            if names
+        ]
+        if parts:
+            found.append(f"{solver} is {' and '.join(parts)}.")
+    if not found:
+        found.append(_nothing_told(comparison))
+    return [*_lacking(comparison.pairs), *found]
+
+
+def _lacking(pairs: pd.DataFrame) -> Iterator[str]:
+    """Runs that have a result in A alone."""
+    for outcome, words in (
+        (pairing.FAILED_B, "failed in B and not in A"),
+        (pairing.MISSING_B, "left no readable record in B"),
+    ):
+        mine = pairs[pairs["outcome"] == outcome]
+        if len(mine):
+            solvers = ", ".join(dict.fromkeys(map(str, mine["solver"])))
+            yield f"{plural(len(mine), 'run')} {words}: {solvers}."
+
+
+def _where(comparison: Comparison, rows: pd.DataFrame, verdict: str, count: str) -> list[str]:
+    """The measures of a solver with a verdict, and on how many tasks it is that."""
+    found = []
+    for row in records(rows):
+        words = comparison.measures[row["measure"]].measure.words
+        if row[count]:
+            n_tasks = row["n_tasks"] + row["n_left_out"]
+            found.append(f"{words} on {row[count]} of {plural(n_tasks, 'task')}")
+        elif row["verdict"] == verdict:
+            found.append(f"{words} on the mean of {plural(row['n_tasks'], 'task')}")
+    return found
+
+
+def _nothing_told(comparison: Comparison) -> str:
+    return {
+        "identical": "All values of all runs that are compared are identical.",
+        "not compared": "No run of A has a counterpart in B with a result on the same problem.",
+    }.get(comparison.verdict, "Nothing that is judged tells A and B apart.")
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What a reader must know before believing the numbers."""
+    found = []
+    if comparison.times:
+        found.append(f"Times and memory are advice only: {comparison.times}.")
+    pairs = comparison.pairs
+    compared = pairs[pairs["outcome"] == pairing.COMPARED]
+    other = compared[~compared["same_reference"]]
+    if len(other):
+        tasks = ", ".join(dict.fromkeys(map(str, other["task"])))
+        found.append(
+            f"A and B have different certified optima of {tasks}: suboptimality and costs to "
+            "targets are not compared there."
+        )
+    return [*found, *_ended_otherwise(compared), *comparison.cautions]
+
+
+def _ended_otherwise(compared: pd.DataFrame) -> Iterator[str]:
+    """Runs that are compared, although one met its stopping rule and the other its limit."""
+    other = compared[compared["status_a"] != compared["status_b"]]
+    for (a, b), group in other.groupby(["status_a", "status_b"], sort=False):
+        solvers = ", ".join(dict.fromkeys(map(str, group["solver"])))
+        yield f"{plural(len(group), 'pair')} ended with {a!r} in A and {b!r} in B: {solvers}."
+
+
+def ordered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of measures or cells, worst first; among the same verdict the most significant first."""
+    rank = frame["verdict"].map({verdict: place for place, verdict in enumerate(SEVERITY)})
+    keys = pd.DataFrame({"rank": rank}, index=frame.index)
+    if "q" in frame:
+        keys["beyond"], keys["q"] = ~frame["beyond"].astype(bool), frame["q"].fillna(0.0)
+        keys["size"] = [-_size(row) for row in records(frame)]
+    return frame.loc[keys.sort_values([*map(str, keys)], kind="stable").index]
+
+
+def _size(row: Mapping[str, Any]) -> float:
+    """How large a change is: of a ratio its logarithm; nothing is larger than never."""
+    if row["lost"] or row["gained"]:
+        return math.inf
+    mean = row["mean"]
+    if math.isnan(mean):
+        return 0.0
+    return abs(mean) if row["scale"] == "difference" else abs(math.log(max(mean, 1e-300)))
+
+
+def told(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a change, worst first."""
+    return ordered(frame[frame["verdict"].isin(_TOLD)])
+
+
+def untold_lines(comparison: Comparison) -> Iterator[str]:
+    """A line for each verdict without a change: how many values of each measure have it."""
+    frame = comparison.frame
+    for verdict in (each for each in SEVERITY if each not in _TOLD):
+        mine = frame[frame["verdict"] == verdict]
+        if mine.empty:
+            continue
+        parts = []
+        for name, group in mine.groupby("measure", sort=False):
+            words = comparison.measures[str(name)].measure.words
+            ratios = group.loc[(group["scale"] == "ratio") & group["mean"].notna(), "mean"]
+            shown = (
+                ""
+                if verdict == "identical" or ratios.empty
+                else f" ({_spread(ratios.min(), ratios.max())})"
+            )
+            parts.append(f"{words} {len(group)}{shown}")
+        yield f"{verdict}: {', '.join(parts)}"
+
+
+def ratio(value: float) -> str:
+    """A ratio to three digits: "1.23×"; more where it would read as 1, none beyond a thousand."""
+    return DASH if math.isnan(value) else f"{_number(value)}{TIMES}"
+
+
+def _number(value: float) -> str:
+    if value >= _LARGEST:
+        return f">{_LARGEST:.0f}"
+    if value <= 1 / _LARGEST:
+        return f"<{1 / _LARGEST:g}"
+    places = 3 if value < 0.1 else 2 if value < 10 else 1 if value < 100 else 0
+    while float(f"{value:.{places}f}") == 1.0 != value and places < _MOST_PLACES:
+        places += 1
+    return f"{value:.{places}f}"
+
+
+def _spread(low: float, high: float) -> str:
+    """Two ratios: "1.05–1.31×"; one where both read the same."""
+    first, last = _number(low), _number(high)
+    return f"{first}{TIMES}" if first == last else f"{first}{DASH}{last}{TIMES}"
+
+
+def difference(item: Compared, value: float) -> str:
+    """A difference with its sign: of errors in points."""
+    if math.isnan(value):
+        return DASH
+    sign = _PLUS if value > 0 else ""
+    if item.is_error:
+        return f"{sign}{formatting.decimals(100 * value, 2)}{THIN}pt"
+    minus = "\N{MINUS SIGN}" if value < 0 else sign
+    return minus + formatting.say(item.measure, abs(value))
+
+
+def change(item: Compared, row: Mapping[str, Any]) -> str:
+    """The mean change of a row."""
+    if row["lost"] and not row["gained"] and row["lost"] == row["n"]:
+        return "never in B"
+    if row["gained"] and not row["lost"] and row["gained"] == row["n"]:
+        return "never in A"
+    value = row["mean"]
+    return ratio(value) if row["scale"] == "ratio" else difference(item, value)
+
+
+def interval(item: Compared, row: Mapping[str, Any]) -> str:
+    """Its interval; empty without one."""
+    low, high = row["low"], row["high"]
+    if math.isnan(low) or math.isnan(high) or row.get("identical"):
+        return ""
+    if row["scale"] == "ratio":
+        return _spread(low, high)
+    return f"{difference(item, low)} to {difference(item, high)}"
+
+
+def medians(item: Compared, row: Mapping[str, Any]) -> str:
+    """The medians of A and B: "1.2 s, 2.4 s"."""
+    values = (row["before"], row["after"])
+    if any(math.isnan(value) for value in values):
+        return DASH
+    return f" {ARROW} ".join(formatting.say(item.measure, value) for value in values)
+
+
+def bound(item: Compared) -> str:
+    """The bound of a measure."""
+    if math.isinf(item.bound):
+        return "off"
+    return f"{100 * item.bound:g}{THIN}pt" if item.is_error else f"{item.bound:g}{TIMES}"
+
+
+def means_words() -> str:
+    """What the means over tasks are."""
+    return (
+        "Geometric means of the tasks' ratios (of test errors means of differences), each task "
+        "once, with bootstrap intervals over the tasks. Tasks on which a side never reaches the "
+        "target, or whose ratio has a zero in it, are left out. A mean of fewer than "
+        f"{FEWEST_TASKS} tasks decides nothing by itself."
+    )
+
+
+def judged_apart(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a verdict, of values that are not all identical."""
+    return frame[~frame["verdict"].isin(("identical", "advice", "not compared"))]
+
+
+def differing(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are not all identical."""
+    return frame[frame["verdict"] != "identical"]
+
+
+#: Verdicts that are counted at the head of the page, and what the counts are called.
+KEY_FIGURES = (
+    *(("worsening", "worse"), ("improvement", "better"), ("mixed", "mixed")),
+    *(("no difference told", "not told apart"), ("identical", "identical")),
+)
+
+
+# More seeds than this are told by their number.
+_MANY_SEEDS = 8
+
+
+def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Table:
+    """A row for each task, solver and measure."""
+    headings = [
+        Heading("Verdict", short="verdict"),
+        *(Heading("Task", short="task"), Heading("Solver", short="solver")),
+        Heading("Measure", short="measure"),
+        Heading(f"B{FIXED}/{FIXED}A", "number", short="B/A"),
+        Heading("95 % interval", "number", short="95 % interval"),
+        Heading(f"Median A {ARROW} B", "number"),
+        Heading("Pairs", "number", short="n"),
+    ]
+    cells = [_measure_cells(comparison, row) for row in records(rows)]
+    return Table(label, headings, cells, style="changes")
+
+
+def _measure_cells(comparison: Comparison, row: Mapping[str, Any]) -> list[Cell]:
+    item = comparison.measures[row["measure"]]
+    beyond = f"beyond {bound(item)}" if row["beyond"] else ""
+    return [
+        _verdict_cell(row["verdict"], beyond or row["why"]),
+        *(Cell(row["task"]), Cell(row["solver"]), Cell(item.measure.title)),
+        *(_or_none(change(item, row)), _or_none(interval(item, row))),
+        *(_or_none(medians(item, row)), Cell(str(row["n"]))),
+    ]
+
+
+def _or_none(text: str) -> Cell:
+    return Cell(text) if text and text != DASH else NONE
+
+
+def _verdict_cell(verdict: str, note: str = "") -> Cell:
+    return Cell(verdict, note=note, incomplete=verdict in ("worsening", "failed"))
+
+
+def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table:
+    """A row for each solver and measure: the mean over tasks."""
+    headings = [
+        *(Heading("Solver", short="solver"), Heading("Measure", short="measure")),
+        Heading("Verdict", short="verdict"),
+        Heading(f"B{FIXED}/{FIXED}A over tasks", "number", short="B/A"),
+        Heading("95 % interval", "number", short="95 % interval"),
+        Heading("Tasks", "number", short="tasks"),
+        *(Heading("Worse", "number", short="worse"), Heading("Better", "number", short="better")),
+    ]
+    cells = []
+    for row in records(rows):
+        item = comparison.measures[row["measure"]]
+        whole = row | {"lost": 0, "gained": 0}
+        out = f"{row['n_left_out']} left out" if row["n_left_out"] else ""
+        cells.append(
+            [
+                *(Cell(row["solver"]), Cell(item.measure.title)),
+                _verdict_cell(row["verdict"]),
+                *(_or_none(change(item, whole)), _or_none(interval(item, whole))),
+                Cell(str(row["n_tasks"]), note=out),
+                *(Cell(str(row["n_worse"])), Cell(str(row["n_better"]))),
+            ]
+        )
+    return Table("Means over tasks", headings, cells)
+
+
+def outcomes_table(comparison: Comparison) -> Table | None:
+    """The runs that are not compared, grouped by what became of them; None without any."""
+    pairs = comparison.pairs[comparison.pairs["outcome"] != pairing.COMPARED]
+    if pairs.empty:
+        return None
+    rows = []
+    keys = ["outcome", "task", "solver", "why"]
+    for (outcome, task, solver, why), group in pairs.groupby(keys, sort=False):
+        statuses = {status for status in (*group["status_a"], *group["status_b"]) if status}
+        said = str(why) or ", ".join(sorted(map(str, statuses)))
+        rows.append(
+            [
+                Cell(str(outcome), incomplete=str(outcome) == pairing.FAILED_B),
+                *(Cell(str(task)), Cell(str(solver))),
+                Cell(_seeds(sorted(group["seed"]))),
+                Cell(visible(said)),
+            ]
+        )
+    rows.sort(key=lambda row: _OUTCOMES.index(row[0].value))
+    headings = [
+        Heading("Outcome", short="not compared"),
+        *(Heading("Task", short="task"), Heading("Solver", short="solver")),
+        Heading("Seeds", short="seeds"),
+        Heading("Reason", "reason", short="reason"),
+    ]
+    return Table("Runs that are not compared", headings, rows)
+
+
+_OUTCOMES = (
+    *(pairing.FAILED_B, pairing.FAILED_A, pairing.FAILED_BOTH, pairing.OTHER_PROBLEM),
+    *(pairing.MISSING_B, pairing.MISSING_A, pairing.MISSING_BOTH, pairing.GONE, pairing.NEW),
+    *(pairing.SKIPPED_B, pairing.SKIPPED_A, pairing.SKIPPED_BOTH),
+)
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """The seeds, or how many from which to which."""
+    if len(seeds) <= _MANY_SEEDS:
+        return ", ".join(map(str, seeds))
+    return f"{len(seeds)} from {seeds[0]} to {seeds[-1]}"
+
+
+def differences_table(differing: Sequence[Difference], label: str) -> Table | None:
+    """What differs in the settings or in the code; None if nothing does."""
+    if not differing:
+        return None
+    named = any(item.solver for item in differing)
+    rows = [
+        [
+            *([Cell(item.solver)] if named else []),
+            Cell(item.field),
+            *(Cell(visible(item.before)), Cell(visible(item.after))),
+        ]
+        for item in differing
+    ]
+    headings = [
+        *([Heading("Solver", short="solver")] if named else []),
+        Heading("Setting", short="differs"),
+        *(Heading("A", "reason", short="A"), Heading("B", "reason", short="B")),
+    ]
+    return Table(label, headings, rows)
+
+
+def bounds_table(comparison: Comparison) -> Table:
+    """The bounds and the bands of the measures."""
+    rows = [
+        [Cell(item.measure.title), Cell(name, code=True), Cell(bound(item))]
+        + [NONE if item.band == 1.0 else Cell(f"{item.band:.3g}{TIMES}")]
+        for name, item in comparison.measures.items()
+    ]
+    headings = [Heading("Measure"), Heading("Name"), Heading("Bound", "number")]
+    return Table("Bounds", [*headings, Heading("Band", "number")], rows)
+
+
+# Columns in a file or a pipe, where nothing says how wide a line may be.
+_WIDTH = 110
+
+
+def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool = False) -> str:
+    """The text, of lines no wider than the terminal.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    width : int
+        Columns of the terminal.
+    all_rows : bool
+        Whether values without a change have rows, too.
+    color : bool
+        Whether the terminal shows colours.
+    """
+    return printed(_parts(comparison, all_rows), width, color=color)
+
+
+def printed(parts: Iterable[RenderableType], width: int, *, color: bool = False) -> str:
+    """Texts and tables as lines no wider than a terminal, but for commands to copy."""
+    console = Console(
+        file=StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        legacy_windows=False,
+    )
+    for item in parts:
+        # A command that is broken into lines could not be copied.
+        console.print(item, soft_wrap=isinstance(item, Text) and item.plain.startswith("  git "))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def terminal() -> tuple[int, bool]:
+    """The width of the standard output, and whether it shows colours."""
+    found = Console(file=sys.stdout)
+    known = found.is_terminal or "COLUMNS" in os.environ
+    width = found.width if known else _WIDTH
+    return width, found.is_terminal and not found.no_color
+
+
+def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
+    yield Text(f"{comparison.verdict}: {headline(comparison)}", style="bold")
+    for side in (comparison.before, comparison.after):
+        yield Text(visible(f"{side.name}: {side.words}"))
+    frame = comparison.frame
+    chosen = ordered(frame) if all_rows else told(frame)
+    means = comparison.solvers if all_rows else judged_apart(comparison.solvers)
+    # What failed is worse than any number.
+    lacking = comparison.n_newly_failed + comparison.n_newly_missing > 0
+    shown = [
+        outcomes_table(comparison) if lacking else None,
+        measures_table(comparison, chosen, "Values") if len(chosen) else None,
+        solvers_table(comparison, means) if len(means) else None,
+        None if lacking else outcomes_table(comparison),
+        differences_table(comparison.environment, "Environments"),
+        differences_table(settings.merged(_code(comparison, all_rows)), "Solvers"),
+    ]
+    for table in filter(None, shown):
+        yield Text()
+        yield _drawn(table)
+    yield Text()
+    if not all_rows:
+        yield from (Text(line, style="dim") for line in untold_lines(comparison))
+    for line in notes(comparison):
+        yield Text(f"note: {line}", style="yellow")
+
+
+def _code(comparison: Comparison, all_rows: bool) -> list[settings.Difference]:
+    """What differs between the solvers; in short with the number of source files."""
+    return comparison.code if all_rows else settings.without_sources(comparison.code)
+
+
+def _drawn(table: Table) -> RichTable:
+    """A table whose cells wrap, wherever they must, to fit the terminal."""
+    drawn = RichTable(title=Text(table.label, style="bold"), title_justify="left", box=None)
+    drawn.padding = (0, 2, 0, 0)
+    shown = [place for place, heading in enumerate(table.headings) if heading.short]
+    for place in shown:
+        heading = table.headings[place]
+        right = heading.style == "number"
+        drawn.add_column(Text(heading.short), justify="right" if right else "left", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(_text(row[place]) for place in shown))
+    return drawn
+
+
+def _text(cell: Cell) -> Text:
+    style = "yellow" if cell.incomplete else "dim" if cell.absent else ""
+    note = f" ({cell.note})" if cell.note else ""
+    return Text(visible(cell.value + note), style=style)
+
+
+#: Raised when a key changes its meaning or goes.
+SCHEMA_VERSION = 1
+
+
+def as_json(comparison: Comparison) -> str:
+    """The document; the same comparison gives the same text."""
+    return json.dumps(document(comparison), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as plain values."""
+    pairs = comparison.pairs
+    left_out = pairs[pairs["outcome"] != pairing.COMPARED]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": comparison.verdict,
+        "exit_code": comparison.exit_code,
+        "summary": headline(comparison),
+        "a": _side(comparison.before),
+        "b": _side(comparison.after),
+        "notes": notes(comparison),
+        "times_judged": not comparison.times,
+        "n_compared": comparison.n_compared,
+        "n_failed_in_b_only": comparison.n_newly_failed,
+        "n_missing_in_b_only": comparison.n_newly_missing,
+        "n_beyond": comparison.n_beyond,
+        "measures": [
+            {"measure": name, "title": item.measure.title, "bound": plain(item.bound)}
+            | {"band": item.band, "scale": "difference" if item.is_error else "ratio"}
+            for name, item in comparison.measures.items()
+        ],
+        "solvers": _rows(comparison.solvers),
+        "cells": _rows(comparison.cells),
+        "values": _rows(comparison.frame),
+        "not_compared": _rows(left_out.drop(columns=["seed_a", "seed_b", "same_reference"])),
+        "environment": [asdict(item) for item in comparison.environment],
+        "code": [asdict(item) for item in comparison.code],
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    study = side.results.study
+    return {
+        "folder": str(side.results.folder),
+        "study": study.name,
+        "solver": side.solver or None,
+        "marginbench": study.marginbench,
+        "n_runs": len(side.results.runs),
+    }
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{name: plain(value) for name, value in row.items()} for row in records(frame)]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it; what is not finite is null."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def write_html(path: Path, text: str, example: str = "comparison.html") -> Path:
+    """Write a page, atomically.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written, or is no file.
+    """
+    if not path.name or path.is_dir():
+        raise StorageError(f"{path}: is a folder; give the page a file, such as {example}")
+    with interrupts_deferred(), storing(path), replacing(path) as sink:
+        sink.write(text.encode())
+    return path
