@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..harness.execution.outcomes import RunSummary
 from ..harness.execution.running import run as _run
+from ..harness.planning.manifest import restored_study
 from ..harness.planning.plan import kind_named
 from ..harness.results.description import read_description
 from ..harness.results.objects import local_folder
-from ..harness.results.plans import restored_study
 from ..harness.words import plural
 from . import report as _report
 from .errors import ReportError

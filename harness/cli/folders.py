@@ -55,7 +55,7 @@ def _merge(
     ] = "",
     as_json: _Json = False,
 ) -> int:
-    from ..results.merging import merge
+    from ..planning.merging import merge
     from ..results.sync import changeable
     from ..words import plural
 

@@ -18,6 +18,7 @@ from ..errors import InterruptedRunError, RecordError, StorageError, UserError
 from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..planning.fingerprint import write_sources
+from ..planning.manifest import Scope, merged, planned_run
 from ..planning.plan import Details, Kind, Run, in_rounds, is_repeated, kind_named, limits_hit
 from ..planning.preflight import Facts, preflight
 from ..results.description import (
@@ -29,7 +30,6 @@ from ..results.description import (
     write_description,
 )
 from ..results.journal import Cell, Entry, Journal
-from ..results.plans import Scope, merged, planned_run
 from ..results.records import RecordBase
 from ..results.table import runs_table
 from ..storage import storing

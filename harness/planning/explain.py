@@ -17,10 +17,10 @@ from ..errors import UserError
 from ..execution.jobs import Executor
 from ..results.description import read_description
 from ..results.journal import FOLDER, Cell, Entry, Journal
-from ..results.plans import added_labels, restored_study
 from ..study.model import StudyBase
 from ..words import plural
 from .fingerprint import read_sources
+from .manifest import added_labels, restored_study
 from .plan import Kind, Run, kind_named, wider_limits
 from .preflight import SolverInfo, preflight
 

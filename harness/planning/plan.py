@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...data_loaders import suggest
-from ..errors import RecordError, StudyError
+from ..errors import StudyError
 from ..execution.jobs import Limits, Work
 from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
@@ -270,18 +270,53 @@ def kind_named(name: str) -> Kind:
     return kind
 
 
-def record_type(row: Mapping[str, Any]) -> type[RecordBase]:
-    """The type of the record that a stored row is.
+def limits_hit(self, record: Any) -> frozenset[str]:
+        """Names of the budget's limits of which a run that ended early may have hit one."""
+        return frozenset()
+
+    @abstractmethod
+    def headline(self, record: Any) -> Iterator[str]:
+        """The findings of a run in words, for its line in the terminal."""
+
+
+def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:
+    """The runs in random order, but one of each pair of task and solver first.
+
+    Neighbours in time must not be neighbours in the plan: machines drift. With one run of each pair
+    done, the time that the others need is known.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+    name : str
+        Of the study; it decides the order.
+    """
+    shuffled = list(runs)
+    random.Random(name).shuffle(shuffled)
+    first: dict[tuple[str, str], Run] = {}
+    for run in shuffled:
+        first.setdefault((run.task, run.solver), run)
+    keys = {run.key for run in first.values()}
+    return [*first.values(), *(run for run in shuffled if run.key not in keys)]
+
+
+def kind_names() -> list[str]:
+    """The names of all kinds."""
+    return list(KINDS)
+
+
+def kind_named(name: str) -> Kind:
+    """The kind with this name.
 
     Raises
     ------
-    RecordError
-        If it is of no known kind.
+    StudyError
+        If there is none.
     """
-    name = str(row.get("kind"))
     if name not in KINDS:
-        raise RecordError(f"a record of the kind {name!r}, this release knows {_known()}")
-    return kind_named(name).record
+        raise StudyError(f"unknown kind {name!r}{suggest(name, kind_names())}")
+    kind: Kind = importlib.import_module(f".{name}", __package__).KIND
+    return kind
 
 
 def _known() -> str:

@@ -199,10 +199,16 @@ def record_of(values: Mapping[str, Any]) -> RecordBase:
     RecordError
         If no run can have written it.
     """
-    from ..planning.plan import record_type
+    from .feasibility import FeasibilityRecord
+    from .svm import Record
 
+    types: dict[str, type[RecordBase]] = {"svm": Record, "feasibility": FeasibilityRecord}
+    kind = str(values.get("kind"))
+    if kind not in types:
+        known = " and ".join(types)
+        raise RecordError(f"a record of the kind {kind!r}, this release knows {known}")
     try:
-        return record_type(values).from_values(values)
+        return types[kind].from_values(values)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise RecordError(
             f"not a record of a run (a value of another type: {first_line(error)})"

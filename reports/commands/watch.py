@@ -12,7 +12,7 @@ import typer
 from ...harness.errors import UserError
 
 if TYPE_CHECKING:
-    from ...harness.results.status import Standing
+    from ...harness.planning.status import Standing
 
 _TEMPLATE = "watch.html"
 
@@ -41,7 +41,7 @@ def _watch(
     if not every > 0:
         raise UserError(f"--every must be more than 0 seconds, not {every:g}")
     from ...harness.interrupts import interrupts_raised
-    from ...harness.results.status import Monitor
+    from ...harness.planning.status import Monitor
 
     show = _shown_as_json if as_json else _Lines(in_place=not once).show
     with interrupts_raised():

@@ -15,10 +15,10 @@ import pytest
 from marginbench.harness.errors import BusyError, UserError
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.results import merging
+from marginbench.harness.planning import merging
+from marginbench.harness.planning.merging import merge
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.merging import merge
 from marginbench.harness.results.records import RecordBase
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study

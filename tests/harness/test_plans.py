@@ -11,9 +11,9 @@ import pytest
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.planning.manifest import restored_study
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.plans import restored_study
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 from marginbench.reports.analysis import Analysis

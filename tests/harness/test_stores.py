@@ -22,12 +22,12 @@ from marginbench.harness.execution.jobs import Event, Job, Started
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.results import status
+from marginbench.harness.planning import status
+from marginbench.harness.planning.merging import OF_THE_MACHINE
+from marginbench.harness.planning.status import Monitor
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Entry, Journal
-from marginbench.harness.results.merging import OF_THE_MACHINE
 from marginbench.harness.results.objects import StoreUrl
-from marginbench.harness.results.status import Monitor
 from marginbench.harness.results.sync import Mirror, _Exchange
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.select import select

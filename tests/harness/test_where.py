@@ -13,8 +13,8 @@ import pytest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.planning.manifest import Scope, merged
 from marginbench.harness.results.description import read_description
-from marginbench.harness.results.plans import Scope, merged
 from marginbench.harness.study.select import MAX_LENGTH, select
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import load_study, parse_study

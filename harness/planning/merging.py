@@ -17,14 +17,14 @@ from typing import Any
 from ...data_loaders.atomic import replacing
 from ..errors import EXIT_OK, EXIT_RUNS, BusyError, RecordError, UserError
 from ..interrupts import interrupts_deferred
-from ..planning.plan import kind_named, limits_hit
+from ..results.description import FILE_NAME, read_description, write_description
+from ..results.journal import FOLDER, Cell, Entry, Journal, record_line
+from ..results.records import RecordBase
+from ..results.table import runs_table
 from ..storage import storing
 from ..words import plural
-from .description import FILE_NAME, read_description, write_description
-from .journal import FOLDER, Cell, Entry, Journal, record_line
-from .plans import Scope, configuration, content_of, restored_study, size_of
-from .records import RecordBase
-from .table import runs_table
+from .manifest import Scope, configuration, content_of, restored_study, size_of
+from .plan import kind_named, limits_hit
 
 #: Prefer the record that was made last.
 NEWEST = "newest"

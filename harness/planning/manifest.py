@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ..hashing import canonical_json
-from ..planning.plan import Run
+from ..results.journal import Cell
 from ..study.model import StudyBase, table_type
 from ..study.names import is_foreign
 from ..words import plural
-from .journal import Cell
+from .plan import Run
 
 # Keys of an entry that do not say what its runs are.
 _NOT_CONFIGURING = frozenset({"seeds", "instances", "published", "reference", "added"})

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..planning.forecast import Forecast, Pair, eta_words, recorded_seconds
+from ..results.description import FILE_NAME, DamagedDescriptionError, read_description
+from ..results.journal import Entry, Journal, Start
+from ..results.objects import StoreUrl, is_url
+from ..results.records import EXPECTED_STATUSES
+from ..results.sync import Mirror
 from ..words import REASON_LIMIT, plural, visible
-from .description import FILE_NAME, DamagedDescriptionError, read_description
-from .journal import Entry, Journal, Start
-from .objects import StoreUrl, is_url
-from .records import EXPECTED_STATUSES
-from .sync import Mirror
+from .forecast import Forecast, Pair, eta_words, recorded_seconds
 
 _UNKNOWN = "another machine"
 _ENVIRONMENT = re.compile(rb'"environment":("(?:[^"\\]|\\.)*")')
