@@ -270,59 +270,6 @@ def kind_named(name: str) -> Kind:
     return kind
 
 
-def limits_hit(self, record: Any) -> frozenset[str]:
-        """Names of the budget's limits of which a run that ended early may have hit one."""
-        return frozenset()
-
-    @abstractmethod
-    def headline(self, record: Any) -> Iterator[str]:
-        """The findings of a run in words, for its line in the terminal."""
-
-
-def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:
-    """The runs in random order, but one of each pair of task and solver first.
-
-    Neighbours in time must not be neighbours in the plan: machines drift. With one run of each pair
-    done, the time that the others need is known.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-    name : str
-        Of the study; it decides the order.
-    """
-    shuffled = list(runs)
-    random.Random(name).shuffle(shuffled)
-    first: dict[tuple[str, str], Run] = {}
-    for run in shuffled:
-        first.setdefault((run.task, run.solver), run)
-    keys = {run.key for run in first.values()}
-    return [*first.values(), *(run for run in shuffled if run.key not in keys)]
-
-
-def kind_names() -> list[str]:
-    """The names of all kinds."""
-    return list(KINDS)
-
-
-def kind_named(name: str) -> Kind:
-    """The kind with this name.
-
-    Raises
-    ------
-    StudyError
-        If there is none.
-    """
-    if name not in KINDS:
-        raise StudyError(f"unknown kind {name!r}{suggest(name, kind_names())}")
-    kind: Kind = importlib.import_module(f".{name}", __package__).KIND
-    return kind
-
-
-def _known() -> str:
-    return " and ".join(kind_names())
-
-
 def limits_hit(kind: Kind, record: RecordBase | Entry) -> frozenset[str]:
     """Names of the limits that may have cut a run short."""
     if record.status == "timeout":

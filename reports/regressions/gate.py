@@ -380,7 +380,7 @@ def reproduce(suite: str, cell: str, commit: Commit) -> str:
 
 
 def as_json(pair: Pair) -> str:
-    """The document, described in docs/regressions.md; the same comparison gives the same text."""
+    """All of it as JSON: stable order, finite numbers or null."""
     gate = pair.gate
     values = dict(iter(gate.values.groupby(_CELL)))
     changed = gate.cells[gate.cells["verdict"] != "unchanged"]
