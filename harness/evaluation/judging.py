@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
-from resource import RUSAGE_CHILDREN, getrusage
 
 # By their own names: a solver that puts others in their place in the module changes nothing here.
 from time import perf_counter, process_time
@@ -98,6 +97,8 @@ class Clocks:
 
 
 def _cpu_s() -> float:
+    from resource import RUSAGE_CHILDREN, getrusage  # not on Windows, where results are read
+
     children = getrusage(RUSAGE_CHILDREN)
     return process_time() + children.ru_utime + children.ru_stime
 

@@ -66,7 +66,7 @@ _HOMES = {
     "FeasibilityStudy": "harness.study.feasibility",
     "RunSummary": "harness.execution.outcomes",
     "parse_record": "harness.results.journal",
-    "load_study": "harness.study.file",
+    "load_study": "harness.study.toml",
     "Budget": "harness.study.model",
     "SolverEntry": "harness.study.model",
     "Study": "harness.study.svm",

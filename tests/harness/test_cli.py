@@ -577,3 +577,9 @@ def test_nothing_is_said_to_be_removed_that_is_there(run: Run) -> None:
     for name in removed.COMMANDS:
         assert f"{name} was removed; {removed.COMMANDS[name]}" in run(*name.split())[2]
     assert not set(removed.NAMES).intersection(dir(marginbench))
+
+
+def test_every_public_name_is_found() -> None:
+    names = dir(marginbench)
+    assert {"run", "report", "load_study", "load_results", "SMO"}.issubset(names)
+    assert all(hasattr(marginbench, name) for name in names)

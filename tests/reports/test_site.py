@@ -287,7 +287,9 @@ def test_a_damaged_folder_is_named_and_nothing_is_written(make, tmp_path):
     good = small_folder(make, tmp_path / "good")
     bad = small_folder(make, tmp_path / "bad", name="bad")
     (path,) = Journal(bad).segments()
-    path.write_bytes(path.read_bytes()[:-20])
+    *lines, end = path.read_bytes().splitlines(keepends=True)
+    assert b'"end"' in end
+    path.write_bytes(b"".join(lines)[:-20])
     with pytest.raises(ReportError, match=r"bad: 1 record cannot be read \(.*damaged.*; run"):
         publish([good, bad], tmp_path / "site")
     assert not [path for path in (tmp_path / "site").rglob("*") if path.is_file()]
