@@ -251,6 +251,7 @@ class _Runner:
             self._say_what_has_changed(plan)
             if self.pending or plan != self.journal.plan or self.journal.new_damages():
                 self.journal.append_plan(self.study.name, plan)
+            self._place = self.journal.place()  # only now there is a file of this command
             self._describe(described)
         for run, record in incomplete:
             # What was not known then: the comparison with a reference optimum.
