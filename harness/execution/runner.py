@@ -18,7 +18,7 @@ from ..errors import InterruptedRunError, RecordError, StorageError, UserError
 from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..planning.fingerprint import write_sources
-from ..planning.manifest import Scope, merged, planned_run
+from ..planning.manifest import Scope, cell_of, merged, planned_run
 from ..planning.plan import Details, Kind, Run, in_rounds, is_repeated, kind_named, limits_hit
 from ..planning.preflight import Facts, preflight
 from ..results.description import (
@@ -247,7 +247,7 @@ class _Runner:
                 else:
                     waits = not (run.failure or run.skip_reason)
                     (self.pending if waits else not_run).append(run)
-            plan = {_cell(run): run["key"] for run in described["planned"]}
+            plan = {cell_of(run): run["key"] for run in described["planned"]}
             self._say_what_has_changed(plan)
             if self.pending or plan != self.journal.plan or self.journal.new_damages():
                 self.journal.append_plan(self.study.name, plan)
@@ -282,12 +282,12 @@ class _Runner:
         with self.journal.planning():
             self._description_stamp = _stamp(self.results)
             before = read_description(self.results) or {"planned": []}
-            planned = {_cell(run) for run in before["planned"]}
-            if self._plans_left and not planned.issuperset(map(_cell_of, self.runs)):
+            planned = {cell_of(run) for run in before["planned"]}
+            if self._plans_left and not planned.issuperset(run.cell for run in self.runs):
                 self._plans_left -= 1
                 described = self._described()
                 self.journal.append_plan(
-                    self.study.name, {_cell(run): run["key"] for run in described["planned"]}
+                    self.study.name, {cell_of(run): run["key"] for run in described["planned"]}
                 )
                 self._describe(described)
 
@@ -388,16 +388,13 @@ class _Runner:
                 continue
             if not self._helps and not self._is_of_share(run):
                 self._helps = True
-                self._read_others()
-                if self._recorded_elsewhere(run):
-                    continue
                 self.look_at_others(now=True)
                 left.appendleft(run)
                 continue
             if run.key in self._running_elsewhere:
                 others.append(run)
                 continue
-            self.journal.append_start(run.key, _cell_of(run))
+            self.journal.append_start(run.key, run.cell)
             yield self._job(run)
 
     def look_at_others(self, *, now: bool = False) -> None:
@@ -543,14 +540,6 @@ def _stamp(results: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return 0, 0
     return stat.st_ino, stat.st_mtime_ns
-
-
-def _cell(run: dict[str, Any]) -> Cell:
-    return run["task"], run["solver"], run["seed"]
-
-
-def _cell_of(run: Run) -> Cell:
-    return run.task, run.solver, run.seed
 
 
 def _now() -> str:

@@ -107,13 +107,13 @@ def merged(
     known = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
     of_study = whole.runs(known)
     runs = [_marked(run, of_study) for run in now["planned"]]
-    own = {_identity(run) for run in runs}
+    own = {cell_of(run) for run in runs}
     content = content_of(scope, results)
     kept = [
         _marked(run, of_study)
         for run in before.get("planned", ())
-        if _identity(run) not in own
-        and (_identity(run) in of_study or (run.get("added") and not run.get("failed")))
+        if cell_of(run) not in own
+        and (cell_of(run) in of_study or (run.get("added") and not run.get("failed")))
         and _configured_alike(run, before, content)
     ]
     for what in ("tasks", "solvers"):
@@ -184,14 +184,15 @@ def added_labels(content: Mapping[str, Any]) -> set[str]:
     return {label for label, entry in entries.items() if entry.get("added")}
 
 
-def _identity(run: Mapping[str, Any]) -> Cell:
+def cell_of(run: Mapping[str, Any]) -> Cell:
+    """Task, solver and seed of a run as ``study.json`` plans it."""
     return run["task"], run["solver"], run["seed"]
 
 
 def _marked(run: Mapping[str, Any], of_study: Set[Cell]) -> dict[str, Any]:
     """A planned run, which says if the study's file does not have it."""
     plain = {name: value for name, value in run.items() if name != "added"}
-    return plain if _identity(run) in of_study else plain | {"added": True}
+    return plain if cell_of(run) in of_study else plain | {"added": True}
 
 
 def content_of(scope: Scope, results: Path) -> dict[str, Any]:
@@ -284,7 +285,7 @@ def _commands(whole: str, own: str, earlier: str) -> str:
 def size_of(whole: StudyBase, found: Mapping[str, Any]) -> dict[str, int]:
     """How many tasks, solvers and runs there are when all of the study was run."""
     described = {entry["label"]: entry for entry in found["solvers"]}
-    runs = {_identity(run) for run in found["planned"]}
+    runs = {cell_of(run) for run in found["planned"]}
     for task in whole.tasks:
         for entry in whole.solvers:
             if entry.label in described and whole.fits(task, described[entry.label]):

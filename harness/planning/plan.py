@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...data_loaders import suggest
 from ..errors import StudyError
 from ..execution.jobs import Limits, Work
-from ..results.journal import Entry
+from ..results.journal import Cell, Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.model import Budget, StudyBase
 from ..study.names import KINDS
@@ -96,6 +96,11 @@ class Run:
     failure: str = ""
     traits: Mapping[str, Any] = field(default_factory=dict)
     reference: Any = None
+
+    @property
+    def cell(self) -> Cell:
+        """Task, solver and seed."""
+        return self.task, self.solver, self.seed
 
     @property
     def details(self) -> Details:
