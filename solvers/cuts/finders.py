@@ -111,11 +111,8 @@ class _FullPass(CutFinder):
     """Looks at all examples, whose scores are kept for each cut."""
 
     def find(self, working: WorkingSet) -> Found | None:
-        examples = self.examples
-        violations = self.structure.most_violating(
-            working.scores(), working.explicit(), examples.targets, examples.starts
-        )
-        if not self._violated(working, float((examples.shares * violations.values).sum())):
+        violations, risk = self._at(working.scores(), working.explicit())
+        if not self._violated(working, risk):
             return None
         cut = self._make(violations, working.level + self.allowed)
         before = self.oracle.counters.kernel_evals
@@ -124,6 +121,14 @@ class _FullPass(CutFinder):
         products = working.products(cut, scores)
         squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
         return Found(working.keep_scores(cut, scores), products, squared, self.allowed)
+
+    def _at(self, scores: np.ndarray, explicit: np.ndarray) -> tuple[Violations, float]:
+        """What violates the most at w, which gives these scores, and the risk there."""
+        examples = self.examples
+        violations = self.structure.most_violating(
+            scores, explicit, examples.targets, examples.starts
+        )
+        return violations, float((examples.shares * violations.values).sum())
 
     def holds(self, working: WorkingSet) -> bool:
         """See :meth:`CutFinder.holds`; ``violation`` and ``allowed`` become exact.
@@ -140,11 +145,7 @@ class _FullPass(CutFinder):
         coef[w.points] = w.coef
         columns = [oracle.exact_scores(column, charged=False) for column in coef.T.copy()]
         scores = np.stack(columns, axis=1)
-        examples = self.examples
-        violations = self.structure.most_violating(
-            scores, explicit, examples.targets, examples.starts
-        )
-        risk = float((examples.shares * violations.values).sum())
+        _, risk = self._at(scores, explicit)
         squared = float((coef * scores).sum() + (explicit**2).sum())
         self.violation += risk - self.risk + (squared - working.squared_norm()) / working.total
         self.risk, self.allowed = risk, self._allowed(risk, squared, working.total)
