@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Benchmarks the commits that have no results yet, and keeps the results whatever happens.
+# Benchmarks the commits that have no results yet. asv's result files are on a branch of their own,
+# asv-results, and are kept there whatever happens.
 #
 # The environment may set
 #   ASV_MACHINE   the name under which results are kept (default: ci); runners change theirs
@@ -10,45 +11,49 @@
 # Exit code: 0 if all is well, 2 if a benchmark failed, otherwise that of what went wrong.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-machine=${ASV_MACHINE:-ci}
-bench=${ASV_BENCH:-^(work\.|shapes\.|solve\.Fit)}
-steps=${ASV_STEPS:-20}
-seconds=${ASV_SECONDS:-14400}
-results=.asv/results
+machine=${ASV_MACHINE:-ci} branch=asv-results results=.asv/results
+head=$(git rev-parse --short=8 HEAD)
 
-measured() {
-    compgen -G "$results/$machine/$1*.json" >/dev/null
-}
+measured() { compgen -G "$results/$machine/$1*.json" >/dev/null; }
 
-# asv takes a name for the machine, but then looks up nothing else about it.
-name_machine() {
-    asv machine --yes
-    python3 - "$machine" <<'END'
-import json, pathlib, platform, sys
+mkdir -p "$results"
+# A remote that does not answer is an error, not a branch that is missing (2).
+code=0
+git ls-remote --exit-code --heads origin "refs/heads/$branch" >/dev/null || code=$?
+case $code in
+0) git fetch --quiet origin "$branch" && git archive FETCH_HEAD | tar -x -C "$results" ;;
+2) ;;
+*) echo "asv-nightly: origin does not answer" >&2 && exit 2 ;;
+esac
 
-path, name = pathlib.Path.home() / ".asv-machine.json", sys.argv[1]
-known = json.loads(path.read_text("utf-8"))
-known[name] = known[platform.node()] | {"machine": name}
-path.write_text(json.dumps(known, indent=4), "utf-8")
-END
-}
-
-.ci/asv-results.sh checkout
-# As asv begins the names of its files.
-head=$(git rev-parse HEAD | cut -c1-8)
+status=0
 if measured "$head-"; then
     echo "asv-nightly: $head has results already"
-    # An earlier job may not have been able to push them.
-    exec .ci/asv-results.sh push
+else
+    # NEW means the whole history as long as there are no results.
+    range='HEAD^!'
+    if measured '[0-9a-f]*-'; then range=NEW; fi
+    asv machine --yes --machine "$machine"
+    timeout --signal=INT --kill-after=60 "${ASV_SECONDS:-14400}" \
+        asv run "$range" --machine "$machine" --bench "${ASV_BENCH:-^(work\.|shapes\.|solve\.Fit)}" \
+        --steps "${ASV_STEPS:-20}" --show-stderr || status=$?
 fi
-# NEW means the whole history as long as there are no results.
-range='HEAD^!'
-if measured '[0-9a-f]*-'; then range=NEW; fi
 
-name_machine
-status=0
-timeout --signal=INT --kill-after=60 "$seconds" \
-    asv run "$range" --machine "$machine" --bench "$bench" --steps "$steps" --show-stderr ||
-    status=$?
-.ci/asv-results.sh push
-exit "$status"
+# On top of what others have pushed meanwhile; of a file that both have, ours is the newer one.
+export GIT_INDEX_FILE=$PWD/.asv/index
+for try in 1 2 3 4 5; do
+    parent=()
+    git read-tree --empty
+    if git fetch --quiet origin "$branch" 2>/dev/null; then
+        parent=(-p "$(git rev-parse FETCH_HEAD)")
+        git read-tree FETCH_HEAD
+    fi
+    git --work-tree="$results" add --force --ignore-removal .
+    commit=$(git -c user.name=benchmarks -c user.email=benchmarks@localhost commit-tree \
+        "$(git write-tree)" "${parent[@]}" -m "Results up to $head")
+    if git push --quiet origin "$commit:refs/heads/$branch"; then exit "$status"; fi
+    echo "asv-nightly: not pushed, try $try of 5" >&2
+    sleep $((try * ${ASV_PAUSE:-5}))
+done
+echo "asv-nightly: $branch could not be pushed; the results are in $results" >&2
+exit 2

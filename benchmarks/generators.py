@@ -81,6 +81,22 @@ def checkers(n, d, rng):
     return points.astype(np.float32), y
 
 
+def dense_points(n, d):
+    """Gaussian points of about unit length."""
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((n, d), dtype=np.float32) / np.float32(np.sqrt(d))
+
+
+def text_points(n, d, per_row):
+    """CSR points whose features are used as words are: the k-th in proportion to 1 / k."""
+    rng = np.random.default_rng(0)
+    chances = 1 / np.arange(1, d + 1)
+    columns = rng.choice(d, size=n * per_row, p=chances / chances.sum())
+    rows = np.repeat(np.arange(n), per_row)
+    values = rng.random(n * per_row, dtype=np.float32)
+    return sparse.csr_matrix((values, (rows, columns)), shape=(n, d), dtype=np.float32)
+
+
 def _signs(n, rng):
     return np.where(rng.random(n) < 0.5, 1.0, -1.0)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.compare.kernel_rows import dense_points, text_points
+from benchmarks.generators import dense_points, text_points
 from marginbench.solvers import KernelOracle
 from marginbench.solvers.kernels import kernel_class, kernel_names
 

@@ -7,8 +7,7 @@ These depend on the machine and only advise; the counts of the same code are in 
 import numpy as np
 
 import marginbench.solvers
-from benchmarks import shapes, tasks
-from benchmarks.compare.budget_speed import SUSY_SHAPE, susy_shaped
+from benchmarks import generators, shapes, tasks
 from benchmarks.compare.exact_solvers import TASKS, ours
 from marginbench.data_loaders import DataError, ldfp
 from marginbench.solvers import BSCA, MPLFP, FeasibilityProblem
@@ -103,13 +102,13 @@ class Exact(_BaseTimed):
 
 
 class Epoch(_BaseTimed):
-    """An epoch on a budget, on a set of SUSY's width, for each way to keep the budget."""
+    """An epoch on a budget, for each way to keep the budget."""
 
     params = (["merge", "merge-golden", "multimerge-3", "remove"],)
     param_names = ("maintenance",)
 
     def setup(self, maintenance):
-        self.X, self.y = susy_shaped(20_000, SUSY_SHAPE[1])
+        self.X, self.y = generators.overlapping(20_000, 18, np.random.default_rng(0))
         self.solver = BSCA(
             C=32.0, gamma=2.0**-7, budget=500, max_epochs=1, maintenance=maintenance, random_state=0
         )

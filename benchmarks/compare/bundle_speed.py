@@ -1,14 +1,12 @@
-"""Bundle methods: what an iteration costs, time to 0.001 of the optimum, memory, and gamma_t.
+"""Bundle methods: what an iteration costs, time to 0.001 of the optimum, and the primal search.
 
-``python -m benchmarks.compare.bundle_speed [iteration] [time] [memory] [gamma] [search]`` prints
+``python -m benchmarks.compare.bundle_speed [iteration] [time] [search]`` prints
 the tables asked for; by default all of them. Competitors take turns in one process, in which the
 BLAS and compiled loops have one thread. Times are seconds of the processor, which other work on the
 machine disturbs less than those of a clock. Data come from the cache; ``random-text`` has the shape
 of a collection of abstracts.
 """
 
-import resource
-import subprocess
 import sys
 import time
 import warnings
@@ -172,52 +170,6 @@ def print_times(names=_LAMBDAS):
             print(f"{row} {np.median(times[label]):.4f} | {ratio:.2f} |")
 
 
-def _print_memory_of(n):
-    """In a fresh process: peak memory of a fit over the size of the data."""
-    X, y = _text(n, 47_236, 0.0016)
-    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
-    small, signs = _text(100, 47_236, 0.0016)
-    for inner in ("line_search", "qp"):
-        options = {"C": 1e4 / n, "inner": inner, "tol": 0.0, "max_iter": 50}
-        options["primal_search"] = False
-        BundleClassifier(**options).fit(small, signs)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        start = time.perf_counter()
-        solver = BundleClassifier(**options).fit(X, y)
-        seconds = time.perf_counter() - start
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(
-            f"| {n} | {X.nnz} | {size / 2**20:.0f} | {inner} | {before:.0f} | {peak:.0f} | "
-            f"{seconds / solver.n_iter_:.3f} |"
-        )
-
-
-def print_memory(sizes=(50_000, 200_000, 804_414)):
-    """Peak memory of fits on random text of the shape of RCV1: 47 236 features, 0.16 % stored."""
-    print("| points | stored | data, MB | inner | peak before, MB | peak, MB | s per iteration |")
-    print("|---|---|---|---|---|---|---|", flush=True)
-    for n in sizes:
-        command = f"from benchmarks.compare.bundle_speed import _print_memory_of as f; f({n})"
-        subprocess.run([sys.executable, "-c", command], check=True)
-
-
-def print_gamma():
-    """gamma_t at growing t, hinge loss, for several lambda."""
-    marks = (1, 3, 10, 30, 100, 300, 1000)
-    print("| data | lambda | inner |" + "".join(f" gamma_{t} |" for t in marks))
-    print("|---|---|---|" + "---|" * len(marks))
-    for name in ("reuters_moneyfx", "adult"):
-        X, y = _data(name)
-        for lam in (1e-2, 1e-3, 1e-4, 1e-5):
-            for inner in ("qp", "line_search"):
-                found = minimize_risk(
-                    X, y, lam=lam, inner=inner, tol=1e-6, max_iter=1000, primal_search=False
-                )
-                gamma = found.trace.gamma
-                row = "".join(f" {gamma[t]:.1e} |" if t < len(gamma) else " |" for t in marks)
-                print(f"| {name} | {lam:g} | {inner} |{row}", flush=True)
-
-
 def _numbers(X, seed=0):
     """Targets of a sparse linear model of the points with noise of heavy tails, of variance 2."""
     rng = np.random.default_rng(seed)
@@ -285,8 +237,6 @@ if __name__ == "__main__":
     tables = {
         "iteration": print_iteration_costs,
         "time": print_times,
-        "memory": print_memory,
-        "gamma": print_gamma,
         "search": print_search,
     }
     set_num_threads(1)

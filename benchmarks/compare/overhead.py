@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.compare.scheduling import Clocked
+from benchmarks.compare.scale import Clocked
 from marginbench.harness.execution.jobs import Ended, Event, Job
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import Ending

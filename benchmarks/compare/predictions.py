@@ -14,7 +14,6 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks import generators
-from benchmarks.compare.kernel_rows import text_points
 from marginbench.solvers import OneDAL
 
 # With a tiny C every training point is a support vector at its bound.
@@ -43,7 +42,7 @@ class Shape:
         elif self.points == "zero-one":
             X = sparse.csr_matrix(generators.zero_one(n, d, rng)[0])
         else:
-            X = text_points(n, d, 50)
+            X = generators.text_points(n, d, 50)
         X = X.astype(self.dtype)
         return X[: self.n_support], X[self.n_support :]
 

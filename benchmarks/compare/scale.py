@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import resource
@@ -20,14 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.compare.scheduling import Clocked, Instant
 from marginbench.harness.execution.jobs import (
     Ended,
     Event,
@@ -38,7 +38,10 @@ from marginbench.harness.execution.jobs import (
     Waiting,
 )
 from marginbench.harness.execution.local import LocalPool
+from marginbench.harness.execution.outcomes import Ending
+from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import run_study
+from marginbench.harness.planning.plan import Run
 from marginbench.harness.study.toml import load_study
 
 _STUDY = """
@@ -84,12 +87,18 @@ params = {{ max_epochs = 5, output = "averaged" }}
 _CONFIGURATIONS = 10
 
 
-class Replay(Instant):
+class Replay:
     """An engine that does each configuration once, and hands out the outcome for all its seeds."""
 
     def __init__(self) -> None:
         self._outcomes: dict[str, Outcome] = {}
         self._rng = np.random.default_rng(0)
+
+    def check(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
     @contextlib.contextmanager
     def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
@@ -127,12 +136,23 @@ class Replay(Instant):
         return replace(outcome, trace=trace, value={**value, **times})
 
 
-class Timed(Clocked):
-    """Knows when planning ended, and how much memory was in use by then."""
+class Clocked(PlainProgress):
+    """Measures this process from the first run to the last, and up to the first."""
 
-    def begin(self, *args: object, **kwargs: object) -> None:
-        super().begin(*args, **kwargs)  # type: ignore[arg-type]
-        self.planned_cpu_s, self.planned_mb = time.process_time(), _peak_mb()
+    def __init__(self) -> None:
+        super().__init__(1, io.StringIO())
+        self.cpu_s = self.wall_s = self.planned_cpu_s = self.planned_mb = 0.0
+        self._began = (0.0, 0.0)
+
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+        super().begin(pending, recorded)
+        self.planned_mb = _peak_mb()
+        self.planned_cpu_s = time.process_time()
+        self._began = self.planned_cpu_s, time.perf_counter()
+
+    def close(self) -> None:
+        self.cpu_s = time.process_time() - self._began[0]
+        self.wall_s = time.perf_counter() - self._began[1]
 
 
 def _peak_mb() -> float:
@@ -141,7 +161,7 @@ def _peak_mb() -> float:
 
 def session(study: str, results: str) -> None:
     """Plan and record a study, in this process; prints what it cost as JSON."""
-    clocked, began = Timed(), time.process_time()
+    clocked, began = Clocked(), time.process_time()
     loaded = load_study(study)
     run_study(loaded, Path(results), progress=clocked, engine=Replay())
     found = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import pairwise
 
-from benchmarks.compare.kernel_rows import dense_points, text_points
+from benchmarks.generators import dense_points, text_points
 from benchmarks.kernels import Rows
 from marginbench.harness.words import plural
 

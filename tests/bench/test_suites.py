@@ -231,5 +231,5 @@ def test_comparisons_are_no_suites_and_are_runnable():
     modules = {item.name for item in pkgutil.iter_modules(benchmarks.__path__)}
     assert modules >= {"work", "solve", "predict", "kernels", "data", "start"}
     assert "compare" not in modules
-    words = [sys.executable, "-m", "benchmarks.compare.several_classes", "--help"]
+    words = [sys.executable, "-m", "benchmarks.compare.predictions", "--help"]
     assert subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode == 0
