@@ -21,8 +21,7 @@ import numpy as np
 
 from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.journal import Journal, record_line
-from marginbench.harness.results.mistakes import packed
-from marginbench.harness.results.svm import Checkpoint, Record
+from marginbench.harness.results.svm import Checkpoint, Record, packed
 
 
 class Shape(NamedTuple):

@@ -1,16 +1,22 @@
-"""What cannot be written: one line that names the file, the system's reason and a remedy."""
+"""Files: one line for what cannot be written, with the system's reason and a remedy; locks."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from ..data_loaders.atomic import DISK_ERRORS
 from .errors import BusyError, StorageError, UserError
-from .locking import lock_file
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 _REMEDY = "make room there or allow writing, then run the same command again"
 #: The system's reasons why no file can be reached by a path, or why no memory is left for one.
@@ -76,74 +82,53 @@ def _reason(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def exclusive(results: Path) -> Iterator[Callable[[], None]]:
-    """Nobody else writes to the results folder meanwhile.
+def exclusive(folder: Path, seconds: float = 0.0) -> Iterator[None]:
+    """Nobody else writes to a folder meanwhile.
 
-    Yields
-    ------
-    callable
-        Raises a StorageError if the folder has been removed or replaced since.
+    Parameters
+    ----------
+    folder : Path
+        It is made if it does not exist.
+    seconds : float
+        How long another command is waited for.
 
     Raises
     ------
     UserError
-        If it is no folder, or another run is writing there.
+        If it is no folder, or another command is writing there.
     StorageError
         If it cannot be written to.
     """
-    if results.exists() and not results.is_dir():
-        raise UserError(f"{results}: is not a folder; choose another --out")
-    path = results / ".lock"
-    with storing(results, "allow writing there or choose another --out"):
-        results.mkdir(parents=True, exist_ok=True)
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder}: is not a folder; choose another --out")
+    path = folder / ".lock"
+    lock = FileLock(path, timeout=seconds)
+    with storing(folder, "allow writing there or choose another --out"):
+        folder.mkdir(parents=True, exist_ok=True)
         try:
-            lock = _locked(path)
-        except BlockingIOError:
+            lock.acquire()
+        except Timeout:
             raise BusyError(
-                f"{results}: another marginbench command is writing here; wait for it or choose "
+                f"{folder}: another marginbench command is writing here; wait for it or choose "
                 "another --out"
             ) from None
-
-    def check() -> None:
-        if not _is_at(lock, path):
-            raise StorageError(
-                f"{results}: was removed while the study ran; run the same command again"
-            )
-
     try:
-        yield check
+        yield
     finally:
         # While it is locked: whoever has opened this file finds that its name is not its own.
         with contextlib.suppress(OSError):
-            if _is_at(lock, path):
-                path.unlink()
-        os.close(lock)
+            path.unlink()
+        lock.release()
 
 
-def _locked(path: Path) -> int:
-    """The descriptor of the lock file, locked.
+def lock_file(descriptor: int, *, shared: bool = False, wait: bool = False) -> None:
+    """Lock an open file until it is closed; on Windows, where nothing is run, it does nothing.
 
     Raises
     ------
-    BlockingIOError
-        If another process has locked it.
+    OSError
+        If another process has locked it, unless it is waited for.
     """
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            lock_file(descriptor)
-            if _is_at(descriptor, path):
-                return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        # Its holder has removed it meanwhile.
-        os.close(descriptor)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is still the one of this name."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    if fcntl is not None:
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(descriptor, kind | (0 if wait else fcntl.LOCK_NB))

@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.compare.scale import Clocked
-from marginbench.harness.execution.jobs import Ended, Event, Job
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import Ending
 from marginbench.harness.execution.runner import run_study
+from marginbench.harness.jobs import Ended, Event, Job
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.study.svm import Study
 

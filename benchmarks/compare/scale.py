@@ -28,7 +28,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.harness.execution.jobs import (
+from marginbench.harness.execution.local import LocalPool
+from marginbench.harness.execution.outcomes import Ending
+from marginbench.harness.execution.progress import PlainProgress
+from marginbench.harness.execution.runner import run_study
+from marginbench.harness.jobs import (
     Ended,
     Event,
     Executor,
@@ -37,10 +41,6 @@ from marginbench.harness.execution.jobs import (
     Started,
     Waiting,
 )
-from marginbench.harness.execution.local import LocalPool
-from marginbench.harness.execution.outcomes import Ending
-from marginbench.harness.execution.progress import PlainProgress
-from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.study.toml import load_study
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import SolverError, first_line
-from ..execution.jobs import (
+from ..execution.local import LocalPool
+from ..jobs import (
     Ended,
     Executor,
     Job,
@@ -26,7 +27,6 @@ from ..execution.jobs import (
     Work,
     described,
 )
-from ..execution.local import LocalPool
 from ..loading import load_class, source_file
 from ..planning.plan import kind_named
 from ..study.model import Budget

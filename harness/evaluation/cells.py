@@ -21,7 +21,7 @@ from ...solvers.feasibility.result import (
 )
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
-from ..execution.jobs import CheckpointMessage, PhaseMessage, Send
+from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_class
 from ..results.feasibility import Stage
 from .feasibility import CellResult, CellWork

@@ -14,10 +14,9 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from ..errors import EvaluationError, SolverError
-from ..execution.jobs import CheckpointMessage, FoundMessage, PhaseMessage, Send
+from ..jobs import CheckpointMessage, FoundMessage, PhaseMessage, Send
 from ..loading import load_named
-from ..results.mistakes import packed
-from ..results.svm import Checkpoint
+from ..results.svm import Checkpoint, packed
 from .judging import Clocks, Judgement, Snapshot, check_count, compared_rows, load_task_data
 from .measurement import warm_up_rows
 from .models import PlainModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..execution.jobs import Send, Work
+from ..jobs import Send, Work
 from ..results.feasibility import FeasibilityRecord, Stage
 from ..results.records import CheckpointBase, parsed_columns
 

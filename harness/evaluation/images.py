@@ -17,7 +17,7 @@ from ...solvers.interface.one_vs_rest import OneVsRest
 from ...solvers.kernels import make_kernel
 from ...solvers.kernels.scoring import expansion_scores
 from ..errors import EvaluationError
-from ..execution.jobs import CheckpointMessage, PhaseMessage, Send
+from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_class
 from ..results.feasibility import Stage
 from .feasibility import ImagesResult, ImagesWork, Votes

@@ -20,10 +20,9 @@ from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
 from ...solvers.numeric.counters import SERVED, Counters, evaluation_counters
 from ..errors import EvaluationError
-from ..execution.jobs import CheckpointMessage, PhaseMessage, Send
+from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_kernel
-from ..results.mistakes import packed
-from ..results.svm import Checkpoint
+from ..results.svm import Checkpoint, packed
 from .folds import fold_data
 from .models import Evaluation, Evaluator, PlainModel, TaskPoints, plain_model
 from .multiclass import ClassesEvaluator

@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
-from ..execution.jobs import FoundMessage, PhaseMessage, Send
+from ..jobs import FoundMessage, PhaseMessage, Send
 from ..loading import load_class, load_kernel
 from .judging import Judge, Judgement, TraceMonitor, build_evaluator, compared_rows, load_task_data
 from .svm import DEFAULT_TOL, FitWork, Search

@@ -23,8 +23,8 @@ from platformdirs import user_cache_dir
 from ...data_loaders.atomic import replacing
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import ReferenceFailure
-from ..execution.jobs import PhaseMessage, Send
 from ..hashing import canonical_json, hash_json
+from ..jobs import PhaseMessage, Send
 from ..loading import load_kernel
 from ..storage import storing
 from .judging import build_evaluator, load_task_data

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, Self
 
-from ..execution.jobs import Send, Work, described
+from ..jobs import Send, Work, described
 from ..results.records import CheckpointBase, parsed_columns
 from ..results.svm import TUNING_COSTS, Checkpoint, Record
 

@@ -22,8 +22,8 @@ from typing import Any
 from ...data_loaders import suggest
 from ...data_loaders.errors import without_credentials
 from ..errors import EngineError, UserError, first_line
+from ..jobs import Executor
 from ..words import REASON_LIMIT, visible
-from .jobs import Executor
 
 #: What ``--cluster`` accepts: module and class that start such a cluster.
 CLUSTERS = {

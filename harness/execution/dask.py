@@ -38,6 +38,7 @@ from ...solvers.registration import entries
 from ..environment import environment, version
 from ..errors import EngineError, SolverError, StorageError, first_line
 from ..hashing import canonical_json, hash_files
+from ..jobs import Ended, Event, Job, Outcome, Started, Waiting
 from ..loading import SolverSpec
 from ..planning.fingerprint import (
     files_beside,
@@ -48,7 +49,6 @@ from ..planning.fingerprint import (
 )
 from ..storage import storing
 from ..words import plural
-from .jobs import Ended, Event, Job, Outcome, Started, Waiting
 from .local import LocalPool
 
 if TYPE_CHECKING:

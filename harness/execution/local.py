@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 
 from ..errors import UnsupportedError, UserError
+from ..jobs import Ended, Event, Job, Outcome, Started, Waiting
 from ..storage import storing
-from .jobs import Ended, Event, Job, Outcome, Started, Waiting
 from .process import WorkerProcess
 from .watching import JobWatch
 

@@ -16,6 +16,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from ..jobs import Phase
 from ..planning.forecast import (
     Forecast,
     Interval,
@@ -28,7 +29,6 @@ from ..planning.plan import Run, kind_named
 from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..words import REASON_LIMIT, plural, visible
-from .jobs import Phase
 from .outcomes import Ending
 
 # A forecast that took longer, in seconds, is made again only after so many times its own time.

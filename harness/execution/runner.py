@@ -17,6 +17,7 @@ from ..environment import environment, version
 from ..errors import InterruptedRunError, RecordError, StorageError, UserError
 from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
+from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
 from ..planning.fingerprint import write_sources
 from ..planning.manifest import Scope, cell_of, merged, planned_run
 from ..planning.plan import Details, Kind, Run, in_rounds, is_repeated, kind_named, limits_hit
@@ -36,7 +37,6 @@ from ..storage import storing
 from ..study.model import StudyBase
 from ..words import REASON_LIMIT, plural, visible, visible_lines
 from .cluster import Engine
-from .jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
 from .local import LocalPool, check_can_run, check_jobs
 from .outcomes import Ending, RunSummary
 from .progress import Progress

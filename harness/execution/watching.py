@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from .jobs import (
+from ..jobs import (
     TIMED,
     CheckpointMessage,
     FoundMessage,

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..evaluation.judging import load_task_data
-from ..loading import load_class
-from ..planning.plan import Run, kind_named
-from ..planning.preflight import preflight
-from ..results.records import CheckpointBase
-from ..study.select import select
-from ..study.svm import Study
-from .jobs import (
+from ..jobs import (
     CheckpointMessage,
     Ended,
     Event,
@@ -26,6 +20,12 @@ from .jobs import (
     Outcome,
     Started,
 )
+from ..loading import load_class
+from ..planning.plan import Run, kind_named
+from ..planning.preflight import preflight
+from ..results.records import CheckpointBase
+from ..study.select import select
+from ..study.svm import Study
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
 from typing import Any
 
-from .jobs import TIMED, Job, Message, PhaseMessage, ResultMessage, encoded
+from ..jobs import TIMED, Job, Message, PhaseMessage, ResultMessage, encoded
 
 _PR_SET_PDEATHSIG = 1
 

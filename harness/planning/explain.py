@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import UserError
-from ..execution.jobs import Executor
+from ..jobs import Executor
 from ..results.description import read_description
 from ..results.journal import FOLDER, Cell, Entry, Journal
 from ..study.model import StudyBase

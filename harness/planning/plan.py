@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...data_loaders import suggest
 from ..errors import StudyError
-from ..execution.jobs import Limits, Work
+from ..jobs import Limits, Work
 from ..results.journal import Cell, Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.model import Budget, StudyBase

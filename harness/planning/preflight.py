@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError
 from ..evaluation.svm import ReferenceInfo, ReferenceWork
-from ..execution.jobs import (
+from ..hashing import canonical_json
+from ..jobs import (
     Ended,
     Executor,
     Job,
@@ -29,7 +30,6 @@ from ..execution.jobs import (
     Work,
     described,
 )
-from ..hashing import canonical_json
 from ..study.model import SolverEntry, StudyBase, run_limits
 from ..study.names import is_foreign
 from .plan import kind_named

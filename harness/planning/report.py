@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..execution.jobs import Executor
+from ..jobs import Executor
 from ..results.journal import Journal
 from ..study.grid import short
 from ..study.model import StudyBase

@@ -11,8 +11,8 @@ from typing import Any
 
 from ...solvers.registration import entries, missing_package, registry
 from ..errors import SolverError
-from ..execution.jobs import Executor
 from ..hashing import hash_files
+from ..jobs import Executor
 from ..loading import SolverSpec, load_named, offered, offers, shown_name, source_file
 from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
 from ..study.names import find, is_foreign, resolve_solver_name

@@ -27,11 +27,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from filelock import FileLock, Timeout
-
-from ..errors import BusyError, RecordError, StorageError, UserError
-from ..locking import lock_file
-from ..storage import storing
+from ..errors import RecordError, StorageError, UserError
+from ..storage import exclusive, lock_file, storing
 from .records import EXPECTED_STATUSES, SCHEMA_VERSION, RecordBase, Status, record_of
 
 FOLDER = "journal"
@@ -428,19 +425,8 @@ class Journal:
         StorageError
             If the journal cannot be written to.
         """
-        with storing(self.folder, "allow writing there or choose another --out"):
-            self.folder.mkdir(exist_ok=True)
-            lock = FileLock(self.folder / ".lock", timeout=_PLANNING_S)
-            try:
-                lock.acquire()
-            except Timeout:
-                raise BusyError(
-                    f"{self.folder}: another marginbench command is planning here; wait for it"
-                ) from None
-        try:
+        with exclusive(self.folder, _PLANNING_S):
             yield
-        finally:
-            lock.release()
 
     def check_exists(self) -> None:
         """Look whether this command's file is still there.

@@ -23,8 +23,7 @@ from pathlib import Path
 
 from ...data_loaders.atomic import replacing
 from ..errors import InterruptedRunError, StorageError, UserError
-from ..locking import lock_when_free
-from ..storage import storing
+from ..storage import lock_file, storing
 from ..words import plural
 from .description import FILE_NAME
 from .objects import Entry, Store, StoreError, StoreUrl, is_url
@@ -174,7 +173,7 @@ class Mirror:
         with storing(path):
             path.parent.mkdir(exist_ok=True)
             with path.open("ab") as sink:
-                lock_when_free(sink.fileno())
+                lock_file(sink.fileno(), wait=True)
                 end = sink.seek(0, os.SEEK_END)
                 if part.start > end:
                     if not fill:

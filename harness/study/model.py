@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from ..errors import StudyError
-from ..execution.jobs import Limits
+from ..jobs import Limits
 from ..words import plural, visible
 from .grid import Axes, expanded, fill_in_labels
 from .names import checked_dataset, is_users_file

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from ...harness.results.mistakes import unpacked
+from ...harness.results.svm import unpacked
 from ..frames import by_solver
 
 #: Of all intervals here.

@@ -22,8 +22,8 @@ import psutil
 import pytest
 
 from marginbench.harness.evaluation.svm import FitWork, Problem
-from marginbench.harness.execution.jobs import Ended, Job, Limits, Outcome
 from marginbench.harness.execution.local import LocalPool
+from marginbench.harness.jobs import Ended, Job, Limits, Outcome
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.records import RecordBase
 

@@ -19,8 +19,8 @@ from marginbench import data_loaders
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.execution import runner
-from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.preflight import DatasetWork
 from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.journal import Journal

@@ -17,8 +17,8 @@ import pytest
 from marginbench.harness.errors import EngineError, UserError
 from marginbench.harness.execution import cluster
 from marginbench.harness.execution.cluster import Engine, chosen_engine
-from marginbench.harness.execution.jobs import Ended, Event, Executor, Job, Outcome, Started
 from marginbench.harness.execution.runner import run_study
+from marginbench.harness.jobs import Ended, Event, Executor, Job, Outcome, Started
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.svm import Study

@@ -32,7 +32,7 @@ from marginbench.harness.execution.dask import (
     UnfitError,
     packed,
 )
-from marginbench.harness.execution.jobs import Ended, Job, Limits, Outcome, Started
+from marginbench.harness.jobs import Ended, Job, Limits, Outcome, Started
 from marginbench.harness.loading import load_class
 from marginbench.harness.planning.fingerprint import kernel_code
 from marginbench.harness.planning.preflight import DescribeWork

@@ -14,12 +14,12 @@ from marginbench.data_loaders import DataError, import_data
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.judging import load_task_data
-from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.explain import explain
 from marginbench.harness.planning.plan import Run, kind_named
 from marginbench.harness.planning.preflight import DatasetWork, preflight

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.execution.jobs import Ended, Job, Limits, PhaseMessage, Send, Started, Work
 from marginbench.harness.execution.local import LocalPool
+from marginbench.harness.jobs import Ended, Job, Limits, PhaseMessage, Send, Started, Work
 
 pytestmark = pytest.mark.posix
 

@@ -11,7 +11,7 @@ import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
-from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started, Waiting
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started, Waiting
 from marginbench.harness.planning import preflight as module
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, preflight
 from marginbench.harness.study.svm import Study

@@ -16,13 +16,13 @@ import psutil
 import pytest
 
 from marginbench.harness.execution import guardian
-from marginbench.harness.execution.jobs import Job, Limits, Send, Work
 from marginbench.harness.execution.process import MARK, WorkerProcess
+from marginbench.harness.jobs import Job, Limits, Send, Work
 
 TREE = """
 import os, subprocess, sys, time
 from pathlib import Path
-from marginbench.harness.execution.jobs import Work
+from marginbench.harness.jobs import Work
 from dataclasses import dataclass
 
 def sleeper(**options):

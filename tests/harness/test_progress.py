@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from marginbench.harness.execution.jobs import Limits, Phase
 from marginbench.harness.execution.outcomes import Ending
 from marginbench.harness.execution.progress import LiveProgress, PlainProgress, outcome_line
+from marginbench.harness.jobs import Limits, Phase
 from marginbench.harness.planning.forecast import Forecast, Interval, Pair, eta_words, span
 from marginbench.harness.planning.plan import Details, Run, in_rounds
 from marginbench.harness.planning.preflight import DatasetWork

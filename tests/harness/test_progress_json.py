@@ -6,8 +6,8 @@ import io
 import json
 from typing import Any
 
-from marginbench.harness.execution.jobs import Limits
 from marginbench.harness.execution.progress import JsonProgress, PlainProgress
+from marginbench.harness.jobs import Limits
 from marginbench.harness.planning.plan import Details, Run
 from marginbench.harness.planning.preflight import DatasetWork
 from marginbench.harness.results.svm import Record

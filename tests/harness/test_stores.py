@@ -18,10 +18,10 @@ import pytest
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import InterruptedRunError
 from marginbench.harness.execution import runner
-from marginbench.harness.execution.jobs import Event, Job, Started
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.jobs import Event, Job, Started
 from marginbench.harness.planning import status
 from marginbench.harness.planning.merging import OF_THE_MACHINE
 from marginbench.harness.planning.status import Monitor

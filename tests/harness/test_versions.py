@@ -17,12 +17,12 @@ import pytest
 
 from marginbench import Perceptron, report
 from marginbench.harness.errors import UserError
-from marginbench.harness.execution.jobs import Event, Job
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.hashing import hash_files, hash_json
+from marginbench.harness.jobs import Event, Job
 from marginbench.harness.planning.explain import Explained, as_json, chosen, explain, in_words
 from marginbench.harness.planning.fingerprint import (
     content_version,

@@ -14,7 +14,9 @@ import pytest
 
 from marginbench.harness.evaluation.svm import FitWork, Problem, Search, configurations
 from marginbench.harness.execution import watching
-from marginbench.harness.execution.jobs import (
+from marginbench.harness.execution.process import WorkerProcess
+from marginbench.harness.execution.watching import JobWatch
+from marginbench.harness.jobs import (
     CheckpointMessage,
     FoundMessage,
     Job,
@@ -24,8 +26,6 @@ from marginbench.harness.execution.jobs import (
     decoded,
     encoded,
 )
-from marginbench.harness.execution.process import WorkerProcess
-from marginbench.harness.execution.watching import JobWatch
 from marginbench.harness.results.svm import Checkpoint
 
 SECONDS = {"import": 9.0, "data": 9.0, "compile": 9.0, "solve": 9.0, "evaluate": 9.0}

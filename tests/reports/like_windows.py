@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import importlib
 import os
 import shutil
 import signal
 import sys
 import time
-import types
 from typing import Any
 
 # Libraries that choose by the name of the system when they are imported; they are to work.
@@ -61,7 +59,6 @@ def pretend() -> None:
     importlib.import_module("platform").uname()
     filelock = importlib.import_module("filelock")
     filelock.FileLock = filelock.SoftFileLock
-    sys.modules["msvcrt"] = _msvcrt()
     for name in _MODULES:
         sys.modules[name] = None  # type: ignore[assignment]
     for module, names in _NAMES.items():
@@ -72,21 +69,6 @@ def pretend() -> None:
     # As there: folders are removed by their names.
     shutil._use_fd_functions = False  # type: ignore[attr-defined]
     sys.platform = "win32"
-
-
-def _msvcrt() -> types.ModuleType:
-    """The one function of this module that the project uses, with errors as it has them."""
-    module: Any = types.ModuleType("msvcrt")
-    flock, how = fcntl.flock, fcntl.LOCK_EX | fcntl.LOCK_NB
-
-    def locking(descriptor: int, mode: int, size: int) -> None:
-        try:
-            flock(descriptor, how)
-        except BlockingIOError as error:
-            raise PermissionError(errno.EACCES, "Permission denied") from error
-
-    module.locking, module.LK_NBLCK = locking, 2
-    return module
 
 
 def _open_no_folders(really: Any) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from marginbench.harness.results.mistakes import packed, unpacked
+from marginbench.harness.results.svm import packed, unpacked
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics.errors import SolverErrors, difference, error_interval

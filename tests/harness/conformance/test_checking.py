@@ -24,7 +24,7 @@ from marginbench.harness.conformance.running import (
 )
 from marginbench.harness.conformance.scaffold import Names, write_solver
 from marginbench.harness.errors import SolverError
-from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.loading import load_class
 from marginbench.solvers import SMO, WeightedSolver
 from marginbench.solvers.registration import registry, solver_names

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from marginbench.harness.evaluation.feasibility import CellWork
-from marginbench.harness.execution.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
 from marginbench.harness.results.feasibility import Stage
 from marginbench.solvers.feasibility.spaces import Space
 

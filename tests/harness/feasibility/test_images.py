@@ -11,7 +11,7 @@ import pytest
 from marginbench.data_loaders import DataError, load
 from marginbench.harness.evaluation.feasibility import ImagesWork
 from marginbench.harness.evaluation.images import draw
-from marginbench.harness.execution.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
 from marginbench.harness.results.feasibility import Stage
 
 WORK = ImagesWork(

@@ -12,8 +12,8 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
-from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.runner import run_study
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.feasibility import KIND
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, Facts, preflight

@@ -8,7 +8,7 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
-from marginbench.harness.execution.jobs import CheckpointMessage, Message
+from marginbench.harness.jobs import CheckpointMessage, Message
 from marginbench.harness.results.svm import Checkpoint
 from marginbench.harness.study.feasibility import FeasibilityStudy
 

@@ -17,7 +17,7 @@ from marginbench.data_loaders import load
 from marginbench.harness.errors import SolverError
 from marginbench.harness.evaluation.estimators import measure_estimator
 from marginbench.harness.evaluation.svm import EstimatorWork, Problem, Search
-from marginbench.harness.execution.jobs import CheckpointMessage, Message
+from marginbench.harness.jobs import CheckpointMessage, Message
 from marginbench.harness.results.svm import Checkpoint
 
 DATA = {"n_train": 200, "n_test": 100}

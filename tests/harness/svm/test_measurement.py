@@ -12,7 +12,7 @@ import pytest
 
 from marginbench.harness.evaluation.measurement import measure
 from marginbench.harness.evaluation.svm import FitWork, Problem
-from marginbench.harness.execution.jobs import CheckpointMessage, Message
+from marginbench.harness.jobs import CheckpointMessage, Message
 from marginbench.harness.results.records import EXPECTED_STATUSES
 from marginbench.harness.results.svm import Checkpoint
 

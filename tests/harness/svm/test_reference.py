@@ -12,7 +12,7 @@ from scipy import sparse
 from marginbench.data_loaders import load
 from marginbench.harness.evaluation.reference import reference_optimum, references_folder
 from marginbench.harness.evaluation.svm import Problem, ReferenceInfo, ReferenceWork
-from marginbench.harness.execution.jobs import Message
+from marginbench.harness.jobs import Message
 
 PARAMS = {"n_train": 60, "n_test": 40}
 

@@ -16,7 +16,7 @@ from marginbench.harness.evaluation.models import Evaluator, PlainModel, TaskPoi
 from marginbench.harness.evaluation.multiclass import ClassesEvaluator
 from marginbench.harness.evaluation.reference import reference_optimum, references_folder
 from marginbench.harness.evaluation.svm import Problem, ReferenceWork
-from marginbench.harness.execution.jobs import Message
+from marginbench.harness.jobs import Message
 from marginbench.solvers import (
     BSCA,
     RBF,

@@ -13,7 +13,7 @@ from marginbench.harness.errors import EvaluationError
 from marginbench.harness.evaluation.judging import Snapshot, TraceMonitor
 from marginbench.harness.evaluation.models import Evaluation, Evaluator, TaskPoints
 from marginbench.harness.evaluation.svm import StoppingRules
-from marginbench.harness.execution.jobs import Message, PhaseMessage
+from marginbench.harness.jobs import Message, PhaseMessage
 from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
 from marginbench.solvers.kernels.oracle import KernelOracle
 

@@ -28,8 +28,8 @@ from marginbench.harness.evaluation.svm import (
     configurations,
 )
 from marginbench.harness.evaluation.tuning import Tuned, tune
-from marginbench.harness.execution.jobs import FoundMessage, Message, PhaseMessage
 from marginbench.harness.execution.runner import run_study
+from marginbench.harness.jobs import FoundMessage, Message, PhaseMessage
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.svm import Study

@@ -14,7 +14,7 @@ import marginbench
 from marginbench import compare
 from marginbench.harness.cli.app import run_app
 from marginbench.harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS, EXIT_USAGE
-from marginbench.harness.results.mistakes import packed
+from marginbench.harness.results.svm import packed
 from marginbench.reports import formatting
 from marginbench.reports.command import COMMANDS, build_app, report, write_report
 from marginbench.reports.comparison import report as words

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 if TYPE_CHECKING:
-    from ..results.records import CheckpointBase
+    from .results.records import CheckpointBase
 
 #: What a worker is doing. Only "solve" is the solver's own time.
 Phase = Literal["start", "import", "data", "compile", "tune", "solve", "evaluate", "idle"]
