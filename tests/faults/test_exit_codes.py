@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,39 +92,25 @@ def test_3_data_that_cannot_be_loaded(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    "merged",
-    [False, True],
-    ids=["output", "output and errors"],
+    ("command", "merged"),
+    [("data list", False), ("solvers", True), ("run small.toml", False), ("run small.toml", True)],
 )
-@pytest.mark.parametrize(
-    "arguments", [["solvers"], ["data", "list"], ["run", "small.toml"]], ids=" ".join
-)
-def test_141_a_reader_that_has_enough(place: Place, arguments: list[str], merged: bool) -> None:
-    process = place.start(*arguments, stderr=subprocess.STDOUT if merged else subprocess.PIPE)
+def test_141_a_reader_that_has_enough(place: Place, command: str, merged: bool) -> None:
+    errors = subprocess.STDOUT if merged else subprocess.PIPE
+    process = place.start(*command.split(), stderr=errors)
     assert process.stdout is not None
     process.stdout.close()
-    errors = "" if merged or process.stderr is None else process.stderr.read()
+    said = "" if merged or process.stderr is None else process.stderr.read()
     process.stdout = None
     ended = place.end(process)
     assert ended.code == 141
-    assert "marginbench: " not in errors
-    assert "Traceback" not in errors
-    assert "Exception ignored" not in errors
+    assert "marginbench: " not in said
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said
 
 
-@pytest.mark.parametrize(
-    "closed",
-    [
-        "<&- >&- 2>&-",
-        "<&-",
-        ">&-",
-        "2>&-",
-    ],
-)
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-"])
 def test_streams_that_the_shell_has_closed(place: Place, closed: str) -> None:
-    import shlex
-    import sys
-
     command = shlex.join([sys.executable, "-m", "marginbench", "run", "small.toml"])
     done = subprocess.run(
         ["bash", "-c", f"{command} {closed}"],
