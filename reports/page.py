@@ -14,10 +14,11 @@ from ..harness.interrupts import interrupts_deferred
 from ..harness.storage import storing
 from .analysis import Analysis
 from .definitions import glossary
+from .explorer import explorer_data
 from .links import csv_link, results_argument
 from .sections import Section, sections_of
 from .statistics import integrity
-from .templating import environment, page, page_script, script_source
+from .templating import TEMPLATES, environment, page, page_script, script_source
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,15 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
     }
     script = page_script("*")
     sections = sections_of(analysis)
+    explored = analysis.ask(explorer_data) is not None
+    vega = (TEMPLATES / "vega.min.js").read_text(encoding="ascii") if explored else ""
     return page(
         templates.get_template("page.html"),
         study=analysis.study,
         site=site,
+        vega=Markup(vega),
         script=Markup(script),
-        script_source=script_source(script),
+        script_source=script_source(vega, script),
         key_figures=_key_figures(analysis, sections),
         period=integrity.period(analysis.runs),
         cautions=analysis.cautions,

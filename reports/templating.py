@@ -40,7 +40,7 @@ def page_script(*names: str) -> str:
     return "\n".join(part.read_text(encoding="utf-8") for part in parts)
 
 
-def script_source(script: str) -> str:
-    """What the security policy of a page allows to run: this script, and no other."""
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
+def script_source(*scripts: str) -> str:
+    """What the security policy of a page allows to run: these scripts, and no other."""
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
