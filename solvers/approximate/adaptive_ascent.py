@@ -33,20 +33,6 @@ _STATE = np.dtype(
 class AdaptiveAscent:
     """The state of an ascent on ``sum_i alpha_i - 1/2 ||w||^2`` over ``0 <= alpha_i <= bounds_i``.
 
-    Parameters
-    ----------
-    features : ndarray, shape (n, n_features)
-        Of float32 or float64, C-contiguous.
-    y : ndarray of float64, shape (n,)
-        Labels, -1 or +1.
-    bounds : ndarray of float64, shape (n,)
-        Upper bounds of alpha: the factors of the losses.
-    adaptive : bool
-        Draw points as often as their gains suggest; otherwise each once in an epoch.
-    shrinking : bool
-        Leave out points without steps until the next look at all points.
-    rng : numpy.random.Generator
-
     Attributes
     ----------
     alpha : ndarray of float64, shape (n,)
@@ -114,11 +100,6 @@ class AdaptiveAscent:
         """Find the largest violation of all points, and bring back those that violate. n products.
 
         A point at its bound that does not violate would not move, so it stays left out.
-
-        Parameters
-        ----------
-        tol : float
-            Who violates more than this is drawn at least as often as the average again.
         """
         margins = margins_of(self.features, self.y, self.w)
         slopes = 1.0 - margins
@@ -171,24 +152,7 @@ def _dot(row, w):
 def adaptive_steps(
     features, y, diag, bounds, draws, adaptive, shrinking, alpha, w, preference, active, idle, state
 ):  # fmt: skip
-    """Exact dual coordinate steps at these points, in place; returns how many were looked at.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n, n_features)
-    y, diag, bounds : ndarray of float64, shape (n,)
-        Labels, squared norms, upper bounds of alpha.
-    draws : ndarray of int64, shape (n_draws,)
-    adaptive, shrinking : bool
-    alpha : ndarray of float64, shape (n,)
-    w : ndarray of float64, shape (n_features,)
-    preference : ndarray of float64, shape (n,)
-    active : ndarray of bool, shape (n,)
-    idle : ndarray of int64, shape (n,)
-        Visits in a row without a step.
-    state : record
-        The mean gain and the largest violation.
-    """
+    """Exact dual coordinate steps at these points, in place; returns how many were looked at."""
     done, gained = 0, 0.0
     learning = state.mean_gain == 0.0
     for i in draws:

@@ -164,21 +164,7 @@ class LowRankSVM(WeightedSolver, SolverParameters, SoftMarginParameters, KernelP
 
 
 def eigenfeatures(gram: np.ndarray, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
-    """Features of the points of a Gram matrix, and the map that makes them of its rows.
-
-    Parameters
-    ----------
-    gram : ndarray of float64, shape (m, m)
-    cutoff : float
-        Eigenvalues up to this part of the largest are dropped.
-
-    Returns
-    -------
-    features : ndarray of float64, shape (m, rank)
-        ``U diag(e)^1/2``, largest eigenvalues first.
-    map : ndarray of float64, shape (m, rank)
-        ``U diag(e)^-1/2``.
-    """
+    """Features of the points of a Gram matrix, and the map that makes them of its rows."""
     values, vectors = eigh(gram, driver="evd")
     kept = np.flatnonzero(values > cutoff * max(float(values[-1]), 0.0))[::-1]
     roots = np.sqrt(values[kept])

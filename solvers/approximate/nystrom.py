@@ -132,22 +132,7 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
 def nystrom_features(
     problem: Problem, landmarks: np.ndarray, jitter: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The factor L of the landmarks' Gram matrix, and the features ``L^-1 k_Z(x)`` of all points.
-
-    Parameters
-    ----------
-    problem : Problem
-    landmarks : ndarray of int64, shape (m,)
-    jitter : float
-        Added to the diagonal, relative to its mean.
-
-    Returns
-    -------
-    factor : ndarray of float64, shape (m, m)
-        Lower triangular.
-    features : ndarray, shape (n, m)
-        Of the oracle's type.
-    """
+    """The factor L of the landmarks' Gram matrix, and features ``L^-1 k_Z(x)`` of all points."""
     gram, m = landmark_gram(problem, landmarks), len(landmarks)
     mean = float(np.trace(gram)) / m
     gram[np.diag_indices(m)] += jitter * (mean if mean > 0 else 1.0)
@@ -160,13 +145,7 @@ def nystrom_features(
 
 
 def landmark_gram(problem: Problem, landmarks: np.ndarray) -> np.ndarray:
-    """Kernel entries between the landmarks, float64, shape (m, m). Costs m^2 entries.
-
-    Parameters
-    ----------
-    problem : Problem
-    landmarks : ndarray of int64, shape (m,)
-    """
+    """Kernel entries between the landmarks, float64, shape (m, m). Costs m^2 entries."""
     oracle, m = problem.oracle, len(landmarks)
     own = problem.X[landmarks]
     if not oracle.kernel.evaluates:
@@ -184,15 +163,6 @@ def features_of(
 
     Costs the entries of the other points with the landmarks; the landmarks' own, which have been
     computed, are charged as a textbook run would ask for them again.
-
-    Parameters
-    ----------
-    oracle : KernelOracle
-    landmarks : ndarray of int64, shape (m,)
-    own : ndarray of float64, shape (m, n_features)
-        The features of the landmarks.
-    of_block : callable
-        Makes features of the kernel entries, float64, of some points with the landmarks.
     """
     m = len(landmarks)
     features = scratch((oracle.n, own.shape[1]), oracle.dtype)
@@ -210,22 +180,7 @@ def features_of(
 def incomplete_cholesky(
     oracle: KernelOracle, m: int, jitter: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The first columns of a pivoted Cholesky factor of the Gram matrix.
-
-    Parameters
-    ----------
-    oracle : KernelOracle
-    m : int
-        How many columns at most: it ends where no point is away from the subspace.
-    jitter : float
-        Squared distances up to this are none, relative to the mean of the diagonal.
-
-    Returns
-    -------
-    pivots : ndarray of int64, shape (rank,)
-    factor : ndarray of float64, shape (n, rank)
-        The rows of the pivots are lower triangular.
-    """
+    """The first columns of a pivoted Cholesky factor of the Gram matrix."""
     distances = oracle.diag().astype(np.float64)
     mean = float(distances.mean())
     smallest = jitter * (mean if mean > 0 else 1.0)

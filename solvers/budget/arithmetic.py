@@ -35,13 +35,7 @@ class KernelCode(NamedTuple):
 
 
 def kernel_code(kernel: Kernel) -> KernelCode:
-    """The compiled form of a kernel.
-
-    Raises
-    ------
-    ValueError
-        Unless it is Gaussian, linear or polynomial.
-    """
+    """The compiled form of a kernel."""
     if isinstance(kernel, RBF):
         return KernelCode(GAUSSIAN, 0, 0.0, 0.0)
     if isinstance(kernel, Linear):

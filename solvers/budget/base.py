@@ -45,19 +45,7 @@ class Iterations(Protocol):
     """One of the two methods at work on a model."""
 
     def advance(self, drawn: np.ndarray, index: np.ndarray, start: int, limit: int) -> int:
-        """Iterate over ``index[start:]`` and return the position where that ended.
-
-        Parameters
-        ----------
-        drawn : ndarray, shape (len(index), n_features)
-            The points of ``index``.
-        index : ndarray of int64
-            The draws of a block.
-        start : int
-            Where in the block to begin.
-        limit : int
-            Kernel evaluations after which to end early.
-        """
+        """Iterate over ``index[start:]`` and return the position where that ended."""
 
     @property
     def scale(self) -> float:

@@ -14,10 +14,5 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     Without numba's runtime for allocations (``_nrt``) no reference is counted: with it, each array
     that goes from one function to the next costs two atomic additions, and here that is as
     much as the arithmetic. The arrays belong to the Python caller all the while.
-
-    Parameters
-    ----------
-    **options
-        More options of ``njit``.
     """
     return njit(error_model="numpy", _nrt=False, **options)

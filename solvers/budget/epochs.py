@@ -111,17 +111,6 @@ def budget_objectives(
 
     Costs n times the model's size, and the square of the number of non-zero alpha for the exact
     dual.
-
-    Parameters
-    ----------
-    model : BudgetExpansion
-    X : ndarray or csr_matrix, shape (n, n_features)
-    y : ndarray, shape (n,)
-        Labels, -1 or +1.
-    alpha : ndarray, shape (n,)
-    C : float
-    exact_up_to : int
-        The exact dual is left out for more non-zero alpha than this.
     """
     model = replace(model, dtype="float64")
     scores = model.decision_function(X)

@@ -18,12 +18,6 @@ from .state import COUNTS, ModelState
 class Ledger:
     """Reads a model's own counts, charges them, and closes each epoch with a record.
 
-    Parameters
-    ----------
-    model : ModelState
-    counters : Counters
-        Where kernel evaluations are charged.
-
     Attributes
     ----------
     n_iter : int

@@ -166,13 +166,7 @@ STRATEGIES: dict[str, Maintenance] = {
 
 
 def strategy_of(maintenance: Any) -> Maintenance:
-    """The strategy that a name or an object stands for.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, another kind of object, or a parameter of the strategy out of range.
-    """
+    """The strategy that a name or an object stands for."""
     if isinstance(maintenance, Maintenance):
         maintenance.check()
         return maintenance

@@ -22,23 +22,11 @@ class TrainingPoints:
     For the Gaussian kernel they are centred and scaled so that the exponent is the squared
     distance: float32 then holds them as well as it can, whatever the units of the features.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray or csr_matrix, shape (n, n_features)
-    dtype : {"float32", "float64"}
-        Type of the points, and of the kernel entries.
-
     Attributes
     ----------
     code : KernelCode
     squares : ndarray of float64, shape (n,)
         k(x_i, x_i); of shape (0,) for the Gaussian kernel, where all are 1.
-
-    Raises
-    ------
-    ValueError
-        For a kernel without compiled form, or entries beyond the range of the type.
     """
 
     def __init__(self, kernel: Kernel, X: Matrix, dtype: str) -> None:

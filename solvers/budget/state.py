@@ -98,20 +98,7 @@ class ModelState(NamedTuple):
 def empty_state(
     n_features: int, budget: int, dtype: str, *, merged: int, gram: bool, labels: bool
 ) -> ModelState:
-    """A model of no points, with room for ``budget`` and one more.
-
-    Parameters
-    ----------
-    n_features : int
-    budget : int
-    dtype : {"float32", "float64"}
-    merged : int
-        Points that are merged at once.
-    gram : bool
-        Whether the matrix of kernel entries is kept.
-    labels : bool
-        Whether each point's label is kept.
-    """
+    """A model of no points, with room for ``budget`` and one more."""
     capacity = padded(budget + 1)
     side = capacity if gram else 0
     entries = aligned((capacity,), dtype)

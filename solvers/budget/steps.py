@@ -44,25 +44,7 @@ class Method(NamedTuple):
 
 @compiled()
 def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
-    """Iterations on ``index[start:]``; returns the position where they ended.
-
-    Parameters
-    ----------
-    model : ModelState
-    kernel : KernelCode
-    rule : Rule
-    method : Method
-    drawn : ndarray, shape (len(index), n_features)
-        The points of ``index``.
-    index : ndarray of int64
-        The draws of a block.
-    done : int
-        Iterations before the block.
-    start : int
-        Where in the block to begin.
-    limit : int
-        End early when the kernel evaluations of this call reach it.
-    """
+    """Iterations on ``index[start:]``; returns the position where they ended."""
     points, coef, counts = model.points, model.coef, model.counts
     distances, entries = model.distances, model.entries
     y, duals, step = method.y, method.duals, method.step
@@ -147,14 +129,7 @@ def _append(model, x, coefficient, root, owner, label):
 
 @compiled(forceinline=True)
 def maintain(model, kernel, rule):
-    """Take in the newest point and keep to the budget; the squared distance that w moves.
-
-    Parameters
-    ----------
-    model : ModelState
-    kernel : KernelCode
-    rule : Rule
-    """
+    """Take in the newest point and keep to the budget; the squared distance that w moves."""
     counts, scratch = model.counts, model.scratch
     size = counts.n_points
     if rule.kind == PROJECTION:

@@ -24,17 +24,6 @@ class ExactSearch(PrimalSearch):
     J rises from the best point towards the proposal, so that a plane taken between them lies above
     the model's minimum at the proposal: no other place is needed, however little the bound rises.
 
-    Parameters
-    ----------
-    risk : Risk
-    lam : float
-    w : ndarray of float64, shape (dimension,)
-        The start.
-    objective : float
-        J there.
-    share : float
-        The next plane touches the risk this part of the way from the best point to the proposal.
-
     References
     ----------
     .. [FS09] Franc, Sonnenburg: Optimized cutting plane algorithm for large-scale risk
@@ -48,14 +37,7 @@ class ExactSearch(PrimalSearch):
         self._share = share
 
     def step(self, proposal: np.ndarray, *, stalled: bool) -> np.ndarray:
-        """Move the best point and return that of the next plane, at which the risk then stands.
-
-        Parameters
-        ----------
-        proposal : ndarray of float64, shape (dimension,)
-        stalled : bool
-            Not needed: every plane raises the model at the proposal.
-        """
+        """Move the best point and return that of the next plane, at which the risk then stands."""
         return self._towards(proposal, self._share)
 
     def _minimum(self, towards: np.ndarray, change: np.ndarray) -> tuple[float, LinePoint]:

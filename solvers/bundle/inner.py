@@ -40,29 +40,11 @@ class Inner(ABC):
 
     @abstractmethod
     def add(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
-        """Take the plane ``<a, w> + b`` below the risk and return the next w.
-
-        Parameters
-        ----------
-        a : ndarray of float64, shape (dimension,)
-        b : float
-        tol : float
-            How far from the inner minimum the answer may be, in units of the objective.
-        """
+        """Take the plane ``<a, w> + b`` below the risk and return the next w."""
 
 
 class PlanesByQP(Inner):
-    """All planes, and the dual QP over the simplex: w = -sum_i alpha_i a_i / lam (BMRM07 eq. 6).
-
-    Parameters
-    ----------
-    dimension : int
-    lam : float
-    floor : float
-        Lower bound of the loss.
-    max_idle : int or None
-        Planes with alpha = 0 in so many QPs in a row are removed; None keeps all.
-    """
+    """All planes, and the dual QP over the simplex: w = -sum_i alpha_i a_i / lam (BMRM07 eq. 6)."""
 
     def __init__(self, dimension: int, lam: float, floor: float, max_idle: int | None) -> None:
         self._lam = lam
@@ -86,14 +68,7 @@ class PlanesByQP(Inner):
         return len(self._slots)
 
     def add(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
-        """Add the plane, solve the QP from where it stood, drop idle planes.
-
-        Parameters
-        ----------
-        a : ndarray of float64, shape (dimension,)
-        b : float
-        tol : float
-        """
+        """Add the plane, solve the QP from where it stood, drop idle planes."""
         slot = self._free.pop() if self._free else len(self._slots)
         if slot == len(self._planes):
             self._planes = np.concatenate([self._planes, np.zeros_like(self._planes)])
@@ -132,14 +107,6 @@ class LineSearch(Inner):
 
     Keeps ``mu = -A alpha / lam`` and ``b'alpha``; the mixture maximises the dual
     ``-lam Omega*(mu) + b'alpha``, in closed form for the L2 regulariser.
-
-    Parameters
-    ----------
-    regularizer : Legendre
-    dimension : int
-    lam : float
-    floor : float
-        Lower bound of the loss.
     """
 
     def __init__(self, regularizer: Legendre, dimension: int, lam: float, floor: float) -> None:
@@ -154,15 +121,7 @@ class LineSearch(Inner):
         return self._regularizer.primal(self._mu)
 
     def add(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
-        """Mix the plane in.
-
-        Parameters
-        ----------
-        a : ndarray of float64, shape (dimension,)
-        b : float
-        tol : float
-            Not needed: the line search is exact.
-        """
+        """Mix the plane in."""
         lam, mu = self._lam, self._mu
         direction = a / -lam - mu
         rise = b - self._b
@@ -193,15 +152,7 @@ class LineSearch(Inner):
 
 
 class PlanesByLP(Inner):
-    """All planes, and a linear program for ``lam ||w||_1`` (HiGHS).
-
-    Parameters
-    ----------
-    dimension : int
-    lam : float
-    floor : float
-        Lower bound of the loss.
-    """
+    """All planes, and a linear program for ``lam ||w||_1`` (HiGHS)."""
 
     def __init__(self, dimension: int, lam: float, floor: float) -> None:
         self._lam = lam
@@ -215,20 +166,7 @@ class PlanesByLP(Inner):
         return np.zeros(self._planes.shape[1])
 
     def add(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
-        """Add the plane and solve the program.
-
-        Parameters
-        ----------
-        a : ndarray of float64, shape (dimension,)
-        b : float
-        tol : float
-            Not needed: the program is solved as exactly as HiGHS can.
-
-        Raises
-        ------
-        RuntimeError
-            If HiGHS finds no solution.
-        """
+        """Add the plane and solve the program."""
         self._planes = np.vstack([self._planes, a])
         self._b = np.append(self._b, b)
         count, dimension = self._planes.shape

@@ -14,25 +14,7 @@ _MOST_ROUNDS = 64
 
 @njit(error_model="numpy")
 def pieces_along(kinks, left, weights, scores, change, breakpoints, jumps):
-    """The slope of a weighted mean of piecewise linear losses along ``scores + t change``, t > 0.
-
-    Parameters
-    ----------
-    kinks : ndarray of float64, shape (n, n_kinks)
-        The scores at which the slope of each point's loss rises by 1, in rising order.
-    left : ndarray of float64, shape (n,)
-        The slopes to the left of all kinks.
-    weights, scores, change : ndarray of float64, shape (n,)
-    breakpoints, jumps : ndarray of float64, shape (n * n_kinks,)
-        Filled with the t > 0 at which the slope rises, in no order, and with how much it rises.
-
-    Returns
-    -------
-    float
-        The slope just to the right of t = 0.
-    int
-        How many breakpoints there are.
-    """
+    """Slope of a weighted mean of piecewise linear losses along ``scores + t change``, t > 0."""
     slope, count = 0.0, 0
     for i in range(len(scores)):
         step = change[i]
@@ -58,13 +40,6 @@ def zero_of_slope(slope, growth, breakpoints, jumps):
     The minimum of the convex function that has this derivative (FS09 section 3). Selection in place
     of a sort: half of the breakpoints left are dropped at a time, so that it takes expected time
     O(n), and O(n log n) at worst.
-
-    Parameters
-    ----------
-    slope : float
-    growth : float > 0
-    breakpoints, jumps : ndarray of float64, shape (n,)
-        All > 0; overwritten.
     """
     count, rounds, least = len(breakpoints), 0, 0.0
     while slope < 0.0 and count > _FEW and rounds < _MOST_ROUNDS:

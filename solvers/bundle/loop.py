@@ -84,13 +84,7 @@ def make_inner(
     floor: float,
     max_idle: int | None,
 ) -> Inner:
-    """The inner solver of this name.
-
-    Raises
-    ------
-    ValueError
-        If it cannot take the regulariser, or the name is unknown.
-    """
+    """The inner solver of this name."""
     check_one_of("inner", name, ("auto", "qp", "line_search", "lp"))
     name = regularizer.inner[0] if name == "auto" else name
     if name not in regularizer.inner:
@@ -117,28 +111,7 @@ def minimize_bundle(
     make_search: Callable[..., PrimalSearch] | None = None,
     pause: Pause | None = None,
 ) -> BundleResult:
-    """The outer loop (BMRM07 Algorithm 1).
-
-    Parameters
-    ----------
-    risk : Risk
-    regularizer : Regularizer
-    lam : float
-    inner : Inner
-    tol : float
-        Stop when the gap is at most this part of the objective at the start.
-    max_iter : int
-        Most iterations.
-    counters : Counters
-    make_search : callable, optional
-        Makes the search by which the best point moves along the lines to the iterates, of risk,
-        lam, w and the objective there; L2 alone.
-    pause : Pause, optional
-
-    Returns
-    -------
-    BundleResult
-    """
+    """The outer loop (BMRM07 Algorithm 1)."""
     w = inner.start()
     best = w
     objective = risk.evaluate(w) + lam * regularizer.value(w)
@@ -281,13 +254,7 @@ def check_bundle_parameters(tol: Any, max_iter: Any, max_idle: Any) -> None:
 
 
 def uses_search(primal_search: Any, loss: Loss, regularizer: Regularizer, inner: str) -> bool:
-    """Whether to use the primal search; "auto" takes it where it has been found to be faster.
-
-    Raises
-    ------
-    ValueError
-        For another value, or True with another regulariser than L2.
-    """
+    """Whether to use the primal search; "auto" takes it where it has been found to be faster."""
     if isinstance(primal_search, str) and primal_search == "auto":
         planes = inner in ("auto", "qp")
         return isinstance(regularizer, L2) and isinstance(loss, PointwiseLoss) and planes

@@ -18,13 +18,7 @@ from .regularizers import L1, L2, Entropy, Regularizer, SimplexEntropy
 
 
 def make_loss(loss: Any) -> Loss:
-    """The loss of this name, with its default parameters; or the loss itself.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
+    """The loss of this name, with its default parameters; or the loss itself."""
     known: dict[str, type[Loss]] = {
         "hinge": Hinge,
         "squared_hinge": SquaredHinge,
@@ -46,13 +40,7 @@ def make_loss(loss: Any) -> Loss:
 
 
 def make_regularizer(regularizer: Any) -> Regularizer:
-    """The regulariser of this name; or the regulariser itself.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
+    """The regulariser of this name; or the regulariser itself."""
     known: dict[str, type[Regularizer]] = {
         "l2": L2,
         "entropic": Entropy,

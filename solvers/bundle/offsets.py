@@ -49,24 +49,7 @@ class _Point(NamedTuple):
 def best_offset_of_kinks(
     scores: np.ndarray, kinks: np.ndarray, left: np.ndarray, weights: np.ndarray
 ) -> BestOffset:
-    """The best offset for losses that are piecewise linear in the score, exactly.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n,)
-    kinks : ndarray of float64, shape (n, n_kinks)
-        The scores at which the slope of each point's loss rises by 1, in rising order. The loss is
-        0 at the first.
-    left : ndarray of float64, shape (n,)
-        The slopes to the left of all kinks, <= 0.
-    weights : ndarray of float64, shape (n,)
-        Factors >= 0 of the losses, not all 0.
-
-    Returns
-    -------
-    BestOffset
-        Its offset is the middle of the interval of all best ones, or the finite end of a half-line.
-    """
+    """The best offset for losses that are piecewise linear in the score, exactly."""
     breakpoints = kinks - scores[:, None]
     jumps = np.repeat(weights, kinks.shape[1])
     # Each breakpoint raises the slope in b by its weight; the slope is 0 where they outweigh left.
@@ -84,20 +67,7 @@ def best_offset_of_kinks(
 def best_offset_by_slope(
     evaluate: Callable[[float], tuple[float, np.ndarray]], guess: float
 ) -> BestOffset | None:
-    """The best offset of any convex risk, by bracketing the zero of its slope.
-
-    Parameters
-    ----------
-    evaluate : callable
-        The risk of the scores plus b, and a subgradient in the scores.
-    guess : float
-        Where to look for b first.
-
-    Returns
-    -------
-    BestOffset or None
-        None if no offset has a slope of the other sign, so that there is no minimum.
-    """
+    """The best offset of any convex risk, by bracketing the zero of its slope."""
 
     def at(b: float) -> _Point:
         value, subgradient = evaluate(b)

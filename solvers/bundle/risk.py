@@ -15,25 +15,7 @@ from .products import combination_of, scores_of
 
 
 class Risk:
-    """The risk of a linear predictor, as a function of w, and its planes.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix, shape (n, n_features)
-    y : ndarray, shape (n,)
-    loss : Loss
-    weights : ndarray of float64, shape (n,)
-        Factors >= 0 of the points, of any sum > 0.
-    offset : {"eliminated", "feature"} or None
-        The offset minimised out for each w; or one more weight, of a constant feature 1; or none.
-    counters : Counters
-        Where inner products are counted, n for each w but 0.
-
-    Raises
-    ------
-    ValueError
-        If the loss cannot take the targets, weights or offset.
-    """
+    """The risk of a linear predictor, as a function of w, and its planes."""
 
     def __init__(
         self,
@@ -92,14 +74,7 @@ class Risk:
     def pieces_along(
         self, scores: np.ndarray, change: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray] | None:
-        """The risk of ``scores + t change`` as a function of t > 0, piecewise linear.
-
-        Returns
-        -------
-        tuple of float and two arrays, or None
-            The slope just to the right of t = 0, the t at which it rises, and by how much; None
-            where they are not known: with an eliminated offset.
-        """
+        """The risk of ``scores + t change`` as a function of t > 0, piecewise linear."""
         if self._kinks is None:
             return None
         breakpoints, jumps = np.empty((2, self._kinks[0].size))

@@ -47,15 +47,6 @@ class PrimalSearch:
     Scores are linear in w, so that a step costs no product with the points ([FS08]_ section 3). The
     plane is then taken near the best point instead of at the proposal, where planes jump about.
 
-    Parameters
-    ----------
-    risk : Risk
-    lam : float
-    w : ndarray of float64, shape (dimension,)
-        The start.
-    objective : float
-        J there.
-
     References
     ----------
     .. [FS08] Franc, Sonnenburg: Optimized cutting plane algorithm for support vector machines.
@@ -75,14 +66,7 @@ class PrimalSearch:
         return self._here.minimizer
 
     def step(self, proposal: np.ndarray, *, stalled: bool) -> np.ndarray:
-        """Move the best point and return that of the next plane, at which the risk then stands.
-
-        Parameters
-        ----------
-        proposal : ndarray of float64, shape (dimension,)
-        stalled : bool
-            Take the plane at the proposal itself, which is sure to raise the lower bound.
-        """
+        """Move the best point and return that of the next plane, at which the risk then stands."""
         share = 1.0 if stalled else _SHARE
         return self._towards(proposal, share)
 

@@ -55,22 +55,7 @@ def average(
     n_drawn: int,
     offset: float | None = None,
 ) -> Cut:
-    """The sum of some examples' bounds of their own losses, each times a factor.
-
-    Parameters
-    ----------
-    violations : Violations
-    factors : ndarray of float64, shape (k,)
-        0 for examples that take no part.
-    points : ndarray of int64 or None
-        The points of the examples one after another; None if these are all points there are.
-    sizes : ndarray of int64, shape (k,)
-        Numbers of points of the examples.
-    n_drawn : int
-        See :class:`Cut`.
-    offset : float, optional
-        By default the sum of the losses, each times its factor.
-    """
+    """The sum of some examples' bounds of their own losses, each times a factor."""
     by_row = factors if len(factors) == len(violations.coef) else np.repeat(factors, sizes)
     rows = np.flatnonzero(by_row)
     coef = -by_row[rows, None] * violations.coef[rows]
@@ -88,15 +73,7 @@ def average(
 
 
 def combined(cuts: Sequence[Cut], factors: np.ndarray, n_channels: int) -> Cut:
-    """The sum of some cuts, each times its factor, over their distinct points in order.
-
-    Parameters
-    ----------
-    cuts : sequence of Cut
-    factors : ndarray of float64, shape (len(cuts),)
-        Cuts with factor 0 are left out.
-    n_channels : int
-    """
+    """The sum of some cuts, each times its factor, over their distinct points in order."""
     some = [(f, cut) for f, cut in zip(factors, cuts, strict=True) if f != 0]
     points = np.concatenate([cut.points for _, cut in some] + [np.empty(0, dtype=np.int64)])
     distinct, place = np.unique(points, return_inverse=True)
@@ -110,19 +87,6 @@ def cut_scores(oracle: KernelOracle, rows: np.ndarray | None, cut: Cut) -> np.nd
     """``<g, phi(x_p)>`` in each channel for some points p.
 
     Terms are added in the order of the cut's points, whether their kernel rows are cached or not.
-
-    Parameters
-    ----------
-    oracle : KernelOracle
-        Asked for an entry for each of the points and each point of the cut. The rows of the cut's
-        points are cached if all points are meant and the cache has room for all of these rows.
-    rows : ndarray of int64, shape (n_rows,), or None
-        None: all points.
-    cut : Cut
-
-    Returns
-    -------
-    ndarray of float64, shape (n_rows, n_channels)
     """
     coef = np.ascontiguousarray(cut.coef.T)
     sums = np.zeros((len(coef), oracle.n if rows is None else len(rows)))
@@ -143,27 +107,12 @@ def cut_scores(oracle: KernelOracle, rows: np.ndarray | None, cut: Cut) -> np.nd
 
 
 def add_rows(storage: np.ndarray, slots: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
-    """``sums_si += sum_p coef_sp storage_{slots_p, i}``, p ascending, with float64 sums.
-
-    Parameters
-    ----------
-    storage : ndarray, shape (n_slots, n_rows)
-    slots : ndarray of int64, shape (m,)
-    coef : ndarray of float64, shape (n_channels, m)
-    sums : ndarray of float64, shape (n_channels, n_rows)
-    """
+    """``sums_si += sum_p coef_sp storage_{slots_p, i}``, p ascending, with float64 sums."""
     in_parts(_add_stored, sums.shape[1], storage, slots, coef, sums, smallest=_TILE)
 
 
 def weighted_sums(block: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
-    """sums = block @ coef with float64 sums, whatever the block's type.
-
-    Parameters
-    ----------
-    block : ndarray, shape (n_rows, m)
-    coef : ndarray of float64, shape (m, n_channels)
-    sums : ndarray of float64, shape (n_rows, n_channels)
-    """
+    """sums = block @ coef with float64 sums, whatever the block's type."""
     in_parts(_weighted_sums, len(block), block, np.ascontiguousarray(coef.T), sums, smallest=256)
 
 

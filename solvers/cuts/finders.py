@@ -46,20 +46,6 @@ class CutFinder(ABC):
     With exact cuts the optimum of the model is a lower bound, and C1 times the violation is the
     duality gap.
 
-    Parameters
-    ----------
-    oracle : KernelOracle
-    structure : StructuredProblem
-    examples : Examples
-    tol : float
-    stopping : {"relative", "violation"}
-        Whether ``tol`` is in units of the primal objective over C1, or of the mean loss.
-    rng : numpy.random.Generator
-    n_samples : int
-        Number r of examples drawn for a cut.
-    patience : int
-        How many samples in a row must make no violated cut before none is found.
-
     Attributes
     ----------
     risk : float

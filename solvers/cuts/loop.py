@@ -28,20 +28,7 @@ def make_cuts(
     max_idle: int,
     score_bytes: int,
 ) -> tuple[CutFinder, WorkingSet]:
-    """The finder and the working set of a run.
-
-    Parameters
-    ----------
-    oracle : KernelOracle
-    structure : StructuredProblem
-    examples : Examples
-    rng : numpy.random.Generator
-    finder : {"exact", "linear", "constant"}
-    total : float
-        C1, the weight of the mean margin loss.
-    tol, stopping, n_samples, patience, max_idle, score_bytes
-        See :class:`CutFinder` and :class:`WorkingSet`.
-    """
+    """The finder and the working set of a run."""
     found = FINDERS[finder](oracle, structure, examples, tol, stopping, rng, n_samples, patience)
     working = WorkingSet(
         oracle, structure.n_channels, structure.n_explicit, total, max_idle, score_bytes
@@ -52,22 +39,7 @@ def make_cuts(
 def add_cuts(
     finder: CutFinder, working: WorkingSet, max_cuts: int, pause: Callable[[int], bool]
 ) -> tuple[int, SolveStatus]:
-    """Add violated cuts until none is found.
-
-    Parameters
-    ----------
-    finder : CutFinder
-    working : WorkingSet
-    max_cuts : int
-    pause : callable
-        Called with the number of cuts so far after each; True ends the run.
-
-    Returns
-    -------
-    n_cuts : int
-    status : {"converged", "budget", "stopped"}
-        "budget" also if the rounding of entries hides the cuts that are still violated.
-    """
+    """Add violated cuts until none is found."""
     for n_cuts in range(max_cuts):
         found = finder.find(working)
         if found is None:
@@ -79,12 +51,7 @@ def add_cuts(
 
 
 def shortfall(finder: CutFinder) -> str:
-    """What a run that ended at its limit achieved; empty where ``tol=0`` asks for the limit.
-
-    Parameters
-    ----------
-    finder : CutFinder
-    """
+    """What a run that ended at its limit achieved; empty where ``tol=0`` asks for the limit."""
     if not finder.tol:
         return ""
     return (

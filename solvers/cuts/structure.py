@@ -161,15 +161,7 @@ class Examples:
     def draw(
         self, rng: np.random.Generator, size: int, among: np.ndarray | None = None
     ) -> np.ndarray:
-        """Positions drawn with replacement, each in proportion to its share; int64, shape (size,).
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        size : int
-        among : ndarray of int64, optional
-            Examples to draw among, none of share 0: the positions are those in this array.
-        """
+        """Positions drawn with replacement, by their shares; int64, shape (size,)."""
         bounds = self._bounds
         if bounds is None:
             return rng.integers(len(self) if among is None else len(among), size=size)
@@ -184,19 +176,7 @@ class Examples:
         return self.starts[index + 1] - self.starts[index]
 
     def take(self, index: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
-        """The points of these examples, their targets, and where each one's points begin.
-
-        Parameters
-        ----------
-        index : ndarray of int64, shape (k,)
-
-        Returns
-        -------
-        points : ndarray of int64
-        targets : ndarray or list
-        starts : ndarray of int64, shape (k + 1,)
-            Positions in ``points``.
-        """
+        """The points of these examples, their targets, and where each one's points begin."""
         if isinstance(self.targets, np.ndarray):
             targets: Sequence[Any] | np.ndarray = self.targets[index]
         else:

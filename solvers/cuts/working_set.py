@@ -25,18 +25,6 @@ class WorkingSet:
     The dual is a quadratic program over the simplex: ``w = -sum_k a_k g_k`` with ``a >= 0`` and
     ``sum a = C1``, where the first a belongs to the cut "xi >= 0", which is never removed.
 
-    Parameters
-    ----------
-    oracle : KernelOracle
-    n_channels, n_explicit : int
-        Of the structure.
-    total : float
-        C1.
-    max_idle : int
-        A cut goes when its multiplier was 0 after this many solves in a row.
-    score_bytes : int
-        Bound on the kept scores; cuts beyond it keep none.
-
     Attributes
     ----------
     cuts : list of Cut
@@ -118,15 +106,7 @@ class WorkingSet:
         return cut
 
     def products(self, cut: Cut, scores: np.ndarray) -> np.ndarray:
-        """``<g_k, g>`` of every cut k with a new one, float64, shape (len(cuts),).
-
-        Parameters
-        ----------
-        cut : Cut
-            The new one.
-        scores : ndarray of float64, shape (n_points, n_channels)
-            Its scores at least at the points of the others.
-        """
+        """``<g_k, g>`` of every cut k with a new one, float64, shape (len(cuts),)."""
         found = [
             (other.coef * scores[other.points]).sum() + (other.explicit * cut.explicit).sum()
             for other in self.cuts
@@ -134,18 +114,7 @@ class WorkingSet:
         return np.array(found, dtype=np.float64)
 
     def add(self, cut: Cut, products: np.ndarray, squared_norm: float, tol: float) -> None:
-        """Take a cut in, find the new optimum, and drop cuts that have long been idle.
-
-        Parameters
-        ----------
-        cut : Cut
-        products : ndarray, shape (len(cuts),)
-            ``<g_k, g>`` of every cut with this one.
-        squared_norm : float
-            ``||g||^2``.
-        tol : float
-            The dual is solved until its gap is at most ``tol / 10``, in units of xi.
-        """
+        """Take a cut in, find the new optimum, and drop cuts that have long been idle."""
         self.qp.add(np.concatenate(([0.0], products)), max(squared_norm, 0.0), cut.offset)
         self.cuts.append(cut)
         self._idle.append(0)

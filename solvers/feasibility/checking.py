@@ -136,13 +136,7 @@ def _examine(
 
 
 def lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float:
-    """phi_lo(y): the least of ``x'A'y`` over the base, in float64.
-
-    Parameters
-    ----------
-    problem : FeasibilityProblem
-    y : ndarray of float64, shape (m,), or (n,) coefficients for a Gram matrix
-    """
+    """phi_lo(y): the least of ``x'A'y`` over the base, in float64."""
     A = problem.data
     if problem.kind == "conic":
         return least_spectral_value(problem.cones, transposed_product(A, y))
@@ -153,13 +147,7 @@ def lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float:
 
 
 def upper_bound(problem: FeasibilityProblem, x: np.ndarray) -> float:
-    """phi_up(x) = ||A x||, in float64.
-
-    Parameters
-    ----------
-    problem : FeasibilityProblem
-    x : ndarray of float64, shape (n,)
-    """
+    """phi_up(x) = ||A x||, in float64."""
     if problem.kind == "gram":
         return _norm(problem, x)
     image = product(problem.data, x)
@@ -167,13 +155,7 @@ def upper_bound(problem: FeasibilityProblem, x: np.ndarray) -> float:
 
 
 def rounding_of_lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float:
-    """A bound on the rounding error of :func:`lower_bound`.
-
-    Parameters
-    ----------
-    problem : FeasibilityProblem
-    y : ndarray of float64, shape (m,), or (n,) coefficients for a Gram matrix
-    """
+    """A bound on the rounding error of :func:`lower_bound`."""
     terms = problem.m + 8
     if problem.kind == "linear":
         return terms * _EPS * math.sqrt(float(matmul(y, y)))

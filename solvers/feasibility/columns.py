@@ -32,13 +32,7 @@ _NOISE = {"float64": 1e-12, "float32": 1e-6}
 
 
 class ColumnSpace(ElementSpace):
-    """Products with A, in the storage in which the user gave it; each is counted.
-
-    Parameters
-    ----------
-    problem : FeasibilityProblem
-        A linear one.
-    """
+    """Products with A, in the storage in which the user gave it; each is counted."""
 
     def __init__(self, problem: FeasibilityProblem) -> None:
         self.problem: FeasibilityProblem = problem
@@ -107,16 +101,7 @@ class ColumnSpace(ElementSpace):
         image: np.ndarray,
         w_image: np.ndarray,
     ) -> tuple[float, float, float, float]:
-        """Four products in one pass, not counted (:func:`.passes.mirror_rows`).
-
-        Parameters
-        ----------
-        y, y_lead : ndarray of float64, shape (m,)
-        step : MirrorStep
-        side : SimplexSide
-        image, w_image : ndarray of float64, shape (m,)
-            Overwritten.
-        """
+        """Four products in one pass, not counted (:func:`.passes.mirror_rows`)."""
         y, y_lead = y.astype(self._type, copy=False), y_lead.astype(self._type, copy=False)
         return self._mirror(*self._stored, y, y_lead, step, side, image, w_image, self._width)
 

@@ -244,11 +244,6 @@ class Entropy(Geometry):
     On the orthant and the positive semidefinite cone this is the choice of MPFP14 section 6.2. A
     second-order cone is a set of symmetric matrices with two eigenvalues of equal multiplicity (by
     Clifford's matrices), so the function is strongly convex there with the same modulus.
-
-    Parameters
-    ----------
-    A : ndarray or sparse matrix, shape (m, N)
-    cones : sequence of Cone
     """
 
     def __init__(self, A: Matrix, cones: Sequence[Cone]) -> None:
@@ -286,12 +281,7 @@ class Entropy(Geometry):
 
 
 class Ball(Geometry):
-    """The Euclidean geometry of one second-order cone, whose base is a ball (MPFP14 section 6.2).
-
-    Parameters
-    ----------
-    A : ndarray or sparse matrix, shape (m, n)
-    """
+    """Euclidean geometry of one second-order cone, whose base is a ball (MPFP14 section 6.2)."""
 
     def __init__(self, A: Matrix) -> None:
         self.size = A.shape[1]
@@ -316,13 +306,7 @@ class Ball(Geometry):
 
 
 def geometry_of(A: Matrix, cones: Sequence[Cone]) -> Geometry:
-    """The geometry for these cones: a ball for one second-order cone, else the entropy.
-
-    Parameters
-    ----------
-    A : ndarray or sparse matrix, shape (m, N)
-    cones : sequence of Cone
-    """
+    """The geometry for these cones: a ball for one second-order cone, else the entropy."""
     if len(cones) == 1 and isinstance(cones[0], SecondOrder):
         return Ball(A)
     return Entropy(A, cones)
@@ -335,13 +319,7 @@ def pieces(cones: Sequence[Cone]) -> list[slice]:
 
 
 def least_spectral_value(cones: Sequence[Cone], p: np.ndarray) -> float:
-    """The least of <x, p> over the base of the product: positive exactly for p in its interior.
-
-    Parameters
-    ----------
-    cones : sequence of Cone
-    p : ndarray of float64, shape (N,)
-    """
+    """The least of <x, p> over the base of the product: positive exactly for p in its interior."""
     return min(cone.least(p[piece]) for cone, piece in zip(cones, pieces(cones), strict=True))
 
 

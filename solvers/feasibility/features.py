@@ -30,25 +30,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class FeatureSpace(ElementSpace):
-    """Products with the Gram matrix ``G_ij = factor_i K_ij factor_j``; each is counted.
-
-    Parameters
-    ----------
-    oracle : KernelOracle
-    factor : ndarray of float64, shape (n,)
-        Labels divided by the lengths of the points.
-    index : ndarray of int, shape (n,), or None
-        The oracle's points that take part; None for all.
-    gram_bytes : int
-        The kernel matrix is stored if it is not larger; else entries are computed again for each
-        product.
-    entry_noise : float
-        A bound on the errors of the entries of the Gram matrix; 0 if it is what it is.
-    problem : FeasibilityProblem, optional
-        The given Gram matrix, if the space is of one.
-    stored : dict, optional
-        Where the kernel matrix is put, for spaces of the same points with other labels.
-    """
+    """Products with the Gram matrix ``G_ij = factor_i K_ij factor_j``; each is counted."""
 
     def __init__(
         self,
@@ -73,15 +55,7 @@ class FeatureSpace(ElementSpace):
 
     @classmethod
     def of_problem(cls, problem: FeasibilityProblem, *, stored: bool) -> FeatureSpace:
-        """The space of a given Gram matrix.
-
-        Parameters
-        ----------
-        problem : FeasibilityProblem
-        stored : bool
-            Whether the method needs the whole matrix, and all its entries count as asked for; else
-            rows count as they are asked for.
-        """
+        """The space of a given Gram matrix."""
         G = problem.data
         oracle = KernelOracle("precomputed", G, G.dtype.name, counters=FeasibilityCounters())
         factor = np.ones(problem.n) if problem.scale is None else 1 / problem.scale
@@ -95,21 +69,7 @@ class FeatureSpace(ElementSpace):
         gram_bytes: int,
         stored: dict[str, np.ndarray] | None = None,
     ) -> FeatureSpace:
-        """The space of the points with k(x, x) > 0, times their labels.
-
-        Parameters
-        ----------
-        oracle : KernelOracle
-        signs : ndarray of float64, shape (n_points,)
-            Labels, -1 or +1.
-        gram_bytes, stored
-            As in the constructor.
-
-        Raises
-        ------
-        ValueError
-            If k(x, x) is negative for some x, or 0 for all.
-        """
+        """The space of the points with k(x, x) > 0, times their labels."""
         diag = oracle.diag()
         if diag.min() < 0:
             i = int(diag.argmin())
@@ -133,13 +93,7 @@ class FeatureSpace(ElementSpace):
         return cls(oracle, factor, kept, gram_bytes, noise, stored=stored)
 
     def on_points(self, coefficients: np.ndarray) -> np.ndarray:
-        """Coefficients of f(x) = sum_i coef_i k(x_i, x) over all points of the oracle.
-
-        Parameters
-        ----------
-        coefficients : ndarray of float64, shape (n,)
-            Those on the signed columns of unit length.
-        """
+        """Coefficients of f(x) = sum_i coef_i k(x_i, x) over all points of the oracle."""
         scaled = self.factor * coefficients
         if self.index is None:
             return scaled
@@ -178,12 +132,7 @@ class FeatureSpace(ElementSpace):
         return self._stored.get("gram")
 
     def products(self, x: np.ndarray, w: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
-        """G x, and G w if asked for: two products in one pass over the matrix.
-
-        Parameters
-        ----------
-        x, w : ndarray of float64, shape (n,)
-        """
+        """G x, and G w if asked for: two products in one pass over the matrix."""
         self.load()
         self._updates += 1
         vectors = [self.factor * v for v in (x, w) if v is not None]

@@ -19,14 +19,7 @@ _REFRESH = 1000
 def perceptron(
     space: ElementSpace, progress: Progress, pick: Literal["worst", "cyclic"]
 ) -> FeasibilityResult:
-    """The normalised perceptron: y is the mean of the columns that were mistakes.
-
-    Parameters
-    ----------
-    space : ElementSpace
-    progress : Progress
-    pick : {"worst", "cyclic"}
-    """
+    """The normalised perceptron: y is the mean of the columns that were mistakes."""
     visits = np.zeros(space.n)
     # All responses to y_0 = 0 are 0: the first column is the first mistake.
     j = 0
@@ -49,14 +42,7 @@ def perceptron(
 def von_neumann(
     space: ElementSpace, progress: Progress, start: Literal["centre", "vertex"]
 ) -> FeasibilityResult:
-    """Frank-Wolfe with exact line search on ``1/2 ||A x||^2``.
-
-    Parameters
-    ----------
-    space : ElementSpace
-    progress : Progress
-    start : {"centre", "vertex"}
-    """
+    """Frank-Wolfe with exact line search on ``1/2 ||A x||^2``."""
     if start == "centre":
         x = np.full(space.n, 1 / space.n)
         y = space.image(x)

@@ -31,13 +31,6 @@ def step_sizes(diameter: float, lipschitz: float) -> tuple[float, float]:
 
     The weights alpha that make the bound on the residual after t iterations least, which is
     ``2 sqrt(diameter / 2) lipschitz / t`` (MPFP14 section 5.4; a ball has the diameter 1/2).
-
-    Parameters
-    ----------
-    diameter : float
-        Omega_x, the range of the base's distance-generating function.
-    lipschitz : float
-        The norm of A between the two geometries.
     """
     if lipschitz == 0:
         return 1.0, 1.0
@@ -51,13 +44,7 @@ def entropy_diameter(n: int) -> float:
 
 
 def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
-    """MPLFP: one pass over A for the four products of an iteration.
-
-    Parameters
-    ----------
-    space : ColumnSpace
-    progress : Progress
-    """
+    """MPLFP: one pass over A for the four products of an iteration."""
     n = space.n
     x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
     side = SimplexSide(*(np.zeros(n) for _ in range(4)))
@@ -90,13 +77,7 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
 
 
 def on_features(space: FeatureSpace, progress: Progress) -> FeasibilityResult:
-    """MPKFP: two products with the Gram matrix in an iteration, in one pass.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-    progress : Progress
-    """
+    """MPKFP: two products with the Gram matrix in an iteration, in one pass."""
     n = space.n
     x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
     log_x, x, w = (np.zeros(n) for _ in range(3))
@@ -153,12 +134,7 @@ def _step_into_ball(y, x, Gx, step):
 
 
 class ConicSpace(Space):
-    """Products with the map of a conic problem; each is counted.
-
-    Parameters
-    ----------
-    problem : FeasibilityProblem
-    """
+    """Products with the map of a conic problem; each is counted."""
 
     def __init__(self, problem: FeasibilityProblem) -> None:
         self.problem: FeasibilityProblem = problem
@@ -188,13 +164,7 @@ class ConicSpace(Space):
 
 
 def on_cone(space: ConicSpace, progress: Progress) -> FeasibilityResult:
-    """MPCFP: the textbook iteration, with the prox mapping of the cone's base.
-
-    Parameters
-    ----------
-    space : ConicSpace
-    progress : Progress
-    """
+    """MPCFP: the textbook iteration, with the prox mapping of the cone's base."""
     problem = space.problem
     geometry = geometry_of(problem.data, problem.cones)
     x_step, y_step = step_sizes(geometry.diameter, geometry.lipschitz)

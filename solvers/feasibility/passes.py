@@ -164,22 +164,6 @@ def mirror_rows(A, y, y_lead, step, side, image, w_image, width):
     Given y_t (``y``), the leading point ``y_lead`` and log x_t (``log_x - shift``): the leading
     point ``w = softmax(log x_t - length A'y)`` and the next ``log x``, which is ``log x_t - length
     A'y_lead``; both without their norming factor.
-
-    Parameters
-    ----------
-    A : ndarray, shape (m, n)
-    y, y_lead : ndarray, shape (m,), of A's type
-    step : MirrorStep
-    side : SimplexSide
-    image, w_image : ndarray of float64, shape (m,)
-        Overwritten by ``A exp(log_x)`` (of the next log x, less ``shift``) and ``A w``.
-    width : int
-        Columns in a block.
-
-    Returns
-    -------
-    tuple of float
-        Sums of the two weights, the next shift, and the least entry of ``p_sum``.
     """
     n = A.shape[1]
     block = _block_of(width, y)
@@ -266,25 +250,7 @@ def _norm_weights(weights, image, references, mu, lowest, total, width):
 
 @njit(error_model="numpy")
 def smooth_rows(A, y, mu, weights, image, width):
-    """``weights = softmax(-A'y / mu)`` and ``image = A weights``, A stored by rows.
-
-    Parameters
-    ----------
-    A : ndarray, shape (m, n)
-    y : ndarray, shape (m,), of A's type
-    mu : float
-    weights : ndarray of float64, shape (n,)
-        Overwritten.
-    image : ndarray of float64, shape (m,)
-        Overwritten.
-    width : int
-        Columns in a block.
-
-    Returns
-    -------
-    float
-        The least entry of ``A'y``.
-    """
+    """``weights = softmax(-A'y / mu)`` and ``image = A weights``, A stored by rows."""
     n = A.shape[1]
     p, block = np.empty(width, A.dtype), np.empty(width, A.dtype)
     references = np.empty((n + width - 1) // width)

@@ -194,22 +194,7 @@ class FeasibilityProblem:
 
 
 def as_problem(A: Any, kind: Literal["linear", "gram", "conic"], method: str) -> FeasibilityProblem:
-    """A problem of this kind, from a problem or a matrix.
-
-    Parameters
-    ----------
-    A : FeasibilityProblem or array-like
-        A matrix stands for :meth:`FeasibilityProblem.linear` or ``gram``; for "conic", for the
-        orthant.
-    kind : {"linear", "gram", "conic"}
-    method : str
-        The method's name, for the error.
-
-    Raises
-    ------
-    ValueError
-        For a problem of another kind, or what the constructors refuse.
-    """
+    """A problem of this kind, from a problem or a matrix."""
     if not isinstance(A, FeasibilityProblem):
         if kind == "linear":
             return FeasibilityProblem.linear(A)

@@ -22,16 +22,7 @@ _COLUMNS_WIDTH = (16, 128)
 
 
 def block_width(m: int, itemsize: int, *, rows: bool) -> int:
-    """Columns in a block of a dense matrix with m rows.
-
-    Parameters
-    ----------
-    m : int
-    itemsize : int
-        Bytes of an entry.
-    rows : bool
-        Whether A is stored by rows, which want longer pieces.
-    """
+    """Columns in a block of a dense matrix with m rows."""
     least, most = _ROWS_WIDTH if rows else _COLUMNS_WIDTH
     room = _BLOCK_BYTES if rows else _BLOCK_BYTES // 2
     return int(min(max(room // (m * itemsize) // 8 * 8, least), most))

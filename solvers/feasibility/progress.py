@@ -21,22 +21,7 @@ from .spaces import Space
 
 
 class Progress:
-    """Asked after every iteration: records bounds, and says when to stop.
-
-    Parameters
-    ----------
-    space : Space
-    max_iter, tol, stop, history
-        The method's parameters, see :class:`marginbench.solvers.feasibility.MPLFP`.
-    max_seconds : float
-        End after the first iteration that is done later than this.
-    gap_certifies : bool
-        Whether the method's rule for a margin of at most tol is the saddle point residual; else
-        ||A x||.
-    monitor : Monitor, optional
-    model_of : callable, optional
-        Makes a model of the coefficients of y, for the monitor.
-    """
+    """Asked after every iteration: records bounds, and says when to stop."""
 
     def __init__(
         self,
@@ -71,15 +56,7 @@ class Progress:
     def ends(
         self, n_iter: int, phi_lo: float, phi_up: float, separator: Callable[[], np.ndarray]
     ) -> bool:
-        """Take note of an iteration; whether the run ends with it.
-
-        Parameters
-        ----------
-        n_iter : int
-        phi_lo, phi_up : float
-        separator : callable
-            Makes the y of ``phi_lo`` (its coefficients).
-        """
+        """Take note of an iteration; whether the run ends with it."""
         self.n_iter, self.phi_lo, self.phi_up = n_iter, phi_lo, phi_up
         if n_iter >= self._next_point:
             self._record()
@@ -99,27 +76,11 @@ class Progress:
         return self._monitor_ends(separator)
 
     def give_up(self, limit: str, rest: str, *, before: str = "") -> None:
-        """End the run at a limit.
-
-        Parameters
-        ----------
-        limit : str
-            The parameter and its value.
-        rest, before : str
-            What the message says after and before it.
-        """
+        """End the run at a limit."""
         self.limit, self.message = limit, " ".join(filter(None, (before, limit, rest)))
 
     def known(self, y: np.ndarray, j: int) -> FeasibilityResult:
-        """The outcome without an iteration, for a problem with a column of zeros.
-
-        Parameters
-        ----------
-        y : ndarray of float64
-            Zeros.
-        j : int
-            The column.
-        """
+        """The outcome without an iteration, for a problem with a column of zeros."""
         self.phi_lo = self.phi_up = 0.0
         self._converged(f"column {j} is zero, which no y separates")
         x = np.zeros(self.space.n)
@@ -127,14 +88,7 @@ class Progress:
         return self.result(y, x)
 
     def result(self, y: np.ndarray, x: np.ndarray) -> FeasibilityResult:
-        """The outcome; bounds are recomputed, the status is what they prove.
-
-        Parameters
-        ----------
-        y : ndarray of float64
-            Coefficients of the last y, in the unit ball.
-        x : ndarray of float64, shape (n,)
-        """
+        """The outcome; bounds are recomputed, the status is what they prove."""
         seconds = time.perf_counter() - self.started
         cpu_seconds = time.process_time() - self.cpu_started
         if self.points and self.points[-1].iteration < self.n_iter:
@@ -199,15 +153,7 @@ _COUNTS = ("kernel_evals", "kernel_evals_computed", "matvec_entries", "inner_pro
 def check_limits(
     max_iter: Any, tol: Any, stop: Any, history: Any, max_seconds: Any = math.inf
 ) -> None:
-    """Raise ValueError for a value out of range.
-
-    Parameters
-    ----------
-    max_iter, tol, stop, history
-        Parameters of every feasibility method.
-    max_seconds
-        What ``solve`` takes; infinity is no limit.
-    """
+    """Raise ValueError for a value out of range."""
     if max_seconds != math.inf:
         check_positive("max_seconds", max_seconds)
     check_whole("max_iter", max_iter, at_least=1)

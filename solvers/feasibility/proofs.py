@@ -47,19 +47,7 @@ _CHUNK = 2**14
 
 
 def inseparability_proof(problem: FeasibilityProblem, x: np.ndarray) -> np.ndarray | None:
-    """A point of the base that proves that nothing separates: x itself, or opposite columns.
-
-    Parameters
-    ----------
-    problem : FeasibilityProblem
-    x : ndarray of float64, shape (n,)
-        Where a method has arrived.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,), or None
-        None if no proof is found, which proves nothing.
-    """
+    """A point of the base that proves that nothing separates: x itself, or opposite columns."""
     if proves_inseparable(problem, x):
         return x
     return opposite_columns(problem)
@@ -71,11 +59,6 @@ def proves_inseparable(problem: FeasibilityProblem, x: np.ndarray) -> bool:
     The problem is that of ``problem.data`` as stored. A correction holds as well for all matrices
     whose entries differ from the stored ones by one rounding, such as the columns before they were
     scaled. Cones other than the orthant have no proof here.
-
-    Parameters
-    ----------
-    problem : FeasibilityProblem
-    x : ndarray of float64, shape (n,)
     """
     if not _is_orthant(problem) or x.shape != (problem.n,) or not np.isfinite(x).all():
         return False
@@ -88,16 +71,7 @@ def proves_inseparable(problem: FeasibilityProblem, x: np.ndarray) -> bool:
 
 
 def opposite_columns(problem: FeasibilityProblem) -> np.ndarray | None:
-    """The point of the base on two columns that are exactly opposite, if there are such columns.
-
-    Parameters
-    ----------
-    problem : FeasibilityProblem
-
-    Returns
-    -------
-    ndarray of float64, shape (n,), or None
-    """
+    """The point of the base on two columns that are exactly opposite, if there are such columns."""
     if not _is_orthant(problem):
         return None
     columns = _exact_columns(problem)
@@ -115,13 +89,7 @@ def opposite_columns(problem: FeasibilityProblem) -> np.ndarray | None:
 
 
 def contradicting_points(X: Matrix, signs: np.ndarray) -> tuple[int, int] | None:
-    """Two points that are the same and have different labels, if there are such points.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix, shape (n, n_features)
-    signs : ndarray of float64, shape (n,)
-    """
+    """Two points that are the same and have different labels, if there are such points."""
     seen: dict[bytes, int] = {}
     for i in range(X.shape[0]):
         first = seen.setdefault(hashlib.sha256(_row_bytes(X, i)).digest(), i)
@@ -184,10 +152,6 @@ def _positive_null_vector(columns: np.ndarray) -> bool:
     """Whether a matrix maps a vector with entries >= 0, not all 0, to 0.
 
     Only vectors with one free entry are tried: where the null space is a line, this decides.
-
-    Parameters
-    ----------
-    columns : ndarray of float64, shape (n_rows, n_columns)
     """
     n = columns.shape[1]
     basis: dict[int, list[Fraction]] = {}  # rows in reduced form, by their leading columns
@@ -295,15 +259,6 @@ def _singular_values_exceed(bound: float, M: np.ndarray, n_columns: int, unit: f
 
     If a Cholesky factorisation runs to its end, no eigenvalue is below minus its rounding error,
     a small multiple of the trace (Rump: Verification of positive definiteness, BIT 46, 2006).
-
-    Parameters
-    ----------
-    bound : float
-    M : ndarray of float64, shape (n_rows, n_rows)
-    n_columns : int
-        Of B.
-    unit : float
-        The relative error of the entries of B.
     """
     trace = float(np.trace(M))
     rounding = 4 * (len(M) + n_columns + 16) * _EPS * trace

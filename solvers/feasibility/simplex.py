@@ -11,14 +11,7 @@ from ..numeric.matrices import matmul
 
 
 def softmax(exponents: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """exp(exponents) divided by its sum; the largest exponent is taken off first.
-
-    Parameters
-    ----------
-    exponents : ndarray of float64, shape (n,)
-    out : ndarray of float64, shape (n,), optional
-        Where to put the result; a fresh array by default.
-    """
+    """exp(exponents) divided by its sum; the largest exponent is taken off first."""
     out = np.subtract(exponents, exponents.max(), out=out)
     # Below -700 the weight is next to the smallest number there is, whatever the exponent.
     np.maximum(out, -700.0, out=out)

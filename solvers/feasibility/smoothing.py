@@ -46,15 +46,7 @@ class _Iterate:
 
 
 def smooth_perceptron(space: ElementSpace, progress: Progress, mu: float) -> FeasibilityResult:
-    """SPCT: the entropy as smoothing function.
-
-    Parameters
-    ----------
-    space : ElementSpace
-    progress : Progress
-    mu : float
-        The first smoothing parameter.
-    """
+    """SPCT: the entropy as smoothing function."""
     start = space.image(np.full(space.n, 1 / space.n))
     last = _run(space, progress, space.smooth, start, mu, 0, target=0.0, limit=None)
     return _result(space, progress, last)
@@ -69,21 +61,7 @@ def smooth_von_neumann(
     max_rounds: int,
     max_inner: int | None,
 ) -> FeasibilityResult:
-    """SPVN and ISPVN: half the squared distance from a centre as smoothing function.
-
-    Parameters
-    ----------
-    space : ElementSpace
-    progress : Progress
-    factor : float
-        Each round is to divide ||A x|| by this.
-    mu : float or None
-        The first smoothing parameter; None for twice a bound on ||A||_2^2.
-    max_rounds : int
-        Rounds, each centred at the x of the last one.
-    max_inner : int or None
-        Iterations of a round.
-    """
+    """SPVN and ISPVN: half the squared distance from a centre as smoothing function."""
     if mu is None:
         mu = 2 * squared_norm_bound(space)
     centre = np.full(space.n, 1 / space.n)
@@ -107,12 +85,7 @@ def smooth_von_neumann(
 
 
 def squared_norm_bound(space: ElementSpace) -> float:
-    """An upper bound on ||A||_2^2, by Lanczos and never above n (unit columns).
-
-    Parameters
-    ----------
-    space : ElementSpace
-    """
+    """An upper bound on ||A||_2^2, by Lanczos and never above n (unit columns)."""
     if space.size < 3:
         return float(space.n)
     operator = LinearOperator(

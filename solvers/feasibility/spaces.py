@@ -36,45 +36,20 @@ class Space(ABC):
 
     @abstractmethod
     def separates(self, y: np.ndarray, low: float) -> bool:
-        """Whether the y of these coefficients separates, by more than rounding. Not counted.
-
-        Parameters
-        ----------
-        y : ndarray of float64
-        low : float
-            phi_lo(y) as running sums have it; recomputed where that is possible.
-        """
+        """Whether the y of these coefficients separates, by more than rounding. Not counted."""
 
     @abstractmethod
     def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
-        """phi_lo(y) and phi_up(x), recomputed where that is possible. Not counted.
-
-        Parameters
-        ----------
-        y : ndarray of float64
-            Coefficients.
-        x : ndarray of float64, shape (n,)
-        low, up : float
-            What running sums say.
-        """
+        """phi_lo(y) and phi_up(x), recomputed where that is possible. Not counted."""
 
     def rounded_up(self, up: float) -> float:
-        """``||A x||`` as it may be where running sums say ``up``, beyond :attr:`noise`.
-
-        Parameters
-        ----------
-        up : float
-        """
+        """``||A x||`` as it may be where running sums say ``up``, beyond :attr:`noise`."""
         return up
 
     def inseparability_proof(self, x: np.ndarray) -> np.ndarray | None:
         """A point that proves that nothing separates, x if it does; None if none is known.
 
         Not counted.
-
-        Parameters
-        ----------
-        x : ndarray of float64, shape (n,)
         """
         return None if self.problem is None else inseparability_proof(self.problem, x)
 

@@ -12,13 +12,7 @@ _BLOCK_BYTES = 16 * 2**20
 
 
 def transposed_product(A: Matrix, y: np.ndarray) -> np.ndarray:
-    """A'y in float64.
-
-    Parameters
-    ----------
-    A : ndarray or sparse matrix, shape (m, n)
-    y : ndarray of float64, shape (m,)
-    """
+    """A'y in float64."""
     if sparse.issparse(A):
         return np.asarray(A.T @ y, dtype=np.float64)
     if A.dtype == np.float64:
@@ -31,13 +25,7 @@ def transposed_product(A: Matrix, y: np.ndarray) -> np.ndarray:
 
 
 def product(A: Matrix, x: np.ndarray) -> np.ndarray:
-    """A x in float64.
-
-    Parameters
-    ----------
-    A : ndarray or sparse matrix, shape (m, n)
-    x : ndarray of float64, shape (n,)
-    """
+    """A x in float64."""
     if sparse.issparse(A):
         return np.asarray(A @ x, dtype=np.float64)
     if A.dtype == np.float64:

@@ -11,14 +11,7 @@ from .problem import Solution, SolveStatus
 
 
 def together(solutions: list[Solution], n_classes: int) -> Solution:
-    """The solutions of the classes as one; "converged" if every class did.
-
-    Parameters
-    ----------
-    solutions : list of Solution
-        Fewer than there are classes if the run was stopped: the others have w = 0.
-    n_classes : int
-    """
+    """The solutions of the classes as one; "converged" if every class did."""
     ends = [solution.status for solution in solutions]
     found: tuple[SolveStatus, ...] = ("stopped", "budget", "no_separator", "converged")
     short = [solution.shortfall for solution in solutions if solution.shortfall]
@@ -39,16 +32,7 @@ def _joined(models: list[Model], n_classes: int) -> OneVsRestModel:
 
 
 class ClassMonitor(Monitor):
-    """Shows the run of one class as a part of that of all: iterations are added up.
-
-    Parameters
-    ----------
-    outer : Monitor
-        Who watches.
-    before : list of Solution
-        Those of the classes before.
-    n_classes : int
-    """
+    """Shows the run of one class as a part of that of all: iterations are added up."""
 
     def __init__(self, outer: Monitor, before: list[Solution], n_classes: int) -> None:
         self._outer = outer

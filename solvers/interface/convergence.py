@@ -10,48 +10,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 
 def short_of(achieved: str, tol: float) -> str:
-    """A run's shortfall in words; empty for ``tol=0``, which asks for no more than the limit.
-
-    Parameters
-    ----------
-    achieved : str
-        Such as "the duality gap is 0.2".
-    tol : float
-        The tolerance that was not reached.
-    """
+    """A run's shortfall in words; empty for ``tol=0``, which asks for no more than the limit."""
     return f"{achieved}, tol={tol:g}" if tol > 0 else ""
 
 
 def ascent_short_of(stopping: str, measure: float, tol: float) -> str:
-    """The shortfall of dual coordinate ascent.
-
-    Parameters
-    ----------
-    stopping : {"gap", "gradient"}
-        Its stopping rule.
-    measure : float
-        The duality gap, or how far the projected derivatives lie from 0 and from each other.
-    tol : float
-    """
+    """The shortfall of dual coordinate ascent."""
     if stopping == "gap":
         return short_of(f"the duality gap is {measure:.3g}", tol)
     return short_of(f"the projected derivatives lie up to {measure:.3g} from 0 or each other", tol)
 
 
 def warn_unconverged(name: str, limit: str, shortfall: str, *, stacklevel: int = 4) -> None:
-    """Issue scikit-learn's ConvergenceWarning, with what was achieved.
-
-    Parameters
-    ----------
-    name : str
-        The class of the solver.
-    limit : str
-        What ended the run, such as "max_iter=100".
-    shortfall : str
-        What was achieved and what was asked for, such as "the duality gap is 0.2, tol=0.001".
-    stacklevel : int
-        As of :func:`warnings.warn`, counted from here; by default for a ``fit`` that calls another.
-    """
+    """Issue scikit-learn's ConvergenceWarning, with what was achieved."""
     warnings.warn(
         f"{name} ended at {limit} before it converged: {shortfall}",
         ConvergenceWarning,

@@ -32,18 +32,7 @@ def dtype_name(dtype: Any) -> str:
 def training_points(
     estimator: Any, X: Any, y: Any = "no_validation", *, accept_sparse: bool = True, **checks: Any
 ) -> tuple[Matrix, Any]:
-    """X as solvers want it (C order, or canonical CSR; finite), and y or None.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Takes note of the number and the names of the features.
-    X : array-like or sparse matrix
-    y : array-like, optional
-    accept_sparse : bool, default=True
-    **checks
-        More of scikit-learn's ``validate_data``.
-    """
+    """X as solvers want it (C order, or canonical CSR; finite), and y or None."""
     with _columns_named(X):
         found = validate_data(
             estimator,
@@ -61,18 +50,7 @@ def training_points(
 
 
 def new_points(estimator: Any, X: Any) -> Matrix:
-    """Points to predict, checked against those that the estimator was fitted to.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X : array-like or sparse matrix, shape (n_points, n_features)
-
-    Raises
-    ------
-    NotFittedError
-        If the estimator is not fitted.
-    """
+    """Points to predict, checked against those that the estimator was fitted to."""
     check_is_fitted(estimator)
     with _columns_named(X):
         return validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
@@ -169,22 +147,7 @@ def generator(random_state: Any) -> np.random.Generator:
 def class_weights(
     class_weight: Any, classes: np.ndarray, y: np.ndarray, repeats: np.ndarray | None = None
 ) -> np.ndarray:
-    """The factor of each class, float64, shape (n_classes,).
-
-    Parameters
-    ----------
-    class_weight : mapping or "balanced"
-    classes : ndarray, shape (n_classes,)
-    y : ndarray, shape (n,)
-        The class of each point.
-    repeats : ndarray of float64, shape (n,), optional
-        How often each point counts for "balanced"; once by default.
-
-    Raises
-    ------
-    ValueError
-        Unless it is "balanced" or a mapping of classes to numbers >= 0.
-    """
+    """The factor of each class, float64, shape (n_classes,)."""
     if class_weight != "balanced" and not isinstance(class_weight, Mapping):
         raise ValueError(
             "class_weight must be None, 'balanced' or a dict of class to weight, got "

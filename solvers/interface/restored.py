@@ -22,13 +22,7 @@ from ..numeric.matrices import Matrix
 
 
 def check_restored(solver: Any) -> None:
-    """Check a restored solver: its model, classes and number of features agree.
-
-    Raises
-    ------
-    ValueError
-        If they do not, or if the model has impossible values.
-    """
+    """Check a restored solver: its model, classes and number of features agree."""
     width = getattr(solver, "n_features_in_", None)
     _require(type(width) is int and width >= 1, f"n_features_in_={width!r} is no number of columns")
     assert isinstance(width, int)
@@ -52,13 +46,7 @@ def check_classes(classes: np.ndarray, values: Any) -> None:
 
 
 def check_model(model: Model, width: int) -> None:
-    """Check a model for points with so many columns; other kinds of models check themselves.
-
-    Raises
-    ------
-    ValueError
-        If shapes, types or values are impossible.
-    """
+    """Check a model for points with so many columns; other kinds of models check themselves."""
     if model.kind in _CHECKS:
         _CHECKS[model.kind](model, width)
         return

@@ -16,18 +16,7 @@ def centre(
     values: np.ndarray,
     norms: np.ndarray,
 ) -> None:
-    """Rows of ``values``: ``(x - shift) scale`` in these features, then (-norm, 1).
-
-    Parameters
-    ----------
-    X : ndarray, shape (n_points, n_features)
-    shift : ndarray of float64, shape (n_features,)
-    scale : float
-    features : ndarray of int, shape (n_kept,)
-    values : ndarray, shape (n_points, n_kept + 2)
-    norms : ndarray of float64, shape (n_points,)
-        Receives half the squared norm with all features, of numbers rounded to the type of values.
-    """
+    """Rows of ``values``: ``(x - shift) scale`` in these features, then (-norm, 1)."""
     # Compiled for two types, not for each that a point can have.
     X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype == np.float32 else np.float64)
     smallest = max(1, 2**15 // max(1, X.shape[1]))

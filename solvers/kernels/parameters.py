@@ -16,13 +16,7 @@ from ..numeric.validation import check_whole
 
 @dataclass(frozen=True)
 class Parameter(ABC):
-    """What a kernel says of one of its parameters.
-
-    Parameters
-    ----------
-    symbol : str
-        How people write it; its name by default.
-    """
+    """What a kernel says of one of its parameters."""
 
     symbol: str = ""
 
@@ -30,23 +24,7 @@ class Parameter(ABC):
     def resolved(
         self, name: str, value: Any, X: Matrix | None, weights: np.ndarray | None = None
     ) -> Any:
-        """The value as the kernel stores it.
-
-        Parameters
-        ----------
-        name : str
-            The parameter's name, for the message.
-        value : object
-        X : ndarray or csr_matrix, shape (n_points, n_features), or None
-            The training points, if they are known.
-        weights : ndarray of float64, shape (n_points,), optional
-            How often each of them counts.
-
-        Raises
-        ------
-        ValueError
-            If the value is out of range.
-        """
+        """The value as the kernel stores it."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +74,7 @@ class FiniteNumber(Parameter):
 
 
 def parameter(kind: Parameter, *, default: Any) -> Any:
-    """Declare a parameter as a field of a kernel's dataclass.
-
-    Parameters
-    ----------
-    kind : Parameter
-    default : object
-        Of the class; :func:`marginbench.solvers.kernels.make_kernel` has its own for ``gamma``,
-        which is "scale".
-    """
+    """Declare a parameter as a field of a kernel's dataclass."""
     return field(default=default, metadata={"parameter": kind})
 
 

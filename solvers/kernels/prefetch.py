@@ -22,13 +22,6 @@ class RowsAhead:
 
     The number doubles as long as more of the rows computed ahead were then asked for than turned
     out not to be wanted, and falls to a quarter otherwise.
-
-    Parameters
-    ----------
-    store : RowCache
-        Where rows are kept; room for two at least.
-    n : int
-        Number of rows there are.
     """
 
     def __init__(self, store: RowCache, n: int) -> None:
@@ -50,14 +43,7 @@ class RowsAhead:
             self._used += len(np.unique(waiting))
 
     def choose(self, i: int, upcoming: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Distinct rows to compute now, none of them stored; the first is i.
-
-        Parameters
-        ----------
-        i : int
-        upcoming : callable
-            Takes a number and returns at most so many of the next indices, soonest first.
-        """
+        """Distinct rows to compute now, none of them stored; the first is i."""
         soon = _distinct(upcoming(_INDICES))
         self._learn(soon)
         at_most = max(1, min(self._limit, len(self._store) // 2))

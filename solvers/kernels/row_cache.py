@@ -15,16 +15,6 @@ class RowCache:
     Rows asked for together that are new stand one behind the other, as long as there is room that
     was never used.
 
-    Parameters
-    ----------
-    n : int
-        Length of a row, and the number of rows that could be asked for.
-    dtype : data-type
-        Type of the entries.
-    max_bytes : int
-        Bound on the bytes of the stored rows. The operating system hands out memory only as rows
-        fill it.
-
     Attributes
     ----------
     slot_of_row : ndarray of int64, shape (n,)

@@ -23,26 +23,7 @@ def put_together(
     slots: np.ndarray,
     chunk: int,
 ) -> None:
-    """Store rows whose entries in some columns are known, the others computed.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    points : Points
-    index : ndarray of int64, shape (m,)
-        Which rows; each is among the columns.
-    columns : ndarray of int64
-        Distinct.
-    entries : ndarray
-        ``entries[places[p], c]`` is k(x_i, x_j) for i = ``index[p]`` and j = ``columns[c]``.
-    places : ndarray of int64, shape (m,)
-    storage : ndarray, shape (n_slots, n)
-        Where rows are stored.
-    slots : ndarray of int64, shape (m,)
-        ``storage[slots[p]]`` is for the row of ``index[p]``.
-    chunk : int
-        So many rows are computed at a time.
-    """
+    """Store rows whose entries in some columns are known, the others computed."""
     others = np.setdiff1d(np.arange(len(points)), columns, assume_unique=True)
     order = np.argsort(columns)
     columns = columns[order]

@@ -18,23 +18,13 @@ _SUMMED_COLUMNS = 1024
 
 
 class LinearScorer:
-    """Computes the scores ``<w_k, z>`` of points z, again and again.
-
-    Parameters
-    ----------
-    weights : ndarray of float64, shape (n_outputs, n_features)
-    """
+    """Computes the scores ``<w_k, z>`` of points z, again and again."""
 
     def __init__(self, weights: np.ndarray) -> None:
         self._weights = weights
 
     def __call__(self, Z: Matrix) -> np.ndarray:
-        """The scores of the rows of Z, float64, shape (len(Z), n_outputs).
-
-        Parameters
-        ----------
-        Z : ndarray or csr_matrix, shape (n_points, n_features)
-        """
+        """The scores of the rows of Z, float64, shape (len(Z), n_outputs)."""
         if sparse.issparse(Z):
             return np.asarray(Z @ self._weights.T)
         scores = np.empty((len(self._weights), len(Z)))
@@ -43,17 +33,7 @@ class LinearScorer:
 
 
 class EntryScorer:
-    """Computes ``sum_j coef_kj k(x_j, z)`` for points z from kernel entries, again and again.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    points : Points
-        The x_j, prepared.
-    coef : ndarray, shape (n_outputs, len(points))
-    dtype : {"float32", "float64"}
-        Type of the kernel entries.
-    """
+    """Computes ``sum_j coef_kj k(x_j, z)`` for points z from kernel entries, again and again."""
 
     def __init__(self, kernel: Kernel, points: Points, coef: np.ndarray, dtype: str) -> None:
         self._kernel = kernel
@@ -91,18 +71,7 @@ def expansion_scorer(
 def expansion_scores(
     kernel: Kernel, points: Points, coef: np.ndarray, Z: Matrix, dtype: str
 ) -> np.ndarray:
-    """Scores from kernel entries, float64, shape (len(Z),) or (len(Z), n_outputs).
-
-    Parameters
-    ----------
-    kernel : Kernel
-    points : Points
-        The x_j, prepared.
-    coef : ndarray, shape (len(points),) or (n_outputs, len(points))
-    Z : ndarray or csr_matrix, shape (n_points, n_features)
-    dtype : {"float32", "float64"}
-        Type of the kernel entries.
-    """
+    """Scores from kernel entries, float64, shape (len(Z),) or (len(Z), n_outputs)."""
     scores = EntryScorer(kernel, points, np.atleast_2d(coef), dtype)(Z)
     return scores[:, 0] if coef.ndim == 1 else scores
 
@@ -120,17 +89,7 @@ def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
 
 @njit(error_model="numpy", fastmath={"contract"}, nogil=True)
 def sum_of_rows(block, rows, coef, sums, start, stop):
-    """sums_i = sum_j coef_j block[rows_j, i] for the columns from start to stop, float64.
-
-    Parameters
-    ----------
-    block : ndarray, shape (n_rows, n_columns)
-    rows : ndarray of int
-    coef : ndarray of float64, shape (len(rows),)
-    sums : ndarray of float64, shape (n_columns,)
-        Is overwritten.
-    start, stop : int
-    """
+    """sums_i = sum_j coef_j block[rows_j, i] for the columns from start to stop, float64."""
     for left in range(start, stop, _SUMMED_COLUMNS):
         right = min(left + _SUMMED_COLUMNS, stop)
         # Slices, whose loops begin at 0: otherwise an index may be one from the end, and no loop

@@ -20,12 +20,7 @@ SHORT = 64
 
 
 def packed(values: np.ndarray) -> np.ndarray:
-    """Points in chunks, feature by feature, shape (n_chunks, n_features, 256); zeros at the end.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_points, n_features)
-    """
+    """Points in chunks, feature by feature, shape (n_chunks, n_features, 256); zeros at the end."""
     n, d = values.shape
     found = np.zeros((-(-n // _CHUNK), d, _CHUNK), dtype=values.dtype)
     for chunk, first in zip(found, range(0, n, _CHUNK), strict=True):
@@ -71,15 +66,7 @@ def power_sums(products, gamma, coef0, degree, coef, sums, start, stop):
 
 @njit(error_model="numpy", nogil=True)
 def short_exponential_sums(values, chunks, left, right, coef, sums, start, stop):
-    """The sums of :func:`exponential_sums` from points with few features.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_rows, >= n_features)
-        The points on the left; columns beyond the features are left out.
-    chunks : ndarray, shape (n_chunks, n_features, 256)
-        Those on the right, by :func:`packed`.
-    """
+    """The sums of :func:`exponential_sums` from points with few features."""
     products, chunk = np.empty((_TILE, _CHUNK), values.dtype), np.empty(_CHUNK, values.dtype)
     tile = np.empty((_TILE, chunks.shape[1]), values.dtype)
     sums[:, start:stop] = 0.0

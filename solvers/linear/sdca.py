@@ -161,29 +161,7 @@ def ascend(
     tol: float,
     max_epochs: int,
 ) -> tuple[DualAscent, SolveStatus, str]:
-    """Solve the linear SVM on features of the points to a duality gap, at no charge.
-
-    Parameters
-    ----------
-    features : ndarray or csr_matrix, shape (n, n_features)
-    problem : Problem
-        Gives the labels, the weights of the losses and the draws.
-    monitor : Monitor
-        Asked after each epoch.
-    model : callable
-        The predictor of these weights of the features.
-    C : float
-    tol : float
-        In units of the weighted mean of the losses.
-    max_epochs : int
-
-    Returns
-    -------
-    ascent : DualAscent
-    status : {"converged", "stopped", "budget"}
-    shortfall : str
-        Of a run that ended at its limit.
-    """
+    """Solve the linear SVM on features of the points to a duality gap, at no charge."""
     ascent = DualAscent(
         features,
         problem.y,
@@ -211,19 +189,6 @@ def ascend(
 @dataclass
 class DualAscent:
     """The state of dual coordinate ascent on one training set.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix, shape (n, n_features)
-    y : ndarray of float64, shape (n,)
-        Labels, -1 or +1.
-    bounds : ndarray of float64, shape (n,)
-        Upper bounds of alpha: the factors of the losses.
-    order : {"permutation", "iid"}
-    shrinking : bool
-    rng : numpy.random.Generator
-    counters : Counters
-        Where inner products are counted.
 
     Attributes
     ----------
@@ -255,13 +220,7 @@ class DualAscent:
         self._state = ascent_state(len(self._order))
 
     def epoch(self, allowance: Callable[[], float], pause: Callable[[], bool]) -> bool:
-        """One epoch, interrupted by ``pause`` after each allowance of draws.
-
-        Returns
-        -------
-        bool
-            Whether a pause asked to stop.
-        """
+        """One epoch, interrupted by ``pause`` after each allowance of draws."""
         active = int(self._state["active"])
         if self.order == "permutation":
             self.rng.shuffle(self._order[:active])
@@ -283,13 +242,7 @@ class DualAscent:
         return False
 
     def end_epoch(self, tol: float) -> float:
-        """Set the thresholds of shrinking; bring all points back if those left are optimal.
-
-        Returns
-        -------
-        float
-            See :func:`end_epoch`; infinite if a point was left out.
-        """
+        """Set the thresholds of shrinking; bring all points back if those left are optimal."""
         return float(end_epoch(self._state, len(self._order), tol))
 
     @property

@@ -19,29 +19,12 @@ _BLOCK_BYTES = 32 * 2**20
 def draw_frequencies(
     rng: np.random.Generator, gamma: float, n_pairs: int, n_features: int
 ) -> np.ndarray:
-    """Frequencies of ``exp(-gamma ||x - z||^2)``: normal with variance 2 gamma in each coordinate.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_pairs, n_features)
-    """
+    """Frequencies of ``exp(-gamma ||x - z||^2)``: normal, each coordinate of variance 2 gamma."""
     return np.sqrt(2 * gamma) * rng.standard_normal((n_pairs, n_features))
 
 
 def fourier_features(X: Matrix, frequencies: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-    """F(x) = (cos <v_1, x>, ..., cos <v_k, x>, sin <v_1, x>, ..., sin <v_k, x>) / sqrt(k).
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix, shape (n_points, n_features)
-    frequencies : ndarray of float64, shape (k, n_features)
-    dtype : data-type
-        Type of the result; the products are float64.
-
-    Returns
-    -------
-    ndarray, shape (n_points, 2 k)
-    """
+    """F(x) = (cos <v_1, x>, ..., cos <v_k, x>, sin <v_1, x>, ..., sin <v_k, x>) / sqrt(k)."""
     k = len(frequencies)
     features = np.empty((X.shape[0], 2 * k), dtype=dtype)
     step = max(1, _BLOCK_BYTES // (8 * k))

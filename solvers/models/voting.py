@@ -99,20 +99,7 @@ class VotedExpansion(Model):
 
 @njit(error_model="numpy")
 def votes(block, signs, mistakes, survivals, noise, low, high):
-    """Least and greatest votes for each row of a kernel block, into ``low`` and ``high``.
-
-    Parameters
-    ----------
-    block : ndarray, shape (n_points, n_support)
-        k(z, x_j).
-    signs : ndarray of float64, shape (n_support,)
-        Labels of the support vectors.
-    mistakes, survivals : ndarray of int64, shape (n_mistakes,)
-    noise : float >= 0
-        A bound on the error of one entry; f_k may be off by k times as much. Without noise the
-        two votes are the same, and ``high`` may be the same array as ``low``.
-    low, high : ndarray of float64, shape (n_points,)
-    """
+    """Least and greatest votes for each row of a kernel block, into ``low`` and ``high``."""
     for z in range(len(block)):
         score, least, greatest = 0.0, 0, 0
         for k in range(len(mistakes)):

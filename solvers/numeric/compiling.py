@@ -48,11 +48,6 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     """``numba.njit``, with machine code kept for one state of all sources of this package.
 
     A function from outside the package is compiled in every process: its sources are not watched.
-
-    Parameters
-    ----------
-    **options
-        Options of ``numba.njit``, except ``cache``.
     """
 
     def compiled(function: Function) -> Function:

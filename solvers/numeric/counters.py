@@ -8,16 +8,7 @@ from typing import Any, Self
 
 
 def _counter(title: str, words: str, *, evaluation: bool = False, computed: bool = False) -> Any:
-    """A counter that starts at zero.
-
-    Parameters
-    ----------
-    title, words : str
-        As the heading of a column, and in a sentence or on an axis.
-    evaluation, computed : bool
-        Whether it is a part of the evaluations that a textbook run asks for, or of those that were
-        really computed.
-    """
+    """A counter that starts at zero."""
     described = {"title": title, "words": words, "evaluation": evaluation, "computed": computed}
     return field(default=0, metadata=described)
 

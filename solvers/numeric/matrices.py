@@ -63,15 +63,7 @@ def matmul(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.nd
 
 
 def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
-    """Inner products of all rows, C-contiguous, shape (len(A), len(B)).
-
-    Parameters
-    ----------
-    A, B : ndarray or csr_matrix, shape (n_rows, n_features)
-        Both dense, or B sparse.
-    out : ndarray, shape (len(A), len(B)), optional
-        Where to put the products, except of few sparse rows.
-    """
+    """Inner products of all rows, C-contiguous, shape (len(A), len(B))."""
     if not sparse.issparse(B):
         return matmul(A, B.T, out)
     # Here, since numba takes long to import, and kernels are also there for their names.
@@ -94,14 +86,7 @@ def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
 
 
 def variance(X: Matrix, weights: np.ndarray | None = None) -> float:
-    """Variance of all entries together; infinite or NaN if it overflows.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix, shape (n_points, n_features)
-    weights : ndarray of float64, shape (n_points,), optional
-        How often each point counts, not all 0; once by default.
-    """
+    """Variance of all entries together; infinite or NaN if it overflows."""
     if weights is not None and weights.min() != weights.max():
         counted = weights > 0
         if not counted.all():  # as if the others had never been there

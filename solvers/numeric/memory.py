@@ -18,11 +18,6 @@ def scratch(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     numpy gives that advice for large arrays. A virtual machine whose host finds memory only when
     it is touched pays for each huge page several times what its small pages cost, in the kernel:
     more than half of the time of a first fit.
-
-    Raises
-    ------
-    MemoryError
-        If there is no room.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < _LARGE or not hasattr(mmap, "MADV_NOHUGEPAGE"):

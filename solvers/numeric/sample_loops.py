@@ -76,27 +76,7 @@ def _row_norms(data, indptr):
 
 @njit(error_model="numpy")
 def subgradient_steps(rows, y, factors, lam, radius, batches, v, correction, total, state):
-    """Pegasos steps of these batches; w = state.scale v. All in place.
-
-    Parameters
-    ----------
-    rows : Rows
-    y : ndarray of float64, shape (n,)
-        Labels, -1 or +1.
-    factors : ndarray of float64, shape (n,)
-        Of the loss of each point; 1 without weights.
-    lam : float
-    radius : float
-        Largest ||w||; infinite for no projection.
-    batches : ndarray of int64, shape (n_batches, batch_size)
-    v : ndarray of float64, shape (n_features,)
-    correction : ndarray of float64, shape (n_features,) or (0,)
-        With ``total``, gives the sum of all iterates as ``total + state.scale_sum v -
-        correction``; empty if the sum is not wanted.
-    total : ndarray of float64, shape of ``correction``
-    state : record
-        See :func:`subgradient_state`.
-    """
+    """Pegasos steps of these batches; w = state.scale v. All in place."""
     size = batches.shape[1]
     violators = np.empty(size, dtype=np.int64)
     for b in range(len(batches)):
@@ -141,38 +121,7 @@ def _rescale(v, correction, total, state):
 
 @njit(error_model="numpy")
 def ascent_steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w, state):
-    """Exact dual coordinate steps for the positions from ``first`` on, in place.
-
-    Parameters
-    ----------
-    rows : Rows
-    y : ndarray of float64, shape (n,)
-        Labels, -1 or +1.
-    diag : ndarray of float64, shape (n,)
-        ||x_i||^2.
-    bounds : ndarray of float64, shape (n,)
-        Upper bounds of alpha.
-    order : ndarray of int64, shape (n_draws,)
-        The draws of the epoch. A point that is shrunk away goes to the end, in exchange for the
-        last active one.
-    first : int
-        Position of the first draw.
-    last : int
-        At most this many draws.
-    shrinking : bool
-    alpha : ndarray of float64, shape (n,)
-    w : ndarray of float64, shape (n_features,)
-        sum_i alpha_i y_i x_i.
-    state : record
-        See :func:`marginbench.solvers.numeric.shrinking.ascent_state`.
-
-    Returns
-    -------
-    int
-        Position after the last draw.
-    int
-        Draws done, the ones that shrank a point included.
-    """
+    """Exact dual coordinate steps for the positions from ``first`` on, in place."""
     position, done = first, 0
     while position < state.active and done < last:
         i = order[position]
@@ -225,27 +174,7 @@ def margins_of(rows, y, w):
 
 @njit(error_model="numpy")
 def primal_dual_steps(rows, columns, capacity, rate, step, draws, u, p, w_sum, p_sum):
-    """SIMBA's steps on signed points ``z_i = y_i x_i`` with ``||z_i|| <= 1``, in place.
-
-    Parameters
-    ----------
-    rows, columns : Rows
-        The z_i, and the transposed matrix.
-    capacity : float >= 0
-        Sum of the slacks.
-    rate : float
-        Rate of the multiplicative update of p.
-    step : float
-        Length of a step of u.
-    draws : ndarray of float64, shape (n_steps, 2)
-        Uniform on [0, 1).
-    u : ndarray of float64, shape (n_features,)
-        The unprojected w.
-    p : ndarray of float64, shape (n,)
-        The distribution over the points.
-    w_sum, p_sum : ndarray of float64, shape (n_features,), (n,)
-        Sums of all w and p.
-    """
+    """SIMBA's steps on signed points ``z_i = y_i x_i`` with ``||z_i|| <= 1``, in place."""
     gains, near = np.empty(len(p)), np.empty(len(p))
     threshold, width = 0.0, 4.0 * rate
     for t in range(len(draws)):

@@ -31,11 +31,6 @@ def violation(alpha: np.ndarray, bounds: np.ndarray, margins: np.ndarray) -> flo
     """The same measure of the slopes of all points at one and the same alpha.
 
     The duality gap over the sum of the bounds is no more than that.
-
-    Parameters
-    ----------
-    alpha, bounds, margins : ndarray of float64, shape (n,)
-        Dual variables, their upper bounds, and y_i f(x_i).
     """
     slopes = 1.0 - margins
     blocked = np.where(slopes > 0, alpha >= bounds, alpha <= 0)
@@ -52,22 +47,7 @@ def begin_epoch(state):
 
 @njit(error_model="numpy")
 def end_epoch(state, n_points, tol):
-    """Set the thresholds of shrinking; bring all points back if those left are optimal.
-
-    Parameters
-    ----------
-    state : record
-        See :func:`ascent_state`.
-    n_points : int
-        All that take part.
-    tol : float
-
-    Returns
-    -------
-    float
-        How far the slopes of the epoch lie from each other and from 0, the larger of the two;
-        infinite if a point was left out.
-    """
+    """Set the thresholds of shrinking; bring all points back if those left are optimal."""
     measure = max(state.highest - state.lowest, state.highest, -state.lowest)
     complete = state.active == n_points
     if complete or measure > max(tol, NO_STEP):

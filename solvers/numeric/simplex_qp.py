@@ -26,22 +26,10 @@ class SimplexQP:
     it; then the variables above zero go to the minimum over their own face, or to the first bound
     on the way, until they reach it. Q may be singular.
 
-    Parameters
-    ----------
-    total : float
-        The sum of the variables, > 0.
-    capacity : int
-        How many variables to make room for at first; there can be more.
-
     Notes
     -----
     A step costs O(size * k + k^3) for k variables above zero. The state (Q, h and b) takes
     capacity^2 numbers.
-
-    Raises
-    ------
-    ValueError
-        For a total that is not a number > 0, or a capacity below 1.
     """
 
     def __init__(self, total: float = 1.0, *, capacity: int = 32) -> None:
@@ -84,22 +72,7 @@ class SimplexQP:
         return float(matmul(self.b, gradient) - self.total * gradient.min())
 
     def add(self, column: Any, diagonal: float, h: float) -> None:
-        """Add a variable at the end. It is 0, but the first one is ``total``.
-
-        Parameters
-        ----------
-        column : array-like, shape (size,)
-            Its entries of Q with the variables present.
-        diagonal : float
-            Its own entry of Q, >= 0.
-        h : float
-            Its entry of the linear term.
-
-        Raises
-        ------
-        ValueError
-            If the column has another shape, or an entry is not finite.
-        """
+        """Add a variable at the end. It is 0, but the first one is ``total``."""
         column = np.asarray(column, dtype=np.float64)
         k = self.size
         if column.shape != (k,):
@@ -114,18 +87,7 @@ class SimplexQP:
         self.size += 1
 
     def remove(self, indices: Any) -> None:
-        """Remove variables; the others keep their order and share what these held.
-
-        Parameters
-        ----------
-        indices : array-like of int
-            Which ones; at least one variable must be left.
-
-        Raises
-        ------
-        ValueError
-            If none would be left.
-        """
+        """Remove variables; the others keep their order and share what these held."""
         present = np.ones(self.size, dtype=np.bool_)
         present[np.asarray(indices, dtype=np.intp)] = False
         kept = np.flatnonzero(present)
@@ -139,26 +101,7 @@ class SimplexQP:
         self.size = k
 
     def solve(self, tol: float, *, max_steps: int = 10_000) -> float:
-        """Go on until :attr:`gap` is at most ``tol``.
-
-        Parameters
-        ----------
-        tol : float
-            >= 0, in units of the objective. With less than rounding allows, the solve ends where
-            nothing is gained any more.
-        max_steps : int
-            Most pairs moved.
-
-        Returns
-        -------
-        float
-            The gap reached.
-
-        Raises
-        ------
-        ValueError
-            If there is no variable, or for parameters out of range.
-        """
+        """Go on until :attr:`gap` is at most ``tol``."""
         check_positive("tol", tol, zero=True)
         check_whole("max_steps", max_steps, at_least=1)
         if not self.size:

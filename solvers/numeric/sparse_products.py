@@ -16,15 +16,7 @@ _GROUP = 16
 
 
 def multiply_sparse(B: Any, A: np.ndarray, entries: np.ndarray) -> None:
-    """``entries = A @ B.T``; every sum in the order of the stored numbers of B.
-
-    Parameters
-    ----------
-    B : csr_matrix, shape (n, n_features)
-    A : ndarray, shape (m, n_features)
-    entries : ndarray, shape (m, n)
-        In any memory order.
-    """
+    """``entries = A @ B.T``; every sum in the order of the stored numbers of B."""
     columns = np.ascontiguousarray(A.T, dtype=B.dtype)
     smallest = max(64, 2**16 // max(1, len(A)))
     arrays = B.data, B.indices, B.indptr, columns, entries
@@ -35,12 +27,6 @@ def multiply_sparse_pair(A: Any, B: Any, entries: np.ndarray) -> None:
     """``entries = A @ B.T`` for CSR matrices; every sum in the order of the features.
 
     A few rows of A at a time are made dense, feature by feature, in one buffer for each thread.
-
-    Parameters
-    ----------
-    A, B : csr_matrix, shape (m, n_features) and (n, n_features)
-        With sorted indices.
-    entries : ndarray, shape (m, n)
     """
     width = int(np.clip(_BUFFER_BYTES // (A.shape[1] * B.dtype.itemsize), 8, _WIDEST))
     arrays = A.data, A.indices, A.indptr, B.data, B.indices, B.indptr

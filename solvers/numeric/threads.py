@@ -19,16 +19,6 @@ def in_parts(
 
     The number of threads is numba's (``NUMBA_NUM_THREADS``, ``numba.set_num_threads``). Which
     element a part holds must not matter to the result.
-
-    Parameters
-    ----------
-    function : callable
-        Compiled with ``nogil=True``.
-    length : int
-    *arguments
-        Passed on.
-    smallest : int, default=4096
-        Below so many elements a thread costs more than it saves.
     """
     parts = length // smallest
     # To ask numba takes longer than a short loop.

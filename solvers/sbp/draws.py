@@ -18,13 +18,6 @@ _NEIGHBOURS = 512
 class DrawStream:
     """Uniform draws from some points, one after the other, known before they are taken.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Used by nothing else from now on: looking ahead then changes no draw.
-    points : int or ndarray of int64, shape (n_points,)
-        The positions that are drawn, with replacement; a number stands for all below it.
-
     Attributes
     ----------
     known : ndarray of int64
@@ -47,15 +40,7 @@ class DrawStream:
         return self.known[self.n_taken : self.n_taken + k].copy()
 
     def take(self, heights: np.ndarray, positive: np.ndarray, covered: Covered) -> int:
-        """The first candidate that is covered; those before it are rejected for good.
-
-        Parameters
-        ----------
-        heights : ndarray of float64, shape (n,)
-        positive : ndarray of bool, shape (n,)
-        covered : Covered
-            Must cover some of the stream's points.
-        """
+        """The first candidate that is covered; those before it are rejected for good."""
         while True:
             at = first_covered(self.known, self.n_taken, heights, positive, *covered)
             if at < len(self.known):
@@ -109,37 +94,14 @@ class Draws(Protocol):
         """The points to move towards, all with the same weight."""
 
     def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:
-        """The points that the next ``left`` draws would take if the water did not move.
-
-        Parameters
-        ----------
-        heights : ndarray of float64, shape (n,)
-            Those of the last draw, from which the candidates to come are judged.
-        count : int
-            At most so many candidates are looked at.
-        left : int
-
-        Returns
-        -------
-        ndarray of int64
-            Soonest first; the draws are still to be made.
-        """
+        """The points that the next ``left`` draws would take if the water did not move."""
 
     def level(self, heights: np.ndarray) -> tuple[float, float]:
         """f(w) at the w with these responses, and the bias it is reached at."""
 
 
 class OneBasinDraws:
-    """One point, uniform among those under water.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    positive : ndarray of bool, shape (n,)
-    volume : float >= 0
-    strict : bool
-        Leave out points exactly at the level, unless no others are under it.
-    """
+    """One point, uniform among those under water."""
 
     def __init__(
         self, rng: np.random.Generator, positive: np.ndarray, volume: float, *, strict: bool
@@ -175,14 +137,6 @@ class TwoBasinDraws:
 
     The least favourable distribution of SBP12 eq. 3.9 has the same mass on k points of each class.
     At a tie for the k-th place the first in the order of the points is covered.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    positive : ndarray of bool, shape (n,)
-    volume : float >= 0
-    pairs : bool
-        Draw from each class; else from all covered points.
     """
 
     def __init__(

@@ -12,15 +12,6 @@ from ..kernels.oracle import KernelOracle
 class Split:
     """Training points first, held-out points after them.
 
-    Parameters
-    ----------
-    y : ndarray of float64, shape (n,)
-        Labels, -1 or +1, in the order of the data.
-    fraction : float
-        The part of each class that is held out, rounded to whole points; in [0, 1).
-    rng : numpy.random.Generator
-        Draws the held-out points; untouched if the fraction is 0.
-
     Attributes
     ----------
     y : ndarray of float64, shape (n,)
@@ -28,11 +19,6 @@ class Split:
     n_train : int
     order : ndarray of int64, shape (n,), or None
         Where the points of the split stand in the data; None if nothing is held out.
-
-    Raises
-    ------
-    ValueError
-        If the fraction leaves no point to hold out, or no point of a class to train on.
     """
 
     def __init__(self, y: np.ndarray, fraction: float, rng: np.random.Generator) -> None:
@@ -80,15 +66,7 @@ class Split:
     def row(
         self, oracle: KernelOracle, i: int, upcoming: Callable[[int], np.ndarray]
     ) -> np.ndarray:
-        """The kernel row of point i of the split, in its order; costs n evaluations.
-
-        Parameters
-        ----------
-        oracle : KernelOracle
-        i : int
-        upcoming : callable
-            The next points of the split, for :meth:`KernelOracle.row_ahead`.
-        """
+        """The kernel row of point i of the split, in its order; costs n evaluations."""
         order = self.order
         if order is None:
             return oracle.row_ahead(i, upcoming)
@@ -97,13 +75,7 @@ class Split:
 
 
 class Stabilisation:
-    """The errors on the held-out points, and whether they have stopped falling.
-
-    Parameters
-    ----------
-    patience : int >= 1
-        So many checks in a row without an error below all before.
-    """
+    """The errors on the held-out points, and whether they have stopped falling."""
 
     def __init__(self, patience: int) -> None:
         self.errors: list[float] = []

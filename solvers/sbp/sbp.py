@@ -224,14 +224,7 @@ class _Run:
         )
 
     def advance(self, t: int, n_iterations: int, n_evals: float) -> int:
-        """Go on from iteration t, at most so far; how many iterations were done, at least one.
-
-        Parameters
-        ----------
-        t, n_iterations : int
-        n_evals : float
-            The iteration that reaches this number of evaluations is the last.
-        """
+        """Go on from iteration t, at most so far; how many iterations were done, at least one."""
         done = 0
         stored = self.problem.oracle.stored
         if isinstance(self.draws, TwoBasinDraws) and self.split.order is None and stored:

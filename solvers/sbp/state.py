@@ -33,10 +33,6 @@ class Coefficients:
     is ``weight * values - lag``, with the weight the sum of the scales so far; ``lag`` corrects for
     what was added to the values later. Both are folded into plain numbers before the scale gets
     small, so that no digits cancel.
-
-    Parameters
-    ----------
-    n : int
     """
 
     def __init__(self, n: int) -> None:
@@ -90,19 +86,7 @@ class PathState(NamedTuple):
 
 
 class Path:
-    """The iterate w in the unit ball, its responses c_j = y_j <w, Phi_j>, and their averages.
-
-    Parameters
-    ----------
-    y : ndarray of float64, shape (n,)
-        Labels, -1 or +1.
-    diag : ndarray of float64, shape (n,)
-        k(x_j, x_j).
-    burn_in : int
-        The iterations that the averages leave out.
-    suffix : bool
-        Average the later iterates only, see :meth:`average`.
-    """
+    """The iterate w in the unit ball, its responses c_j = y_j <w, Phi_j>, and their averages."""
 
     def __init__(
         self, y: np.ndarray, diag: np.ndarray, burn_in: int = 0, *, suffix: bool = False
@@ -143,15 +127,7 @@ class Path:
         self.state.progress["squared_norm"] = value
 
     def move(self, drawn: Sequence[int], rows: Sequence[np.ndarray], step: float) -> None:
-        """w <- projection on the unit ball of w + step times the mean y_i Phi_i of the drawn i.
-
-        Parameters
-        ----------
-        drawn : sequence of one or two int
-        rows : sequence of ndarray, shape (n,)
-            k(x_i, x_j) for each drawn i.
-        step : float
-        """
+        """w <- projection on the unit ball of w + step times the mean y_i Phi_i of the drawn i."""
         if len(drawn) == 1:
             move_one(self.state, drawn[0], rows[0], step)
         else:
@@ -232,13 +208,6 @@ class DrawBound:
 
     Within a group of points p is proportional to the counts of the draws. The groups' masses are
     fixed: with an unregularised bias the bound holds only if both classes have the same mass.
-
-    Parameters
-    ----------
-    y, diag : ndarray of float64, shape (n,)
-    groups : ndarray of int64, shape (n,)
-        The group of each point, from 0 on; groups have equal masses.
-    volume : float >= 0
     """
 
     def __init__(self, y: np.ndarray, diag: np.ndarray, groups: np.ndarray, volume: float) -> None:

@@ -11,30 +11,7 @@ from .state import add_draw, move_one, move_two
 
 @njit(error_model="numpy")
 def advance(path, bound, basins, candidates, taken, rows, slots, radius, drawn):
-    """Iterate with bias until a row is missing, or candidates run out, or ``drawn`` is full.
-
-    Parameters
-    ----------
-    path : PathState
-    bound : BoundState
-    basins : BasinState
-    candidates : tuple of one or two ndarray of int64
-        Known candidates of each stream of draws.
-    taken : ndarray of int64, shape (n_streams,)
-        How many of them are used up; changed.
-    rows : ndarray, shape (n_slots, n)
-    slots : ndarray of int64, shape (n,)
-        Where each row is stored, -1 if it is not.
-    radius : float
-        max_i ||Phi_i||.
-    drawn : ndarray of int64, shape (n_iterations, n_streams)
-        Takes the drawn points.
-
-    Returns
-    -------
-    int
-        Iterations done.
-    """
+    """Iterate with bias until a row is missing, or candidates run out, or ``drawn`` is full."""
     heights, positive = path.responses, basins.positive
     after = np.empty_like(taken)
     for done in range(len(drawn)):

@@ -52,17 +52,6 @@ class Levels(NamedTuple):
 def two_basin_level(positives: np.ndarray, negatives: np.ndarray, volume: float) -> Levels:
     """Maximise (u + v) / 2 over levels u and v of two basins that share the water.
 
-    Parameters
-    ----------
-    positives, negatives : ndarray of float64, shape (n_positive,) and (n_negative,)
-        Heights of the points, at least one of each class.
-    volume : float >= 0
-        ``sum_i max(0, u - positives_i) + sum_j max(0, v - negatives_j)``.
-
-    Returns
-    -------
-    Levels
-
     Notes
     -----
     Expected time and memory O(n). SBP12 Algorithm 3 moves a pivot in one class at a time, in a

@@ -72,12 +72,6 @@ class TwoBasins:
     One pass sums up what lies below two narrow windows around the expected k-th heights, and
     collects what lies in them, which is then sorted. If the answer is not there, selection finds
     it. A k-th height is expected to move as far as the points collected around it do on average.
-
-    Parameters
-    ----------
-    positive : ndarray of bool, shape (n,)
-        The points of the positive class.
-    volume : float >= 0
     """
 
     def __init__(self, positive: np.ndarray, volume: float) -> None:

@@ -26,24 +26,6 @@ def solve_pairs(K, m, alpha, F, y, C, diag, tol, max_steps):
     """Two variables at a time, by the second-order rule, until no pair violates by more than tol.
 
     FCL05 WSS 2 with y' alpha kept. Changes ``alpha`` and ``F`` (both of shape (m,)) in place.
-
-    Parameters
-    ----------
-    K : ndarray, shape (>= m, >= m)
-        Kernel entries of the working set, in the first m rows and columns.
-    m : int
-    alpha, y, C : ndarray of float64, shape (m,)
-    F : ndarray of float64, or of float32 where that is exact enough, shape (m,)
-        With float32, a step passes over half as many bytes, and is the fastest if the largest F
-        stays above 0.
-    diag : ndarray of float64, shape (m,)
-    tol : float
-    max_steps : int
-
-    Returns
-    -------
-    int
-        Steps done.
     """
     # 0 where a variable may go up (down), else an infinity that takes it out of every maximum.
     not_up, not_down = np.empty_like(F), np.empty(m, np.float32)

@@ -151,13 +151,7 @@ def _check_working_set(value: Any, with_bias: bool) -> None:
 
 
 def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) -> np.ndarray:
-    """A copy of alpha0, checked to be feasible up to rounding.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
+    """A copy of alpha0, checked to be feasible up to rounding."""
     if alpha0 is None:
         return np.zeros(len(y))
     try:

@@ -21,14 +21,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 class WorkingMatrix:
-    """The kernel matrix of the working set; what two working sets share is kept.
-
-    Parameters
-    ----------
-    oracle : KernelOracle
-    largest : int
-        The most members that there may be.
-    """
+    """The kernel matrix of the working set; what two working sets share is kept."""
 
     def __init__(self, oracle: KernelOracle, largest: int) -> None:
         self.largest = largest
@@ -38,19 +31,7 @@ class WorkingMatrix:
         self._members = np.empty(0, dtype=np.int64)
 
     def of(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix of these variables, in an order of its own, and that order.
-
-        Parameters
-        ----------
-        wanted : ndarray of int64, shape (m,)
-            Ascending.
-
-        Returns
-        -------
-        entries : ndarray, shape (>= m, >= m)
-            Kernel entries of the members, in the first m rows and columns; until the next call.
-        members : ndarray of int64, shape (m,)
-        """
+        """The matrix of these variables, in an order of its own, and that order."""
         new = np.setdiff1d(wanted, self._members, assume_unique=True)
         if len(new) * 2 > len(wanted):
             self._members, places = wanted, np.arange(len(wanted))

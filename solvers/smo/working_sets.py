@@ -93,21 +93,6 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
 
     A round takes the free variables and violators, solves for them with the kernel entries among
     them, and then brings F up to date with the rows of those that changed.
-
-    Parameters
-    ----------
-    problem : Problem
-    monitor : Monitor
-    dual : Dual
-        Where to start; changed in place.
-    tol : float
-    limit : int
-        Steps (changes of one variable, or of a pair) after which to give up.
-
-    Returns
-    -------
-    Solution
-        Converged only by a gradient that rounding has not led astray.
     """
     oracle, n = problem.oracle, problem.n
     diag = oracle.diag()
@@ -170,14 +155,6 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
 
 class Gradient:
     """Knows how far rounded kernel entries have led F away from what alpha implies.
-
-    Parameters
-    ----------
-    problem : Problem
-    dual : Dual
-        Its F has been computed from alpha.
-    tol : float
-        What rounding is compared with.
 
     Attributes
     ----------

@@ -158,21 +158,7 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
 
 
 class Preconditioner(NamedTuple):
-    """The kernel whose largest eigenvalues are lowered, as a correction of gradients.
-
-    Parameters
-    ----------
-    points : ndarray of int64, shape (s,)
-        The subsample.
-    vectors : ndarray of float64, shape (s, q - 1)
-        V, without the vector of ``l_q``, which stays as it is.
-    scales : ndarray of float64, shape (q - 1,)
-        The diagonal of D.
-    beta : float
-        Largest diagonal entry of the new kernel on the subsample.
-    top : float
-        Largest eigenvalue of the new kernel.
-    """
+    """The kernel whose largest eigenvalues are lowered, as a correction of gradients."""
 
     points: np.ndarray
     vectors: np.ndarray
@@ -205,19 +191,7 @@ class Preconditioner(NamedTuple):
 def make_preconditioner(
     gram: np.ndarray, points: np.ndarray, wanted: int | None, max_batch_size: int, smallest: float
 ) -> Preconditioner:
-    """The preconditioner of a subsample.
-
-    Parameters
-    ----------
-    gram : ndarray of float64, shape (s, s)
-        ``K_s``.
-    points : ndarray of int64, shape (s,)
-    wanted : int or None
-        The number q of eigenvalues; None for as many as ``max_batch_size`` is worth.
-    max_batch_size : int
-    smallest : float
-        Eigenvalues below this part of the largest are rounding.
-    """
+    """The preconditioner of a subsample."""
     s = len(gram)
     # Of its last eigenvectors a subsample says nothing about other points.
     count = min(s, wanted) if wanted is not None else max(1, min(s // 10, max_batch_size))
@@ -252,16 +226,7 @@ def _largest_diagonals(diagonal: np.ndarray, values: np.ndarray, vectors: np.nda
 
 
 class Descent:
-    """Coefficients under preconditioned stochastic gradient descent.
-
-    Parameters
-    ----------
-    oracle : KernelOracle
-    y : ndarray of float64, shape (n,)
-        Labels, -1 or +1: the residuals of ``f = 0`` have root mean square 1.
-    preconditioner : Preconditioner
-    max_batch_size : int
-    """
+    """Coefficients under preconditioned stochastic gradient descent."""
 
     def __init__(
         self,

@@ -148,19 +148,7 @@ class Falkon(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKerne
 
 
 class Equations(NamedTuple):
-    """The preconditioned normal equations of [RCR17]_ Algorithm 1.
-
-    Parameters
-    ----------
-    centers : ndarray of int64, shape (m,)
-    columns : Columns
-        ``K_nm``.
-    weights : ndarray of float64, shape (n,)
-    regularization : float
-        lambda.
-    T, A : ndarray of float64, shape (m, m)
-        The factors of the preconditioner, upper triangular.
-    """
+    """The preconditioned normal equations of [RCR17]_ Algorithm 1."""
 
     centers: np.ndarray
     columns: Columns
@@ -195,24 +183,7 @@ class Equations(NamedTuple):
 def preconditioner(
     gram: np.ndarray, weights: np.ndarray, regularization: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The factors of [RCR17]_ Algorithm 1, upper triangular.
-
-    Parameters
-    ----------
-    gram : ndarray of float64, shape (m, m)
-        ``K_mm``, positive definite.
-    weights : ndarray of float64, shape (m,)
-        Those of the centres.
-    regularization : float
-        lambda.
-
-    Returns
-    -------
-    T : ndarray, shape (m, m)
-        ``T' T = K_mm``.
-    A : ndarray, shape (m, m)
-        ``A' A = T diag(weights) T' / m + lambda I``.
-    """
+    """The factors of [RCR17]_ Algorithm 1, upper triangular."""
     T = cholesky(gram)
     inner = matmul(T * weights, T.T) / len(gram)
     inner[np.diag_indices(len(gram))] += regularization

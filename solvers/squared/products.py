@@ -17,13 +17,7 @@ _BLOCK_ENTRIES = 2**20
 
 
 def times(block: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """``block @ vector`` in float64, shape (n_rows,).
-
-    Parameters
-    ----------
-    block : ndarray, shape (n_rows, n_columns)
-    vector : ndarray of float64, shape (n_columns,)
-    """
+    """``block @ vector`` in float64, shape (n_rows,)."""
     product = np.empty(len(block))
     for rows in _parts(block):
         product[rows] = matmul(block[rows].astype(np.float64, copy=False), vector)
@@ -31,13 +25,7 @@ def times(block: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 def transposed_times(block: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """``block.T @ vector`` in float64, shape (n_columns,).
-
-    Parameters
-    ----------
-    block : ndarray, shape (n_rows, n_columns)
-    vector : ndarray of float64, shape (n_rows,)
-    """
+    """``block.T @ vector`` in float64, shape (n_columns,)."""
     product = np.zeros(block.shape[1])
     for rows in _parts(block):
         product += matmul(vector[rows], block[rows].astype(np.float64, copy=False))
@@ -54,15 +42,6 @@ def _parts(block: np.ndarray) -> Iterator[slice]:
 class Columns:
     """The kernel entries of all points with some of them, ``K_nm``, for repeated products.
 
-    Parameters
-    ----------
-    oracle : KernelOracle
-    chosen : ndarray of int64, shape (m,)
-        Which points the columns belong to.
-    n_bytes : int
-        Bound on the entries that are kept from one product to the next, in bytes; the others are
-        computed again.
-
     Notes
     -----
     Each product asks for n m entries. Rows whose entries are kept are computed once.
@@ -76,25 +55,14 @@ class Columns:
         self._kept: list[np.ndarray] = []
 
     def transposed_times(self, vector: np.ndarray) -> np.ndarray:
-        """``K_nm' vector``, float64, shape (m,).
-
-        Parameters
-        ----------
-        vector : ndarray of float64, shape (n,)
-        """
+        """``K_nm' vector``, float64, shape (m,)."""
         product = np.zeros(len(self._chosen))
         for rows, block in self._blocks():
             product += transposed_times(block, vector[rows])
         return product
 
     def normal_times(self, vector: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """``K_nm' diag(weights) K_nm vector``, float64, shape (m,), in one pass.
-
-        Parameters
-        ----------
-        vector : ndarray of float64, shape (m,)
-        weights : ndarray of float64, shape (n,)
-        """
+        """``K_nm' diag(weights) K_nm vector``, float64, shape (m,), in one pass."""
         product = np.zeros(len(self._chosen))
         for rows, block in self._blocks():
             for part in _parts(block):

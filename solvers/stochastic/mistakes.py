@@ -24,27 +24,7 @@ class Responses(Protocol):
     def advance(
         self, draws: np.ndarray, position: int, done: int, slope: float
     ) -> tuple[int, float]:
-        """Go on until the next mistake, or until something was spent.
-
-        Parameters
-        ----------
-        draws : ndarray of int64
-            The epoch's points, in order.
-        position : int
-            Where in ``draws`` to begin.
-        done : int
-            Iterations before ``position``.
-        slope : float >= 0
-            The draw of iteration t (from 1) is a mistake if its unnormalised margin is below
-            ``slope (t - 1)`` or not positive.
-
-        Returns
-        -------
-        position : int
-            Of the mistake; or, without one, of the last draw that was looked at.
-        margin : float
-            The mistake's unnormalised margin y_i u(x_i); NaN without a mistake.
-        """
+        """Go on until the next mistake, or until something was spent."""
 
     def add(self, i: int) -> None:
         """Count a mistake at point i, the one that the last ``advance`` found."""

@@ -144,13 +144,7 @@ class _Ascent:
         self.n_iter = 0
 
     def epoch(self, order: str, pause: Callable[[], bool]) -> bool:
-        """Draw as many points as are active; ``pause`` comes after each change.
-
-        Returns
-        -------
-        bool
-            Whether a pause asked to stop.
-        """
+        """Draw as many points as are active; ``pause`` comes after each change."""
         active, before = int(self._state["active"]), self.n_iter
         rng, oracle, y = self._problem.rng, self._problem.oracle, self._problem.y
         members = np.sort(self._order[:active])
@@ -180,13 +174,7 @@ class _Ascent:
                 return True
 
     def end_epoch(self, tol: float) -> float:
-        """Set the thresholds of shrinking; bring all points back if those left are optimal.
-
-        Returns
-        -------
-        float
-            See :func:`end_epoch`; infinite if a point was left out.
-        """
+        """Set the thresholds of shrinking; bring all points back if those left are optimal."""
         return float(end_epoch(self._state, len(self._order), tol))
 
     def violation(self) -> float:
