@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...solvers.numeric.compiling import cache_folder
+from ...solvers.numeric.compiling import cache_folder, sources_stamp
 from ...solvers.registration import kernel_entries, registry
 from ..errors import UserError
 from ..hashing import canonical_json, hash_json
+from ..planning.fingerprint import project_roots
 from ..study.feasibility import FeasibilityStudy
 from ..study.model import SolverEntry, StudyBase
 from ..study.svm import Study
@@ -91,7 +92,8 @@ def warm(jobs: int, progress: Progress | None = None) -> Warmed:
     started = time.monotonic()
     folder = cache_folder()
     studies = list(_studies())
-    plan = hash_json([study.model_dump(mode="json") for study in studies])
+    sources = [sources_stamp(file) for file in sorted(project_roots()["solvers"].rglob("*.py"))]
+    plan = hash_json([*(study.model_dump(mode="json") for study in studies), *sources])
     before = _code(folder)
     names = {entry.name for study in studies for entry in study.solvers}
     if _is_warm(folder, plan, before):
@@ -172,7 +174,7 @@ def _is_way(key: str, value: object) -> bool:
 def _code(folder: Path) -> dict[str, tuple[int, int]]:
     """The files of machine code, each with what changes when it is written."""
     try:
-        states = {path.name: path.stat() for path in folder.glob("*.code")}
+        states = {path.name: path.stat() for path in folder.glob("*.nbi")}
     except OSError:
         return {}
     return {name: (state.st_size, state.st_mtime_ns) for name, state in states.items()}

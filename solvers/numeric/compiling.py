@@ -1,8 +1,8 @@
 """How functions of this package are compiled, and where their machine code is kept.
 
 numba's cache on disk watches only the file of a function, but machine code also holds the functions
-of other files that it calls. Here it is kept for one state of all the sources of this package: any
-edit compiles anew.
+of other files that it calls. Here it watches all files that the function's module imports, so that
+an edit compiles anew what can have changed by it, and nothing else.
 """
 
 from __future__ import annotations
@@ -10,12 +10,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import pickle
 import re
-import shutil
-import sys
 import time
-import uuid
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,36 +21,31 @@ import llvmlite
 import numba
 import numpy as np
 from filelock import FileLock
-from numba.core import config
-from numba.core.caching import FunctionCache
-from numba.core.compiler import CompileResult
+from numba.core import config, types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.runtime import rtsys
-from numba.core.serialize import dumps
 from platformdirs import user_cache_dir
 
 Function = Callable[..., Any]
 
 _SOURCES = Path(__file__).resolve().parents[1]
-_FOLDER = "marginbench-"
-# Folders of other states that stay: several checkouts may share a cache, and runs last for hours.
-_KEPT = 4
-_RECENT_SECONDS = 24 * 3600.0
-# Held while a file is read and written anew, which takes milliseconds.
-_LOCK = "lock"
+_IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+# Machine code of other states of a function stays so long: several checkouts may share a cache.
+_KEPT_SECONDS = 7 * 24 * 3600.0
 _LOCK_SECONDS = 10.0
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
-    """``numba.njit``, with machine code kept for one state of all sources of this package.
+    """``numba.njit`` with machine code kept on disk, for functions of this package.
 
     A function from outside the package is compiled in every process: its sources are not watched.
     """
 
     def compiled(function: Function) -> Function:
         dispatcher: Any = numba.njit(**options)(function)
-        module = _module_of(function.__code__.co_filename)
-        if module and _STATE and not config.DISABLE_JIT:
-            dispatcher._cache = _KeptCode(function, module)
+        file = Path(function.__code__.co_filename).resolve()
+        if file.is_relative_to(_SOURCES) and file.is_file() and not config.DISABLE_JIT:
+            dispatcher._cache = _Cache(function)
         return dispatcher
 
     return compiled
@@ -62,133 +53,114 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 
 @cache
 def cache_folder() -> Path:
-    """The folder of machine code of these sources, which may not exist; marked as in use.
+    """The folder of machine code, which may not exist.
 
     It is in ``NUMBA_CACHE_DIR`` if that is set, else with the datasets in ``MARGINBENCH_CACHE``, or
     in the user's cache folder.
     """
     kept = os.environ.get("MARGINBENCH_CACHE") or user_cache_dir("marginbench")
     root = config.CACHE_DIR or os.path.join(kept, "compiled")
-    folder = Path(os.path.expanduser(root)).absolute() / f"{_FOLDER}{_STATE}"
-    with contextlib.suppress(OSError):
-        os.utime(folder)
-    return folder
-
-
-class _KeptCode(FunctionCache):
-    """The machine code of one function in one file: key -> code, after a checksum of it all.
-
-    A file that is missing, damaged or not to be written is no error: the function is compiled.
-    """
-
-    def __init__(self, function: Function, module: str) -> None:
-        self._name = repr(function)
-        self._py_func = function
-        name = re.sub("[<>]", "", f"{module}.{function.__qualname__}")
-        self._file_name = f"{name}-{function.__code__.co_firstlineno}.code"
-        self.enable()
-
-    @property
-    def cache_path(self) -> str:
-        return str(cache_folder())
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        if not self._enabled:
-            return None
-        code = self._read().get(self._index_key(sig, target_context.codegen()))
-        if code is None:
-            return None
-        # All that machine code needs of the target. What compiling needs besides takes long to
-        # import; the compiler refreshes the target by itself.
-        rtsys.initialize(target_context)
-        return CompileResult._rebuild(target_context, *pickle.loads(code))
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        bound_to_process = data.library.has_dynamic_globals or any(
-            not loop.can_cache for loop in data.lifted
-        )
-        # After an edit, what this process has imported is no state of the sources.
-        if self._enabled and not bound_to_process and _state_of_sources() == _STATE:
-            self._add(self._index_key(sig, data.codegen), dumps(data._reduce()))
-
-    def flush(self) -> None:
-        with contextlib.suppress(OSError):
-            (cache_folder() / self._file_name).unlink()
-
-    def _read(self) -> dict[Any, bytes]:
-        try:
-            content = (cache_folder() / self._file_name).read_bytes()
-        except OSError:
-            return {}
-        checksum, entries = content[:32], content[32:]
-        return pickle.loads(entries) if hashlib.sha256(entries).digest() == checksum else {}
-
-    def _add(self, key: Any, code: bytes) -> None:
-        """Keep this code beside what is kept already, for other types."""
-        folder = cache_folder()
-        # Full or read-only, or on a file system without locks: the next process compiles again.
-        with contextlib.suppress(OSError):
-            _make(folder)
-            # Of two processes that add to a file at once, the second must see what the first wrote.
-            with FileLock(folder / _LOCK, timeout=_LOCK_SECONDS):
-                self._write(self._read() | {key: code})
-
-    def _write(self, code: dict[Any, bytes]) -> None:
-        entries = dumps(code)
-        path = cache_folder() / self._file_name
-        unfinished = path.with_name(f"{self._file_name}.{uuid.uuid4().hex}")
-        try:
-            unfinished.write_bytes(hashlib.sha256(entries).digest() + entries)
-            unfinished.replace(path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                unfinished.unlink()
-
-
-def _state_of_sources() -> str:
-    """A hash of all sources and of what compiles them; empty where there are no files."""
-    libraries = (sys.version_info[:3], numba.__version__, llvmlite.__version__, np.__version__)
-    digest = hashlib.sha256(repr(libraries).encode())
-    files = sorted(_SOURCES.rglob("*.py"))
-    for file in files:
-        content = hashlib.sha256(file.read_bytes()).hexdigest()
-        digest.update(f"\n{file.relative_to(_SOURCES).as_posix()} {content}".encode())
-    return digest.hexdigest()[:32] if files else ""
-
-
-_STATE = _state_of_sources()
+    return Path(os.path.expanduser(root)).absolute() / "marginbench"
 
 
 @cache
-def _module_of(file: str) -> str:
-    """The name of a module of this package, relative to it; empty for a file from outside."""
-    path = Path(file).resolve()
-    if not path.is_relative_to(_SOURCES):
-        return ""
-    return ".".join(path.relative_to(_SOURCES).with_suffix("").parts)
+def sources_stamp(file: Path) -> str:
+    """A hash of a file, of those that it imports, and of what compiles them."""
+    reached: dict[Path, str] = {}
+    waiting = [file]
+    while waiting:
+        file = waiting.pop()
+        if file not in reached:
+            reached[file], imported = _read(file)
+            waiting += imported
+    found = sorted((file.relative_to(_SOURCES).as_posix(), text) for file, text in reached.items())
+    libraries = (numba.__version__, llvmlite.__version__, np.__version__)
+    return hashlib.sha256(repr((libraries, found)).encode()).hexdigest()[:32]
 
 
-def _make(folder: Path) -> None:
-    """Make the folder; if it is new, remove those that were not used for long."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        folder.mkdir()
-    except FileExistsError:
-        return
-    others = [
-        other
-        for other in folder.parent.glob(f"{_FOLDER}*")
-        if re.fullmatch("[0-9a-f]{32}", other.name.removeprefix(_FOLDER)) and other != folder
-    ]
-    for other in sorted(others, key=_last_use, reverse=True)[_KEPT:]:
-        if time.time() - _last_use(other) > _RECENT_SECONDS:
-            # Whoever uses it all the same compiles again.
-            shutil.rmtree(other, ignore_errors=True)
+@cache
+def _read(file: Path) -> tuple[str, list[Path]]:
+    """The hash of a file as this process first saw it, and the files that it imports."""
+    content = file.read_bytes()
+    imported = []
+    for dots, module, names in _IMPORT.findall(content.decode()):
+        place = file.parents[len(dots) - 1].joinpath(*module.split("."))
+        candidates = [place.with_suffix(".py") if module else place, place / "__init__.py"]
+        candidates += [place / f"{name}.py" for name in re.findall(r"\w+", names)]
+        imported += [found for found in candidates if found.is_file()]
+    inside = [found for found in imported if found.is_relative_to(_SOURCES)]
+    return hashlib.sha256(content).hexdigest(), inside
 
 
-def _last_use(folder: Path) -> float:
-    """When a process last began to use the folder, or wrote to it; now if it is just removed."""
-    try:
-        return folder.stat().st_mtime
-    except OSError:
-        return time.time()
+class _Locator:
+    """Where numba keeps the machine code of a function, and how it sees that it is outdated."""
+
+    def __init__(self, function: Function, file: str) -> None:
+        self._py_file = file
+        self._stamp = sources_stamp(Path(file).resolve())
+        self._line = function.__code__.co_firstlineno
+
+    from_function = classmethod(lambda cls, function, file: cls(function, file))
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def ensure_cache_path(self) -> None:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        return self._stamp
+
+    def get_disambiguator(self) -> str:
+        return f"{self._line}-{self._stamp}"
+
+
+class _Kept(CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012
+
+
+class _Cache(FunctionCache):
+    """numba's cache of a function, for several processes; whatever it cannot read it compiles."""
+
+    _impl_class = _Kept
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        # All that machine code needs of the target. What compiling needs besides takes long to
+        # import; the compiler refreshes the target by itself.
+        rtsys.initialize(target_context)
+        try:
+            return self._load_overload(sig, target_context)
+        except Exception:  # noqa: BLE001 - of a damaged file, whatever unpickling raises
+            with contextlib.suppress(OSError):
+                Path(self._cache_file._index_path).unlink(missing_ok=True)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        # Full or read-only, or on a file system without locks: the next process compiles again.
+        with contextlib.suppress(OSError):
+            folder = cache_folder()
+            folder.mkdir(parents=True, exist_ok=True)
+            # Of two processes that add to an index at once, the second must see the first's entry:
+            # both would give their files the same name.
+            with FileLock(folder / "lock", timeout=_LOCK_SECONDS):
+                self._save_overload(sig, data)
+                self._remove_old(folder)
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return super()._index_key(sig, codegen), _fields(sig)
+
+    def _remove_old(self, folder: Path) -> None:
+        """Remove machine code of other states of the function that was written long ago."""
+        own = self._impl.filename_base
+        function, _, _ = own.partition("-")
+        for file in folder.glob(f"{function}-*"):
+            if not file.name.startswith(own):
+                with contextlib.suppress(OSError):
+                    if time.time() - file.stat().st_mtime > _KEPT_SECONDS:
+                        file.unlink()
+
+
+def _fields(values: Any) -> tuple[Any, ...]:
+    """The fields of named tuples among types: numba compares their classes by name alone."""
+    tuples = [value for value in values if isinstance(value, types.BaseTuple)]
+    return tuple((getattr(value, "fields", ()), _fields(value)) for value in tuples)

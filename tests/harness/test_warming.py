@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(warming, "cache_folder", lambda: folder)
 
     def compiles(study, place, **options):
-        (folder / f"{study.name}.code").write_text(study.name)
+        (folder / f"{study.name}.nbi").write_text(study.name)
         compiles.called.append(study.name)
         return RunSummary(place, 1, 0, dict(compiles.statuses))
 
@@ -67,7 +67,7 @@ def test_it_says_what_it_did_and_then_that_nothing_is_left(folder):
 def test_what_was_removed_is_compiled_again(folder):
     place, _ = folder
     said()
-    (place / "warm.code").unlink()
+    (place / "warm.nbi").unlink()
     assert said().startswith("compiled 3 of 3")
 
 
@@ -120,6 +120,6 @@ def test_nothing_is_left_to_compile_afterwards(tmp_path):
     assert marginbench("warm").startswith("compiled ")
     assert marginbench("warm").startswith("nothing to compile")
     (folder,) = tmp_path.glob("compiled/*")
-    kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.code")}
+    kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.nbi")}
     marginbench("run", "quickstart", "--out", "quickstart", "--quiet")
-    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*.code")} == kept
+    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*.nbi")} == kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,37 +16,34 @@ import pytest
 from marginbench.solvers.numeric import compiling
 
 SOLVERS = Path(compiling.__file__).parents[1]
-# Two modules: a step, and a loop that takes it.
-STEP = """
-from solvers.numeric.compiling import njit
-
-@njit(error_model="numpy")
-def step(x):
-    return x + 1.0
-"""
-LOOP = """
-from solvers.numeric.compiling import njit
-from solvers.step import step
-
-@njit(error_model="numpy")
-def loop(x, n):
-    for _ in range(n):
-        x = step(x)
-    return x
-"""
+# A loop that takes a step of another module, in a package that takes a constant of a third one;
+# and a function of a named tuple.
+FILES = {
+    "step.py": (
+        "from .numeric.compiling import njit\nfrom .sizes import (  # a comment\n    SIZE,\n)\n"
+        "@njit()\ndef step(x):\n    return x + SIZE\n"
+    ),
+    "sizes/__init__.py": "from .small import SIZE\n",
+    "sizes/small.py": "SIZE = 1.0\n",
+    "loop.py": (
+        "from . import step as steps\nfrom .numeric.compiling import njit\nstep = steps.step\n"
+        "@njit()\ndef loop(x, n):\n    for _ in range(n):\n        x = step(x)\n    return x\n"
+    ),
+    "pair.py": (
+        "from .numeric.compiling import njit\n"
+        "@njit()\ndef difference(pair):\n    return pair.a - pair.b\n"
+    ),
+    "other.py": "from .pair import difference\n",
+}
 CALL = """
 from solvers.loop import loop
 value = loop(1.0, 10)
 print(value, sum(loop.stats.cache_hits.values()), sum(loop.stats.cache_misses.values()))
 """
-FIT = """
-import numpy as np
-from marginbench.solvers import SMO
-rng = np.random.default_rng(0)
-X = rng.standard_normal((100, 3))
-y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
-model = SMO(working_set="textbook", C=1.0, gamma=1.0, fit_intercept=True).fit(X, y)
-print(model.n_iter_, repr(float(model.dual_coef_.sum())), repr(float(abs(model.dual_coef_).sum())))
+PAIR = """
+from pair_type import Pair
+from solvers.pair import difference
+print(difference(Pair(a=3.0, b=1.0)), sum(difference.stats.cache_hits.values()))
 """
 
 
@@ -71,14 +69,13 @@ def python(folder: Path, code: str, **environment: str) -> str:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A package ``solvers`` of a step and a loop."""
+    """The folder of a package ``solvers``."""
     package = tmp_path / "tree" / "solvers"
-    (package / "numeric").mkdir(parents=True)
+    for name, content in FILES.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(content)
+    (package / "numeric").mkdir()
     shutil.copy(SOLVERS / "numeric" / "compiling.py", package / "numeric")
-    (package / "numeric" / "__init__.py").write_text("")
-    (package / "__init__.py").write_text("")
-    (package / "step.py").write_text(STEP)
-    (package / "loop.py").write_text(LOOP)
     return package.parent
 
 
@@ -93,87 +90,79 @@ def test_stored_machine_code_runs_without_what_only_the_compiler_needs(tree, tmp
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert python(tree, code, **cache).split() == ["11.0", "0", "1", "True"]
     assert python(tree, code, **cache).split() == ["11.0", "1", "0", "False"]
+    assert list((tmp_path / "cache" / "marginbench").glob("loop.loop-*.nbi"))
 
 
-def test_an_edit_of_an_inlined_function_reaches_the_callers_of_other_files(
-    tree: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    ("file", "old", "new", "value"),
+    [
+        ("step.py", "x + SIZE", "x + 2 * SIZE", "21.0"),
+        ("sizes/small.py", "SIZE = 1.0", "SIZE = 2.0", "21.0"),
+        (
+            "numeric/compiling.py",
+            "numba.njit(**options)",
+            "numba.njit(**options, inline='always')",
+            "11.0",
+        ),
+    ],
+)
+def test_an_edit_of_what_a_function_reaches_compiles_it_anew(tree, tmp_path, file, old, new, value):
     cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
     assert python(tree, CALL, **cache) == "11.0 0 1"
     assert python(tree, CALL, **cache) == "11.0 1 0"
-    edit(tree / "solvers" / "step.py", "x + 1.0", "x + 2.0")
-    assert python(tree, CALL, **cache) == "21.0 0 1"
-    edit(tree / "solvers" / "step.py", "x + 2.0", "x + 1.0")
+    edit(tree / "solvers" / file, old, new)
+    assert python(tree, CALL, **cache) == f"{value} 0 1"
+    edit(tree / "solvers" / file, new, old)
     assert python(tree, CALL, **cache) == "11.0 1 0"
-    assert len(list((tmp_path / "cache" / "compiled").iterdir())) == 2
 
 
-@pytest.mark.slow
-def test_an_edit_of_the_step_of_smo_changes_its_fit_and_a_comment_does_not(tmp_path: Path) -> None:
-    package = tmp_path / "marginbench"
-    shutil.copytree(SOLVERS, package / "solvers", ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "__init__.py").write_text("")
+def test_an_edit_elsewhere_compiles_nothing(tree: Path, tmp_path: Path) -> None:
     cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
-    first = python(tmp_path, FIT, **cache)
-    inner = package / "solvers" / "smo" / "inner.py"
-    inner.write_text(inner.read_text() + "\n# A comment.\n")
-    assert python(tmp_path, FIT, **cache) == first
-    edit(inner, "step = min((F[i] - F[j]) /", "step = min(0.5 * (F[i] - F[j]) /")
-    assert python(tmp_path, FIT, **cache) != first
+    python(tree, CALL, **cache)
+    edit(tree / "solvers" / "pair.py", "pair.a - pair.b", "pair.b - pair.a  # a comment")
+    assert python(tree, CALL, **cache) == "11.0 1 0"
 
 
-def test_a_process_whose_sources_were_edited_under_it_keeps_nothing(
+def test_named_tuples_of_one_name_are_told_apart_by_their_fields(tree, tmp_path):
+    cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
+    definition = (
+        "from typing import NamedTuple\nclass Pair(NamedTuple):\n    {}: float\n    {}: float\n"
+    )
+    (tree / "pair_type.py").write_text(definition.format("a", "b"))
+    assert python(tree, PAIR, **cache) == "2.0 0"
+    assert python(tree, PAIR, **cache) == "2.0 1"
+    (tree / "pair_type.py").write_text(definition.format("b", "a"))
+    assert python(tree, PAIR, **cache) == "2.0 0"
+
+
+def test_what_a_running_process_compiles_is_of_the_sources_that_it_has_read(
     tree: Path, tmp_path: Path
 ) -> None:
-    cache = tmp_path / "cache"
     late = (
-        "import solvers.loop, pathlib\n"
-        "file = pathlib.Path('solvers/step.py')\n"
+        "import solvers.step, pathlib\n"
+        "file = pathlib.Path('solvers/sizes/small.py')\n"
         "file.write_text(file.read_text().replace('1.0', '2.0'))\n" + CALL
     )
-    assert python(tree, late, MARGINBENCH_CACHE=str(cache)) == "11.0 0 1"
-    assert list(cache.rglob("*.code")) == []
-
-
-def truncated(content: bytes) -> bytes:
-    return content[: len(content) // 2]
-
-
-def zeroed(content: bytes) -> bytes:
-    return bytes(len(content))
-
-
-def flipped(content: bytes) -> bytes:
-    changed = bytearray(content)
-    changed[2 * len(content) // 3] ^= 1
-    return bytes(changed)
-
-
-def flipped_first(content: bytes) -> bytes:
-    return bytes([content[0] ^ 128]) + content[1:]
-
-
-def emptied(content: bytes) -> bytes:
-    return b""
-
-
-def replaced(content: bytes) -> bytes:
-    return b"not machine code at all\n" * 9
+    cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
+    assert python(tree, late, **cache) == "11.0 0 1"
+    assert python(tree, CALL, **cache) == "21.0 0 1"
 
 
 def test_damaged_files_are_compiled_and_written_again(tree: Path, tmp_path: Path) -> None:
     cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
     python(tree, CALL, **cache)
-    files = list((tmp_path / "cache").rglob("*.code"))
-    assert len(files) == 2
-    for damage in (truncated, zeroed, flipped, flipped_first, emptied, replaced):
-        whole = {file: file.read_bytes() for file in files}
-        for file, content in whole.items():
-            file.write_bytes(damage(content))
-        assert python(tree, CALL, **cache) == "11.0 0 1"
-        for file, content in whole.items():
-            assert len(file.read_bytes()) == pytest.approx(len(content), rel=0.01)
-    assert python(tree, CALL, **cache) == "11.0 1 0"
+    for kind in ("nbi", "nbc"):
+        files = list((tmp_path / "cache").rglob(f"*.{kind}"))
+        assert len(files) == 2
+        for damage in (
+            lambda content: content[: len(content) // 2],
+            lambda _: b"",
+            lambda _: b"no",
+        ):
+            for file in files:
+                file.write_bytes(damage(file.read_bytes()))
+            assert python(tree, CALL, **cache) == "11.0 0 1"
+            assert python(tree, CALL, **cache) == "11.0 1 0"
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tree: Path, tmp_path: Path) -> None:
@@ -183,7 +172,6 @@ def test_a_cache_that_cannot_be_written_is_no_error(tree: Path, tmp_path: Path) 
     assert python(tree, CALL, **environment) == "11.0 0 1"
     assert python(tree, CALL, **environment, MARGINBENCH_CACHE=nowhere) == "11.0 0 1"
     assert python(tree, CALL, **environment, NUMBA_CACHE_DIR=nowhere) == "11.0 0 1"
-    assert python(tree, "import solvers.loop", **environment, MARGINBENCH_CACHE="/proc/1/x") == ""
 
 
 @pytest.mark.posix
@@ -193,11 +181,10 @@ def test_a_full_disk_is_no_error(tree: Path, tmp_path: Path) -> None:
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
     )
-    cache = tmp_path / "cache"
-    assert python(tree, full + CALL, MARGINBENCH_CACHE=str(cache)) == "11.0 0 1"
-    assert list(cache.rglob("*.code*")) == []
-    assert python(tree, CALL, MARGINBENCH_CACHE=str(cache)) == "11.0 0 1"
-    assert python(tree, CALL, MARGINBENCH_CACHE=str(cache)) == "11.0 1 0"
+    cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
+    assert python(tree, full + CALL, **cache) == "11.0 0 1"
+    assert python(tree, CALL, **cache) == "11.0 0 1"
+    assert python(tree, CALL, **cache) == "11.0 1 0"
 
 
 def test_code_of_users_is_left_to_numba(tree: Path, tmp_path: Path) -> None:
@@ -210,45 +197,21 @@ def test_code_of_users_is_left_to_numba(tree: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert python(tree, "import mine", MARGINBENCH_CACHE=str(cache)) == "2.0 11.0 0"
     assert list((tree / "__pycache__").glob("mine.mine-*.nbc"))
-    assert {file.name.partition("-")[0] for file in cache.rglob("*.code")} == {
-        "loop.loop",
-        "step.step",
-    }
-    chosen = tmp_path / "chosen"
-    python(tree, CALL, NUMBA_CACHE_DIR=str(chosen))
-    assert len(list(chosen.glob("marginbench-*/*.code"))) == 2
+    assert {re.split("[.-]", file.name)[0] for file in cache.rglob("*.nbi")} == {"loop", "step"}
 
 
-@pytest.mark.parametrize(
-    ("days", "kept"),
-    [
-        ([2, 3, 4, 5, 6, 7], [2, 3, 4, 5]),  # a few stay, however old
-        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 2], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),  # all that are in use
-    ],
-)
-def test_old_folders_are_removed_and_recent_ones_never(
-    tree: Path, tmp_path: Path, days: list[float], kept: list[float]
-) -> None:
-    cache = tmp_path / "cache"
-    now = time.time()
-    folders = {day: cache / "compiled" / f"marginbench-{n:032x}" for n, day in enumerate(days)}
-    notes = cache / "compiled" / "marginbench-notes"
-    for day, folder in {**folders, 99: notes}.items():
-        folder.mkdir(parents=True)
-        (folder / "old.code").write_text("")
-        os.utime(folder, (now - 86_400 * day, now - 86_400 * day))
-    python(tree, CALL, MARGINBENCH_CACHE=str(cache))
-    assert [day for day, folder in folders.items() if folder.is_dir()] == kept
-    assert notes.is_dir()
-
-
-def test_a_process_that_only_reads_marks_the_folder_as_used(tree: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    python(tree, CALL, MARGINBENCH_CACHE=str(cache))
-    (folder,) = (cache / "compiled").iterdir()
-    os.utime(folder, (0, 0))
-    assert python(tree, CALL, MARGINBENCH_CACHE=str(cache)) == "11.0 1 0"
-    assert folder.stat().st_mtime > time.time() - 3600
+def test_machine_code_of_old_states_is_removed_when_it_is_compiled_anew(tree, tmp_path):
+    cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
+    python(tree, CALL, **cache)
+    edit(tree / "solvers" / "step.py", "x + SIZE", "x + 2 * SIZE")
+    python(tree, CALL, **cache)
+    assert len(list((tmp_path / "cache").rglob("*.nbi"))) == 4  # recent ones stay
+    for file in (tmp_path / "cache").rglob("*.nb?"):
+        os.utime(file, (time.time() - 8 * 86_400, time.time() - 8 * 86_400))
+    edit(tree / "solvers" / "step.py", "x + 2 * SIZE", "x + 3 * SIZE")
+    assert python(tree, CALL, **cache) == "31.0 0 1"
+    assert len(list((tmp_path / "cache").rglob("*.nbi"))) == 2
+    assert python(tree, CALL, **cache) == "31.0 1 0"
 
 
 def test_processes_at_once_share_a_cache(tree: Path, tmp_path: Path) -> None:
@@ -288,3 +251,15 @@ def test_every_compiled_function_goes_through_the_decorator() -> None:
                 assert "numba" not in {alias.name for alias in node.names}, file
             if isinstance(node, ast.keyword):
                 assert node.arg != "cache", file
+
+
+def test_sources_are_imported_in_the_form_that_the_stamp_understands() -> None:
+    """What a module imports of this package must be among the files that its stamp covers."""
+    for file in SOLVERS.rglob("*.py"):
+        covered = {path for path in compiling._read(file)[1] if path.name != "__init__.py"}
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.level and node.module:
+                target = file.parents[node.level - 1].joinpath(*node.module.split("."))
+                if not target.is_relative_to(SOLVERS):
+                    continue
+                assert target.with_suffix(".py") in covered or target.is_dir(), (file, node.module)
