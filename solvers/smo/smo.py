@@ -128,10 +128,7 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
         with_bias = bool(self.fit_intercept)
         alpha = _starting_point(self.alpha0, problem.y, C, with_bias)
         dual = Dual(alpha, problem.y.copy(), problem.y, C, with_bias)
-        if self.working_set == "large":
-            solve = solve_large
-        else:
-            solve = _solve_pairs if with_bias else _solve_singles
+        solve = solve_large if self.working_set == "large" else _solve_textbook
         start_from(problem, dual)
         solution = solve(problem, monitor, dual, float(self.tol), limit)
         self.alpha_ = dual.alpha
@@ -172,69 +169,38 @@ def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) 
     return alpha
 
 
-def _solve_singles(
+def _solve_textbook(
     problem: Problem, monitor: Monitor, dual: Dual, tol: float, limit: int
 ) -> Solution:
-    y, diag, oracle = problem.y, problem.oracle.diag(), problem.oracle
-    alpha, F, C = dual.alpha, dual.F, dual.C
+    """The variable of the largest gain each time without bias; with bias a pair by WSS 2."""
+    oracle, diag = problem.oracle, problem.oracle.diag()
+    arrays = dual.alpha, dual.F, problem.y, dual.C, diag
+    choose = _first_of_pair if dual.with_bias else _best_single
     status: SolveStatus = "converged"
 
     def snapshot() -> KernelExpansion:
-        return problem.expansion(alpha * y)
+        return problem.expansion(dual.alpha * problem.y, dual.bias())
 
     n_iter = 0
     gradient = Gradient(problem, dual, tol)
-    i, step, violation = _best_single(alpha, F, diag, C, y)
+    i, violation = choose(*arrays)
     while violation > tol or not gradient.is_known():
         if violation <= tol:
             gradient.recompute()
             if gradient.is_lost():
                 status = "budget"
                 break
-            i, step, violation = _best_single(alpha, F, diag, C, y)
+            i, violation = choose(*arrays)
             continue
         if n_iter == limit:
             status = "budget"
             break
         row = oracle.row(i)
-        alpha[i] = min(max(alpha[i] + step, 0.0), C[i])
-        i, step, violation = _move_single(alpha, F, diag, C, y, row, i, step)
-        n_iter += 1
-        if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
-            status = "stopped"
-            break
-    gradient.settle(status)
-    return Solution(snapshot(), n_iter, status)
-
-
-def _solve_pairs(
-    problem: Problem, monitor: Monitor, dual: Dual, tol: float, limit: int
-) -> Solution:
-    y, diag, oracle = problem.y, problem.oracle.diag(), problem.oracle
-    alpha, F, C = dual.alpha, dual.F, dual.C
-    status: SolveStatus = "converged"
-
-    def snapshot() -> KernelExpansion:
-        return problem.expansion(alpha * y, dual.bias())
-
-    n_iter = 0
-    gradient = Gradient(problem, dual, tol)
-    i, violation = _first_of_pair(alpha, F, y, C)
-    while violation > tol or not gradient.is_known():
-        if violation <= tol:
-            gradient.recompute()
-            if gradient.is_lost():
-                status = "budget"
-                break
-            i, violation = _first_of_pair(alpha, F, y, C)
-            continue
-        if n_iter == limit:
-            status = "budget"
-            break
-        row_i = oracle.row(i)
-        j = _second_of_pair(alpha, F, y, C, diag, row_i, i)
-        row_j = oracle.row(j)
-        i, violation = _move_pair(alpha, F, y, C, diag, row_i, row_j, i, j)
+        if dual.with_bias:
+            j = _second_of_pair(*arrays, row, i)
+            i, violation = _move_pair(*arrays, row, oracle.row(j), i, j)
+        else:
+            i, violation = _move_single(*arrays, row, i)
         n_iter += 1
         if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
             status = "stopped"
@@ -244,9 +210,9 @@ def _solve_pairs(
 
 
 @njit(error_model="numpy")
-def _best_single(alpha, F, diag, C, y):
-    """The variable with the largest exact gain, its step, and the largest violation."""
-    best, best_step, best_gain, violation = 0, 0.0, -1.0, 0.0
+def _best_single(alpha, F, y, C, diag):
+    """The variable with the largest exact gain, and the largest violation."""
+    best, best_gain, violation = 0, -1.0, 0.0
     for t in range(len(alpha)):
         slope = y[t] * F[t]
         if (slope > 0.0 and alpha[t] < C[t]) or (slope < 0.0 and alpha[t] > 0.0):
@@ -254,21 +220,23 @@ def _best_single(alpha, F, diag, C, y):
             step = single_step(alpha[t], slope, diag[t], C[t])
             gain = step * slope - 0.5 * step * step * diag[t]
             if gain > best_gain:
-                best, best_step, best_gain = t, step, gain
-    return best, best_step, violation
+                best, best_gain = t, gain
+    return best, violation
 
 
 @njit(error_model="numpy")
-def _move_single(alpha, F, diag, C, y, row, i, step):
-    """Bring F up to date with alpha_i += step, and select the next variable."""
+def _move_single(alpha, F, y, C, diag, row, i):
+    """Solve for variable i exactly, update F, and select the next one."""
+    step = single_step(alpha[i], y[i] * F[i], diag[i], C[i])
+    alpha[i] = min(max(alpha[i] + step, 0.0), C[i])
     signed = step * y[i]
     for t in range(len(alpha)):
         F[t] -= signed * row[t]
-    return _best_single(alpha, F, diag, C, y)
+    return _best_single(alpha, F, y, C, diag)
 
 
 @njit(error_model="numpy")
-def _first_of_pair(alpha, F, y, C):
+def _first_of_pair(alpha, F, y, C, diag):
     """i = argmax of F over the variables that may move up; and the violation."""
     i, upper, lower = -1, -np.inf, np.inf
     for t in range(len(alpha)):
@@ -304,4 +272,4 @@ def _move_pair(alpha, F, y, C, diag, row_i, row_j, i, j):
     step = move_pair(alpha, F, y, C, i, j, diag[i] + diag[j] - 2.0 * row_i[j])
     for t in range(len(alpha)):
         F[t] -= step * (row_i[t] - row_j[t])
-    return _first_of_pair(alpha, F, y, C)
+    return _first_of_pair(alpha, F, y, C, diag)
