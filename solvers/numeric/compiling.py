@@ -21,9 +21,10 @@ import llvmlite
 import numba
 import numpy as np
 from filelock import FileLock
-from numba.core import config, types
+from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.runtime import rtsys
+from numba.core.types.containers import BaseTuple
 from platformdirs import user_cache_dir
 
 Function = Callable[..., Any]
@@ -162,5 +163,5 @@ class _Cache(FunctionCache):
 
 def _fields(values: Any) -> tuple[Any, ...]:
     """The fields of named tuples among types: numba compares their classes by name alone."""
-    tuples = [value for value in values if isinstance(value, types.BaseTuple)]
+    tuples = [value for value in values if isinstance(value, BaseTuple)]
     return tuple((getattr(value, "fields", ()), _fields(value)) for value in tuples)
