@@ -104,7 +104,7 @@ class Exact(_BaseTimed):
 class Epoch(_BaseTimed):
     """An epoch on a budget, for each way to keep the budget."""
 
-    params = (["merge", "merge-golden", "multimerge-3", "remove"],)
+    params = (["merge", "merge-golden", "remove"],)
     param_names = ("maintenance",)
 
     def setup(self, maintenance):

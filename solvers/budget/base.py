@@ -127,9 +127,8 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
             problem.X.shape[1],
             budget,
             training.dtype,
-            merged=strategy.points,
             gram=strategy.keeps_gram,
-            labels=rule.search.pairing == SAME_LABEL,
+            labels=rule.pairing == SAME_LABEL,
         )
         iterations = self._iterations(problem, training, model, rule)
         ledger = Ledger(model, problem.counters)

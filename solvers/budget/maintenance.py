@@ -9,26 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..numeric.validation import check_one_of, check_positive, check_whole
-from .merging import (
-    ANY_TWO,
-    FIXED_POINT,
-    GOLDEN,
-    LOOKUP_COST,
-    LOOKUP_WEIGHT,
-    SAME_LABEL,
-    SAME_SIGN,
-    Search,
-    merge_tables,
-)
+from .merging import ANY_TWO, GOLDEN, LOOKUP, SAME_LABEL, SAME_SIGN, merge_tables
 
 REMOVAL, PROJECTION, MERGING = range(3)
 
-_SEARCHES = {
-    "golden": GOLDEN,
-    "fixed-point": FIXED_POINT,
-    "lookup-h": LOOKUP_WEIGHT,
-    "lookup-wd": LOOKUP_COST,
-}
+_SEARCHES = {"golden": GOLDEN, "lookup-wd": LOOKUP}
 #: Which points may be merged.
 PAIRINGS = {"label": SAME_LABEL, "any": ANY_TWO, "sign": SAME_SIGN}
 
@@ -39,16 +24,21 @@ class Rule(NamedTuple):
     Attributes
     ----------
     kind : {REMOVAL, PROJECTION, MERGING}
-    search : Search
-    table : ndarray of float32, shape (n_ratios, grid)
-        The costs or the weights of :class:`Tables`, whichever are looked up.
+    search : {GOLDEN, LOOKUP}
+    pairing : {SAME_LABEL, ANY_TWO, SAME_SIGN}
+    tolerance : float
+    lowest : float
+    costs : ndarray of float32, shape (n_ratios, grid)
     least : ndarray of float64, shape (3, grid)
-        That of :class:`Tables`.
+        These three are of :class:`Tables`.
     """
 
     kind: int
-    search: Search
-    table: np.ndarray
+    search: int
+    pairing: int
+    tolerance: float
+    lowest: float
+    costs: np.ndarray
     least: np.ndarray
 
 
@@ -58,8 +48,6 @@ class Maintenance(ABC):
 
     #: Only for kernels exp(-gamma ||x - z||^2).
     gaussian_only = False
-    #: Points that become one; the model shrinks by one less.
-    points = 2
     #: Whether the model's matrix of kernel entries is kept.
     keeps_gram = False
 
@@ -106,24 +94,17 @@ class Merging(Maintenance):
 
     Parameters
     ----------
-    search : {"lookup-wd", "lookup-h", "golden", "fixed-point"}, default="lookup-wd"
+    search : {"lookup-wd", "golden"}, default="lookup-wd"
         How a pair's best merge is found. "golden": golden section search to ``tolerance``.
-        "fixed-point": the stationarity condition, iterated; for opposite signs, where that can
-        be arbitrarily slow, by Newton's method. "lookup-h": the place of the merge from a table.
         "lookup-wd": the degradation from a table to choose the partner, then the place of this
         one merge by Newton's method.
-    points : int >= 2, default=2
-        Points that become one: the best ``points - 1`` partners, merged one after the other
-        in the order of their degradations. One search then makes room for ``points - 1``.
     tolerance : float > 0, default=0.01
-        Width at which golden section search ends, and the change at which the
-        fixed-point iteration does.
+        Width at which golden section search ends.
     grid : int >= 2, default=400
         Kernel entries, and coefficient ratios, at which the tables hold the optimum.
     """
 
     search: str = "lookup-wd"
-    points: int = 2
     tolerance: float = 0.01
     grid: int = 400
     gaussian_only = True
@@ -131,23 +112,19 @@ class Merging(Maintenance):
     def check(self) -> None:
         """Raise ValueError for a parameter out of range."""
         check_one_of("search", self.search, tuple(_SEARCHES))
-        check_whole("points", self.points, at_least=2)
         check_positive("tolerance", self.tolerance)
         check_whole("grid", self.grid, at_least=2)
 
     def rule(self, pairing: str) -> Rule:
         """The strategy's compiled form."""
-        kind = _SEARCHES[self.search]
-        search = Search(kind, PAIRINGS[pairing], float(self.tolerance), 0.0)
-        if kind not in (LOOKUP_COST, LOOKUP_WEIGHT):
-            return _rule(MERGING)._replace(search=search)
-        tables = merge_tables(int(self.grid), pairing == "sign")
-        return Rule(
-            MERGING,
-            search._replace(lowest=tables.lowest),
-            tables.costs if kind == LOOKUP_COST else tables.weights,
-            tables.least,
+        rule = _rule(MERGING)._replace(
+            search=_SEARCHES[self.search],
+            pairing=PAIRINGS[pairing],
+            tolerance=float(self.tolerance),
         )
+        if self.search == "golden":
+            return rule
+        return rule._replace(**merge_tables(int(self.grid), pairing == "sign")._asdict())
 
 
 #: The strategies by the names that ``maintenance`` takes.
@@ -155,11 +132,6 @@ STRATEGIES: dict[str, Maintenance] = {
     "merge": Merging(),
     "merge-golden": Merging("golden"),
     "merge-golden-precise": Merging("golden", tolerance=1e-10),
-    "merge-fixed-point": Merging("fixed-point", tolerance=1e-10),
-    "merge-lookup-h": Merging("lookup-h"),
-    "multimerge-3": Merging(points=3),
-    "multimerge-4": Merging(points=4),
-    "multimerge-5": Merging(points=5),
     "project": Projection(),
     "remove": Removal(),
 }
@@ -176,7 +148,7 @@ def strategy_of(maintenance: Any) -> Maintenance:
 
 def _rule(kind: int) -> Rule:
     """The rule of a strategy that merges nothing; its tables have the same types as real ones."""
-    table, least = np.zeros((2, 2), dtype=np.float32), np.zeros((3, 2))
-    for array in (table, least):
+    costs, least = np.zeros((2, 2), dtype=np.float32), np.zeros((3, 2))
+    for array in (costs, least):
         array.flags.writeable = False
-    return Rule(kind, Search(GOLDEN, SAME_SIGN, 0.0, 0.0), table, least)
+    return Rule(kind, GOLDEN, SAME_SIGN, 0.0, 0.0, costs, least)

@@ -1,4 +1,4 @@
-"""Merging: the lightest point and its best partners become one point (Gaussian kernel)."""
+"""Merging: the lightest point and its best partner become one point (Gaussian kernel)."""
 
 from __future__ import annotations
 
@@ -13,31 +13,28 @@ from .compiling import compiled
 from .pairs import (
     best_weight,
     degradation,
-    fill_tables,
-    fixed_point_weight,
+    fill_costs,
     golden_weight,
     interpolated,
     merged_coefficient,
 )
 from .state import drop
 
-GOLDEN, FIXED_POINT, LOOKUP_WEIGHT, LOOKUP_COST = range(4)
+GOLDEN, LOOKUP = range(2)
 SAME_LABEL, ANY_TWO, SAME_SIGN = range(3)
 _FARTHEST = np.finfo(np.float64).max
 
 
 class Tables(NamedTuple):
-    """The optimal merge of two points on a grid of coefficient ratio and kernel entry.
+    """The loss of the optimal merge of two points on a grid of coefficient ratio and kernel entry.
 
     Attributes
     ----------
     lowest : float
         The ratio of row 0: 0 if only equal signs are merged, else -1; the last row has ratio 1.
-    weights : ndarray of float32, shape (n_ratios, grid)
-        The light point's weight; column b has kernel entry b / (grid - 1).
     costs : ndarray of float32, shape (n_ratios, grid)
         What the merge loses, in units of the light coefficient's square times
-        ``(1 - kernel entry)^2``.
+        ``(1 - kernel entry)^2``; column b has kernel entry b / (grid - 1).
     least : ndarray of float64, shape (3, grid)
         The smallest cost in each column; the column's exponent, -log of its kernel entry; and the
         smallest ``cost / (exponent share)^2`` up to this exponent, with the share of
@@ -45,27 +42,8 @@ class Tables(NamedTuple):
     """
 
     lowest: float
-    weights: np.ndarray
     costs: np.ndarray
     least: np.ndarray
-
-
-class Search(NamedTuple):
-    """Which points are merged and how; see :class:`marginbench.solvers.budget.Merging`.
-
-    Attributes
-    ----------
-    kind : {GOLDEN, FIXED_POINT, LOOKUP_WEIGHT, LOOKUP_COST}
-    pairing : {SAME_LABEL, ANY_TWO, SAME_SIGN}
-    tolerance : float
-    lowest : float
-        That of :class:`Tables`.
-    """
-
-    kind: int
-    pairing: int
-    tolerance: float
-    lowest: float
 
 
 @lru_cache(maxsize=4)
@@ -84,9 +62,8 @@ def merge_tables(grid: int, same_sign: bool) -> Tables:
     """
     ratios = np.linspace(0.0, 1.0, grid) if same_sign else np.linspace(-1.0, 1.0, 2 * grid - 1)
     entries = np.linspace(0.0, 1.0, grid)
-    weights = np.zeros((len(ratios), grid), dtype=np.float32)
     costs = np.zeros((len(ratios), grid), dtype=np.float32)
-    fill_tables(ratios, entries, weights, costs)
+    fill_costs(ratios, entries, costs)
     least = np.full((3, grid), np.inf)
     least[0] = (costs * np.square(1.0 - entries)).min(axis=0)
     least[1, 1:] = -np.log(entries[1:])
@@ -96,62 +73,65 @@ def merge_tables(grid: int, same_sign: bool) -> Tables:
     slopes[1:-1], slopes[-1] = (1.0 - entries[1:-1]) / least[1, 1:-1], 1.0
     rises = (costs * np.square(slopes / shares[:, None])).min(axis=0)
     least[2] = np.minimum.accumulate(rises[::-1])[::-1]
-    for array in (weights, costs, least):
+    for array in (costs, least):
         array.flags.writeable = False
-    return Tables(float(ratios[0]), weights, costs, least)
+    return Tables(float(ratios[0]), costs, least)
 
 
 @compiled(forceinline=True)
-def find_partners(model, rule, light):
-    """Choose the points to merge with ``light``: positions into ``chosen``; how many they are.
+def merge_lightest(model, rule, light):
+    """Merge ``light`` with the partner that loses least; the squared distance w moves.
 
     ``distances`` must hold those from the newest point; they are computed anew for another one.
     """
+    coef, scratch, partners = model.coef, model.scratch, model.partners
+    light, found = _candidates(model, rule, light)
+    for k in range(found):
+        j = partners[k]
+        scratch[k] = _cost(rule, coef[light] / coef[j], -np.float64(model.distances[j]))
+    return _merge(model, rule, light, partners[smallest(model.scratch_bits, found)])
+
+
+@compiled(forceinline=True)
+def _candidates(model, rule, light):
+    """Put all partners that could be the best into ``partners``; the point to merge, how many.
+
+    The loss grows with the distance: with a table of losses, that with the nearest partner bounds
+    the distance of the best.
+    """
     coef, distances, entries = model.coef, model.distances, model.entries
-    scratch, partners, chosen = model.scratch, model.partners, model.chosen
-    search, size = rule.search, model.counts.n_points
+    scratch, partners, size = model.scratch, model.partners, model.counts.n_points
     if light != size - 1:
         _evaluate_from(model, light)
     else:
         model.counts.search_evals += size - 1
-    nearest = _mask(model, light, search.pairing)
+    nearest = _mask(model, light, rule.pairing)
     if entries[nearest] == np.inf and size > 2:
         # The only one of its kind: the lightest of the others has partners.
         for j in range(size):
             scratch[j] = np.inf if j == light else abs(coef[j])
         light = smallest(model.scratch_bits, size)
         _evaluate_from(model, light)
-        nearest = _mask(model, light, search.pairing)
+        nearest = _mask(model, light, rule.pairing)
     elif entries[nearest] == np.inf:
         nearest = _mask(model, light, ANY_TWO)
 
     limit = _FARTHEST
-    if search.kind == LOOKUP_COST and len(chosen) == 2:
-        ratio = coef[light] / coef[nearest]
-        cost = _cost(search, rule.table, ratio, -np.float64(distances[nearest]))
+    if rule.search == LOOKUP:
+        cost = _cost(rule, coef[light] / coef[nearest], -np.float64(distances[nearest]))
         limit = max(_limit(rule.least, cost), np.float64(entries[nearest]))
     found = 0
     for j in range(size):
         # Without a branch, which could not be foreseen.
         partners[found] = j
         found += entries[j] <= limit
-    for k in range(found):
-        j = partners[k]
-        scratch[k] = _cost(search, rule.table, coef[light] / coef[j], -np.float64(distances[j]))
-    chosen[0] = light
-    count = 1
-    while count < min(len(chosen), found + 1):
-        best = smallest(model.scratch_bits, found)
-        scratch[best] = np.inf
-        chosen[count] = partners[best]
-        count += 1
-    return count
+    return light, found
 
 
 @compiled(forceinline=True)
 def _evaluate_from(model, light):
     """Distances from a point of the model to all of them."""
-    x, counts = model.group[0], model.counts
+    x, counts = model.buffer, model.counts
     for f in range(len(x)):
         x[f] = model.points[f, light]
     squared_distances(x, model.points, width_of(counts.n_points), model.distances)
@@ -218,103 +198,49 @@ def _limit(least, cost):
 
 
 @compiled()
-def _cost(search, table, ratio, log_entry):
+def _cost(rule, ratio, log_entry):
     """What the pair's merge loses, in units of the light coefficient's square."""
-    if search.kind == LOOKUP_COST and ratio >= search.lowest:
-        return _look_up(search, table, ratio, log_entry) * math.expm1(log_entry) ** 2
-    weight = _weight(search, table, ratio, log_entry)
+    if rule.search == LOOKUP and ratio >= rule.lowest:
+        steps = rule.costs.shape[1] - 1
+        row, column = (ratio - rule.lowest) * steps, math.exp(log_entry) * steps
+        return interpolated(rule.costs, row, column) * math.expm1(log_entry) ** 2
+    weight = _weight(rule, ratio, log_entry)
     return degradation(weight, ratio, log_entry) / (ratio * ratio)
 
 
 @compiled()
-def _weight(search, table, ratio, log_entry):
+def _weight(rule, ratio, log_entry):
     """Where the pair is merged: the light point's weight."""
-    if search.kind == GOLDEN:
-        return golden_weight(ratio, log_entry, search.tolerance)
-    if search.kind == FIXED_POINT and ratio >= 0.0:
-        return fixed_point_weight(ratio, log_entry, search.tolerance)
-    if search.kind == LOOKUP_WEIGHT and ratio >= search.lowest:
-        return _look_up(search, table, ratio, log_entry)
+    if rule.search == GOLDEN:
+        return golden_weight(ratio, log_entry, rule.tolerance)
     return best_weight(ratio, log_entry)
 
 
-@compiled()
-def _look_up(search, table, ratio, log_entry):
-    steps = table.shape[1] - 1
-    return interpolated(table, (ratio - search.lowest) * steps, math.exp(log_entry) * steps)
-
-
 @compiled(forceinline=True)
-def merge_chosen(model, rule, count):
-    """Merge ``chosen[:count]`` pair after pair into one point; the squared distance w moves."""
-    points, coef, chosen, group = model.points, model.coef, model.chosen, model.group
-    merged = len(group) - 1
-    for k in range(count):
-        for f in range(len(points)):
-            group[k, f] = points[f, chosen[k]]
+def _merge(model, rule, light, partner):
+    """Merge two points into one, in the place of the first; the squared distance w moves."""
+    points, coef, merged = model.points, model.coef, model.buffer
+    own, other = coef[light], coef[partner]
+    distance = 0.0
     for f in range(len(points)):
-        group[merged, f] = group[0, f]
-    coefficient = coef[chosen[0]]
-    lost = 0.0
-    for k in range(1, count):
-        other = coef[chosen[k]]
-        log_entry = -_squared_distance(group, merged, k)
-        other_is_heavy = abs(other) >= abs(coefficient)
-        heavy = other if other_is_heavy else coefficient
-        ratio = (coefficient if other_is_heavy else other) / heavy
-        weight = _weight(rule.search, rule.table, ratio, log_entry)
-        lost = heavy * heavy * degradation(weight, ratio, log_entry)
-        coefficient = heavy * merged_coefficient(weight, ratio, log_entry)
-        share = 1.0 - weight if other_is_heavy else weight
-        for f in range(len(points)):
-            group[merged, f] += share * (np.float64(group[k, f]) - group[merged, f])
-    if count > 2:
-        model.counts.search_evals += count - 2
-        model.counts.computed += count - 2
-        coefficient, lost = _projected(coef, chosen, group, count)
+        distance += (np.float64(points[f, light]) - np.float64(points[f, partner])) ** 2
+    other_is_heavy = abs(other) >= abs(own)
+    heavy = other if other_is_heavy else own
+    ratio = (own if other_is_heavy else other) / heavy
+    weight = _weight(rule, ratio, -distance)
+    share = 1.0 - weight if other_is_heavy else weight
+    for f in range(len(points)):
+        start = points[f, light]
+        merged[f] = start + share * (np.float64(points[f, partner]) - start)
     # Where parts have two labels, with a budget of 1, that of the partner, the heavier one.
-    label = model.labels[chosen[1]] if len(model.labels) > 0 else 0.0
-    _store(model, count, coefficient, label)
-    return lost
-
-
-@compiled()
-def _projected(coef, chosen, group, count):
-    """The best coefficient of the merged point for the whole group, and what is lost."""
-    merged = len(group) - 1
-    coefficient, squared_norm = 0.0, 0.0
-    for a in range(count):
-        beta = coef[chosen[a]]
-        coefficient += beta * math.exp(-_squared_distance(group, a, merged))
-        for b in range(count):
-            entry = math.exp(-_squared_distance(group, a, b))
-            squared_norm += beta * coef[chosen[b]] * entry
-    return coefficient, max(squared_norm - coefficient * coefficient, 0.0)
-
-
-@compiled()
-def _squared_distance(group, a, b):
-    total = 0.0
-    for f in range(group.shape[1]):
-        total += (np.float64(group[a, f]) - np.float64(group[b, f])) ** 2
-    return total
-
-
-@compiled(forceinline=True)
-def _store(model, count, coefficient, label):
-    """Put the merged point in the place of one of the chosen, and drop the others."""
-    points, chosen, group = model.points, model.chosen, model.group
-    for k in range(count):
-        for later in range(k + 1, count):
-            if chosen[later] > chosen[k]:
-                chosen[k], chosen[later] = chosen[later], chosen[k]
-    # From the back: what moves into a gap is then never one of the chosen.
-    for k in range(count - 1):
-        drop(model, chosen[k])
-    place = chosen[count - 1]
+    label = model.labels[partner] if len(model.labels) > 0 else 0.0
+    # What moves into the gap is then not the other one.
+    drop(model, max(light, partner))
+    place = min(light, partner)
     for f in range(len(points)):
-        points[f, place] = group[len(group) - 1, f]
-    model.coef[place] = coefficient
+        points[f, place] = merged[f]
+    coef[place] = heavy * merged_coefficient(weight, ratio, -distance)
     model.owner[place] = -1
     if len(model.labels) > 0:
         model.labels[place] = label
+    return heavy * heavy * degradation(weight, ratio, -distance)

@@ -23,7 +23,6 @@ _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 # Beyond this weight an opposite pair is not extrapolated.
 LOWEST_WEIGHT = -5.0
 _NEWTON_STEPS = 60
-_FIXED_POINT_STEPS = 10_000
 _PRECISION = 1e-12
 _TINY = 1e-300
 
@@ -94,19 +93,6 @@ def best_weight(ratio, log_entry):
 
 
 @compiled()
-def fixed_point_weight(ratio, log_entry, tolerance):
-    """The optimal weight for equal signs by iterating its own formula from 0, monotonically."""
-    weight = 0.0
-    for _ in range(_FIXED_POINT_STEPS):
-        odds = ratio * math.exp((1.0 - 2.0 * weight) * log_entry)
-        following = odds / (1.0 + odds)
-        if following - weight <= tolerance:
-            return following
-        weight = following
-    return weight
-
-
-@compiled()
 def golden_weight(ratio, log_entry, tolerance):
     """The weight by golden section search, on [0, 1] for equal signs, else on [-5, 0].
 
@@ -135,8 +121,8 @@ def golden_weight(ratio, log_entry, tolerance):
 
 
 @compiled()
-def fill_tables(ratios, entries, weights, costs):
-    """The optimal weight, and the loss in units of the light coefficient's square, on a grid.
+def fill_costs(ratios, entries, costs):
+    """The least loss in units of the light coefficient's square, on a grid.
 
     The loss falls with the square of ``1 - kappa``; what is tabulated is its quotient by that,
     which keeps its digits between the nodes however close two points are.
@@ -146,12 +132,10 @@ def fill_tables(ratios, entries, weights, costs):
         for b in range(len(entries)):
             kappa = entries[b]
             if kappa == 0.0:
-                weights[a, b], costs[a, b] = 0.0, 1.0
+                costs[a, b] = 1.0
                 continue
             log_entry = math.log(kappa)
             square = (1.0 - kappa) ** 2
-            t = best_weight(r, log_entry)
-            weights[a, b] = t
             if kappa == 1.0:
                 # The limit; where the extrapolation of opposite signs is cut off there is none.
                 near = r / (1.0 + r) > LOWEST_WEIGHT if r > -1.0 else False
@@ -160,7 +144,9 @@ def fill_tables(ratios, entries, weights, costs):
                 # The limit: t = r kappa.
                 costs[a, b] = (1.0 - kappa * kappa * (1.0 - 2.0 * log_entry)) / square
             else:
-                costs[a, b] = degradation(t, r, log_entry) / (r * r * square)
+                costs[a, b] = degradation(best_weight(r, log_entry), r, log_entry) / (
+                    r * r * square
+                )
 
 
 @compiled()

@@ -54,10 +54,8 @@ class ModelState(NamedTuple):
         One memory.
     partners : ndarray of int64, shape (capacity,)
         Scratch of the partner search.
-    chosen : ndarray of int64, shape (points merged at once,)
-        Positions of what is merged.
-    group : ndarray, shape (points merged at once + 1, n_features)
-        The points at these positions, and the merged one.
+    buffer : ndarray, shape (n_features,)
+        Holds a point.
     gram : ndarray of float64, shape (capacity, capacity) or (0, 0)
         Kernel entries between the points, for projection.
     factor : ndarray of float64, shape (capacity, capacity) or (0, 0)
@@ -85,8 +83,7 @@ class ModelState(NamedTuple):
     scratch: np.ndarray
     scratch_bits: np.ndarray
     partners: np.ndarray
-    chosen: np.ndarray
-    group: np.ndarray
+    buffer: np.ndarray
     gram: np.ndarray
     factor: np.ndarray
     order: np.ndarray
@@ -96,7 +93,7 @@ class ModelState(NamedTuple):
 
 
 def empty_state(
-    n_features: int, budget: int, dtype: str, *, merged: int, gram: bool, labels: bool
+    n_features: int, budget: int, dtype: str, *, gram: bool, labels: bool
 ) -> ModelState:
     """A model of no points, with room for ``budget`` and one more."""
     capacity = padded(budget + 1)
@@ -116,8 +113,7 @@ def empty_state(
         scratch=scratch,
         scratch_bits=scratch.view(np.int64),
         partners=np.zeros(capacity, dtype=np.int64),
-        chosen=np.zeros(merged, dtype=np.int64),
-        group=np.zeros((merged + 1, n_features), dtype=dtype),
+        buffer=np.zeros(n_features, dtype=dtype),
         gram=np.zeros((side, side)),
         factor=np.zeros((side, side)),
         order=np.zeros(capacity, dtype=np.int64),

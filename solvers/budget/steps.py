@@ -11,7 +11,7 @@ from .arithmetic import GAUSSIAN, kernel_row, weighted_sum, width_of
 from .clock import ticks
 from .compiling import compiled
 from .maintenance import MERGING, PROJECTION
-from .merging import find_partners, merge_chosen
+from .merging import merge_lightest
 from .projection import extend_gram, project
 from .state import coincident, distance_left, drop, lightest
 
@@ -142,7 +142,7 @@ def maintain(model, kernel, rule):
     if norm > 0.0:
         counts.events += 1
         if rule.kind == MERGING:
-            return merge_chosen(model, rule, find_partners(model, rule, light))
+            return merge_lightest(model, rule, light)
     # Of equally light ones (with BSGD most are) the newest serves for merging, which has its row
     # already. To lose it would be to learn nothing: here the first one goes.
     first = 0

@@ -31,7 +31,6 @@ def maintained(points, coef, strategy, pairing="sign", labels=None):
         d,
         size - 1,
         "float64",
-        merged=strategy.points,
         gram=strategy.keeps_gram,
         labels=pairing == "label",
     )
@@ -105,8 +104,7 @@ def test_the_degradation_is_the_explicit_norm(name, pairing, spread):
         points, coef = random_model(rng, size, spread=spread)
         labels = rng.choice([-1.0, 1.0], size)
         after, coef_after, lost, _ = one_event(points, coef, STRATEGIES[name], pairing, labels)
-        merged = min(STRATEGIES[name].points, size)
-        assert size - merged + 1 <= len(coef_after) <= size - 1
+        assert len(coef_after) == size - 1
         expected = explicit_loss(points, coef, after, coef_after)
         assert lost >= 0
         assert lost == pytest.approx(expected, rel=1e-9, abs=1e-13 * (coef @ coef))
@@ -143,7 +141,7 @@ def test_projection_is_the_best_expression_in_the_other_points():
 
 
 @pytest.mark.parametrize("pairing", PAIRINGS)
-@pytest.mark.parametrize("search", ["golden", "fixed-point", "lookup-h", "lookup-wd"])
+@pytest.mark.parametrize("search", ["golden", "lookup-wd"])
 @pytest.mark.parametrize("spread", [0.2, 0.7, 2.0])
 def test_the_chosen_partner_is_the_best_of_those_allowed(search, pairing, spread):
     rng = np.random.default_rng(3)
@@ -169,7 +167,7 @@ def test_the_chosen_partner_is_the_best_of_those_allowed(search, pairing, spread
 def test_the_lookup_prunes_no_partner_that_a_full_search_takes(pairing):
     rng = np.random.default_rng(4)
     strategy = Merging("lookup-wd")
-    table = strategy.rule(pairing).table.astype(float)
+    table = strategy.rule(pairing).costs.astype(float)
     steps, lowest = table.shape[1] - 1, 0.0 if pairing == "sign" else -1.0
     for d in [1, 2, 3, 18] * 100:
         spread = 10 ** rng.uniform(-3.0, 0.2)
@@ -196,29 +194,7 @@ def test_the_lookup_prunes_no_partner_that_a_full_search_takes(pairing):
         assert cost[partners[0]] == pytest.approx(cost.min(), rel=1e-6, abs=1e-15)
 
 
-@pytest.mark.parametrize("points", [3, 4, 5])
-def test_several_points_become_one(points):
-    rng = np.random.default_rng(5)
-    for _ in range(20):
-        model, coef = random_model(rng, 20, spread=0.5, signs=False)
-        light = int(np.argmin(coef))
-        after, coef_after, lost, evals = one_event(
-            model, coef, Merging("golden", points=points, tolerance=1e-10)
-        )
-        assert len(after) == 20 - points + 1
-        assert evals == 19 + points - 2
-        losses = pair_losses(model, coef, light)
-        group = [light, *np.argsort(losses)[: points - 1]]
-        gone = {tuple(p) for p in model} - {tuple(p) for p in after}
-        assert gone == {tuple(model[j]) for j in group}
-        # The coefficient is the best one for the merged point.
-        new = next(j for j in range(len(after)) if tuple(after[j]) not in set(map(tuple, model)))
-        expected = coef[group] @ gram(model[group], after[new : new + 1])[:, 0]
-        assert coef_after[new] == pytest.approx(expected, rel=1e-12)
-        assert lost >= 0
-
-
-@pytest.mark.parametrize("search", ["golden", "fixed-point", "lookup-h", "lookup-wd"])
+@pytest.mark.parametrize("search", ["golden", "lookup-wd"])
 def test_a_small_step_back_cancels_its_neighbour_by_label_and_not_by_sign(search):
     points = np.array([[0.0], [1.0], [1.3], [0.01]])
     coef, labels = np.array([1.0, 1.0, -1.0, -0.1]), np.array([1.0, 1.0, -1.0, 1.0])
@@ -259,18 +235,17 @@ def test_the_only_two_points_are_merged_whatever_they_are(pairing):
 
 def test_a_merged_point_has_the_label_of_its_parts_and_the_others_keep_theirs():
     rng = np.random.default_rng(7)
-    for n_merged in (2, 3, 5):
-        for _ in range(20):
-            points, coef = random_model(rng, 16)
-            labels = rng.choice([-1.0, 1.0], 16)
-            model, _ = maintained(points, coef, Merging(points=n_merged), "label", labels)
-            known = {tuple(point): label for point, label in zip(points, labels, strict=True)}
-            left = int(model.counts["n_points"])
-            after = [tuple(point) for point in model.points[:, :left].T]
-            parts = {known[point] for point in set(known) - set(after)}
-            assert len(parts) == 1
-            for point, label in zip(after, model.labels, strict=False):
-                assert label == known.get(point, *parts)
+    for _ in range(60):
+        points, coef = random_model(rng, 16)
+        labels = rng.choice([-1.0, 1.0], 16)
+        model, _ = maintained(points, coef, Merging(), "label", labels)
+        known = {tuple(point): label for point, label in zip(points, labels, strict=True)}
+        left = int(model.counts["n_points"])
+        after = [tuple(point) for point in model.points[:, :left].T]
+        parts = {known[point] for point in set(known) - set(after)}
+        assert len(parts) == 1
+        for point, label in zip(after, model.labels, strict=False):
+            assert label == known.get(point, *parts)
 
 
 def test_a_weightless_point_goes_for_free():

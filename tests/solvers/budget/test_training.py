@@ -15,7 +15,8 @@ METHODS = [BSCA, BSGD]
 # Each strategy, and the other pairings for what merges.
 MAINTAINED = [
     *((name, "sign") for name in sorted(STRATEGIES)),
-    *((name, other) for name in ("merge", "multimerge-3") for other in ("label", "any")),
+    ("merge", "label"),
+    ("merge", "any"),
 ]
 GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -123,12 +124,11 @@ class Twin:
         def merged(h):
             return a * kappa ** ((1 - h) ** 2) + b * kappa ** (h * h)
 
-        search = golden_section if self.strategy.search == "golden" else fixed_point
-        h = search(merged, a / b, kappa, self.strategy.tolerance)
+        h = golden_section(merged, a / b, self.strategy.tolerance)
         return a * a + b * b + 2 * a * b * kappa - merged(h) ** 2, h, merged(h)
 
 
-def golden_section(merged, ratio, kappa, tolerance):
+def golden_section(merged, ratio, tolerance):
     low, high = (0.0, 1.0) if ratio > 0 else (-5.0, 0.0)
     while high - low >= tolerance:
         p, q = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
@@ -137,17 +137,6 @@ def golden_section(merged, ratio, kappa, tolerance):
         else:
             low = p
     return max(0.0, 0.5 * (low + high), key=lambda h: abs(merged(h)))
-
-
-def fixed_point(merged, ratio, kappa, tolerance):
-    h = 0.0
-    # Where the one optimum is about to become two, it would go on for ever.
-    for _ in range(10_000):
-        odds = ratio * kappa ** (1 - 2 * h)
-        before, h = h, odds / (1 + odds)
-        if h - before <= tolerance:
-            break
-    return h
 
 
 def run_twin(method, X, y, C, gamma, budget, strategy, pairing, order, epochs, seed):
@@ -184,13 +173,7 @@ def run_twin(method, X, y, C, gamma, budget, strategy, pairing, order, epochs, s
         *((BSCA, Merging("golden"), pairing) for pairing in ("any", "sign")),
         # The test of coincident points is a short form.
         pytest.param(BSCA, Merging("golden"), "label", marks=pytest.mark.slow),
-        (BSCA, Merging("fixed-point", tolerance=1e-12), "sign"),
         # Golden section between equal coefficients, BSGD's, goes where rounding sends it.
-        (BSGD, Merging("fixed-point", tolerance=1e-12), "sign"),
-        # Their signs are the labels.
-        pytest.param(
-            BSGD, Merging("fixed-point", tolerance=1e-12), "label", marks=pytest.mark.slow
-        ),
     ],
 )
 @pytest.mark.parametrize("budget", [2, 5, 30])

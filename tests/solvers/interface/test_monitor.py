@@ -29,7 +29,7 @@ EXTRAS = (
     ("SGD", {}),
     ("BSCA", {"budget": 20}),
     ("BSCA", {"budget": 20, "order": "iid", "maintenance": "project"}),
-    ("BSCA", {"budget": 20, "maintenance": "multimerge-3"}),
+    ("BSCA", {"budget": 20, "maintenance": "merge"}),
     ("BSGD", {"budget": 20}),
     ("BSGD", {"budget": 20, "maintenance": "remove"}),
     ("LinearSDCA", {}),
