@@ -215,10 +215,12 @@ def judge(clone, step, head):
     told, false, n_cells = 0, 0, 0
     if done.stdout.strip():
         found = json.loads(done.stdout)
-        refused = [cell for cell in found["cells"] if cell["refused"]]
-        own = [cell for cell in refused if cell["solver"] in step.solver.split()]
+        rows = [row for row in found["values"] if row["beyond"]]
+        rows += [row for row in found["not_compared"] if row["outcome"] in ("failed in B", "gone")]
+        refused = {(row["task"], row["solver"]) for row in rows}
+        own = [solver for _, solver in refused if solver in step.solver.split()]
         told, false = len(own), len(refused) - len(own)
-        n_cells = sum(found["counts"].values())
+        n_cells = len(found["cells"])
     else:
         print(done.stderr, file=sys.stderr)
     return [step.name, step.code, done.returncode, told, false, n_cells]

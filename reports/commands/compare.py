@@ -58,7 +58,7 @@ def _compare(
 ) -> None:
     if as_text and as_json:
         raise UserError("--text and --json are two forms of the same output; give one of them")
-    from ..comparison.result import compare
+    from ..comparison.studies import compare
 
     found = compare(a, b, solver=solver, against=against, bounds=bound or ())
     if html is not None:

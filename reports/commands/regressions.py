@@ -14,9 +14,7 @@ from ...harness.words import visible
 from ..errors import ReportError
 
 if TYPE_CHECKING:
-    from ..regressions.annotations import Annotation
     from ..regressions.asv_files import Snapshot
-    from ..regressions.gate import Pair
     from ..regressions.repository import Commit, Repository
 
 _HELP = (
@@ -81,10 +79,9 @@ def _regressions(
         raise UserError("--text and --json are two forms of the same output; give one of them")
     if results is not None and (suite or short or again):
         raise UserError("--results runs nothing; leave out --suite, --short and --again")
-    from ..comparison.report import terminal
+    from ..comparison.report import in_words, terminal
     from ..regressions import annotations
-    from ..regressions.gate import as_json as as_json_text
-    from ..regressions.pages import in_words, write_pair_page
+    from ..regressions.gate import bounds_of, regressions
     from ..regressions.repository import Repository
 
     repository = Repository(Path.cwd())
@@ -96,15 +93,32 @@ def _regressions(
         before, after = _measured(repository, against, judged, suite or [], short, again)
     else:
         before, after = _read(results, against, judged)
-    pair = _compared(repository, (against, judged), (before, after), known, bound or [])
+    # What was cut short before would pass whatever comes after it: it fails on both sides.
+    for name in before.unmeasured():
+        raise ReportError(
+            f"{against.short}: asv got no value of {name}, so nothing of it can be compared; "
+            "--again measures it again"
+        )
+    names = {each.measure for each in (*before.versions, *after.versions)}
+    changed = repository.changed and repository.commit("HEAD") == judged
+    found = regressions(
+        before,
+        after,
+        (against, judged),
+        annotations=known,
+        bounds=bounds_of(bound or [], names),
+        notes=["Changes that are not committed were not measured."] if changed else [],
+    )
     if html is not None:
-        write_pair_page(html, pair)
-    width, color = terminal()
-    found = as_json_text(pair) if as_json else in_words(pair, width, all_rows=all_rows, color=color)
-    typer.echo(found)
+        found.write_page(html)
+    if as_json:
+        typer.echo(found.to_json())
+    else:
+        width, color = terminal()
+        typer.echo(in_words(found, width, all_rows=all_rows, color=color))
     if html is not None:
         typer.echo(f"page: {html}", err=as_json)
-    raise typer.Exit(pair.gate.exit_code)
+    raise typer.Exit(found.exit_code)
 
 
 def _measured(
@@ -143,28 +157,3 @@ def _read(folder: Path, base: Commit, head: Commit) -> tuple[Snapshot, Snapshot]
     missing = [each.short for each in (base, head) if each.hash not in known]
     what = " and ".join(missing) or f"{base.short} and {head.short} on one machine"
     raise ReportError(f"{folder}: has no results of {what}; 'asv run' makes them")
-
-
-def _compared(
-    repository: Repository,
-    commits: tuple[Commit, Commit],
-    snapshots: tuple[Snapshot, Snapshot],
-    known: tuple[Annotation, ...],
-    bounds: list[str],
-) -> Pair:
-    from ..regressions.gate import Pair, judged
-    from ..regressions.measures import parsed_bounds
-
-    (base, head), (before, after) = commits, snapshots
-    # What was cut short before would pass whatever comes after it: it "still fails" or is "mended".
-    for suite in before.unmeasured():
-        raise ReportError(
-            f"{base.short}: asv got no value of {suite}, so nothing of it can be compared; "
-            "--again measures it again"
-        )
-    names = {each.measure for each in (*before.versions, *after.versions)}
-    gate = judged(before, after, annotations=known, bounds=parsed_bounds(bounds, names))
-    notes = []
-    if repository.changed and repository.commit("HEAD") == head:
-        notes.append("changes that are not committed were not measured")
-    return Pair(base, head, gate, tuple(notes))

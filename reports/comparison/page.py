@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -20,10 +21,9 @@ from ..drawing.canvas import FONT, INK, MUTED, RULE, Drawing, drawing
 from ..formatting import plural
 from ..frames import records
 from ..templating import environment, page
-from . import report, settings
-
-if TYPE_CHECKING:
-    from .result import Comparison
+from . import report
+from .result import Comparison
+from .studies import merged
 
 # Inches: as wide as the panels of a report.
 _WIDTH, _ROW, _BELOW, _ABOVE = 5.4, 0.26, 0.5, 0.12
@@ -50,7 +50,8 @@ def write_page(comparison: Comparison, path: Path) -> Path:
     StorageError
         If it cannot be written.
     """
-    check_target(path, [side.results.folder for side in (comparison.before, comparison.after)])
+    sides = comparison.before, comparison.after
+    check_target(path, [side.results.folder for side in sides if side.results])
     return report.write_html(path, render(comparison))
 
 
@@ -72,12 +73,19 @@ def check_target(path: Path, folders: Iterable[Path]) -> None:
 
 def render(comparison: Comparison) -> str:
     """The page as HTML text."""
+    results = comparison.before.results
+    kicker = Markup("regressions")
+    if results:
+        kicker = Markup("comparison of study <code>{}</code>").format(results.study.name)
     frame = comparison.frame
-    told, means = report.told(frame), report.differing(comparison.solvers)
+    told, means = report.told(frame), comparison.solvers
+    means = means[means["verdict"] != "identical"]
+    advice = comparison.advice
     rest = report.ordered(frame.drop(told.index))
     return page(
         environment().get_template("comparison.html"),
         version=version(),
+        kicker=kicker,
         comparison=comparison,
         key_figures=_key_figures(comparison),
         findings=report.findings(comparison),
@@ -86,10 +94,11 @@ def render(comparison: Comparison) -> str:
         told=report.measures_table(comparison, told, "Values that changed") if len(told) else None,
         rest=report.measures_table(comparison, rest, "All other values") if len(rest) else None,
         means=report.solvers_table(comparison, means) if len(means) else None,
-        means_words=report.means_words(),
+        means_words=report.MEANS,
+        advice=report.measures_table(comparison, advice, report.ADVICE) if len(advice) else None,
         outcomes=report.outcomes_table(comparison),
         environment=report.differences_table(comparison.environment, "Environments"),
-        code=report.differences_table(settings.merged(comparison.code), "Solvers"),
+        code=report.differences_table(merged(comparison.code), "Solvers"),
         bounds=report.bounds_table(comparison),
     )
 

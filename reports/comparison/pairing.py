@@ -1,7 +1,6 @@
 """Pair the runs of two sides, A and B, by task, solver and seed, on the same problem.
 
-Pure functions of the ``runs`` of :class:`marginbench.reports.results.Results`. No run is dropped:
-each is compared, or its outcome says why not.
+No run is dropped: each is compared, or its outcome says why not.
 """
 
 from __future__ import annotations
@@ -19,8 +18,13 @@ COMPARED = "compared"
 OTHER_PROBLEM = "problem differs"
 NEW, GONE = "new", "gone"
 FAILED_A, FAILED_B, FAILED_BOTH = "failed in A", "failed in B", "failed in both"
-SKIPPED_A, SKIPPED_B, SKIPPED_BOTH = "skipped in A", "skipped in B", "skipped in both"
 MISSING_A, MISSING_B, MISSING_BOTH = "no record in A", "no record in B", "no record in both"
+#: All of them, in the order of tables.
+OUTCOMES = (
+    *(COMPARED, FAILED_B, FAILED_A, FAILED_BOTH, OTHER_PROBLEM, MISSING_B, MISSING_A, MISSING_BOTH),
+    *(GONE, NEW, "skipped in B", "skipped in A", "skipped in both"),
+)
+_STATES = {"failed": "failed", "missing": "no record", "skipped": "skipped"}
 
 #: What determines the problem of a run, besides its reference optimum, and what it is called.
 _PROBLEM = {
@@ -33,11 +37,9 @@ _PROBLEM = {
 #: How far, relatively, two sums of the same optimum may differ.
 _ROUNDING = 1e-12
 _REFERENCE = ["reference_primal", "reference_gap", "reference_hash"]
-_ONE_SIDED = {
-    "failed": (FAILED_A, FAILED_B, FAILED_BOTH),
-    "missing": (MISSING_A, MISSING_B, MISSING_BOTH),
-    "skipped": (SKIPPED_A, SKIPPED_B, SKIPPED_BOTH),
-}
+_COLUMNS = [
+    *(*KEYS, "outcome", "why", "status_a", "status_b", "seed_a", "seed_b", "same_reference"),
+]
 
 
 def paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
@@ -56,15 +58,18 @@ def paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
         that are compared) and same_reference (whether costs to targets and suboptimality are to
         the same optimum). In the order of A, what is new last.
     """
-    rows = {_key(row): row for row in records(before)}
-    others = {_key(row): row for row in records(after)}
-    found = [_pair(key, rows.get(key), others.get(key)) for key in dict.fromkeys([*rows, *others])]
-    return pd.DataFrame(found, columns=_COLUMNS)
-
-
-_COLUMNS = [
-    *(*KEYS, "outcome", "why", "status_a", "status_b", "seed_a", "seed_b", "same_reference"),
-]
+    sides = [
+        {tuple(row[name] for name in KEYS): row for row in records(s)} for s in (before, after)
+    ]
+    rows = []
+    for key in dict.fromkeys([*sides[0], *sides[1]]):
+        a, b = (side.get(key) for side in sides)
+        outcome, why = _outcome(a, b)
+        statuses = (a["status"] if a else "", b["status"] if b else "")
+        seeds = [row.get("run", row["seed"]) if row else -1 for row in (a, b)]
+        same = bool(a and b and all(_plain(a.get(n)) == _plain(b.get(n)) for n in _REFERENCE))
+        rows.append((*key, outcome, why, *statuses, *seeds, same))
+    return pd.DataFrame(rows, columns=_COLUMNS)
 
 
 def spread_single_runs(
@@ -72,19 +77,8 @@ def spread_single_runs(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Let the only run of a deterministic solver stand beside each seed of the other side.
 
-    Such a solver draws nothing and runs once, so that its run is the one of every seed. The column
-    ``run`` keeps the seed that was run.
-
-    Parameters
-    ----------
-    before, after : DataFrame
-        With the same solver labels.
-    deterministic : {"A", "B"}
-        The sides whose solver draws nothing.
-
-    Returns
-    -------
-    before, after : DataFrame
+    ``deterministic`` names the sides, of {"A", "B"}, whose solver draws nothing: its one run is
+    that of every seed. The column ``run`` keeps the seed that was run.
     """
     before, after = before.assign(run=before["seed"]), after.assign(run=after["seed"])
     if "A" in deterministic:
@@ -106,34 +100,15 @@ def _spread(single: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True) if rows else single
 
 
-def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in KEYS)
-
-
-def _pair(
-    key: tuple[Any, ...], before: dict[str, Any] | None, after: dict[str, Any] | None
-) -> dict[str, Any]:
-    outcome, why = _outcome(before, after)
-    return dict(zip(KEYS, key, strict=True)) | {
-        "outcome": outcome,
-        "why": why,
-        "status_a": before["status"] if before else "",
-        "status_b": after["status"] if after else "",
-        "seed_a": before.get("run", before["seed"]) if before else -1,
-        "seed_b": after.get("run", after["seed"]) if after else -1,
-        "same_reference": bool(before and after and _same_reference(before, after)),
-    }
-
-
 def _outcome(before: dict[str, Any] | None, after: dict[str, Any] | None) -> tuple[str, str]:
     states = _state(before), _state(after)
-    for state in ("failed", "missing", "skipped"):
-        hits = tuple(each == state for each in states)
+    for state, words in _STATES.items():
+        hits = [each == state for each in states]
         if state != "failed" and "absent" in states:
             break
         if any(hits):
-            name = _ONE_SIDED[state][2 if all(hits) else hits.index(True)]
-            return name, _reason(before, after, hits)
+            side = "both" if all(hits) else "AB"[hits.index(True)]
+            return f"{words} in {side}", _reason(before, after, hits)
     if before is None or after is None:
         return (NEW, "") if before is None else (GONE, "")
     differing = _differing(before, after)
@@ -150,18 +125,16 @@ def _state(row: dict[str, Any] | None) -> str:
     return {"skipped": "skipped", "missing": "missing", "damaged": "missing"}.get(status, "failed")
 
 
-def _reason(
-    before: dict[str, Any] | None, after: dict[str, Any] | None, hits: tuple[bool, ...]
-) -> str:
+def _reason(before: dict[str, Any] | None, after: dict[str, Any] | None, hits: list[bool]) -> str:
     """The status and the reason of the sides that have no result."""
-    parts = []
-    for side, row, hit in zip("AB", (before, after), hits, strict=True):
-        if row is not None and hit:
-            words = f"{row['status']}: {row['reason']}" if row["reason"] else str(row["status"])
-            parts.append((side, words))
-    if len({words for _, words in parts}) == 1:
-        return parts[0][1]
-    return "; ".join(f"{side} {words}" for side, words in parts)
+    parts = {
+        side: f"{row['status']}: {row['reason']}" if row["reason"] else str(row["status"])
+        for side, row, hit in zip("AB", (before, after), hits, strict=True)
+        if row is not None and hit
+    }
+    if len(set(parts.values())) == 1:
+        return next(iter(parts.values()))
+    return "; ".join(f"{side} {words}" for side, words in parts.items())
 
 
 def _differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -191,7 +164,3 @@ def _disjoint(before: dict[str, Any], after: dict[str, Any]) -> bool:
     # The gap of an optimum that is exact is all rounding, and may be negative.
     lower = [primal - max(gap, _ROUNDING * abs(primal)) for primal, gap in (a, b)]
     return bool(a[0] < lower[1] or b[0] < lower[0])
-
-
-def _same_reference(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    return all(_plain(before.get(name)) == _plain(after.get(name)) for name in _REFERENCE)

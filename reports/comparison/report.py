@@ -6,11 +6,11 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,13 +27,10 @@ from .. import formatting
 from ..formatting import DASH, FIXED, THIN, TIMES, plural
 from ..frames import records
 from ..tables import NONE, Cell, Heading, Table
-from . import pairing, settings
-from .measured import Compared
-from .verdicts import FEWEST_TASKS, SEVERITY
-
-if TYPE_CHECKING:
-    from .result import Comparison, Side
-    from .settings import Difference
+from . import pairing
+from .change import FEWEST_TASKS, SEVERITY
+from .result import Compared, Comparison, Difference, Side
+from .studies import merged, without_sources
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 _PLUS = "+"
@@ -69,6 +66,8 @@ def headline(comparison: Comparison) -> str:
             parts.append(
                 f"{counts.get(verdict, 0)} {words}{beyond if verdict == 'worsening' else ''}"
             )
+    if comparison.verdict == "gone":
+        parts.insert(0, "cells are gone")
     total = plural(len(comparison.frame), "value")
     return f"{', '.join(parts)} of {total} from {plural(comparison.n_compared, 'pair')} of runs"
 
@@ -150,12 +149,11 @@ def _ended_otherwise(compared: pd.DataFrame) -> Iterator[str]:
 
 
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of measures or cells, worst first; among the same verdict the most significant first."""
-    rank = frame["verdict"].map({verdict: place for place, verdict in enumerate(SEVERITY)})
-    keys = pd.DataFrame({"rank": rank}, index=frame.index)
-    if "q" in frame:
-        keys["beyond"], keys["q"] = ~frame["beyond"].astype(bool), frame["q"].fillna(0.0)
-        keys["size"] = [-_size(row) for row in records(frame)]
+    """Rows of measures, worst first; among the same verdict the most significant first."""
+    rank = frame["verdict"].map(SEVERITY.index)
+    keys = pd.DataFrame({"rank": rank, "beyond": ~frame["beyond"].astype(bool)}, index=frame.index)
+    keys["q"] = frame["q"].fillna(0.0)
+    keys["size"] = [-_size(row) for row in records(frame)]
     return frame.loc[keys.sort_values([*map(str, keys)], kind="stable").index]
 
 
@@ -237,6 +235,13 @@ def change(item: Compared, row: Mapping[str, Any]) -> str:
     return ratio(value) if row["scale"] == "ratio" else difference(item, value)
 
 
+def change_words(item: Compared, before: float, after: float) -> str:
+    """One value against another: their ratio, or the difference where there is none."""
+    if item.is_error or not (before > 0 and after > 0):
+        return difference(item, after - before)
+    return ratio(after / before)
+
+
 def interval(item: Compared, row: Mapping[str, Any]) -> str:
     """Its interval; empty without one."""
     low, high = row["low"], row["high"]
@@ -262,24 +267,13 @@ def bound(item: Compared) -> str:
     return f"{100 * item.bound:g}{THIN}pt" if item.is_error else f"{item.bound:g}{TIMES}"
 
 
-def means_words() -> str:
-    """What the means over tasks are."""
-    return (
-        "Geometric means of the tasks' ratios (of test errors means of differences), each task "
-        "once, with bootstrap intervals over the tasks. Tasks on which a side never reaches the "
-        "target, or whose ratio has a zero in it, are left out. A mean of fewer than "
-        f"{FEWEST_TASKS} tasks decides nothing by itself."
-    )
-
-
-def judged_apart(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a verdict, of values that are not all identical."""
-    return frame[~frame["verdict"].isin(("identical", "advice", "not compared"))]
-
-
-def differing(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are not all identical."""
-    return frame[frame["verdict"] != "identical"]
+#: What the means over tasks are.
+MEANS = (
+    "Geometric means of the tasks' ratios (of test errors means of differences), each task once, "
+    "with bootstrap intervals over the tasks. Tasks on which a side never reaches the target, or "
+    "whose ratio has a zero in it, are left out. A mean of fewer than "
+    f"{FEWEST_TASKS} tasks decides nothing by itself."
+)
 
 
 #: Verdicts that are counted at the head of the page, and what the counts are called.
@@ -372,7 +366,7 @@ def outcomes_table(comparison: Comparison) -> Table | None:
                 Cell(visible(said)),
             ]
         )
-    rows.sort(key=lambda row: _OUTCOMES.index(row[0].value))
+    rows.sort(key=lambda row: pairing.OUTCOMES.index(row[0].value))
     headings = [
         Heading("Outcome", short="not compared"),
         *(Heading("Task", short="task"), Heading("Solver", short="solver")),
@@ -380,13 +374,6 @@ def outcomes_table(comparison: Comparison) -> Table | None:
         Heading("Reason", "reason", short="reason"),
     ]
     return Table("Runs that are not compared", headings, rows)
-
-
-_OUTCOMES = (
-    *(pairing.FAILED_B, pairing.FAILED_A, pairing.FAILED_BOTH, pairing.OTHER_PROBLEM),
-    *(pairing.MISSING_B, pairing.MISSING_A, pairing.MISSING_BOTH, pairing.GONE, pairing.NEW),
-    *(pairing.SKIPPED_B, pairing.SKIPPED_A, pairing.SKIPPED_BOTH),
-)
 
 
 def _seeds(seeds: Sequence[int]) -> str:
@@ -430,10 +417,14 @@ def bounds_table(comparison: Comparison) -> Table:
 
 # Columns in a file or a pipe, where nothing says how wide a line may be.
 _WIDTH = 110
+# Commands that are printed unless all are wanted.
+_FEW = 15
+#: What the rows of :attr:`Comparison.advice` are.
+ADVICE = "Times and memory, which only advise"
 
 
 def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool = False) -> str:
-    """The text, of lines no wider than the terminal.
+    """The text, of lines no wider than the terminal, but for commands to copy.
 
     Parameters
     ----------
@@ -445,11 +436,6 @@ def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool 
     color : bool
         Whether the terminal shows colours.
     """
-    return printed(_parts(comparison, all_rows), width, color=color)
-
-
-def printed(parts: Iterable[RenderableType], width: int, *, color: bool = False) -> str:
-    """Texts and tables as lines no wider than a terminal, but for commands to copy."""
     console = Console(
         file=StringIO(),
         width=width,
@@ -458,8 +444,7 @@ def printed(parts: Iterable[RenderableType], width: int, *, color: bool = False)
         highlight=False,
         legacy_windows=False,
     )
-    for item in parts:
-        # A command that is broken into lines could not be copied.
+    for item in _parts(comparison, all_rows):
         console.print(item, soft_wrap=isinstance(item, Text) and item.plain.startswith("  git "))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())
@@ -477,18 +462,23 @@ def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
     yield Text(f"{comparison.verdict}: {headline(comparison)}", style="bold")
     for side in (comparison.before, comparison.after):
         yield Text(visible(f"{side.name}: {side.words}"))
-    frame = comparison.frame
+    frame, means = comparison.frame, comparison.solvers
     chosen = ordered(frame) if all_rows else told(frame)
-    means = comparison.solvers if all_rows else judged_apart(comparison.solvers)
+    if not all_rows:
+        means = means[~means["verdict"].isin(("identical", "advice", "not compared"))]
+    outcomes = outcomes_table(comparison)
     # What failed is worse than any number.
     lacking = comparison.n_newly_failed + comparison.n_newly_missing > 0
+    # In short with the number of source files.
+    code = comparison.code if all_rows else without_sources(comparison.code)
     shown = [
-        outcomes_table(comparison) if lacking else None,
+        outcomes if lacking else None,
         measures_table(comparison, chosen, "Values") if len(chosen) else None,
         solvers_table(comparison, means) if len(means) else None,
-        None if lacking else outcomes_table(comparison),
+        None if lacking else outcomes,
+        measures_table(comparison, comparison.advice, ADVICE) if len(comparison.advice) else None,
         differences_table(comparison.environment, "Environments"),
-        differences_table(settings.merged(_code(comparison, all_rows)), "Solvers"),
+        differences_table(merged(code), "Solvers"),
     ]
     for table in filter(None, shown):
         yield Text()
@@ -497,12 +487,14 @@ def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
     if not all_rows:
         yield from (Text(line, style="dim") for line in untold_lines(comparison))
     for line in notes(comparison):
-        yield Text(f"note: {line}", style="yellow")
-
-
-def _code(comparison: Comparison, all_rows: bool) -> list[settings.Difference]:
-    """What differs between the solvers; in short with the number of source files."""
-    return comparison.code if all_rows else settings.without_sources(comparison.code)
+        yield Text(visible(f"note: {line}"), style="yellow")
+    if comparison.commands:
+        yield Text("Reproduce", style="bold")
+        most = None if all_rows else _FEW
+        yield from (Text(f"  {command}") for command in comparison.commands[:most])
+        more = len(comparison.commands) - len(comparison.commands[:most])
+        if more:
+            yield Text(f"and {more} more; --all prints them", style="dim")
 
 
 def _drawn(table: Table) -> RichTable:
@@ -530,7 +522,7 @@ SCHEMA_VERSION = 1
 
 
 def as_json(comparison: Comparison) -> str:
-    """The document; the same comparison gives the same text."""
+    """The document as text; the same comparison gives the same text."""
     return json.dumps(document(comparison), indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -538,6 +530,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
     """The comparison as plain values."""
     pairs = comparison.pairs
     left_out = pairs[pairs["outcome"] != pairing.COMPARED]
+    reproduce = {"reproduce": list(comparison.commands)} if comparison.commands else {}
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": comparison.verdict,
@@ -552,7 +545,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "n_missing_in_b_only": comparison.n_newly_missing,
         "n_beyond": comparison.n_beyond,
         "measures": [
-            {"measure": name, "title": item.measure.title, "bound": plain(item.bound)}
+            {"measure": name, "title": item.measure.title, "bound": _plain(item.bound)}
             | {"band": item.band, "scale": "difference" if item.is_error else "ratio"}
             for name, item in comparison.measures.items()
         ],
@@ -562,25 +555,28 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "not_compared": _rows(left_out.drop(columns=["seed_a", "seed_b", "same_reference"])),
         "environment": [asdict(item) for item in comparison.environment],
         "code": [asdict(item) for item in comparison.code],
+        **reproduce,
     }
 
 
 def _side(side: Side) -> dict[str, Any]:
+    if side.results is None:
+        return {"commit": side.words, "n_runs": len(side.runs)}
     study = side.results.study
     return {
         "folder": str(side.results.folder),
         "study": study.name,
         "solver": side.solver or None,
         "marginbench": study.marginbench,
-        "n_runs": len(side.results.runs),
+        "n_runs": len(side.runs),
     }
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{name: plain(value) for name, value in row.items()} for row in records(frame)]
+    return [{name: _plain(value) for name, value in row.items()} for row in records(frame)]
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A value as JSON knows it; what is not finite is null."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -589,7 +585,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def write_html(path: Path, text: str, example: str = "comparison.html") -> Path:
+def write_html(path: Path, text: str) -> Path:
     """Write a page, atomically.
 
     Raises
@@ -598,7 +594,7 @@ def write_html(path: Path, text: str, example: str = "comparison.html") -> Path:
         If it cannot be written, or is no file.
     """
     if not path.name or path.is_dir():
-        raise StorageError(f"{path}: is a folder; give the page a file, such as {example}")
+        raise StorageError(f"{path}: is a folder; give the page a file, such as comparison.html")
     with interrupts_deferred(), storing(path), replacing(path) as sink:
         sink.write(text.encode())
     return path

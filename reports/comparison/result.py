@@ -1,31 +1,28 @@
-"""Compare two results folders, or two solvers of one: every cell, every measure."""
+"""Compare two sides, A and B: every cell, every measure; their verdicts and the exit code.
+
+A side is a frame of runs and a frame of their values. Those of results folders come from
+:mod:`.studies`, those of commits from :mod:`marginbench.reports.regressions.gate`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from ...data_loaders import suggest
 from ...harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
-from ...harness.results.measures import counter_measures
-from ...harness.results.objects import local_folder
-from ..described import SvmSolver, SvmTask
-from ..errors import ReportError
-from ..frames import by_solver, records
-from ..results import SUMS, Results, load_results
+from ...harness.results.measures import Measure
+from ..frames import by_solver
+from ..results import Results
 from ..statistics.errors import SolverErrors
-from . import measured, pairing, ratios, settings, verdicts
-from .measured import Compared, compared_measures, parsed_bounds
-from .ratios import Change
-from .verdicts import Verdict
+from . import change as changes, pairing
+from .change import Change, Verdict
 
 #: Of the frame of measures.
 MEASURE_COLUMNS = [
@@ -37,9 +34,45 @@ SOLVER_COLUMNS = [
     *("solver", "measure", "verdict", "beyond", "n_tasks", "n_left_out", "scale", "mean", "low"),
     *("high", "n_worse", "n_better"),
 ]
-CELL_COLUMNS = ["task", "solver", "verdict", "n_compared", "outcomes"]
-
 _BOUNDED = "a cost is only an upper bound: at the target at the first checkpoint"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A measure as comparisons take it. Less is better of all of them.
+
+    Attributes
+    ----------
+    name : str
+    measure : Measure
+        Its title and its format.
+    bound : float
+        The change that is accepted: a ratio, of errors a difference. Infinite: any.
+    band : float
+        The ratio that the measurement itself does not tell.
+    absolute : float
+        The difference that is none.
+    advice : str
+        Why it is shown and not judged; empty if it is judged.
+    sampled : bool
+        Whether it differs from one measurement to the next, as times do.
+    of_reference : bool
+        Whether it depends on the reference optimum of the task.
+    """
+
+    name: str
+    measure: Measure
+    bound: float
+    band: float = 1.0
+    absolute: float = 0.0
+    advice: str = ""
+    sampled: bool = False
+    of_reference: bool = False
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is compared by its difference, in points."""
+        return self.name == "test_error"
 
 
 @dataclass(frozen=True)
@@ -50,30 +83,53 @@ class Side:
     ----------
     name : str
         "A" or "B".
-    results : Results
-        Its runs, with the solvers' common labels.
+    words : str
+        What it is, in a few words.
+    runs : DataFrame
+        Task, solver, seed, ok, status, reason, and what else determines the problem.
+    values : DataFrame
+        Task, solver, seed, measure, value and upper_bound (it is only known to be at most this).
+    deterministic : frozenset of str
+        The solvers that draw nothing.
     solver : str
         The solver it is reduced to; empty for all.
+    folds : mapping of str to int
+        The tasks of which each of so many seeds is a fold, another test set.
+    results : Results or None
+        The results folder it is from.
     """
 
     name: str
-    results: Results
+    words: str
+    runs: pd.DataFrame
+    values: pd.DataFrame
+    deterministic: frozenset[str] = frozenset()
     solver: str = ""
+    folds: Mapping[str, int] = field(default_factory=dict)
+    results: Results | None = None
 
-    @property
-    def words(self) -> str:
-        """What it is, in a few words."""
-        folder = str(self.results.folder)
-        return f"{self.solver} in {folder}" if self.solver else folder
 
-    @property
-    def deterministic(self) -> set[str]:
-        """The solvers that draw nothing, by their label in this comparison."""
-        return {
-            solver.label
-            for solver in self.results.study.solvers
-            if isinstance(solver, SvmSolver) and solver.deterministic
-        }
+@dataclass(frozen=True)
+class Difference:
+    """A setting of the machine, the software or a solver that differs.
+
+    Attributes
+    ----------
+    solver : str
+        Whose it is; empty for a setting of the environment.
+    field : str
+        "processor", "libraries.numba", "params.tol", "source solvers/smo/smo.py".
+    before, after : str
+        The values of A and of B.
+    disturbs : bool
+        Whether times are no evidence because of it.
+    """
+
+    solver: str
+    field: str
+    before: str
+    after: str
+    disturbs: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,281 +149,145 @@ class Tables:
     solvers: pd.DataFrame
 
 
-def sides_of(
-    before: Path, after: Path | None, solver: str | None, against: str | None
-) -> tuple[Side, Side]:
-    """Load the two sides.
-
-    Raises
-    ------
-    ReportError
-        If there is nothing to compare; the message says what to give.
-    """
-    if after is None and not (solver and against):
-        raise ReportError(
-            f"{before}: one folder has nothing to compare it with; give another folder, or two of "
-            "its solvers: --solver NAME --against NAME"
-        )
-    if against is not None and solver is None:
-        raise ReportError(f"--against {against!r}: give the solver to compare with it: --solver")
-    if after is None and solver == against:
-        raise ReportError(f"--solver and --against are both {solver!r}; give two solvers")
-    first = load_results(before)
-    second = first if after is None else load_results(after)
-    if first.kind != second.kind:
-        raise ReportError(
-            f"{before} is a study of the kind {first.kind!r}, {second.folder} of the kind "
-            f"{second.kind!r}; compare two of one kind"
-        )
-    if solver is None:
-        return Side("A", first), Side("B", second)
-    baseline = against or solver
-    return (
-        Side("A", _only(first, baseline, solver), baseline),
-        Side("B", _only(second, solver, solver), solver),
-    )
+#: Task, solver, measure and ratio of a worsening -> why it is accepted; empty if it is not.
+Accepted = Callable[[str, str, str, float], str]
 
 
-def _only(results: Results, solver: str, label: str) -> Results:
-    """The results of one solver, under another label."""
-    known = [item.label for item in results.study.solvers]
-    if solver not in known:
-        raise ReportError(f"{results.folder}: no solver {solver!r}{suggest(solver, known)}")
-    chosen = [item for item in results.study.solvers if item.label == solver]
-    study = results.study.model_copy(
-        update={"solvers": tuple(item.model_copy(update={"label": label}) for item in chosen)}
-    )
-    runs, traces = (
-        frame[frame["solver"] == solver].assign(solver=label).reset_index(drop=True)
-        for frame in (results.runs, results.traces)
-    )
-    return replace(results, study=study, runs=runs, traces=traces)
+def compared(
+    before: Side,
+    after: Side,
+    measures: Mapping[str, Compared],
+    accepted: Accepted = lambda task, solver, measure, ratio: "",
+) -> Tables:
+    """Pair the runs of two sides, and judge each measure of each solver on each task."""
+    runs = before.runs, after.runs
+    if before.solver != after.solver:
+        single = {side.name for side in (before, after) if side.deterministic}
+        runs = pairing.spread_single_runs(*runs, single)
+    pairs = pairing.paired(*runs)
+    rows = list(_changes((before, after), measures, pairs))
+    frame = _judged(rows, measures, pairs, accepted)
+    return Tables(pairs, frame, _cells(pairs, frame), _over_tasks(frame, measures))
 
 
-class Comparing:
-    """Computes the tables of a comparison.
-
-    Parameters
-    ----------
-    before, after : Side
-    measures : mapping of str to Compared
-    times : str
-        Why times are advice only; empty if they are judged.
-    """
-
-    def __init__(
-        self, before: Side, after: Side, measures: Mapping[str, Compared], times: str
-    ) -> None:
-        self.sides = before, after
-        self.measures, self.times = measures, times
-        self.between_solvers = before.solver != after.solver
-        self.deterministic = before.deterministic & after.deterministic
-        self.folds = {
-            task.label: task.folds
-            for task in before.results.study.tasks
-            if isinstance(task, SvmTask) and task.folds is not None
-        }
-
-    def tables(self) -> Tables:
-        """All of them."""
-        pairs = self._pairs()
-        compared = pairs[pairs["outcome"] == pairing.COMPARED].reset_index(drop=True)
-        values = [
-            _wide(side, self.measures, compared, f"seed_{side.name.lower()}") for side in self.sides
+def _changes(
+    sides: tuple[Side, Side], measures: Mapping[str, Compared], pairs: pd.DataFrame
+) -> Iterator[dict[str, Any]]:
+    """A row for each measure that some run of a solver on a task has."""
+    both = pairs[pairs["outcome"] == pairing.COMPARED].reset_index(drop=True)
+    values = [_wide(side, measures, both, f"seed_{side.name.lower()}") for side in sides]
+    by_cell = [dict(iter(side.runs.groupby(["task", "solver"]))) for side in sides]
+    deterministic = sides[0].deterministic & sides[1].deterministic
+    for task, solver, group in by_solver(both):
+        runs = [
+            found[task, solver][found[task, solver]["seed"].isin(group[seed])]
+            for found, seed in zip(by_cell, ("seed_a", "seed_b"), strict=True)
         ]
-        runs = [dict(iter(side.results.runs.groupby(["task", "solver"]))) for side in self.sides]
-        rows = [
-            row
-            for task, solver, group in by_solver(compared)
-            for row in self._cell_rows(group, values, [side[task, solver] for side in runs])
-        ]
-        frame = self._judged(pd.DataFrame(rows), pairs)
-        return Tables(pairs, frame, _cells(pairs, frame), self._over_tasks(frame))
-
-    def _pairs(self) -> pd.DataFrame:
-        before, after = (side.results.runs for side in self.sides)
-        if self.between_solvers:
-            single = {side.name for side in self.sides if side.deterministic}
-            before, after = pairing.spread_single_runs(before, after, single)
-        return pairing.paired(before, after)
-
-    def _cell_rows(
-        self, pairs: pd.DataFrame, values: list[dict[str, pd.DataFrame]], runs: list[pd.DataFrame]
-    ) -> Iterator[dict[str, Any]]:
-        """A row for each measure that some run of a solver on a task has."""
-        task, solver = map(str, pairs[["task", "solver"]].iloc[0])
-        seeds = pairs["seed_a"], pairs["seed_b"]
-        runs = [side[side["seed"].isin(mine)] for side, mine in zip(runs, seeds, strict=True)]
-        distinct = min(len(side) for side in runs)
-        for name, item in self.measures.items():
-            a, b = (side["value"][name].to_numpy(np.float64)[pairs.index] for side in values)
+        fixed = solver in deterministic
+        for name, item in measures.items():
+            a, b = (side["value"][name].to_numpy(np.float64)[group.index] for side in values)
             if np.isnan(a).all() and np.isnan(b).all():
                 continue
-            barred = _barred(item, pairs, runs)
+            barred = _barred(item, group, runs)
             if barred:
                 found = Change()
-            elif item.is_error:
-                found = self._errors(task, solver, runs, len(pairs))
+            elif item.is_error and "n_test" in runs[0]:
+                found = _errors(runs, sides[0].folds.get(task), len(group), by_chance=not fixed)
             else:
-                found = self._change(solver, item, a, b, distinct)
-            bounds = [side["upper_bound"][name].eq(True).to_numpy()[pairs.index] for side in values]
+                found = changes.change(
+                    a,
+                    b,
+                    exact=fixed and not item.sampled,
+                    band=item.band,
+                    absolute=item.absolute,
+                    by_difference=item.is_error,
+                    n_runs=min(map(len, runs)) if item.sampled else None,
+                )
+            bounds = [side["upper_bound"][name].eq(True).to_numpy()[group.index] for side in values]
             # That one side gets there and the other never does is certain all the same.
             bounded = ((bounds[0] | bounds[1]) & np.isfinite(a) & np.isfinite(b)).any()
-            identity = {"task": task, "solver": solver, "measure": name, "barred": barred}
-            yield identity | {"change": found, "bounded": bounded and "_to_" in name}
-
-    def _change(
-        self,
-        solver: str,
-        item: Compared,
-        a: npt.NDArray[np.float64],
-        b: npt.NDArray[np.float64],
-        distinct: int,
-    ) -> Change:
-        exact = solver in self.deterministic and not item.of_machine
-        n = distinct if item.of_machine else None
-        return ratios.change(a, b, exact=exact, band=item.band, n_runs=n)
-
-    def _errors(self, task: str, solver: str, runs: list[pd.DataFrame], n: int) -> Change:
-        """The test errors; of cross-validations the first, as others test on the same points."""
-        if task in self.folds:
-            runs = [side[side["seed"] < self.folds[task]] for side in runs]
-        found = [SolverErrors.of(side) for side in runs]
-        if found[0] is None or found[1] is None or found[0].n_test != found[1].n_test:
-            return Change()
-        by_chance = solver not in self.deterministic
-        return ratios.error_change(found[0], found[1], n=n, by_chance=by_chance)
-
-    def _judged(self, frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-        """The rows with adjusted p-values and verdicts."""
-        if frame.empty:
-            return pd.DataFrame(columns=MEASURE_COLUMNS)
-        incomplete = {
-            (task, solver): _incomplete(group) for task, solver, group in by_solver(pairs)
-        }
-        q = _adjusted(frame)
-        rows = []
-        for row, adjusted in zip(records(frame), q, strict=True):
-            change, item = row["change"], self.measures[row["measure"]]
-            found = verdicts.judged(
-                change,
-                adjusted,
-                bound=item.bound if item.is_error or change.scale == "ratio" else 0.0,
-                band=item.band,
-                advice=self._advice(item) or (_BOUNDED if row["bounded"] else ""),
-                incomplete=incomplete[row["task"], row["solver"]],
-            )
-            why = row["barred"] or found.why
-            told = {"verdict": found.verdict, "why": why, "beyond": found.beyond, "q": adjusted}
-            rows.append(row | vars(change) | told)
-        return pd.DataFrame(rows)[MEASURE_COLUMNS]
-
-    def _advice(self, item: Compared) -> str:
-        if item.of_machine and self.times:
-            return self.times
-        # Methods of feasibility all end with the same certificate.
-        ranked = self.sides[0].results.kind != "svm" or not self.between_solvers
-        return "" if ranked or not item.is_total else "solvers end at different accuracies"
-
-    def _over_tasks(self, frame: pd.DataFrame) -> pd.DataFrame:
-        rows = []
-        for (solver, name), group in frame.groupby(["solver", "measure"], sort=False):
-            item = self.measures[str(name)]
-            scale: ratios.Scale = "difference" if item.is_error else "ratio"
-            whole = group[(group["scale"] == scale) & (group["lost"] + group["gained"] == 0)]
-            means = whole.loc[np.isfinite(whole["mean"]) & (whole["n"] > 0), "mean"]
-            mean, low, high = ratios.mean_over_tasks(means.to_numpy(np.float64), scale)
-            unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
-            verdict = verdicts.of_tasks(
-                list(group["verdict"]), low, high, unchanged=unchanged, n=len(means)
-            )
-            told = verdict == "worsening" and len(means) >= verdicts.FEWEST_TASKS
-            rows.append(
-                {
-                    "solver": solver,
-                    "measure": name,
-                    "verdict": verdict,
-                    "beyond": bool(group["beyond"].any()) or (told and low > item.bound),
-                    "n_tasks": len(means),
-                    "n_left_out": len(group) - len(means),
-                    "scale": scale,
-                    "mean": mean,
-                    "low": low,
-                    "high": high,
-                    "n_worse": int((group["verdict"] == "worsening").sum()),
-                    "n_better": int((group["verdict"] == "improvement").sum()),
-                }
-            )
-        return pd.DataFrame(rows, columns=SOLVER_COLUMNS)
+            advice = item.advice or (_BOUNDED if bounded and "_to_" in name else "")
+            identity = {"task": task, "solver": solver, "measure": name}
+            yield identity | {"change": found, "barred": barred, "advice": advice}
 
 
 def _wide(
     side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame, seed: str
 ) -> dict[str, pd.DataFrame]:
-    """The values of the runs of each pair, and which are upper bounds.
-
-    Each has a row for each pair and a column for each measure.
-    """
-    values = measured.values_of(side.results, measures)
+    """A row for each pair, a column for each measure: values, and which are upper bounds."""
     keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=pairing.KEYS)
     return {
-        column: values.pivot(index=pairing.KEYS, columns="measure", values=column).reindex(
+        column: side.values.pivot(index=pairing.KEYS, columns="measure", values=column).reindex(
             index=keys, columns=list(measures)
         )
         for column in ("value", "upper_bound")
     }
 
 
-def without_repeats(
-    measures: Mapping[str, Compared], before: Side, after: Side
-) -> dict[str, Compared]:
-    """The measures without counters that nothing counted, or that are all of a sum."""
-    frames = [side.results.runs for side in (before, after)]
-    names = [name for name in counter_measures() if name in measures]
-    dropped = {
-        name
-        for name in names
-        if not any((frame[name] > 0).any() for frame in frames)
-        or any(
-            name in parts and all(frame[name].equals(frame[total]) for frame in frames)
-            for total, parts in SUMS.items()
-        )
-    }
-    return {name: item for name, item in measures.items() if name not in dropped}
-
-
-def _adjusted(frame: pd.DataFrame) -> pd.Series:
-    """The p-values, adjusted for how many each measure has."""
-    p_values = frame["change"].map(lambda change: change.p)
-    parts = [
-        pd.Series(verdicts.adjusted(list(group)), index=group.index, dtype=float)
-        for _, group in p_values.groupby(frame["measure"], sort=False)
-    ]
-    return pd.concat(parts).reindex(frame.index)
-
-
-def _barred(item: Compared, pairs: pd.DataFrame, runs: list[pd.DataFrame]) -> str:
+def _barred(item: Compared, pairs: pd.DataFrame, runs: Sequence[pd.DataFrame]) -> str:
     """Why a measure of a cell is not compared; empty if it is."""
     if item.of_reference and not pairs["same_reference"].all():
         return "the reference optima differ"
-    if item.name == "n_support" and _problems(runs[0]) != _problems(runs[1]):
+    problems = [set(side["other_problem"]) if "other_problem" in side else set() for side in runs]
+    if item.name == "n_support" and problems[0] != problems[1]:
         return "they solve different problems"
     return ""
 
 
-def _problems(runs: pd.DataFrame) -> set[str]:
-    return set(runs["other_problem"]) if "other_problem" in runs else set()
+def _errors(runs: list[pd.DataFrame], folds: int | None, n: int, *, by_chance: bool) -> Change:
+    """The test errors; of cross-validations the first, as others test on the same points."""
+    if folds is not None:
+        runs = [side[side["seed"] < folds] for side in runs]
+    found = [SolverErrors.of(side) for side in runs]
+    if found[0] is None or found[1] is None or found[0].n_test != found[1].n_test:
+        return Change()
+    return changes.error_change(found[0], found[1], n=n, by_chance=by_chance)
+
+
+def _judged(
+    rows: list[dict[str, Any]],
+    measures: Mapping[str, Compared],
+    pairs: pd.DataFrame,
+    accepted: Accepted,
+) -> pd.DataFrame:
+    """The rows with verdicts, and p-values adjusted for how many each measure has."""
+    p_values = pd.Series([row["change"].p for row in rows], dtype=float)
+    names = pd.Series([row["measure"] for row in rows], dtype=object)
+    q = p_values.groupby(names, sort=False).transform(lambda each: changes.adjusted(list(each)))
+    incomplete = {(task, solver): _incomplete(group) for task, solver, group in by_solver(pairs)}
+    found = []
+    for row, adjusted in zip(rows, q, strict=True):
+        change, item = row["change"], measures[row["measure"]]
+        judged = changes.judged(
+            change,
+            adjusted,
+            bound=item.bound if item.is_error or change.scale == "ratio" else 0.0,
+            band=item.band,
+            advice=row["advice"],
+            incomplete=incomplete[row["task"], row["solver"]],
+        )
+        identity = row["task"], row["solver"], row["measure"]
+        if judged.beyond and (known := accepted(*identity, _ratio(change))):
+            judged = changes.Judged(judged.verdict, f"{changes.KNOWN}{known}")
+        told = judged._replace(why=row["barred"] or judged.why)._asdict()
+        found.append(row | vars(change) | told | {"q": adjusted})
+    return pd.DataFrame(found, columns=MEASURE_COLUMNS)
+
+
+def _ratio(change: Change) -> float:
+    """After / before; more than nothing is infinitely more."""
+    return change.after / change.before if change.before > 0 else np.inf
 
 
 def _incomplete(pairs: pd.DataFrame) -> str:
     """The only side of which runs failed or are missing; empty for none or both."""
-    outcomes = set(pairs["outcome"])
-    both = {pairing.FAILED_BOTH, pairing.MISSING_BOTH}
-    sides = {
-        "A": outcomes & {pairing.FAILED_A, pairing.MISSING_A, *both},
-        "B": outcomes & {pairing.FAILED_B, pairing.MISSING_B, *both},
-    }
-    lacking = [name for name, found in sides.items() if found]
+    found = set(pairs["outcome"])
+    lacking = [
+        side
+        for side in "AB"
+        if found
+        & {f"{what} in {where}" for what in ("failed", "no record") for where in (side, "both")}
+    ]
     return lacking[0] if len(lacking) == 1 else ""
 
 
@@ -376,31 +296,48 @@ def _cells(pairs: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for task, solver, group in by_solver(pairs):
         outcomes = Counter(map(str, group["outcome"]))
+        verdict = changes.of_cell(found.get((task, solver), ()), outcomes)
+        rows.append((task, solver, verdict, outcomes[pairing.COMPARED], dict(outcomes)))
+    return pd.DataFrame(rows, columns=["task", "solver", "verdict", "n_compared", "outcomes"])
+
+
+def _over_tasks(frame: pd.DataFrame, measures: Mapping[str, Compared]) -> pd.DataFrame:
+    rows = []
+    for (solver, name), group in frame.groupby(["solver", "measure"], sort=False):
+        item = measures[str(name)]
+        scale: changes.Scale = "difference" if item.is_error else "ratio"
+        whole = group[(group["scale"] == scale) & (group["lost"] + group["gained"] == 0)]
+        means = whole.loc[np.isfinite(whole["mean"]) & (whole["n"] > 0), "mean"]
+        mean, low, high = changes.mean_over_tasks(means.to_numpy(np.float64), scale)
+        unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
+        verdict = changes.of_tasks(
+            list(group["verdict"]), low, high, unchanged=unchanged, n=len(means)
+        )
+        told = verdict == "worsening" and len(means) >= changes.FEWEST_TASKS
+        # What is accepted on every task is accepted on their mean.
+        told = told and not group["why"].str.startswith(changes.KNOWN).any()
         rows.append(
             {
-                "task": task,
                 "solver": solver,
-                "verdict": verdicts.of_cell(found.get((task, solver), ()), outcomes),
-                "n_compared": outcomes[pairing.COMPARED],
-                "outcomes": dict(outcomes),
+                "measure": name,
+                "verdict": verdict,
+                "beyond": bool(group["beyond"].any()) or (told and low > item.bound),
+                "n_tasks": len(means),
+                "n_left_out": len(group) - len(means),
+                "scale": scale,
+                "mean": mean,
+                "low": low,
+                "high": high,
+                "n_worse": int((group["verdict"] == "worsening").sum()),
+                "n_better": int((group["verdict"] == "improvement").sum()),
             }
         )
-    return pd.DataFrame(rows, columns=CELL_COLUMNS)
-
-
-def differences_of(before: Side, after: Side) -> tuple[list[settings.Difference], ...]:
-    """The settings of the environment that differ, and those of the code of solvers."""
-    runs = before.results.runs, after.results.runs
-    environment = settings.environment_differences(*runs)
-    if before.solver != after.solver:
-        return environment, []
-    folders = before.results.folder, after.results.folder
-    return environment, settings.code_differences(*runs, folders)
+    return pd.DataFrame(rows, columns=SOLVER_COLUMNS)
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What changed from A, the baseline, to B; of :func:`compare`.
+    """What changed from A, the baseline, to B; of :func:`marginbench.compare`.
 
     Attributes
     ----------
@@ -414,15 +351,29 @@ class Comparison:
         What differs between the environments, and between the solvers of one label.
     times : str
         Why times and memory are advice only; empty if they are judged.
+    cautions : list of str
+        What limits each side by itself, in sentences.
+    title : str
+        What both are of.
+    commands : tuple of str
+        The commands that measure again what is worse.
     """
 
     before: Side
     after: Side
     measures: Mapping[str, Compared]
     tables: Tables
-    environment: list[settings.Difference]
-    code: list[settings.Difference]
+    environment: list[Difference]
+    code: list[Difference]
     times: str
+    cautions: list[str]
+    title: str
+    commands: tuple[str, ...] = ()
+
+    @property
+    def advice(self) -> pd.DataFrame:
+        """Rows that only advise and are told all the same; none of results folders."""
+        return self.frame.iloc[:0]
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -451,33 +402,30 @@ class Comparison:
         """One row for each run of either side: whether it is compared, or why not."""
         return self.tables.pairs
 
-    @cached_property
-    def cautions(self) -> list[str]:
-        """What limits the results of each side by themselves, in sentences."""
-        return settings.cautions(self.before.results, self.after.results)
+    def _count(self, outcome: str) -> int:
+        return int((self.pairs["outcome"] == outcome).sum())
 
     @cached_property
     def n_newly_failed(self) -> int:
         """How many runs failed in B that did not in A."""
-        return int((self.pairs["outcome"] == pairing.FAILED_B).sum())
+        return self._count(pairing.FAILED_B)
 
     @cached_property
     def n_newly_missing(self) -> int:
         """How many runs have a record in A and are planned in B, but have none there to read."""
-        return int((self.pairs["outcome"] == pairing.MISSING_B).sum())
+        return self._count(pairing.MISSING_B)
 
     @cached_property
     def n_compared(self) -> int:
         """How many pairs of runs are compared."""
-        return int((self.pairs["outcome"] == pairing.COMPARED).sum())
+        return self._count(pairing.COMPARED)
 
     @cached_property
     def n_beyond(self) -> int:
         """How many worsenings are beyond their bounds, means over tasks included."""
-        cells = self.frame["beyond"].sum()
         # A mean counts where no task of it does.
-        told = self.solvers["beyond"] & (self.solvers["n_worse"] == 0)
-        return int(cells + told.sum())
+        means = self.solvers["beyond"] & (self.solvers["n_worse"] == 0)
+        return int(self.frame["beyond"].sum() + means.sum())
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -494,7 +442,7 @@ class Comparison:
             return "not compared"
         if self.n_newly_missing:
             return "no record"
-        return verdicts.combined([*self.frame["verdict"], *self.solvers["verdict"]])
+        return changes.combined([*self.frame["verdict"], *self.solvers["verdict"]])
 
     @property
     def exit_code(self) -> int:
@@ -533,46 +481,3 @@ class Comparison:
         from .report import headline
 
         return f"Comparison({self.verdict!r}: {headline(self)})"
-
-
-def compare(
-    a: Path | str,
-    b: Path | str | None = None,
-    *,
-    solver: str | None = None,
-    against: str | None = None,
-    bounds: Iterable[str] | str = (),
-) -> Comparison:
-    """Compare the runs of two results folders, or of two solvers in one, on the same problems.
-
-    Parameters
-    ----------
-    a, b : Path or str
-        The baseline and what is compared with it; without ``b`` two solvers of ``a``.
-    solver : str, optional
-        Only this solver.
-    against : str, optional
-        The solver that is its baseline; by default the same one.
-    bounds : str or iterable of str, optional
-        Changes that are accepted, such as "cpu=1.2" or "error=0.5pt".
-
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    ReportError
-        If a folder holds no results, a solver or bound is unknown, or the folders are of different
-        kinds of studies.
-    """
-    accepted = parsed_bounds(bounds)
-    before, after = sides_of(
-        local_folder(a), None if b is None else local_folder(b), solver, against
-    )
-    known = compared_measures(before.results.kind, before.results, after.results, accepted)
-    measures = without_repeats(known, before, after)
-    environment, code = differences_of(before, after)
-    times = settings.times_advice(before.results.runs, after.results.runs, environment)
-    tables = Comparing(before, after, measures, times).tables()
-    return Comparison(before, after, measures, tables, environment, code, times)

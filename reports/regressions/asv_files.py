@@ -120,8 +120,6 @@ class Snapshot:
         Without those that were skipped.
     versions : mapping of Benchmark to str
         Of the code of all benchmarks that were run.
-    units : mapping of str to str
-        Of measures, where they are known.
     """
 
     commit: str
@@ -130,7 +128,6 @@ class Snapshot:
     machine: Mapping[str, str]
     values: Mapping[Key, Value]
     versions: Mapping[Benchmark, str] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)
 
     def failed_cells(self) -> frozenset[Cell]:
         """The cells that say so themselves, or of which asv got no value."""
@@ -163,7 +160,7 @@ LARGEST_BYTES = 64 * 2**20
 _MOST_CELLS = 100_000
 # Any two numbers up to the one, and from the other on, have a ratio.
 _LARGEST_NUMBER, _SMALLEST_NUMBER = 1e150, 1e-150
-_MACHINE, _BENCHMARKS = "machine.json", "benchmarks.json"
+_MACHINE = "machine.json"
 _HASH = re.compile(r"[0-9a-f]{7,64}")
 _NAME = re.compile(r"[\w.]+")
 
@@ -188,9 +185,8 @@ def read_results(folder: Path) -> list[Snapshot]:
     """
     if not folder.is_dir():
         raise ReportError(f"{folder}: no folder of asv's results; 'asv run' makes one")
-    units = _units(folder / _BENCHMARKS)
     files = sorted(path for path in folder.glob("*/*.json") if path.name != _MACHINE)
-    found = [snapshot for path in files if (snapshot := read_snapshot(path, units)).values]
+    found = [snapshot for path in files if (snapshot := read_snapshot(path)).values]
     if not found:
         raise ReportError(f"{folder}: holds no results of asv; 'asv run' writes them there")
     for (lane, commit), times in Counter((each.lane, each.commit) for each in found).items():
@@ -202,14 +198,8 @@ def read_results(folder: Path) -> list[Snapshot]:
     return sorted(found, key=lambda each: (each.lane, each.date, each.commit))
 
 
-def read_snapshot(path: Path, units: Mapping[str, str] | None = None) -> Snapshot:
+def read_snapshot(path: Path) -> Snapshot:
     """One file of results.
-
-    Parameters
-    ----------
-    path : Path
-    units : mapping of str to str, optional
-        The units of benchmarks by their names.
 
     Raises
     ------
@@ -226,15 +216,12 @@ def read_snapshot(path: Path, units: Mapping[str, str] | None = None) -> Snapsho
         raise _damaged(path, "no result_columns with result and params")
     values: dict[Key, Value] = {}
     versions: dict[Benchmark, str] = {}
-    kept: dict[str, str] = {}
     for name, row in results.items():
         if not _NAME.fullmatch(name) or not isinstance(row, list) or len(row) > len(columns):
             raise _damaged(path, f"{visible(name)!r} is no benchmark with its values")
         fields = dict(zip(map(str, columns), row, strict=False))
         values.update(_values(path, name, fields))
         versions[_benchmark(name)] = str(fields.get("version") or "")
-        if units and name in units:
-            kept[_benchmark(name).measure] = units[name]
     return Snapshot(
         commit=_commit(path, content),
         date=_date(path, content),
@@ -242,7 +229,6 @@ def read_snapshot(path: Path, units: Mapping[str, str] | None = None) -> Snapsho
         machine=machine,
         values=values,
         versions=versions,
-        units=kept,
     )
 
 
@@ -364,15 +350,3 @@ def _number(path: Path, name: str, found: object) -> float | None:
     if abs(number) > _LARGEST_NUMBER:
         return None
     return 0.0 if abs(number) < _SMALLEST_NUMBER else number
-
-
-def _units(path: Path) -> dict[str, str]:
-    """The units of benchmarks, from asv's list of them; none without the list."""
-    if not path.is_file():
-        return {}
-    return {
-        # "unit" is what asv writes where a benchmark has none.
-        name: "" if each["unit"] == "unit" else visible(each["unit"])[:40]
-        for name, each in _object(path).items()
-        if isinstance(each, dict) and isinstance(each.get("unit"), str)
-    }

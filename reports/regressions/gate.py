@@ -1,366 +1,319 @@
-"""Whether a commit is worse than another: two snapshots, value by value and cell by cell.
+"""Whether a commit is worse than another: two snapshots as the two sides of a comparison.
 
-One frame holds a row for each cell and measure. Every value that changes beyond its bound counts,
-one by one: no mean hides a cell, and a cell that fails hides nothing of the others.
+A cell of a suite is a solver on a task, and a turn of a timing is a seed. Counts are exact, so that
+each one that changes beyond its bound is told, one by one; times and memory only advise.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from .. import formatting
-from ..comparison.ratios import ratio_of_samples
-from ..comparison.report import plain, ratio
-from ..formatting import DASH, plural
+from ...harness.results.measures import Format, Measure
+from ..comparison import change as changes, pairing
+from ..comparison.change import Verdict, combined
+from ..comparison.report import ordered
+from ..comparison.result import Compared, Comparison, Side, compared
+from ..comparison.studies import SESSION, differences, parsed_bounds
+from ..formatting import plural
 from ..frames import records
 from .annotations import Annotation, chosen
-from .asv_files import FAILED, Benchmark, Cell, Key, Snapshot, Value
-from .measures import Watched, watched
+from .asv_files import FAILED, Benchmark, Cell, Snapshot
 from .repository import Commit
 
-#: The verdicts on cells, the worst first, with what a headline says of one and of several.
-VERDICTS: Mapping[str, tuple[str, str]] = {
-    "failed": ("cell fails", "cells fail"),
-    "regression": ("cell regresses", "cells regress"),
-    "mixed": ("cell is better and worse", "cells are better and worse"),
-    "gone": ("cell is gone", "cells are gone"),
-    "improvement": ("cell improves", "cells improve"),
-    "mended": ("cell works again", "cells work again"),
-    "new": ("cell is new", "cells are new"),
-    "still failing": ("cell still fails", "cells still fail"),
-    "unchanged": ("cell is unchanged", "cells are unchanged"),
-}
 GONE = "gone"
 #: Exit codes of the gate.
 EXIT_SAME, EXIT_WORSE, EXIT_FAILED = 0, 1, 2
-#: Raised when a key of the JSON document changes its meaning or goes.
-SCHEMA_VERSION = 1
-# Suites that measure single cells on the command line.
+_TIMES = "the machine and the compiler have a part in them"
+#: As of a bound that is met by rounding alone.
+_ROUNDING = 1 + 1e-9
+#: Suites that measure single cells on the command line.
 _RUNNABLE = ("work", "shapes")
-_CELL = ["suite", "cell"]
-#: Verdicts on values that are more than their bounds, or no more.
-_TOLD = ("worse", "better", GONE)
 
 
-@dataclass(frozen=True)
-class Gate:
-    """What changed from one commit to another.
+def _exact(title: str, bound: float = 1.01, form: Format = "integer", absolute: float = 0.0) -> Any:
+    measure = Measure(title, title[:1].lower() + title[1:], form)
+    return Compared("", measure, bound, bound * _ROUNDING, absolute)
 
-    Attributes
-    ----------
-    before, after : Snapshot
-    measures : mapping of str to Watched
-    values : DataFrame
-        A row for each cell and measure: ``before`` and ``after``, their ``ratio``; of times also
-        an ``estimate`` of it with its interval, ``low`` to ``high``, from ``n_before`` and
-        ``n_after`` samples; ``size``, the change in units of its bound, positive for a worsening;
-        ``verdict``: worse, better, within bound, same, new, gone or advice; ``known``, why a
-        worsening is accepted, and ``refused``. In the order of the cells, of each the most
-        significant first.
-    cells : DataFrame
-        A row for each cell, the worst first: its ``verdict``, ``known`` and ``refused``.
-    """
 
-    before: Snapshot
-    after: Snapshot
-    measures: Mapping[str, Watched]
-    values: pd.DataFrame
-    cells: pd.DataFrame
+#: Measures of the suites. They are deterministic but for time and memory, so a bound is there for
+#: changes that no one would call one, such as another order of a sum.
+_KNOWN: Mapping[str, Compared] = MappingProxyType(
+    {
+        "unsolved": _exact("Without a certificate", 1.0),
+        "evaluations": _exact("Evaluations asked"),
+        "evaluations_computed": _exact("Evaluations computed"),
+        "iterations": _exact("Iterations"),
+        "products": _exact("Products with the matrix"),
+        "support_vectors": _exact("Support vectors", 1.02, absolute=1.0),
+        "test_error": _exact("Test error", 0.005, "percent", 0.005),
+        "suboptimality": _exact("Suboptimality", 1.1, "number", 5e-4),
+        # Of the exact solver on thousands of points. When it leaves a sub-problem depends on
+        # rounding.
+        "pairs_moved": _exact("Pairs moved", 1.2),
+        "entries_asked": _exact("Entries asked", 1.2),
+        "violation": _exact("Violation", 1.1, "number"),
+    }
+)
+#: Kinds of asv's own -> what --bound calls them all.
+_FAMILIES = {"time_": "time", "timeraw_": "time", "peakmem_": "memory", "mem_": "memory"}
+#: asv has bytes and percent -> megabytes and fractions.
+_UNITS = {"memory": 1e6, "test_error": 100.0}
+
+
+def watched(name: str, bounds: Mapping[str, float] | None = None) -> Compared:
+    """The measure of a benchmark, with the bounds of the user (:func:`bounds_of`)."""
+    family = _family(name)
+    bound = (bounds or {}).get(name, (bounds or {}).get(family))
+    if family in ("time", "memory"):
+        what = " ".join(name.split("_")[1:])
+        title = f"{'Time' if family == 'time' else 'Peak memory'}, {what}"
+        form: Format = "seconds" if family == "time" else "megabytes"
+        measure = Measure(title, title[:1].lower() + title[1:], form)
+        least = 8 * 2**20 / 1e6 if family == "memory" else 0.0
+        sampled = family == "time"
+        found = Compared(name, measure, math.inf, SESSION, least, _TIMES, sampled=sampled)
+    else:
+        title = name.replace("_", " ")
+        found = replace(_KNOWN.get(name) or _exact(title, form="number"), name=name)
+    if bound is None:
+        return found
+    if math.isinf(bound):
+        return replace(found, bound=bound, advice="it is not judged")
+    absolute = bound if found.is_error else 0.0
+    band = found.band if found.is_error else bound * _ROUNDING
+    return replace(found, bound=bound, band=band, absolute=absolute, advice="")
+
+
+def _family(name: str) -> str:
+    return next((word for start, word in _FAMILIES.items() if name.startswith(start)), name)
+
+
+def scaled(name: str, number: float) -> float:
+    """A value of asv in the unit of its measure."""
+    return number / _UNITS.get(_family(name), 1.0)
+
+
+def bounds_of(given: Iterable[str], known: Iterable[str]) -> dict[str, float]:
+    """Bounds from texts such as ``evaluations=1.05``, ``test_error=1pt`` and ``memory=off``."""
+    names = {*known, *_KNOWN, "time", "memory"} - {FAILED}
+    return parsed_bounds(given, names, {}, "evaluations=1.05 or test_error=1pt")
+
+
+def moved(item: Compared, before: float, after: float) -> Verdict:
+    """The verdict on one value against another."""
+    found = changes.change(
+        np.array([before]),
+        np.array([after]),
+        exact=True,
+        absolute=item.absolute,
+        by_difference=item.is_error,
+    )
+    return changes.judged(found, math.nan, bound=math.inf, band=item.band).verdict
+
+
+@dataclass(frozen=True, repr=False)
+class Regressions(Comparison):
+    """What a commit, B, made worse and better than its base, A."""
 
     @cached_property
-    def counts(self) -> dict[str, int]:
-        """How many cells have each verdict, the worst first."""
-        found = Counter(self.cells["verdict"])
-        return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+    def n_gone(self) -> int:
+        """How many cells are no more."""
+        gone = self.pairs[self.pairs["outcome"] == pairing.GONE]
+        return len(gone[["task", "solver"]].drop_duplicates())
 
-    @cached_property
-    def told(self) -> pd.DataFrame:
-        """The values beyond their bounds, and those that are no more."""
-        return self.values[self.values["verdict"].isin(_TOLD)]
-
-    @cached_property
+    @property
     def advice(self) -> pd.DataFrame:
-        """Changes of measures that only advise, the largest first.
+        """Times and memory that changed beyond what sessions differ by."""
+        found = self.frame[self.frame["verdict"] == "advice"]
+        return ordered(found[(found["low"] > SESSION) | (found["high"] < 1 / SESSION)])
 
-        Those that the turns tell; of what has no turns, such as memory, those beyond their bounds.
-        """
-        found = self.values[self.values["verdict"] == "advice"]
-        timed = found["measure"].map(lambda name: self.measures[name].is_time).astype(bool)
-        told = ((found["low"] > 1) | (found["high"] < 1)).where(timed, found["size"].abs() > 1)
-        found = found[told.astype(bool)]
-        keys = found.assign(size=-found["size"].abs()).sort_values(["size", *_CELL, "measure"])
-        return found.loc[keys.index]
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The worst that is true of B; a cell that is gone is no pass."""
+        if self.n_newly_failed:
+            return "failed"
+        found = combined(self.frame["verdict"])
+        return "gone" if self.n_gone and found not in ("worsening", "mixed") else found
 
     @property
     def exit_code(self) -> int:
         """2: cells fail that did not; 1: something else is worse and not a known change; else 0."""
-        refused = self.cells[self.cells["refused"].astype(bool)]
-        if ((refused["verdict"] == "failed") & (refused["known"] == "")).any():
-            return EXIT_FAILED
-        return EXIT_SAME if refused.empty else EXIT_WORSE
-
-    @property
-    def verdict(self) -> str:
-        """That of the gate in a word or two."""
-        if code := self.exit_code:
-            return "failed" if code == EXIT_FAILED else "worse"
-        return "passed, with known changes" if self.cells["known"].any() else "passed"
-
-    @property
-    def headline(self) -> str:
-        """The verdict: what failed and what is worse first, in one sentence."""
-        parts = [f"{n} {VERDICTS[verdict][n != 1]}" for verdict, n in self.counts.items()]
-        return f"{self.verdict}: {'; '.join(parts) or 'nothing was measured'}"
-
-    @property
-    def other_code(self) -> tuple[Benchmark, ...]:
-        """Benchmarks whose own code differs between the two, so that values may not compare."""
-        return tuple(
-            each
-            for each, version in sorted(self.before.versions.items())
-            if self.after.versions.get(each, version) != version
-        )
-
-    @property
-    def one_sided(self) -> tuple[Benchmark, ...]:
-        """Benchmarks that were run on one side only; nothing is said of them."""
-        return tuple(sorted(self.before.versions.keys() ^ self.after.versions.keys()))
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader must know of how the two were measured."""
-        found = []
-        if self.before.lane != self.after.lane:
-            found.append(
-                f"measured in two places, {' with '.join(self.before.lane)} and "
-                f"{' with '.join(self.after.lane)}: times and memory do not compare"
-            )
-        if self.other_code:
-            found.append(
-                f"the code of {_named(self.other_code)} differs between the two measurements: "
-                "values may differ because of that"
-            )
-        if self.one_sided:
-            found.append(f"{_named(self.one_sided)} ran on one side only: nothing is said of it")
-        advice = self.values[self.values["verdict"] == "advice"]
-        untimed = sum(
-            self.measures[row["measure"]].is_time and not row["n_before"] for row in records(advice)
-        )
-        if untimed:
-            found.append(
-                f"{plural(untimed, 'time')} not compared: the two commits were not timed in turns"
-            )
-        return found
+        match self.verdict:
+            case "failed":
+                return EXIT_FAILED
+            case _ if self.n_beyond or self.n_gone:
+                return EXIT_WORSE
+            case _:
+                return EXIT_SAME
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two commits and what changed between them.
-
-    Attributes
-    ----------
-    base, head : Commit
-    gate : Gate
-    notes : tuple of str
-        What a reader must know besides.
-    """
-
-    base: Commit
-    head: Commit
-    gate: Gate
-    notes: tuple[str, ...] = ()
-
-    @property
-    def all_notes(self) -> list[str]:
-        """What a reader must know."""
-        return [*self.notes, *self.gate.notes]
-
-
-def judged(
+def regressions(
     before: Snapshot,
     after: Snapshot,
+    commits: tuple[Commit, Commit] | None = None,
     *,
     annotations: Sequence[Annotation] = (),
     bounds: Mapping[str, float] | None = None,
-) -> Gate:
+    notes: Sequence[str] = (),
+) -> Regressions:
     """Compare two snapshots, value by value.
 
     Parameters
     ----------
     before, after : Snapshot
+    commits : tuple of Commit, optional
+        What is known of them.
     annotations : sequence of Annotation
         The known changes between them.
     bounds : mapping of str to float, optional
         Bounds of the user by names of measures.
+    notes : sequence of str
+        What a reader must know, in sentences.
     """
     both = before.versions.keys() & after.versions.keys()
-    units = {**before.units, **after.units}
-    measures = {
-        each.measure: watched(each.measure, units.get(each.measure, ""), bounds) for each in both
+    base, head = commits or (Commit(before.commit), Commit(after.commit))
+    names = dict.fromkeys([*_KNOWN, *sorted(each.measure for each in both)])
+    present = {each.measure for each in both} - {FAILED}
+    measures = {name: watched(name, bounds) for name in names if name in present}
+
+    def accepted(task: str, solver: str, measure: str, ratio: float) -> str:
+        found = chosen(annotations, _cell(task, solver), measure, ratio)
+        return found.why if found else ""
+
+    def known(cell: Cell, what: str) -> bool:
+        return chosen(annotations, cell, what) is not None
+
+    # What a known change says of a cell that fails or is no more leaves the cell out.
+    gone = {cell for cell in before.cells() - after.cells() if known(cell, GONE)}
+    broken = {cell for cell in after.failed_cells() if known(cell, FAILED)}
+    # A turn of both is a pair of runs; what fails on a side is one run of each.
+    failing = before.failed_cells() | after.failed_cells()
+    turns = _turns(after)
+    turns = {
+        cell: 1 if cell in failing else min(n, turns.get(cell, 1))
+        for cell, n in _turns(before).items()
     }
-    keys = [
-        key
-        for key in sorted({*before.values, *after.values})
-        if Benchmark(key.cell.suite, key.measure) in both
+    a = _side("A", before, base, both, measures, turns, gone, set())
+    b = _side("B", after, head, both, measures, turns, gone, broken)
+    b = replace(b, values=_with_lost(a, b, measures, broken))
+    tables = compared(a, b, measures, accepted)
+    environment = differences(_machine(before), _machine(after))
+    cautions = [*notes, *_known(tables.measures), *_notes(before, after)]
+    times = _TIMES if any(item.advice for item in measures.values()) else ""
+    found = Regressions(a, b, measures, tables, environment, [], times, cautions, "Regressions")
+    return replace(found, commands=tuple(_commands(found, head)))
+
+
+def _known(frame: pd.DataFrame) -> Iterator[str]:
+    """Why worsenings are accepted, each reason once."""
+    known = frame[frame["why"].str.startswith(changes.KNOWN)]
+    for why, rows in known.groupby("why", sort=False):
+        yield f"Known change, {plural(len(rows), 'value')}: {str(why).removeprefix(changes.KNOWN)}"
+
+
+def _task(cell: Cell) -> str:
+    """A cell as a task of its solver: the suite, and the rest of its name."""
+    return f"{cell.suite} {cell.name.partition(' ')[2]}".rstrip()
+
+
+def _cell(task: str, solver: str) -> Cell:
+    suite, _, rest = task.partition(" ")
+    return Cell(suite, "" if solver == suite else f"{solver} {rest}".rstrip())
+
+
+def _turns(snapshot: Snapshot) -> dict[Cell, int]:
+    """In how many turns each cell was timed."""
+    found: dict[Cell, int] = {}
+    for key, value in snapshot.values.items():
+        found[key.cell] = max(found.get(key.cell, 1), len(value.samples))
+    return found
+
+
+def _side(
+    name: str,
+    snapshot: Snapshot,
+    commit: Commit,
+    benchmarks: Set[Benchmark],
+    measures: Mapping[str, Compared],
+    turns: Mapping[Cell, int],
+    gone: Set[Cell],
+    accepted: Set[Cell],
+) -> Side:
+    """A snapshot as a side, without the cells that are gone.
+
+    Cells that fail have no values, but for the ones of which that is accepted.
+    """
+    failing = snapshot.failed_cells()
+    runs, values = {}, []
+    for key, value in snapshot.values.items():
+        if key.cell in gone or Benchmark(key.cell.suite, key.measure) not in benchmarks:
+            continue
+        status = "failed" if key.cell in failing else "measured"
+        ok = status == "measured" or key.cell in accepted
+        identity = {"task": _task(key.cell), "solver": key.cell.group}
+        numbers = value.samples or (value.number,)
+        for seed, number in enumerate(numbers[: turns.get(key.cell, 1)]):
+            run = identity | {"seed": seed, "status": status, "ok": ok, "reason": ""}
+            runs[key.cell, seed] = run
+            if number is not None and key.measure in measures:
+                number = scaled(key.measure, number)
+                said = {"measure": key.measure, "value": number, "upper_bound": False}
+                values.append(identity | {"seed": seed} | said)
+    columns = [*pairing.KEYS, "status", "ok", "reason"]
+    frame = pd.DataFrame([runs[key] for key in sorted(runs)], columns=columns)
+    names = [*pairing.KEYS, "measure", "value", "upper_bound"]
+    words = f"{commit.short} {commit.date} {commit.subject}".rstrip()
+    solvers = frozenset(frame["solver"])
+    return Side(name, words, frame, pd.DataFrame(values, columns=names), solvers)
+
+
+def _with_lost(
+    before: Side, after: Side, measures: Mapping[str, Compared], accepted: Iterable[Cell]
+) -> pd.DataFrame:
+    """The values of B, and infinite ones where a cell that works has a value no more."""
+    keys = [*pairing.KEYS, "measure"]
+    forgiven = {(_task(cell), cell.group) for cell in accepted}
+    present = set(after.values[keys].itertuples(index=False, name=None))
+    lost = [
+        {**row, "value": math.inf}
+        for row in records(before.values)
+        if not measures[row["measure"]].advice
+        and (row["task"], row["solver"]) not in forgiven
+        and tuple(row[name] for name in keys) not in present
     ]
-    rows = [
-        _value(
-            key, measures[key.measure], before.values.get(key), after.values.get(key), annotations
+    return (
+        pd.concat([after.values, pd.DataFrame(lost)], ignore_index=True) if lost else after.values
+    )
+
+
+def _machine(snapshot: Snapshot) -> dict[str, str]:
+    return {**snapshot.machine, "environment": snapshot.lane.environment}
+
+
+def _notes(before: Snapshot, after: Snapshot) -> Iterator[str]:
+    """What a reader must know of how the two were measured."""
+    other = [
+        each
+        for each, version in sorted(before.versions.items())
+        if after.versions.get(each, version) != version
+    ]
+    if other:
+        yield (
+            f"The code of {_named(other)} differs between the two measurements: values may differ "
+            "because of that."
         )
-        for key in keys
-        if key.measure != FAILED
-    ]
-    by_cell: dict[Cell, list[dict[str, Any]]] = {key.cell: [] for key in keys}
-    for row in sorted(rows, key=lambda row: -abs(row["size"])):
-        by_cell[Cell(row["suite"], row["cell"])].append(row)
-    sides = [(side.cells(), side.failed_cells()) for side in (before, after)]
-    cells = [
-        _cell(cell, tuple(_state(cell, *side) for side in sides), mine, annotations)
-        for cell, mine in by_cell.items()
-    ]
-    severity = list(VERDICTS)
-    cells.sort(
-        key=lambda row: (severity.index(row["verdict"]), -row["size"], row["suite"], row["cell"])
-    )
-    ordered = [row for cell in cells for row in by_cell[Cell(cell["suite"], cell["cell"])]]
-    return Gate(
-        before,
-        after,
-        measures,
-        pd.DataFrame(ordered, columns=_VALUES),
-        pd.DataFrame(cells, columns=[*_CELL, "solver", "verdict", "known", "refused", "size"]),
-    )
-
-
-_VALUES = [
-    *(*_CELL, "solver", "measure", "before", "after", "ratio", "estimate", "low", "high"),
-    *("n_before", "n_after", "size", "verdict", "known", "refused"),
-]
-
-
-def _value(
-    key: Key,
-    measure: Watched,
-    left: Value | None,
-    right: Value | None,
-    annotations: Sequence[Annotation],
-) -> dict[str, Any]:
-    """The row of a value."""
-    old, new = (
-        math.nan if side is None or side.number is None else side.number for side in (left, right)
-    )
-    known: Annotation | None = None
-    size, estimate = 0.0, None
-    if math.isnan(old) or math.isnan(new):
-        verdict = (
-            "same" if math.isnan(old) and math.isnan(new) else "new" if math.isnan(old) else GONE
-        )
-        if verdict == GONE and not measure.gates:
-            verdict = "advice"
-        known = chosen(annotations, key.cell, GONE) if verdict == GONE else None
-    else:
-        size = measure.beyond(old, new)
-        if not measure.gates:
-            verdict = "advice"
-            estimate = ratio_of_samples(left.samples, right.samples) if left and right else None
-        elif abs(size) <= 1:
-            verdict = "within bound" if old != new else "same"
-        else:
-            verdict = "worse" if size > 0 else "better"
-            # More than nothing is infinitely more.
-            factor = new / old if old > 0 else math.inf
-            known = chosen(annotations, key.cell, key.measure, factor) if size > 0 else None
-    low, high = (estimate.low, estimate.high) if estimate else (math.nan, math.nan)
-    n = estimate.n if estimate else (0, 0)
-    return {
-        "suite": key.cell.suite,
-        "cell": key.cell.name,
-        "solver": key.cell.group,
-        "measure": key.measure,
-        "before": old,
-        "after": new,
-        "ratio": new / old if old > 0 and new > 0 else math.nan,
-        "estimate": estimate.ratio if estimate else math.nan,
-        "low": low,
-        "high": high,
-        "n_before": n[0],
-        "n_after": n[1],
-        "size": size,
-        "verdict": verdict,
-        "known": known.why if known else "",
-        "refused": verdict in ("worse", GONE) and known is None,
-    }
-
-
-def _state(cell: Cell, present: frozenset[Cell], failing: frozenset[Cell]) -> str:
-    if cell not in present:
-        return "absent"
-    return "failing" if cell in failing else "well"
-
-
-_BY_STATES: Mapping[tuple[str, ...], str] = {
-    ("well", "failing"): "failed",
-    ("absent", "failing"): "failed",
-    ("failing", "failing"): "still failing",
-    ("failing", "well"): "mended",
-    ("absent", "well"): "new",
-    ("well", "absent"): "gone",
-    ("failing", "absent"): "gone",
-}
-
-
-def _cell(
-    cell: Cell,
-    states: tuple[str, ...],
-    values: Sequence[Mapping[str, Any]],
-    annotations: Sequence[Annotation],
-) -> dict[str, Any]:
-    """The row of a cell, from those of its values."""
-    worse = [row for row in values if row["verdict"] in ("worse", GONE)]
-    better = any(row["verdict"] == "better" for row in values)
-    verdict = _BY_STATES.get(states, "")
-    refused = any(row["refused"] for row in values)
-    known = ""
-    if verdict in ("failed", GONE):
-        accepted = chosen(annotations, cell, FAILED if verdict == "failed" else GONE)
-        known = accepted.why if accepted else ""
-        # Values go with what fails; one that is worse is another matter.
-        refused = not known or any(row["refused"] and row["verdict"] == "worse" for row in values)
-    elif not verdict:
-        verdict = "mixed" if worse and better else "regression" if worse else ""
-        verdict = verdict or ("improvement" if better else "unchanged")
-        known = worse[0]["known"] if worse and not refused else ""
-    return {
-        "suite": cell.suite,
-        "cell": cell.name,
-        "solver": cell.group,
-        "verdict": verdict,
-        "known": known,
-        "refused": refused,
-        "size": max((abs(row["size"]) for row in values if row["verdict"] in _TOLD), default=0.0),
-    }
-
-
-def change_words(measure: Watched, before: float, after: float) -> str:
-    """After / before, or the difference where there is no ratio or it says nothing."""
-    if math.isnan(before) or math.isnan(after):
-        return DASH
-    if measure.unit != "%" and before > 0 and after > 0:
-        return ratio(after / before)
-    sign = "+" if after > before else "\N{MINUS SIGN}"
-    size = abs(after - before)
-    if measure.unit == "%":
-        return f"{sign}{formatting.decimals(size, 2)} points"
-    return f"{sign}{measure.say(size)}"
+    one_sided = sorted(before.versions.keys() ^ after.versions.keys())
+    if one_sided:
+        yield f"{_named(one_sided)} ran on one side only: nothing is said of it."
 
 
 def _named(benchmarks: Sequence[Benchmark]) -> str:
@@ -369,73 +322,18 @@ def _named(benchmarks: Sequence[Benchmark]) -> str:
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def reproduce(suite: str, cell: str, commit: Commit) -> str:
-    """The command that measures a cell at a commit, in a checkout with its dependencies."""
-    module, _, name = suite.partition(".")
-    if module in _RUNNABLE:
-        measured = f"python -m benchmarks.{module} {shlex.quote(cell)}"
-    else:
-        measured = f"asv run --python=same --bench {shlex.quote(f'^{module}.{name}')}"
-    return f"git switch --detach {commit.short} && {measured}"
-
-
-def as_json(pair: Pair) -> str:
-    """All of it as JSON: stable order, finite numbers or null."""
-    gate = pair.gate
-    values = dict(iter(gate.values.groupby(_CELL)))
-    changed = gate.cells[gate.cells["verdict"] != "unchanged"]
-    content = {
-        "schema_version": SCHEMA_VERSION,
-        "verdict": gate.verdict,
-        "exit_code": gate.exit_code,
-        "summary": gate.headline,
-        "base": _side(pair.base, gate.before),
-        "head": _side(pair.head, gate.after),
-        "counts": gate.counts,
-        "cells": [_cell_json(row, values, pair.head) for row in records(changed)],
-        "times": _values_json(gate.values[gate.values["verdict"] == "advice"]),
-        "notes": pair.all_notes,
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _side(commit: Commit, snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "commit": commit.hash,
-        "subject": commit.subject,
-        "date": commit.date,
-        "environment": snapshot.lane.environment,
-        "machine": dict(snapshot.machine),
-    }
-
-
-def _cell_json(
-    row: Mapping[str, Any], values: Mapping[Any, pd.DataFrame], head: Commit
-) -> dict[str, Any]:
-    mine = values.get((row["suite"], row["cell"]), pd.DataFrame(columns=_VALUES))
-    return {
-        **{name: row[name] for name in (*_CELL, "solver", "verdict", "refused")},
-        "known": row["known"] or None,
-        "changes": _values_json(mine[mine["verdict"] != "advice"]),
-        "reproduce": reproduce(row["suite"], row["cell"], head),
-    }
-
-
-def _values_json(values: pd.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {
-            **{name: plain(row[name]) for name in (*_CELL, "measure", "before", "after", "ratio")},
-            "outcome": row["verdict"],
-            "times_its_bound": plain(row["size"]),
-            "known": row["known"] or None,
-            "estimate": None
-            if not row["n_before"]
-            else {
-                "ratio": plain(row["estimate"]),
-                "low": plain(row["low"]),
-                "high": plain(row["high"]),
-                "samples": [row["n_before"], row["n_after"]],
-            },
-        }
-        for row in records(values)
+def _commands(found: Regressions, head: Commit) -> Iterator[str]:
+    """The commands that measure again what fails or is worse, in a checkout."""
+    rows = [
+        found.pairs[found.pairs["outcome"] == pairing.FAILED_B],
+        ordered(found.frame[found.frame["beyond"].astype(bool)]),
     ]
+    both = pd.concat([each[["task", "solver"]] for each in rows]).drop_duplicates()
+    for task, solver in both.itertuples(index=False):
+        cell = _cell(task, solver)
+        module, _, name = cell.suite.partition(".")
+        if module in _RUNNABLE:
+            measured = f"python -m benchmarks.{module} {shlex.quote(cell.name)}"
+        else:
+            measured = f"asv run --python=same --bench {shlex.quote(f'^{module}.{name}')}"
+        yield f"git switch --detach {head.short} && {measured}"

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from ..comparison.report import headline
+from ..comparison.result import Compared
 from ..errors import ReportError
 from ..formatting import plural
 from .annotations import Annotation, chosen, later
 from .asv_files import FAILED, Cell, Key, Lane, Snapshot
-from .gate import EXIT_SAME, Gate, judged
-from .measures import Watched, watched
+from .gate import EXIT_SAME, Regressions, moved, regressions, scaled, watched
 from .repository import Commit, Repository
 
 
@@ -45,7 +46,7 @@ class Moved:
     Attributes
     ----------
     key : Key
-    measure : Watched
+    measure : Compared
     last : float
         Its newest value.
     steps : tuple of Step
@@ -54,7 +55,7 @@ class Moved:
     """
 
     key: Key
-    measure: Watched
+    measure: Compared
     last: float
     steps: tuple[Step, ...]
     known: tuple[Annotation | None, ...]
@@ -64,7 +65,8 @@ class Moved:
         step = self.steps[place]
         if self.known[place]:
             return "known"
-        return "worse" if self.measure.beyond(step.before, step.after) > 0 else "better"
+        worse = moved(self.measure, step.before, step.after) == "worsening"
+        return "worse" if worse else "better"
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class History:
     lane : Lane
     commits : tuple of Commit
         The oldest first.
-    newest : Gate or None
+    newest : Regressions or None
         The newest commit against the one before it; None of a single commit.
     moved : tuple of Moved
         The values that changed for good; the ones with the newest change first.
@@ -90,7 +92,7 @@ class History:
 
     lane: Lane
     commits: tuple[Commit, ...]
-    newest: Gate | None
+    newest: Regressions | None
     moved: tuple[Moved, ...]
     failures: Mapping[Cell, tuple[int, ...]]
     unmeasured: tuple[int, ...]
@@ -103,7 +105,7 @@ class History:
             return "One commit was measured; there is nothing to compare it with."
         return (
             f"The newest of {len(self.commits)} commits against the one before it: "
-            f"{self.newest.headline}."
+            f"{self.newest.verdict}: {headline(self.newest)}."
         )
 
     @property
@@ -146,6 +148,7 @@ def _history(
     described = repository.described(hashes) if repository else {}
     commits = tuple(described.get(each) or Commit(each) for each in hashes)
     known = _annotations(repository, commits, notes)
+    newest = ordered[-2:]
     failures: dict[Cell, list[int]] = defaultdict(list)
     for place, snapshot in enumerate(ordered):
         for cell in sorted(snapshot.failed_cells()):
@@ -153,7 +156,7 @@ def _history(
     return History(
         lane,
         commits,
-        judged(*ordered[-2:], annotations=known[-1], bounds=bounds) if known else None,
+        regressions(newest[0], newest[1], annotations=known[-1], bounds=bounds) if known else None,
         _moved(ordered, known, bounds),
         {cell: tuple(places) for cell, places in failures.items()},
         (0, *(_unmeasured(repository, *pair) for pair in pairwise(commits))),
@@ -161,7 +164,7 @@ def _history(
     )
 
 
-def steps_of(values: Sequence[float | None], measure: Watched) -> tuple[Step, ...]:
+def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, ...]:
     """Where a series leaves its level for good, beyond the bound of its measure.
 
     asv's step detection fits the levels. One of a single commit between two that do not differ is
@@ -172,7 +175,7 @@ def steps_of(values: Sequence[float | None], measure: Watched) -> tuple[Step, ..
     ----------
     values : sequence of float or None
         In the order of commits; None where there is none.
-    measure : Watched
+    measure : Compared
     """
     try:
         from asv.step_detect import detect_steps
@@ -180,7 +183,7 @@ def steps_of(values: Sequence[float | None], measure: Watched) -> tuple[Step, ..
         raise ReportError("asv is not installed; pip install 'marginbench[regressions]'") from error
 
     def beyond(before: float, after: float) -> bool:
-        return abs(measure.beyond(before, after)) > 1
+        return moved(measure, before, after) in ("worsening", "improvement")
 
     levels = [(first, last - first, level) for first, last, level, *_ in detect_steps(values)]
     steps: list[Step] = []
@@ -200,12 +203,14 @@ def _moved(
     known: Sequence[tuple[Annotation, ...]],
     bounds: Mapping[str, float] | None,
 ) -> tuple[Moved, ...]:
-    units = {name: unit for each in snapshots for name, unit in each.units.items()}
     found = []
     for key in sorted({key for each in snapshots for key in each.values if key.measure != FAILED}):
         values = [each.values.get(key) for each in snapshots]
-        numbers = [value.number if value else None for value in values]
-        measure = watched(key.measure, units.get(key.measure, ""), bounds)
+        numbers = [
+            None if value is None or value.number is None else scaled(key.measure, value.number)
+            for value in values
+        ]
+        measure = watched(key.measure, bounds)
         # Most values are the same everywhere: no need to look for steps.
         if len(set(numbers) - {None}) > 1 and (steps := steps_of(numbers, measure)):
             accepted = tuple(

@@ -193,7 +193,6 @@ def _snapshot(counts: Path, times: Path, commit: Commit) -> Snapshot:
         machine={key: value for key, value in found[0].machine.items() if key != "python"},
         values={key: value for each in found for key, value in each.values.items()},
         versions={key: value for each in found for key, value in each.versions.items()},
-        units={key: value for each in found for key, value in each.units.items()},
     )
 
 

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from marginbench.harness.study.svm import Study as Study, Task as Task, Tuning as Tuning
     from marginbench.harness.study.toml import load_study as load_study
     from marginbench.reports import report as report
-    from marginbench.reports.comparison.result import Comparison as Comparison, compare as compare
+    from marginbench.reports.comparison.result import Comparison as Comparison
+    from marginbench.reports.comparison.studies import compare as compare
     from marginbench.reports.exports import export as export
     from marginbench.reports.notebook import (
         StudyResults as StudyResults,
@@ -74,7 +75,7 @@ _HOMES = {
     "Tuning": "harness.study.svm",
     "report": "reports",
     "Comparison": "reports.comparison.result",
-    "compare": "reports.comparison.result",
+    "compare": "reports.comparison.studies",
     "PublishedSite": "reports.site",
     "publish": "reports.site",
     "export": "reports.exports",

@@ -76,7 +76,7 @@ def test_the_history_is_linked_from_studies_and_solvers_and_back(make, study, hi
     index, solver = site / "index.html", site / "solvers" / "smo.html"
     assert pages / "index.html" in targets(make, index)
     text = make.page(index).text
-    assert "The newest of 3 commits against the one before it: worse: 1 cell regresses" in text
+    assert "The newest of 3 commits against the one before it: worsening: 1 worse" in text
     assert "../regressions/index.html#smo" in make.page(solver).values("href")
     assert pages / "index.html" in targets(make, site / "studies" / "example" / "index.html")
     assert {solver, index} <= targets(make, pages / "index.html")
@@ -193,7 +193,7 @@ def test_results_that_asv_itself_wrote_have_a_history(make, tmp_path):
     publish([], site, history=folder / "out")
     text = make.page(site / "regressions" / "index.html").text
     assert (
-        "The newest of 3 commits against the one before it: failed: 1 cell fails; 1 cell regresses."
+        "The newest of 3 commits against the one before it: failed: 1 run failed in B that did not"
         in text
     )
     assert "Change 2" in text

@@ -18,10 +18,9 @@ from marginbench.harness.results.svm import packed
 from marginbench.reports import formatting
 from marginbench.reports.command import COMMANDS, build_app, report, write_report
 from marginbench.reports.comparison import report as words
-from marginbench.reports.comparison.measured import parsed_bounds
 from marginbench.reports.comparison.page import render
 from marginbench.reports.comparison.report import in_words
-from marginbench.reports.comparison.result import sides_of
+from marginbench.reports.comparison.studies import bounds_of, sides_of
 from marginbench.reports.errors import ReportError
 
 SEEDS = range(3)
@@ -433,12 +432,12 @@ def test_sides_that_are_none_are_one_line_that_says_what_to_give(worse, argument
 
 
 def test_bounds_are_ratios_or_points():
-    assert parsed_bounds(["evals=1.5, cpu=off", "error=0.5pt"]) == {
+    assert bounds_of(["evals=1.5, cpu=off", "error=0.5pt"]) == {
         "evaluations": 1.5,
         "cpu_s": math.inf,
         "test_error": 0.005,
     }
-    assert parsed_bounds("evals=1.1") == parsed_bounds(["evals=1.1"])
+    assert bounds_of("evals=1.1") == bounds_of(["evals=1.1"])
 
 
 @pytest.mark.parametrize(
@@ -455,7 +454,7 @@ def test_bounds_are_ratios_or_points():
 )
 def test_a_bound_that_is_none_is_named(text, words):
     with pytest.raises(ReportError, match=re.escape(f"--bound {text!r}")) as caught:
-        parsed_bounds([text])
+        bounds_of([text])
     assert words in str(caught.value)
 
 

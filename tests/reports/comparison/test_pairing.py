@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from marginbench.reports.comparison.pairing import paired, spread_single_runs
-from marginbench.reports.comparison.settings import Difference, merged, without_sources
+from marginbench.reports.comparison.result import Difference
+from marginbench.reports.comparison.studies import merged, without_sources
 
 
 def runs(*rows, **columns):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from marginbench.reports.comparison.ratios import change, error_change, mean_over_tasks
+from marginbench.reports.comparison.change import change, error_change, mean_over_tasks
 from marginbench.reports.statistics.errors import SolverErrors
 
 NAN, INF = math.nan, math.inf

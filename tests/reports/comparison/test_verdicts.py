@@ -7,8 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from marginbench.reports.comparison.ratios import change
-from marginbench.reports.comparison.verdicts import adjusted, combined, judged, of_cell, of_tasks
+from marginbench.reports.comparison.change import (
+    adjusted,
+    change,
+    combined,
+    judged,
+    of_cell,
+    of_tasks,
+)
 
 NAN, INF = math.nan, math.inf
 

@@ -96,13 +96,6 @@ def test_a_cell_that_says_that_it_failed(write_results):
     assert found.failed_cells() == {Cell("work.Work", CELLS[1])}
 
 
-def test_units_come_from_the_list_of_benchmarks(write_results):
-    folder = write_results({COMMIT: {"work.Work.track_error": [1, 2]}}, CELLS)
-    listed = {"work.Work.track_error": {"unit": "%"}, "other": {"unit": "unit"}, "version": 2}
-    (folder / "benchmarks.json").write_text(json.dumps(listed))
-    assert read_results(folder)[0].units == {"error": "%"}
-
-
 def test_infinite_values_are_none(write_results):
     folder = write_results({COMMIT: {"work.Work.track_error": [math.inf, 1]}}, CELLS)
     found = read_results(folder)[0].values[Key(Cell("work.Work", CELLS[0]), "error")]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane, Snapshot
+from marginbench.reports.regressions.gate import watched
 from marginbench.reports.regressions.history import History, histories, steps_of
-from marginbench.reports.regressions.measures import watched
 from marginbench.reports.regressions.repository import Repository
 
 CELL = Cell("work.Work", "SMO rbf dense")
@@ -89,7 +89,7 @@ def wobbling(levels: list[tuple[float, int]], seed: int) -> list[float | None]:
 )
 def test_times_have_steps_where_levels_differ(levels, places):
     for seed in range(5):
-        found = steps_of(wobbling(levels, seed), watched("time_fit", "seconds"))
+        found = steps_of(wobbling(levels, seed), watched("time_fit"))
         assert [step.place for step in found] == places
 
 
@@ -97,7 +97,7 @@ def test_an_outlier_makes_no_step_in_times_and_hides_none():
     values = wobbling([(1.0, 20), (2.0, 20)], 0)
     values[3], values[28] = 9.0, 0.1
     values[6:8] = [None, None]
-    found = steps_of(values, watched("time_fit", "seconds"))
+    found = steps_of(values, watched("time_fit"))
     assert [step.place for step in found] == [20]
 
 

@@ -14,17 +14,13 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from marginbench.harness.errors import StorageError
+from marginbench.reports.comparison.page import render
+from marginbench.reports.comparison.report import change_words
 from marginbench.reports.regressions.annotations import Annotation
 from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane, Snapshot, Value
-from marginbench.reports.regressions.gate import Pair, change_words, judged
+from marginbench.reports.regressions.gate import regressions, watched
 from marginbench.reports.regressions.history import History, histories
-from marginbench.reports.regressions.measures import watched
-from marginbench.reports.regressions.pages import (
-    Surroundings,
-    render_history,
-    render_pair,
-    write_pair_page,
-)
+from marginbench.reports.regressions.pages import Surroundings, render_history
 from marginbench.reports.regressions.repository import Commit
 
 HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
@@ -78,7 +74,7 @@ def folder(snapshot, tmp_path_factory):
     lanes = [named(history, "Change"), *histories(other)]
     (folder / "index.html").write_text(render_history(lanes), encoding="utf-8")
     before, after = snapshots[1:3]
-    write_pair_page(folder / "pair.html", Pair(*sides(before, after), judged(before, after)))
+    regressions(before, after, sides(before, after)).write_page(folder / "pair.html")
     return folder
 
 
@@ -119,8 +115,8 @@ def test_links_of_the_page_lead_to_its_commits(make, folder):
 def test_the_verdict_on_the_newest_commit_stands_first(make, folder):
     text = make.page(folder / "index.html").text
     assert (
-        "The newest of 6 commits against the one before it: passed: 1 cell improves; 1 cell works "
-        "again; 2 cells are unchanged."
+        "The newest of 6 commits against the one before it: improvement: 0 worse, 1 better, 11 "
+        "identical of 12 values from 3 pairs of runs."
     ) in text
     assert text.index("The newest") < text.index("What moved") < text.index("Subject")
 
@@ -142,55 +138,32 @@ def test_a_row_for_each_value_that_moved_with_its_changes(folder):
 
 def test_the_page_of_two_commits_tells_verdict_changes_and_commands(make, folder):
     text = make.page(folder / "pair.html").text
-    assert "Worse: 2 cells are better and worse; 2 cells are unchanged" in text
-    assert (
-        "The gate refuses this: something is worse and no known change says why (exit code 1)."
-        in text
-    )
+    assert "SMO is worse in evaluations asked on 2 of 2 tasks and better in test error" in text
     assert "git switch --detach 3333333333 && python -m benchmarks.work 'SMO rbf dense'" in text
-    assert "2 cells without a change beyond the bounds" in text
 
 
 def test_failures_stand_first_and_hide_nothing(snapshot, make, tmp_path):
     before, after = (make_history(snapshot)[i] for i in (0, 4))
-    pair = Pair(Commit(before.commit), Commit(after.commit), judged(before, after))
-    text = make.page(write_pair_page(tmp_path / "p.html", pair)).text
-    assert "Failed: 1 cell fails; 1 cell regresses; 2 cells are better and worse" in text
-    assert text.index("Changes by solver") < text.index("Changed values")
-    cells = [row for row in rows(tmp_path / "p.html") if " rbf " in row]
-    assert cells[0].startswith("SBP rbf dense failed")
-    assert any(" mixed " in row for row in cells)
-    assert text.count("3.00\N{MULTIPLICATION SIGN}") >= 1
-    assert "exit code 2" in text
+    found = regressions(before, after)
+    page = make.page(found.write_page(tmp_path / "p.html"))
+    assert page.text.index("1 run failed in B") < page.text.index("SMO is worse")
+    assert any(
+        row.startswith("failed in B work.Work rbf dense") for row in rows(tmp_path / "p.html")
+    )
+    assert "3.00\N{MULTIPLICATION SIGN}" in page.text
 
 
-def test_known_changes_stand_with_their_reason(snapshot):
-    before, after = make_history(snapshot)[1:3]
-    known = Annotation(("SMO *",), ("evaluations",), "The exact search costs a row more.")
-    comparison = judged(before, after, annotations=[known])
-    pair = Pair(Commit(before.commit), Commit(after.commit), comparison)
-    text = render_pair(pair)
-    assert "Passed, with known changes: 2 cells are better and worse" in text
-    assert "2 cells: The exact search costs a row more." in text
-    assert "exit code 0" in text
-
-
-def test_times_with_intervals_apart_are_advice(snapshot):
+def test_times_that_the_turns_tell_are_advice(snapshot):
     key = Key(Cell("solve.Fit", "SMO"), "time_fit")
     sides = []
     for digit, scale in (("1", 1.0), ("2", 2.0)):
         samples = tuple(scale * (1 + i / 100) for i in range(8))
-        made = snapshot({}, digit * 40)
-        benchmark = Benchmark("solve.Fit", "time_fit")
+        versions = {Benchmark("solve.Fit", "time_fit"): "1"}
         value = Value(samples[0], samples)
-        made = replace(
-            made, values={key: value}, versions={benchmark: "1"}, units={"time_fit": "seconds"}
-        )
-        sides.append(made)
-    text = render_pair(Pair(Commit("1" * 40), Commit("2" * 40), judged(*sides)))
+        sides.append(replace(snapshot({}, digit * 40), values={key: value}, versions=versions))
+    text = render(regressions(*sides))
     assert "Times and memory: advice only" in text
     assert "2.00\N{MULTIPLICATION SIGN}" in text
-    assert "exit code 0" in text
 
 
 def test_hostile_names_are_text(snapshot, make, tmp_path):
@@ -210,7 +183,7 @@ def test_one_commit_and_no_change_are_said_plainly(snapshot):
     (one,) = histories(make_history(snapshot, 1))
     assert "nothing to compare it with" in render_history([one])
     (two,) = histories(make_history(snapshot, 2))
-    assert "passed: 4 cells are unchanged" in render_history([two])
+    assert "identical: 0 worse, 16 identical" in render_history([two])
     assert "No value left its level" in render_history([two])
 
 
@@ -230,10 +203,8 @@ def test_ratios_are_told_from_one(ratio, words):
 
 
 def test_a_page_needs_a_file(snapshot, tmp_path):
-    before, after = make_history(snapshot, 2)
-    pair = Pair(Commit(before.commit), Commit(after.commit), judged(before, after))
     with pytest.raises(StorageError, match="is a folder"):
-        write_pair_page(tmp_path, pair)
+        regressions(*make_history(snapshot, 2)).write_page(tmp_path)
 
 
 @pytest.mark.slow

@@ -1,0 +1,417 @@
+"""How a measure changed from A to B over paired runs, and the verdict on it.
+
+Pure functions of arrays. Ratios are B over A, taken as logarithms, so that A against B is the
+mirror image of B against A. Less is better of every measure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binomtest, false_discovery_control, norm, t as student
+
+from ..formatting import plural
+from ..statistics.errors import CONFIDENCE, SolverErrors, difference
+
+#: Fewer pairs than this have no interval: two seeds tell next to nothing of how others scatter.
+FEWEST_FOR_INTERVAL = 3
+#: Fewer tasks cannot tell a change of their mean from chance: five of five have p = 0.06.
+FEWEST_TASKS = 6
+#: Before why a worsening beyond its bound is accepted.
+KNOWN = "known: "
+#: Resamples of the tasks for the interval of a mean over tasks.
+_RESAMPLES = 4000
+_ALPHA = 1 - CONFIDENCE
+
+Floats = npt.NDArray[np.float64]
+Scale = Literal["ratio", "difference"]
+Verdict = Literal[
+    "failed",
+    "worsening",
+    "mixed",
+    "not compared",
+    "no record",
+    "gone",
+    "new",
+    "improvement",
+    "no difference told",
+    "advice",
+    "skipped",
+    "identical",
+]
+#: Worst first; the order of tables.
+SEVERITY: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a measure changed over pairs of runs.
+
+    Attributes
+    ----------
+    n, n_unknown : int
+        Pairs with a value on both sides, and with a value on one side only.
+    n_runs : int
+        Different runs on the side with fewer of them: a single run may stand in several pairs.
+    before, after : float
+        Medians; infinite: the median run never reached the target.
+    scale : {"ratio", "difference"}
+        What the following are: B over A, or B less A of errors and where a value is zero.
+    mean, median : float
+        Geometric mean and median of the ratios, or mean and median of the differences, over the
+        pairs that are finite on both sides; NaN of none.
+    low, high : float
+        The interval of the mean; of exact values their range. NaN where there is none.
+    p : float
+        How probable a mean as far from no change would be by chance; NaN where nothing is tested.
+    exact : bool
+        Whether each pair tells the change itself, as nothing in it is by chance.
+    identical : bool
+        Whether all pairs have equal values.
+    reached_before, reached_after : int
+        Pairs in which A, and in which B, has a finite value.
+    lost, gained : int
+        Pairs in which only A, or only B, has a finite value, such as the cost of a target.
+    """
+
+    n: int = 0
+    n_unknown: int = 0
+    n_runs: int = 0
+    before: float = math.nan
+    after: float = math.nan
+    scale: Scale = "ratio"
+    mean: float = math.nan
+    median: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    exact: bool = False
+    identical: bool = False
+    reached_before: int = 0
+    reached_after: int = 0
+    lost: int = 0
+    gained: int = 0
+
+    @property
+    def unchanged(self) -> float:
+        """The value of no change on its scale."""
+        return 1.0 if self.scale == "ratio" else 0.0
+
+
+def change(
+    before: Floats,
+    after: Floats,
+    *,
+    exact: bool = False,
+    band: float = 1.0,
+    absolute: float = 0.0,
+    by_difference: bool = False,
+    n_runs: int | None = None,
+) -> Change:
+    """The change of a measure whose values are not negative.
+
+    Parameters
+    ----------
+    before, after : ndarray, shape (n_pairs,)
+        Values of A and B; NaN: unknown, infinite: never reached.
+    exact : bool
+        Whether repeating the runs gives the same values.
+    band : float
+        Ratios up to this, and down to its inverse, are what the measurement itself does not tell.
+    absolute : float
+        Differences up to this are none.
+    by_difference : bool
+        Whether differences are taken also where there are ratios.
+    n_runs : int, optional
+        How many of the runs are different ones, if fewer than there are pairs.
+
+    Returns
+    -------
+    Change
+    """
+    known = ~(np.isnan(before) | np.isnan(after))
+    n_unknown = int((np.isnan(before) != np.isnan(after)).sum())
+    a, b = before[known], after[known]
+    if not len(a):
+        return Change(n_unknown=n_unknown)
+    finite = np.isfinite(a) & np.isfinite(b)
+    x, y = a[finite], b[finite]
+    is_ratio = not by_difference and bool((x > 0).all() and (y > 0).all())
+    values = np.log(y) - np.log(x) if is_ratio else y - x
+    # As far as rounding lets a difference be told from the one that is accepted.
+    values[np.abs(y - x) <= absolute * (1 + 1e-9)] = 0.0
+    n_different = len(values) if n_runs is None else min(n_runs, len(values))
+    margin = math.log(band) if is_ratio else 0.0
+    mean, median, low, high, p = _estimate(values, exact, margin, n_different)
+    back = _exp if is_ratio else float
+    return Change(
+        n=len(a),
+        n_unknown=n_unknown,
+        n_runs=n_different,
+        before=float(np.median(a)),
+        after=float(np.median(b)),
+        scale="ratio" if is_ratio else "difference",
+        mean=back(mean),
+        median=back(median),
+        low=back(low),
+        high=back(high),
+        p=p,
+        exact=exact,
+        identical=not n_unknown and bool((a == b).all()),
+        reached_before=int(np.isfinite(a).sum()),
+        reached_after=int(np.isfinite(b).sum()),
+        lost=int((np.isfinite(a) & ~np.isfinite(b)).sum()),
+        gained=int((~np.isfinite(a) & np.isfinite(b)).sum()),
+    )
+
+
+def _estimate(
+    values: Floats, exact: bool, margin: float, n: int
+) -> tuple[float, float, float, float, float]:
+    """Mean, median, both ends of the interval, and p against a change within the margin."""
+    nan = math.nan
+    if not len(values):
+        return nan, nan, nan, nan, nan
+    mean, median = float(values.mean()), float(np.median(values))
+    if exact:
+        return mean, median, float(values.min()), float(values.max()), nan
+    if n < FEWEST_FOR_INTERVAL:
+        return mean, median, nan, nan, nan
+    error, freedom = float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1
+    half = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
+    excess = abs(mean) - margin
+    p = 1.0 if excess <= 0 else 0.0
+    if excess > 0 and error > 0:
+        p = min(1.0, 2 * float(student.sf(excess / error, freedom)))
+    return mean, median, mean - half, mean + half, p
+
+
+def _exp(value: float) -> float:
+    """Beyond the range of floating point there is no ratio to tell."""
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+def error_change(before: SolverErrors, after: SolverErrors, *, n: int, by_chance: bool) -> Change:
+    """The change of the test error over ``n`` pairs: B less A, on the same test points.
+
+    The interval is that of :func:`marginbench.reports.statistics.errors.difference`. Its p follows
+    from the interval as of a normal one: Altman and Bland (2011), BMJ 343, d2304. Of solvers that
+    draw at random, fewer than three pairs have no interval.
+    """
+    found = difference(after, before)
+    told = not by_chance or n >= FEWEST_FOR_INTERVAL
+    pairs = after.rates - before.rates if len(after.rates) == len(before.rates) else None
+    return Change(
+        n=n,
+        n_runs=n,
+        before=float(np.median(before.rates)),
+        after=float(np.median(after.rates)),
+        scale="difference",
+        mean=found.value,
+        median=found.value if pairs is None else float(np.median(pairs)),
+        low=found.low if told else math.nan,
+        high=found.high if told else math.nan,
+        p=_implied_p(found.value, found.low, found.high) if told else math.nan,
+        identical=_same_errors(before, after),
+        reached_before=n,
+        reached_after=n,
+    )
+
+
+def _implied_p(value: float, low: float, high: float) -> float:
+    width = value - low if value > 0 else high - value
+    if value == 0 or width <= 0:
+        return 1.0 if value == 0 else 0.0
+    return 2 * float(norm.sf(float(norm.ppf(0.5 + CONFIDENCE / 2)) * abs(value) / width))
+
+
+def _same_errors(before: SolverErrors, after: SolverErrors) -> bool:
+    """Whether both err on the same points, as far as these are recorded."""
+    if not np.array_equal(before.rates, after.rates):
+        return False
+    if before.mistakes is None or after.mistakes is None:
+        return True
+    return bool(np.array_equal(before.mistakes, after.mistakes))
+
+
+def mean_over_tasks(means: Floats, scale: Scale) -> tuple[float, float, float]:
+    """The mean of the changes of several tasks, and its bootstrap interval by task.
+
+    Ratios have a geometric mean. The percentile interval is from a fixed seed, so that the same
+    changes give the same interval and inverse ones the inverse interval; it is NaN with fewer than
+    three tasks.
+    """
+    values = np.log(means) if scale == "ratio" else np.asarray(means, dtype=np.float64)
+    if not len(values):
+        return math.nan, math.nan, math.nan
+    ends = [math.nan, math.nan]
+    if len(values) >= FEWEST_FOR_INTERVAL:
+        draws = np.random.default_rng(0).integers(len(values), size=(_RESAMPLES, len(values)))
+        tail = 0.5 - CONFIDENCE / 2
+        ends = np.quantile(values[draws].mean(axis=1), [tail, 1 - tail]).tolist()
+    back = _exp if scale == "ratio" else float
+    return back(float(values.mean())), back(ends[0]), back(ends[1])
+
+
+class Judged(NamedTuple):
+    """A verdict on a measure.
+
+    Attributes
+    ----------
+    verdict : str
+    why : str
+        What a reader must know of it; empty for nothing.
+    beyond : bool
+        Whether it is a worsening of which the whole interval is beyond the bound.
+    """
+
+    verdict: Verdict
+    why: str = ""
+    beyond: bool = False
+
+
+def adjusted(p_values: Sequence[float]) -> list[float]:
+    """P-values that allow for how many there are (Benjamini and Hochberg, 1995); NaN stays."""
+    values = np.array(p_values, dtype=np.float64)
+    known = ~np.isnan(values)
+    if known.any():
+        values[known] = false_discovery_control(values[known])
+    return [float(value) for value in values]
+
+
+def judged(
+    change: Change,
+    q: float,
+    *,
+    bound: float,
+    band: float = 1.0,
+    advice: str = "",
+    incomplete: str = "",
+) -> Judged:
+    """The verdict on the change of a measure.
+
+    Parameters
+    ----------
+    change : Change
+    q : float
+        Its p, adjusted.
+    bound : float
+        The change that is accepted, on the scale of the change.
+    band : float
+        The ratio that the measurement itself does not tell.
+    advice : str
+        Why the measure is shown and not judged; empty if it is judged.
+    incomplete : {"", "A", "B"}
+        The only side of which runs failed or are missing; nothing is said in its favour.
+
+    Returns
+    -------
+    Judged
+    """
+    if not change.n:
+        return Judged("not compared", "recorded on one side only" if change.n_unknown else "")
+    if change.identical:
+        return Judged("identical")
+    if advice:
+        return Judged("advice", advice)
+    direction, why = _direction(change, q, band)
+    if {"worsening": "A", "improvement": "B"}.get(direction) == incomplete:
+        return Judged("advice", f"runs of {incomplete} failed or are missing")
+    beyond = direction == "worsening" and math.isfinite(bound)
+    return Judged(direction, why, beyond and (change.lost > 0 or change.low > bound))
+
+
+def _direction(change: Change, q: float, band: float) -> tuple[Verdict, str]:
+    if change.lost or change.gained:
+        return _reached(change)
+    if change.exact:
+        return _exactly(change, band), ""
+    if math.isnan(q):
+        return "no difference told", f"{plural(change.n_runs, 'run')}: too few to tell"
+    if q > _ALPHA:
+        return "no difference told", ""
+    return ("worsening" if change.mean > change.unchanged else "improvement"), ""
+
+
+def _reached(change: Change) -> tuple[Verdict, str]:
+    """Where some runs reach a target on one side only."""
+    lost, gained, n = change.lost, change.gained, change.n
+    if n in (lost, gained):
+        one_sided = "reached in A, never in B" if lost else "never reached in A, reached in B"
+        return ("worsening" if lost else "improvement"), one_sided
+    why = f"only A reaches it in {lost}, only B in {gained} of {plural(n, 'pair')}"
+    if change.exact:
+        return _exactly(change, 1.0), why
+    if binomtest(lost, lost + gained).pvalue <= _ALPHA:
+        return ("worsening" if lost > gained else "improvement"), why
+    return "no difference told", why
+
+
+def _exactly(change: Change, band: float) -> Verdict:
+    """Of values in which nothing is by chance."""
+    above, below = (band, 1 / band) if change.scale == "ratio" else (0.0, 0.0)
+    worse = change.lost > 0 or change.high > above
+    better = change.gained > 0 or change.low < below
+    if worse and better:
+        return "mixed"
+    return "worsening" if worse else "improvement" if better else "no difference told"
+
+
+def of_cell(verdicts: Iterable[Verdict], outcomes: Mapping[str, int]) -> Verdict:
+    """The verdict on a solver on a task, from its measures and how many pairs of runs ended how."""
+    if any(name.startswith("failed") for name in outcomes):
+        return "failed"
+    if "compared" in outcomes:
+        return combined(verdicts)
+    for name in ("problem differs", "no record", "gone", "new", "skipped"):
+        if any(outcome.startswith(name) for outcome in outcomes):
+            return _WITHOUT_NUMBERS.get(name, "not compared")
+    return "not compared"
+
+
+_WITHOUT_NUMBERS: Mapping[str, Verdict] = {
+    "no record": "no record",
+    "gone": "gone",
+    "new": "new",
+    "skipped": "skipped",
+}
+_ONE_FOR_ALL: tuple[Verdict, ...] = (
+    *("worsening", "improvement", "no difference told", "identical", "advice"),
+)
+
+
+def combined(verdicts: Iterable[Verdict]) -> Verdict:
+    """One verdict for several: mixed if some are better and others worse."""
+    found = set(verdicts)
+    if "mixed" in found or {"worsening", "improvement"} <= found:
+        return "mixed"
+    if found >= {"identical", "advice"}:
+        # What is not judged may differ.
+        found.add("no difference told")
+    return next((verdict for verdict in _ONE_FOR_ALL if verdict in found), "not compared")
+
+
+def of_tasks(
+    verdicts: Sequence[Verdict], low: float, high: float, *, unchanged: tuple[float, float], n: int
+) -> Verdict:
+    """The verdict on a measure of a solver over tasks.
+
+    That of the tasks where these tell a change; else that of their mean, of at least six tasks: of
+    its interval against what the measurement does not tell from no change.
+    """
+    found = combined(verdicts)
+    if found == "no difference told" and "advice" in verdicts:
+        return "advice"
+    if found != "no difference told" or n < FEWEST_TASKS:
+        return found
+    if low > unchanged[1]:
+        return "worsening"
+    return "improvement" if high < unchanged[0] else found
