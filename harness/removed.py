@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 #: Commands such as "compact", and options such as "run --share" -> what to do instead.
 COMMANDS: Mapping[str, str] = {
     "compact": "a results folder holds few files as it is",
+    "publish --timings": "compare such files with pytest --benchmark-compare",
     "run --share": "several commands may run a study in one folder without it",
 }
 _AS_ESTIMATOR = "wrap a program in a classifier, as docs/outside-solvers.md shows"

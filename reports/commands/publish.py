@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -35,13 +34,6 @@ def _publish(
         ),
     ] = None,
     title: Annotated[str, typer.Option(help="The heading of the overview.")] = "",
-    timings: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE[:TITLE]",
-            help="Timings that pytest-benchmark wrote, as a page (repeat to compare).",
-        ),
-    ] = None,
     with_: Annotated[
         list[str] | None,
         typer.Option(
@@ -83,7 +75,6 @@ def _publish(
         out,
         title=title,
         pages=_pages(with_ or []),
-        timings=_timings(timings or []),
         force=force,
         keep_going=keep_going,
         history=history,
@@ -112,22 +103,4 @@ def _pages(given: list[str]) -> dict[str, Path]:
         if title in found:
             raise ReportError(f"--with {text}: another folder has this title; choose another one")
         found[title] = Path(folder)
-    return found
-
-
-def _timings(given: list[str]) -> dict[str, Path]:
-    """The files of timings by title, which is the name of the file if none is given."""
-    found: dict[str, Path] = {}
-    for text in given:
-        path, title = Path(text), ""
-        # Of a text that is too long for a path, Path.is_file raises an error.
-        if ":" in text and not os.path.isfile(text):
-            name, _, title = text.rpartition(":")
-            path = Path(name)
-            if not name or not title.strip():
-                raise ReportError(f"--timings {text}: write FILE:TITLE, such as before.json:Before")
-        title = title.strip() or path.stem
-        if title in found:
-            raise ReportError(f"--timings {text}: another file has this title; write FILE:TITLE")
-        found[title] = path
     return found

@@ -1,4 +1,4 @@
-"""A static site of several studies: an overview, their reports and records, and their solvers.
+"""A static site of several studies: an overview, their reports and records, and regressions.
 
 Importing this package is light; what writes a site is imported when one is written.
 """
@@ -20,8 +20,8 @@ class PublishedSite:
     ----------
     index : Path
         The page to open.
-    studies, solvers : int
-        Pages of each.
+    studies : int
+        Their number.
     written, unchanged, removed : int
         Files.
     kept : tuple of str
@@ -32,7 +32,6 @@ class PublishedSite:
 
     index: Path
     studies: int
-    solvers: int
     written: int
     unchanged: int
     removed: int
@@ -46,7 +45,6 @@ def publish(
     *,
     title: str = "",
     pages: Mapping[str, Path | str] | None = None,
-    timings: Mapping[str, Path | str] | None = None,
     force: bool = False,
     keep_going: bool = False,
     history: Path | str | None = None,
@@ -68,9 +66,6 @@ def publish(
     pages : mapping of str to Path or str, optional
         Folders of further static pages by title, each with an ``index.html``. They are copied to
         the site and linked from the overview.
-    timings : mapping of str to Path or str, optional
-        Files that pytest-benchmark wrote, by title: a page shows those of one machine side by side,
-        with ratios to the first. With them there need be no results folder.
     force : bool
         Write into a folder that has other files, and replace those in the way.
     keep_going : bool
@@ -89,7 +84,7 @@ def publish(
     Raises
     ------
     ReportError
-        If a results folder or a file of timings is damaged, or ``out`` is somebody else's folder;
+        If a results folder is damaged, or ``out`` is somebody else's folder;
         nothing is written.
     StorageError
         If something cannot be written.
@@ -100,7 +95,6 @@ def publish(
         [local_folder(folder) for folder in folders],
         title,
         {name: Path(folder) for name, folder in (pages or {}).items()},
-        {name: Path(file) for name, file in (timings or {}).items()},
         force,
         keep_going,
         history=None if history is None else Path(history),

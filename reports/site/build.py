@@ -1,10 +1,11 @@
-"""Write a site: each study's report and records, then the pages that need all studies."""
+"""Write a site: each study's report and records, further pages, and the overview of all."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,31 +16,17 @@ from ...harness.storage import exclusive
 from ..analysis import Analysis
 from ..described import Study, read_study
 from ..errors import ReportError
+from ..exports.data import parquet_bytes
 from ..formatting import plural
 from ..naming import slug
 from ..page import render
-from ..results import load_results
-from . import PublishedSite, timings_page
-from .data import data_files
-from .further import check_pages, files_of, folders_of
+from ..results import Results, load_results
+from . import PublishedSite
 from .history import FOLDER, SiteHistory, read_history
-from .index import index_page
-from .manifest import (
-    clear_staging,
-    read_manifest,
-    replace_files,
-    stage,
-)
-from .naming import SolverClass, numbered, solver_slugs
-from .solver_pages import solver_page
-from .studies import (
-    StudyEntry,
-    classes_of,
-    damaged_records,
-    study_entry,
-    told_apart,
-)
-from .timings import read_timings
+from .manifest import clear_staging, read_manifest, replace_files, stage
+from .overview import StudyEntry, index_page, study_entry, told_apart
+
+_INDEX = "index.html"
 
 
 @dataclass(frozen=True)
@@ -49,29 +36,21 @@ class Request:
     folders: Sequence[Path]
     title: str = ""
     pages: Mapping[str, Path] | None = None
-    timings: Mapping[str, Path] | None = None
     force: bool = False
     keep_going: bool = False
     history: Path | None = None
     repository: Path | None = None
 
 
-@dataclass(frozen=True)
-class _Planned:
-    """A results folder and its place in the site."""
-
-    folder: Path
-    study: Study
-    slug: str
-
-
 def write_site(request: Request, site: Path) -> PublishedSite:
     """Write the site, as :func:`marginbench.reports.site.publish` describes."""
     pages = request.pages or {}
-    further = folders_of(pages)
-    check_pages(pages, site)
-    made = _own_pages(request)
-    history = _history(request, further)
+    own = {"studies", *([FOLDER] if request.history is not None else [])}
+    further = _folders_of(pages, own)
+    _check_pages(pages.values(), site)
+    history = None
+    if request.history is not None:
+        history = read_history(request.history, request.repository)
     problems: list[str] = []
     planned = _planned(request, problems)
     # Ctrl-C leaves the site as it was, without the lock and without half of the new files.
@@ -79,27 +58,30 @@ def write_site(request: Request, site: Path) -> PublishedSite:
         before = read_manifest(site, force=request.force)
         clear_staging(site)
         try:
-            studies, slugs = _stage_studies(
-                site, planned, problems, history, keep=request.keep_going
-            )
-            for title, folder in further.items():
-                for name, content in files_of(pages[title]):
-                    stage(site, f"{folder}/{name}", content)
-            for folder, content in made.values():
-                stage(site, f"{folder}/index.html", content)
-            for name, content in history.files(slugs) if history else ():
-                stage(site, name, content)
-            linked = {title: folder for title, (folder, _) in made.items()} | further
-            index = index_page(studies, slugs, linked, request.title, history)
-            stage(site, "index.html", index)
+            studies = []
+            for name, folder in planned.items():
+                try:
+                    studies.append(_stage_study(site, folder, name, history is not None))
+                except ReportError as error:
+                    _left_out(problems, error, keep=request.keep_going)
+            if problems and not studies:
+                raise ReportError(
+                    f"no results folder can be published; the first problem: {problems[0]}"
+                )
+            studies = told_apart(studies)
+            for title, place in further.items():
+                for name, content in _files_of(pages[title]):
+                    stage(site, f"{place}/{name}", content)
+            if history is not None:
+                stage(site, f"{FOLDER}/{_INDEX}", history.page())
+            stage(site, _INDEX, index_page(studies, further, request.title, history))
             with interrupts_deferred():
-                changes = replace_files(site, before, _about(studies, slugs), force=request.force)
+                changes = replace_files(site, before, _about(studies), force=request.force)
         finally:
             clear_staging(site)
     return PublishedSite(
-        index=site / "index.html",
+        index=site / _INDEX,
         studies=len(studies),
-        solvers=len(slugs),
         written=changes.written,
         unchanged=changes.unchanged,
         removed=changes.removed,
@@ -108,59 +90,47 @@ def write_site(request: Request, site: Path) -> PublishedSite:
     )
 
 
-def _own_pages(request: Request) -> dict[str, tuple[str, bytes]]:
-    """Pages that are made of something else than results, by title: their folder and content."""
-    if not request.timings:
-        return {}
-    files = [read_timings(path, title) for title, path in request.timings.items()]
-    return {timings_page.TITLE: (timings_page.FOLDER, timings_page.timings_page(files))}
-
-
-def _history(request: Request, further: Mapping[str, str]) -> SiteHistory | None:
-    """What was measured commit by commit, if it is to be part of the site."""
-    if request.history is None:
-        return None
-    taken = next((title for title, folder in further.items() if folder == FOLDER), None)
-    if taken is not None:
-        raise ReportError(
-            f"further pages {taken!r}: the history is in the folder {FOLDER}/; choose another title"
-        )
-    return read_history(request.history, request.repository)
-
-
-def _planned(request: Request, problems: list[str]) -> list[_Planned]:
-    """The studies in the order of their folders in the site, which depends on their records alone.
+def _planned(request: Request, problems: list[str]) -> dict[str, Path]:
+    """The results folders by their names in the site, which depend on their records alone.
 
     Of several with the same name the one that was run first has the name without a number.
     """
-    if not request.folders and not request.timings and request.history is None:
+    if not request.folders and request.history is None:
         raise ReportError("no results folder is given; 'marginbench run' makes one")
-    found = []
-    for folder in _distinct(request.folders):
+    found: list[tuple[str, Path]] = []
+    for folder in {folder.resolve(): folder for folder in reversed(request.folders)}.values():
         try:
-            found.append((folder, read_study(folder)))
+            found.append((_base(read_study(folder)), folder))
         except ReportError as error:
             _left_out(problems, error, keep=request.keep_going)
-    bases = Counter(_base(study) for _, study in found)
+    bases = Counter(base for base, _ in found)
 
-    def place(item: tuple[Path, Study]) -> tuple[str, str, str]:
-        folder, study = item
-        base = _base(study)
-        start = _first_start(folder) if bases[base] > 1 else ""
-        return base, start, hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
+    def place(item: tuple[str, Path]) -> tuple[str, str, str]:
+        base, folder = item
+        starts = load_results(folder).runs["started_at"] if bases[base] > 1 else []
+        digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
+        return base, min(filter(None, starts), default=""), digest
 
     found.sort(key=place)
-    names = numbered([_base(study) for _, study in found])
-    return [_Planned(*item, name) for item, name in zip(found, names, strict=True)]
+    return dict(
+        zip(_numbered([base for base, _ in found]), [item[1] for item in found], strict=True)
+    )
 
 
 def _base(study: Study) -> str:
     return slug(study.name, "study")
 
 
-def _distinct(folders: Sequence[Path]) -> list[Path]:
-    """The folders, each once."""
-    return list({folder.resolve(): folder for folder in reversed(folders)}.values())
+def _numbered(bases: Sequence[str]) -> list[str]:
+    """The names with a number after each that an earlier one has: "a", "a-2", "a-3"."""
+    found: list[str] = []
+    for base in bases:
+        name, number = base, 1
+        while name in found or (number > 1 and name in bases):
+            number += 1
+            name = f"{base}-{number}"
+        found.append(name)
+    return found
 
 
 def _left_out(problems: list[str], error: ReportError, *, keep: bool) -> None:
@@ -169,94 +139,95 @@ def _left_out(problems: list[str], error: ReportError, *, keep: bool) -> None:
     problems.append(str(error))
 
 
-def _first_start(folder: Path) -> str:
-    """When the first run of a study began; empty if none did."""
-    return min(filter(None, load_results(folder).runs["started_at"]), default="")
-
-
-def _stage_studies(
-    site: Path,
-    planned: Sequence[_Planned],
-    problems: list[str],
-    history: SiteHistory | None,
-    *,
-    keep: bool,
-) -> tuple[list[StudyEntry], dict[SolverClass, str]]:
-    """Write the pages and data of the studies, and those of their solvers, beside the site."""
-    classes = {solver for item in planned for solver in classes_of(item.study.solvers)}
-    slugs = solver_slugs(sorted(classes))
-    studies = []
-    for item in planned:
-        try:
-            studies.append(_stage_study(site, item, slugs, history))
-        except ReportError as error:
-            _left_out(problems, error, keep=keep)
-    if problems and not studies:
-        raise ReportError(f"no results folder can be published; the first problem: {problems[0]}")
-    studies = told_apart(studies)
-    shown = {item.solver for study in studies for item in study.solvers}
-    slugs = {solver: name for solver, name in slugs.items() if solver in shown}
-    for solver, name in slugs.items():
-        over_time = history.address(solver) if history else ""
-        stage(site, f"solvers/{name}.html", solver_page(solver, studies, slugs, over_time))
-    return studies, slugs
-
-
-def _stage_study(
-    site: Path, item: _Planned, slugs: Mapping[SolverClass, str], history: SiteHistory | None
-) -> StudyEntry:
+def _stage_study(site: Path, folder: Path, name: str, history: bool) -> StudyEntry:
     """Write one study beside the site; its results can go when this returns."""
-    results = load_results(item.folder)
-    analysis = Analysis(results)
-    damaged = damaged_records(analysis)
-    if damaged:
+    results = load_results(folder)
+    damaged = results.runs.loc[results.runs["status"] == "damaged", "reason"]
+    if len(damaged):
         raise ReportError(
-            f"{item.folder}: {plural(len(damaged), 'record')} cannot be read ({damaged[0]}); run "
+            f"{folder}: {plural(len(damaged), 'record')} cannot be read ({damaged.iloc[0]}); run "
             "the study again to replace them"
         )
-    entry = study_entry(analysis, item.slug)
-    page = render(analysis, analysis.study.command, _navigation(entry, slugs, history))
-    stage(site, f"{entry.folder}/index.html", page.encode())
-    for name, content in data_files(results).items():
-        stage(site, f"{entry.folder}/data/{name}", content)
+    analysis = Analysis(results)
+    entry = study_entry(analysis, name)
+    data = data_files(results)
+    around = {
+        "overview": "../../index.html",
+        "history": f"../../{FOLDER}/{_INDEX}" if history else "",
+        "data": [(file, f"data/{file}") for file in data],
+    }
+    page = render(analysis, analysis.study.command, around)
+    stage(site, f"{entry.folder}/{_INDEX}", page.encode())
+    for file, content in data.items():
+        stage(site, f"{entry.folder}/data/{file}", content)
     return entry
 
 
-def _navigation(
-    entry: StudyEntry, slugs: Mapping[SolverClass, str], history: SiteHistory | None
-) -> dict[str, Any]:
-    """What the report links to: the overview, the solvers with their history, and the data."""
+def data_files(results: Results) -> dict[str, bytes]:
+    """The runs and checkpoints of a study as Parquet, and its ``study.json``, by name."""
     return {
-        "overview": "../../index.html",
-        "solvers": [
-            (item.solver.title, f"../../solvers/{slugs[item.solver]}.html")
-            for item in entry.solvers
-        ],
-        "history": [
-            (item.solver.title, f"../../{address}")
-            for item in entry.solvers
-            if history and (address := history.address(item.solver))
-        ],
-        "data": [(name, f"data/{name}") for name in ("runs.parquet", "traces.parquet", FILE_NAME)],
+        "runs.parquet": parquet_bytes(results.runs, "zstd"),
+        "traces.parquet": parquet_bytes(results.traces, "zstd"),
+        FILE_NAME: (results.folder / FILE_NAME).read_bytes(),
     }
 
 
-def _about(studies: Sequence[StudyEntry], slugs: Mapping[SolverClass, str]) -> dict[str, Any]:
+def _about(studies: Sequence[StudyEntry]) -> dict[str, Any]:
     """What the manifest says of the site."""
-    return {"studies": list(_listed(studies)), "solvers": dict(sorted(_names(slugs)))}
+    listed = [
+        {"folder": study.folder, "kind": study.kind, "name": study.name, "title": study.title}
+        | {"runs": dict(study.counts)}
+        for study in studies
+    ]
+    return {"studies": listed}
 
 
-def _listed(studies: Sequence[StudyEntry]) -> Iterator[dict[str, Any]]:
-    for study in studies:
-        yield {
-            "folder": study.folder,
-            "kind": study.kind,
-            "name": study.name,
-            "title": study.title,
-            "runs": dict(study.counts),
-        }
+def _folders_of(pages: Iterable[str], own: set[str]) -> dict[str, str]:
+    """The folder of the site for further pages of each title."""
+    found: dict[str, str] = {}
+    for title in pages:
+        folder = slug(title, "pages")
+        if folder in {*own, *found.values()}:
+            raise ReportError(
+                f"further pages {title!r}: their folder {folder}/ is taken; choose another title"
+            )
+        found[title] = folder
+    return found
 
 
-def _names(slugs: Mapping[SolverClass, str]) -> Iterator[tuple[str, str]]:
-    for solver, name in slugs.items():
-        yield f"solvers/{name}.html", solver.name
+def _check_pages(folders: Iterable[Path], site: Path) -> None:
+    """Look at folders of further pages before anything is written."""
+    for folder in folders:
+        if not (folder / _INDEX).is_file():
+            raise ReportError(f"{folder}: has no {_INDEX}; give a folder of static pages")
+        here, there = folder.resolve(), site.resolve()
+        if here.is_relative_to(there) or there.is_relative_to(here):
+            raise ReportError(f"{folder}: and the site {site} must be apart; choose another folder")
+        for path in _paths(folder):
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise ReportError(f"{path}: is a link or no file; put a copy in its place")
+            if not path.name.isprintable() or "\\" in path.name:
+                raise ReportError(f"{str(path)!r}: no address can have this name; rename it")
+
+
+def _files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of a folder of static pages, by their path in it; hidden ones are left out."""
+    for path in filter(Path.is_file, _paths(folder)):
+        try:
+            yield path.relative_to(folder).as_posix(), path.read_bytes()
+        except OSError as error:
+            raise _unreadable(error) from None
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        raise _unreadable(error) from None
+
+    for base, subfolders, names in os.walk(folder, onerror=unreadable):
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        yield from (Path(base, name) for name in sorted(names) if not name.startswith("."))
+        yield from (Path(base, name) for name in subfolders)
+
+
+def _unreadable(error: OSError) -> ReportError:
+    return ReportError(f"{error.filename}: cannot be read ({error.strerror}); allow reading it")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ReportError
 from ..regressions.asv_files import Snapshot, read_results
 from ..regressions.history import History, histories
-from ..regressions.pages import Surroundings, anchors, render_history
+from ..regressions.pages import Surroundings, render_history
 from ..regressions.repository import Repository
-from .naming import SolverClass
 
 #: The folder of the site.
 FOLDER = "regressions"
@@ -44,26 +43,11 @@ class SiteHistory:
         """Whether the newest commit made something worse."""
         return self.lanes[0].bad
 
-    def address(self, solver: SolverClass) -> str:
-        """Where a solver is on the page, from the folder of the site; empty if nothing moved."""
-        place = anchors(self.lanes[0]).get(solver.name) if solver.registered else None
-        return f"{FOLDER}/index.html#{place}" if place else ""
-
-    def files(self, slugs: Mapping[SolverClass, str]) -> Iterator[tuple[str, bytes]]:
-        """The page by its path in the site.
-
-        Parameters
-        ----------
-        slugs : mapping of SolverClass to str
-            The names of the site's pages of solvers.
-        """
-        pages = {
-            solver.name: f"../solvers/{name}.html"
-            for solver, name in slugs.items()
-            if solver.registered
-        }
-        around = Surroundings("../index.html", pages, self.commit_url)
-        yield f"{FOLDER}/index.html", render_history(self.lanes, around).encode()
+    def page(self) -> bytes:
+        """The page of the regressions, in its folder of the site."""
+        return render_history(
+            self.lanes, Surroundings("../index.html", commit_url=self.commit_url)
+        ).encode()
 
 
 def read_history(folder: Path, checkout: Path | None = None) -> SiteHistory:

@@ -15,7 +15,7 @@ from typing import Any
 _OTHERS = (
     *("asyncio", "concurrent.futures.process", "ctypes.util", "getpass", "http.server"),
     *("multiprocessing.pool", "multiprocessing.synchronize", "platform", "subprocess", "uuid"),
-    *("webbrowser", "docutils.core", "filelock", "jinja2", "joblib.parallel", "matplotlib.pyplot"),
+    *("webbrowser", "filelock", "jinja2", "joblib.parallel", "matplotlib.pyplot"),
     *("matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "numba.core.caching"),
     *("numpy", "pandas", "platformdirs", "pooch", "psutil", "pyarrow.parquet", "pydantic"),
     *(

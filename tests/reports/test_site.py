@@ -154,22 +154,13 @@ def test_every_link_leads_to_a_file_and_an_anchor_of_the_site(make, site):
 
 
 def test_the_files_are_those_that_are_promised(site):
-    names = {name for name in content_of(site) if not name.startswith("solvers/")}
+    names = set(content_of(site))
     pages = {"index.html", "data/runs.parquet", "data/traces.parquet", "data/study.json"}
     assert names == {
         *("index.html", "manifest.json", "SHA256SUMS"),
         *("regressions-more/index.html", "regressions-more/sub/b.html"),
         *(f"studies/{study}/{page}" for study in ("example", "example-2", "x") for page in pages),
     }
-
-
-def test_solver_pages_are_distinct_on_any_file_system(site):
-    names = sorted(path.name for path in (site / "solvers").iterdir())
-    assert {"smo.html", "mplfp.html"} <= set(names)
-    assert len(names) == 7
-    assert all(re.fullmatch(r"[a-z0-9-]{1,80}\.html", name) for name in names)
-    # mine.py:Mine and Mine.py:mine differ in case alone.
-    assert sum(bool(re.fullmatch(r"mine-py-mine-[0-9a-f]{8}\.html", name)) for name in names) == 2
 
 
 def test_sums_verify_and_the_manifest_lists_every_file(site):
@@ -195,13 +186,12 @@ def test_the_overview_says_what_each_study_is(make, site):
     assert "MPLFP needed the fewest iterations on each of 2" in page.text
 
 
-def test_pages_have_no_script_and_forbid_one(make, site):
-    for path in [site / "index.html", *(site / "solvers").iterdir()]:
-        page = make.page(path)
-        assert "script" not in {tag for tag, _ in page.tags}
-        assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
-        assert any("default-src 'none'" in text for text in page.values("content"))
-        assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in page.text
+def test_the_overview_has_no_script_and_forbids_one(make, site):
+    page = make.page(site / "index.html")
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    assert any("default-src 'none'" in text for text in page.values("content"))
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in page.text
 
 
 @pytest.mark.slow
@@ -210,40 +200,7 @@ def test_a_report_of_the_site_is_the_report_with_a_way_back(make, site, folders)
     text = (site / "studies/example/index.html").read_text(encoding="utf-8")
     (found,) = navigation.findall(text)
     assert '<a href="../../index.html">All studies</a>' in found
-    assert '<a href="../../solvers/smo.html">SMO</a>' in found
     assert navigation.sub("", text) == marginbench.report(folders[0]).read_text(encoding="utf-8")
-
-
-def test_a_registered_solver_has_its_documentation_and_papers(make, site):
-    page = make.page(site / "solvers/smo.html")
-    for words in ("second-order rule WSS 2", "default=0.001", "@misc{fan2005working", "1 / 1"):
-        assert words in page.text, words
-    assert "../studies/example/index.html#task-a-test_error-evaluations" in page.values("href")
-    # Its own curve keeps its colour.
-    (style,) = (text for text in page.values("style") if text.startswith("--solver-"))
-    assert "--solver-1:var(--pale)" in style
-    assert "--solver-0:" not in style
-
-
-def test_a_solver_from_elsewhere_has_what_was_recorded(make, site):
-    (path,) = (
-        path for path in (site / "solvers").glob("mine-py-mine-*") if "My own" in path.read_text()
-    )
-    text = make.page(path).text
-    for words in ("My own solver.", "mine.py:Mine", "tol = 0.001", "0 / 1", "1 failed", "not read"):
-        assert words in text, words
-
-
-def test_a_solver_has_figures_of_tasks_that_show_it(make, site):
-    figures = {
-        path.name[:4]: sum(tag == "figure" for tag, _ in make.page(path).tags)
-        for path in (site / "solvers").iterdir()
-    }
-    assert figures["mine"] == figures["mplf"] == 1
-    assert figures["smo-"] == 0
-    # It counts no evaluations: the first figure of its task does not show it.
-    (path,) = (site / "solvers").glob("an-unbreakable*")
-    assert "Test error against CPU seconds" in make.page(path).text
 
 
 def test_the_tables_are_the_records(site, folders):
@@ -275,7 +232,7 @@ def test_again_from_copies_in_another_order_nothing_is_written(make, folders, tm
     assert text.count("../../x (x)") == text.count("../../x (x-2)") > 0
 
     fewer = publish([tmp_path / "there/a"], tmp_path / "site", title="One study")
-    assert fewer.removed == 5
+    assert fewer.removed == 4
     assert not (tmp_path / "site/studies/x").exists()
     assert (tmp_path / "site/notes.txt").read_text() == "mine"
     assert "One study" in (tmp_path / "site/index.html").read_text()
@@ -351,7 +308,7 @@ def test_what_is_left_out_is_said_in_one_line(folders, tmp_path, monkeypatch, ca
     printed, errors = capsys.readouterr()
     assert errors.startswith(f"marginbench: left out: {tmp_path}: not a results folder")
     assert errors.count("\n") == 1
-    assert printed.splitlines() == ["6 files written, 0 unchanged", f"site: {out / 'index.html'}"]
+    assert printed.splitlines() == ["5 files written, 0 unchanged", f"site: {out / 'index.html'}"]
     assert (out / "mine.txt").read_text() == "mine"
 
 
@@ -375,9 +332,8 @@ def test_after_kills_the_same_command_completes_the_site(folders, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-def test_pages_fit_any_width_and_load_nothing(site):
+def test_the_overview_fits_any_width_and_loads_nothing(site):
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    pages = ["index.html", *(f"solvers/{path.name}" for path in (site / "solvers").iterdir())]
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
@@ -390,13 +346,49 @@ def test_pages_fit_any_width_and_load_nothing(site):
             requests: list[str] = []
             tab.on("console", lambda message, found=complaints: found.append(message.text))
             tab.on("request", lambda request, found=requests: found.append(request.url))
-            for name in pages:
-                address = (site / name).as_uri()
-                requests.clear()
-                tab.goto(address)
-                sizes = "[document.documentElement.scrollWidth, window.innerWidth]"
-                inner, outer = tab.evaluate(sizes)
-                assert inner <= outer, (name, width)
-                assert [url for url in requests if not url.startswith("data:")] == [address]
-                assert complaints == [], name
+            address = (site / "index.html").as_uri()
+            tab.goto(address)
+            inner, outer = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+            assert inner <= outer, width
+            assert [url for url in requests if not url.startswith("data:")] == [address]
+            assert complaints == []
         browser.close()
+
+
+@pytest.mark.parametrize(
+    ("pages", "problem"),
+    [
+        ({"Regressions": "nowhere"}, "has no index.html"),
+        ({"Studies": "pages"}, "folder studies/ is taken"),
+        ({"A": "pages", "a!": "pages"}, "folder a/ is taken"),
+        ({"A": "."}, "must be apart"),
+    ],
+)
+def test_further_pages_that_cannot_be_are_an_error(tmp_path, pages, problem):
+    (tmp_path / "pages").mkdir()
+    for folder in (tmp_path, tmp_path / "pages"):
+        (folder / "index.html").write_text("<p>x</p>")
+    given = {title: tmp_path / folder for title, folder in pages.items()}
+    with pytest.raises(ReportError, match=problem):
+        publish([tmp_path / "results"], tmp_path / "site", pages=given)
+
+
+@pytest.mark.parametrize("name", ["link.html", "two\nlines.html", "back\\slash.html"])
+def test_names_that_no_address_can_have_and_links_are_refused(tmp_path, name):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "index.html").write_text("<p>x</p>")
+    (pages / ".hidden").symlink_to("/etc/hostname")
+    if name == "link.html":
+        (pages / name).symlink_to("/etc/hostname")
+    else:
+        (pages / name).write_text("<p>x</p>")
+    with pytest.raises(ReportError, match=r"is a link|no address can have this name"):
+        publish([tmp_path / "results"], tmp_path / "site", pages={"Pages": pages})
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_manifest_nested_too_deep_is_one_line(tmp_path):
+    (tmp_path / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(ReportError, match="missing or damaged"):
+        publish([], tmp_path, history=tmp_path)
