@@ -22,7 +22,7 @@ from ..naming import slug
 from ..page import render
 from ..results import Results, load_results
 from . import PublishedSite
-from .history import FOLDER, SiteHistory, read_history
+from .history import FOLDER, read_history
 from .manifest import clear_staging, read_manifest, replace_files, stage
 from .overview import StudyEntry, index_page, study_entry, told_apart
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from .. import formatting, wording
+from .. import formatting
 from ..analysis import Analysis
 from ..drawing.axes import padded, set_log_axis
 from ..drawing.canvas import FONT, INK, PALETTE, Drawing, drawing, dress, panel_axes

@@ -388,7 +388,8 @@ def test_names_that_no_address_can_have_and_links_are_refused(tmp_path, name):
     assert not (tmp_path / "site").exists()
 
 
-def test_a_manifest_nested_too_deep_is_one_line(tmp_path):
-    (tmp_path / "manifest.json").write_text("[" * 100_000)
+def test_a_manifest_nested_too_deep_is_one_line(make, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/manifest.json").write_text("[" * 100_000)
     with pytest.raises(ReportError, match="missing or damaged"):
-        publish([], tmp_path, history=tmp_path)
+        publish([small_methods(make, tmp_path / "results")], tmp_path / "site")
