@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=repr)
+
 
 def hash_json(value: Any) -> str:
     """SHA-256, in hexadecimal, of a value's canonical JSON."""
@@ -15,7 +17,7 @@ def hash_json(value: Any) -> str:
 
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces; what JSON does not know goes by its ``repr``."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
+    return _ENCODER.encode(value)
 
 
 def hash_files(files: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from ..results.feasibility import FeasibilityRecord
 from ..study.feasibility import Cell, FeasibilityStudy, Images
 from ..study.model import SolverEntry, run_limits
 from ..study.names import is_foreign, is_users_file
-from .plan import Details, Kind, Run
+from .plan import Configuration, Details, Kind, Run
 from .preflight import DatasetInfo, Facts, SolverInfo, check_parameters
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
@@ -66,15 +66,10 @@ class FeasibilityKind(Kind):
         fits = info.traits["takes"] == task.takes
         return study.seeds_of(task, entry, info.traits) if fits else []
 
-    def planned(
-        self,
-        study: FeasibilityStudy,
-        facts: Facts,
-        task: Cell | Images,
-        entry: SolverEntry,
-        seed: int,
-    ) -> tuple[Run, Details]:
-        return _planned(study, facts, task, entry, seed)
+    def configuration(
+        self, study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry
+    ) -> Configuration:
+        return _Configuration(study, facts, task, entry)
 
     def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:
         return {
@@ -121,88 +116,91 @@ def _fitting(
     return [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
 
 
-def _planned(
-    study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry, seed: int
-) -> tuple[Run, Details]:
-    info = facts.solvers[entry.label]
-    decided = {"tol": task.tol} if isinstance(task, Cell) else {}
-    # A user's method need not have it.
-    given = {k: v for k, v in decided.items() if k in info.accepted} | entry.params
-    params = {**dict.fromkeys(info.required), **info.defaults, **given}
-    problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
-    shown = dict(problem)
-    if isinstance(task, Images) and is_users_file(task.dataset, task.folder):
-        # Where a user's file is makes no difference; the fingerprint says what is in it.
-        problem = {k: v for k, v in problem.items() if k not in ("dataset", "dataset_params")}
-    dataset = facts.datasets.get(task.label)
-    fingerprint = dataset.fingerprint if isinstance(dataset, DatasetInfo) else None
-    parts = key_parts(
-        kind=study.kind,
-        info=info,
-        params=params,
-        task={"problem": problem, "fingerprint": fingerprint},
-        seed=seed,
-        labels=(task.label, entry.label),
-    )
-    details = Details(
-        _work(study, task, entry, given, seed, fingerprint),
-        known={
-            "key_parts": canonical_json(parts),
-            "version": info.version,
-            "solver_class": info.shown,
-            "params": canonical_json(params),
-            "problem": canonical_json(shown),
-            "fingerprint": fingerprint,
-        },
-    )
-    run = Run(
-        key=hash_json(parts),
-        task=task.label,
-        solver=entry.label,
-        seed=seed,
-        limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
-        foreign=is_foreign(entry.name),
-        failure=dataset if isinstance(dataset, str) else "",
-        traits=info.traits,
-    )
-    return run, details
+class _Configuration(Configuration):
+    """A method on a cell or on images."""
 
+    def __init__(
+        self, study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry
+    ) -> None:
+        self.study, self.task, self.entry = study, task, entry
+        self.info = facts.solvers[entry.label]
+        dataset = facts.datasets.get(task.label)
+        self.fingerprint = dataset.fingerprint if isinstance(dataset, DatasetInfo) else None
+        self.failure = dataset if isinstance(dataset, str) else ""
+        decided = {"tol": task.tol} if isinstance(task, Cell) else {}
+        # A user's method need not have it.
+        self.given = {k: v for k, v in decided.items() if k in self.info.accepted} | entry.params
+        self.params = {**dict.fromkeys(self.info.required), **self.info.defaults, **self.given}
+        self.shown = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
+        self.problem = dict(self.shown)
+        if isinstance(task, Images) and is_users_file(task.dataset, task.folder):
+            # Where a user's file is makes no difference; the fingerprint says what is in it.
+            del self.problem["dataset"], self.problem["dataset_params"]
+        self.limits = run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0)
 
-def _work(
-    study: FeasibilityStudy,
-    task: Cell | Images,
-    entry: SolverEntry,
-    params: dict[str, Any],
-    seed: int,
-    fingerprint: str | None,
-) -> CellWork | ImagesWork:
-    if isinstance(task, Cell):
-        return CellWork(
-            generator=task.generator,
-            m=task.m,
-            n=task.n,
-            kappa=task.kappa,
+    def run(self, seed: int) -> Run:
+        return Run(
+            key=hash_json(self._key_parts(seed)),
+            task=self.task.label,
+            solver=self.entry.label,
             seed=seed,
-            solver=entry.name,
-            params=params,
-            max_seconds=study.budget.timeout,
-            tol=task.tol,
+            limits=self.limits,
+            detailed=self.details,
+            foreign=is_foreign(self.entry.name),
+            failure=self.failure,
+            traits=self.info.traits,
         )
-    return ImagesWork(
-        dataset=task.dataset,
-        dataset_params=dict(task.dataset_params),
-        n_train=task.n_train,
-        n_validation=task.n_validation,
-        unit_norm=task.unit_norm,
-        gammas=task.gammas,
-        tuning_iterations=task.tuning_iterations,
-        stages=task.stages,
-        seed=seed,
-        solver=entry.name,
-        params=params,
-        folder=task.folder,
-        fingerprint=fingerprint or "",
-    )
+
+    def details(self, seed: int) -> Details:
+        task, entry = self.task, self.entry
+        work: CellWork | ImagesWork
+        if isinstance(task, Cell):
+            work = CellWork(
+                generator=task.generator,
+                m=task.m,
+                n=task.n,
+                kappa=task.kappa,
+                seed=seed,
+                solver=entry.name,
+                params=self.given,
+                max_seconds=self.study.budget.timeout,
+                tol=task.tol,
+            )
+        else:
+            work = ImagesWork(
+                dataset=task.dataset,
+                dataset_params=dict(task.dataset_params),
+                n_train=task.n_train,
+                n_validation=task.n_validation,
+                unit_norm=task.unit_norm,
+                gammas=task.gammas,
+                tuning_iterations=task.tuning_iterations,
+                stages=task.stages,
+                seed=seed,
+                solver=entry.name,
+                params=self.given,
+                folder=task.folder,
+                fingerprint=self.fingerprint or "",
+            )
+        known = {
+            "key_parts": canonical_json(self._key_parts(seed)),
+            "version": self.info.version,
+            "solver_class": self.info.shown,
+            "params": canonical_json(self.params),
+            "problem": canonical_json(self.shown),
+            "fingerprint": self.fingerprint,
+        }
+        return Details(work, known)
+
+    def _key_parts(self, seed: int) -> dict[str, Any]:
+        return key_parts(
+            kind=self.study.kind,
+            info=self.info,
+            params=self.params,
+            task={"problem": self.problem, "fingerprint": self.fingerprint},
+            seed=seed,
+            labels=(self.task.label, self.entry.label),
+        )
 
 
 def _credit(dataset: DatasetInfo | str | None) -> dict[str, Any]:

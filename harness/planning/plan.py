@@ -12,7 +12,7 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...data_loaders import suggest
@@ -118,6 +118,18 @@ class Run:
         return self.details.known
 
 
+class Configuration(ABC):
+    """A solver on a task, with what all of its runs share; they differ by their seeds."""
+
+    @abstractmethod
+    def run(self, seed: int) -> Run:
+        """The run with a seed."""
+
+    @abstractmethod
+    def details(self, seed: int) -> Details:
+        """What is needed of that run when it is done."""
+
+
 class Kind(ABC):
     """What makes one kind of studies different from the others."""
 
@@ -176,43 +188,20 @@ class Kind(ABC):
         return study
 
     @abstractmethod
-    def planned(
-        self, study: Any, facts: Facts, task: Any, entry: Any, seed: int
-    ) -> tuple[Run, Details]:
-        """The run of a solver on a task with a seed, and its details; of a completed study."""
+    def configuration(self, study: Any, facts: Facts, task: Any, entry: Any) -> Configuration:
+        """A solver on a task; of a completed study."""
 
     def plan(self, study: Any, facts: Facts) -> list[Run]:
         """Every run of the study."""
         study = self.completed(study, facts)
-        runs = [
-            run
-            for task in study.tasks
-            for entry in study.solvers
-            for run in self.plan_runs(
-                study,
-                facts,
-                task,
-                entry,
-                self.seeds(study, task, entry, facts.solvers[entry.label]),
-            )
-        ]
+        runs: list[Run] = []
+        for task in study.tasks:
+            for entry in study.solvers:
+                seeds = self.seeds(study, task, entry, facts.solvers[entry.label])
+                if seeds:
+                    runs += map(self.configuration(study, facts, task, entry).run, seeds)
         study.check_chosen(runs)
         return runs
-
-    def plan_runs(
-        self, study: Any, facts: Facts, task: Any, entry: Any, seeds: Sequence[int]
-    ) -> list[Run]:
-        """The runs of a solver on a task, which share what does not depend on the seed.
-
-        What only their records and workers need is planned again when it is asked for: it takes a
-        tenth of a millisecond, and kilobytes to keep.
-        """
-
-        def details(seed: int) -> Details:
-            return self.planned(study, facts, task, entry, seed)[1]
-
-        runs = [self.planned(study, facts, task, entry, seed)[0] for seed in seeds]
-        return [replace(run, limits=runs[0].limits, detailed=details) for run in runs]
 
     @abstractmethod
     def describe(self, study: Any, facts: Facts) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import StudyError
 from ..evaluation.folds import fold_fingerprint, fold_sizes
@@ -32,7 +32,7 @@ from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
 from ..study.names import is_foreign
 from ..study.svm import Study, Task
 from .fingerprint import kernel_code, key_parts, numeric_versions
-from .plan import Details, Kind, Run
+from .plan import Configuration, Details, Kind, Run
 from .preflight import (
     DatasetInfo,
     Facts,
@@ -152,7 +152,7 @@ class SVMKind(Kind):
                     work=work,
                     without=task.why_no_reference,
                     timeout=study.reference.timeout,
-                    foreign=is_foreign(task.kernel),
+                    foreign=is_foreign(task.kernel) or task.runs_code,
                 )
 
     def skip_reason(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> str:
@@ -163,147 +163,10 @@ class SVMKind(Kind):
         tasks = [_with_gamma(task, facts.datasets[task.label]) for task in study.task]
         return study.with_tasks(tasks)
 
-    def planned(
-        self, study: Study, facts: Facts, task: Task, entry: SolverEntry, seed: int
-    ) -> tuple[Run, Details]:
-        info, budget = facts.solvers[entry.label], study.budget
-        outside = "outside" in info.traits
-        loaded, optimum = facts.datasets[task.label], facts.references[reference_key(task, seed)]
-        reference = None if isinstance(optimum, str) else optimum
-        problem = replace(task.problem(seed), fit_intercept=_fits_bias(task, info))
-        dataset, failure = None, ""
-        if isinstance(loaded, str):
-            failure = loaded
-        else:
-            problem = replace(problem, fingerprint=loaded.fingerprint)
-            dataset = _of_fold(loaded, problem.fold)
-        several = dataset is not None and dataset.n_classes > 2
-
-        given = _given_parameters(task, _with_first_values(entry), info, seed)
-        for name in [name for name, value in given.items() if value == REFERENCE]:
-            nu = None if reference is None else reference.nu
-            given[name] = None if nu is None else _to_ten_digits(nu)
-            if nu is None and not failure and not several:
-                why = optimum if isinstance(optimum, str) else "its w is zero"
-                failure = (
-                    f"{name} is to be that of the reference optimum, but there is none: {why}; "
-                    f"give {name} a number in params"
-                )
-        params = {**dict.fromkeys(info.required), **info.defaults, **given}
-        limits, tuning_in_key = run_limits(budget), dict[str, Any]()
-        search = _search(study, task, entry, info, seed)
-        if search is not None:
-            # What is tuned has no value of its own.
-            params |= dict.fromkeys(search.configurations[0])
-            given |= search.configurations[0]
-            search = replace(search, params=params)
-            # The whole protocol: the timeout of a trial decides what is chosen. JSON has no
-            # infinity; a limit that is not set is left out.
-            protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
-            tuning_in_key = {"tuning": {k: v for k, v in protocol.items() if k != "params"}}
-            # Tuning ends itself unless something hangs.
-            seconds = 2.0 * search.solving_s + budget.evaluation_timeout
-            limits = replace(
-                limits, seconds={**limits.seconds, "tune": seconds}, total=limits.total + seconds
-            )
-
-        rules = _stopping_rules(budget, reference, info)
-        rules_in_key = {name: value for name, value in budget.rules.items() if name != "stop"}
-        if math.isfinite(rules.primal):
-            rules_in_key["stop_primal"] = rules.primal
-        differs = []
-        if problem.fit_intercept and not task.fit_intercept:
-            differs.append("it fits a bias, which the task has not")
-        elif task.fit_intercept and not problem.fit_intercept:
-            differs.append("it fits no bias, which the task has")
-        work: FitWork | EstimatorWork
-        judged_by = "model"
-        if outside:
-            traits = info.traits
-            changes = [traits["several"]] * bool(several and traits["several"])
-            tried = [given, *(() if search is None else search.configurations)]
-            changes += [
-                f"it is given {name}"
-                for name in traits["unless"]
-                if any(values.get(name) is not None for values in tried)
-            ]
-            solves = False if changes or several else traits["solves"]
-            tol = params.get("tol")
-            tol = float(tol) if isinstance(tol, int | float) else DEFAULT_TOL
-            work = EstimatorWork(
-                problem,
-                entry.name,
-                given,
-                seed,
-                solves,
-                tol,
-                search=search,
-                decided=tuple(traits["decided"]),
-            )
-            judged_by = "model" if solves else "predictions"
-            differs += [" and ".join(changes)] * bool(changes)
-        else:
-            work = FitWork(
-                problem,
-                entry.name,
-                given,
-                budget.checkpoint_factor,
-                budget.epoch_checkpoints,
-                rules=rules,
-                search=search,
-            )
-        skipped = "" if dataset is None else skip_reason(study, task, entry, info, dataset)
-        other_problem = "" if skipped else "; ".join(differs)
-        parts = key_parts(
-            kind=study.kind,
-            info=info,
-            params=params,
-            task={
-                "fingerprint": None if dataset is None else dataset.fingerprint,
-                "kernel": problem.shown_kernel,
-                **({"kernel_code": problem.kernel_code} if problem.kernel_code else {}),
-                "C": problem.C,
-                "fit_intercept": problem.fit_intercept,
-                "checkpoint_factor": budget.checkpoint_factor,
-                "epoch_checkpoints": budget.epoch_checkpoints,
-                **rules_in_key,
-                **tuning_in_key,
-                **({"other_problem": other_problem} if other_problem else {}),
-            },
-            seed=seed,
-            labels=(task.label, entry.label),
-            versions={**numeric_versions(), **info.traits.get("packages", {})},
-        )
-        tuned = dict.fromkeys(task.tune.keys() - {"C"})
-        columns = {
-            "key_parts": canonical_json(parts),
-            "version": info.version,
-            "solver_class": info.shown,
-            "params": canonical_json(params),
-            "dataset": task.dataset,
-            "dataset_params": canonical_json(task.dataset_params),
-            "kernel": canonical_json({**problem.shown_kernel, **tuned}),
-            "C": None if "C" in task.tune else task.C,
-            "fit_intercept": task.fit_intercept,
-            "other_problem": other_problem,
-            "judged_by": judged_by,
-        }
-        if dataset is not None:
-            columns |= {name: getattr(dataset, name) for name in _DATASET_COLUMNS}
-        run = Run(
-            key=hash_json(parts),
-            task=task.label,
-            solver=entry.label,
-            seed=seed,
-            limits=limits,
-            n_train=None if dataset is None else dataset.n_train,
-            foreign=is_foreign(entry.name) or is_foreign(task.kernel) or outside,
-            skip_reason=skipped,
-            failure=failure or info.traits.get("missing", ""),
-            traits=info.traits,
-            reference=reference,
-        )
-        return run, Details(work, columns)
+    def configuration(
+        self, study: Study, facts: Facts, task: Task, entry: SolverEntry
+    ) -> Configuration:
+        return _Configuration(study, facts, task, entry)
 
     def describe(self, study: Study, facts: Facts) -> dict[str, Any]:
         study = self.completed(study, facts)
@@ -333,6 +196,192 @@ class SVMKind(Kind):
             yield f"suboptimality {record.suboptimality:.1e}"
         if record.n_support is not None:
             yield f"{record.n_support} support vectors"
+
+
+class _Seeded(NamedTuple):
+    """What a run has by its seed, and by the fold and the reference optimum that it decides."""
+
+    dataset: DatasetInfo | None
+    reference: ReferenceInfo | None
+    failure: str
+    given: dict[str, Any]
+    params: dict[str, Any]
+    search: Search | None
+    rules: StoppingRules
+    fold: Fold | None
+    key_parts: dict[str, Any]
+
+
+class _Configuration(Configuration):
+    """A solver on a task."""
+
+    def __init__(self, study: Study, facts: Facts, task: Task, entry: SolverEntry) -> None:
+        self.study, self.task, self.entry = study, task, entry
+        self.info = facts.solvers[entry.label]
+        self.references = facts.references
+        loaded = facts.datasets[task.label]
+        self.dataset, self.failure = (None, loaded) if isinstance(loaded, str) else (loaded, "")
+        self.several = self.dataset is not None and self.dataset.n_classes > 2
+        self.problem = replace(
+            task.problem(0),
+            fit_intercept=_fits_bias(task, self.info),
+            fingerprint="" if self.dataset is None else self.dataset.fingerprint,
+        )
+        self.given = _given_parameters(task, _with_first_values(entry), self.info)
+        self.search = _search(study, task, entry, self.info)
+        self.limits = run_limits(study.budget)
+        if self.search is not None:
+            # What is tuned has no value of its own; tuning ends itself unless something hangs.
+            self.given |= self.search.configurations[0]
+            seconds = 2.0 * self.search.solving_s + study.budget.evaluation_timeout
+            self.limits = replace(
+                self.limits,
+                seconds={**self.limits.seconds, "tune": seconds},
+                total=self.limits.total + seconds,
+            )
+        self.skipped = ""
+        if self.dataset is not None:
+            self.skipped = skip_reason(study, task, entry, self.info, self.dataset)
+        self.outside = "outside" in self.info.traits
+        differs = []
+        if self.problem.fit_intercept and not task.fit_intercept:
+            differs.append("it fits a bias, which the task has not")
+        elif task.fit_intercept and not self.problem.fit_intercept:
+            differs.append("it fits no bias, which the task has")
+        changes = self._changes() if self.outside else ""
+        self.solves = self.outside and not (changes or self.several) and self.info.traits["solves"]
+        self.other_problem = "" if self.skipped else "; ".join([*differs, *filter(None, [changes])])
+        budget = study.budget
+        self._of_task = {
+            "kernel": self.problem.shown_kernel,
+            "C": self.problem.C,
+            "fit_intercept": self.problem.fit_intercept,
+            "checkpoint_factor": budget.checkpoint_factor,
+            "epoch_checkpoints": budget.epoch_checkpoints,
+            **{name: value for name, value in budget.rules.items() if name != "stop"},
+        }
+        if self.problem.kernel_code:
+            self._of_task["kernel_code"] = self.problem.kernel_code
+        if self.other_problem:
+            self._of_task["other_problem"] = self.other_problem
+        self._versions = {**numeric_versions(), **self.info.traits.get("packages", {})}
+
+    def run(self, seed: int) -> Run:
+        seeded = self._seeded(seed)
+        return Run(
+            key=hash_json(seeded.key_parts),
+            task=self.task.label,
+            solver=self.entry.label,
+            seed=seed,
+            limits=self.limits,
+            detailed=self.details,
+            n_train=None if seeded.dataset is None else seeded.dataset.n_train,
+            foreign=is_foreign(self.entry.name) or is_foreign(self.task.kernel) or self.outside,
+            skip_reason=self.skipped,
+            failure=seeded.failure or self.info.traits.get("missing", ""),
+            traits=self.info.traits,
+            reference=seeded.reference,
+        )
+
+    def details(self, seed: int) -> Details:
+        seeded, task, info = self._seeded(seed), self.task, self.info
+        problem = replace(self.problem, fold=seeded.fold)
+        work: FitWork | EstimatorWork
+        if self.outside:
+            tol = seeded.params.get("tol")
+            work = EstimatorWork(
+                problem,
+                self.entry.name,
+                seeded.given,
+                seed,
+                self.solves,
+                float(tol) if isinstance(tol, int | float) else DEFAULT_TOL,
+                search=seeded.search,
+                decided=tuple(info.traits["decided"]),
+            )
+        else:
+            work = FitWork(
+                problem,
+                self.entry.name,
+                seeded.given,
+                self.study.budget.checkpoint_factor,
+                self.study.budget.epoch_checkpoints,
+                rules=seeded.rules,
+                search=seeded.search,
+            )
+        tuned = dict.fromkeys(task.tune.keys() - {"C"})
+        columns = {
+            "key_parts": canonical_json(seeded.key_parts),
+            "version": info.version,
+            "solver_class": info.shown,
+            "params": canonical_json(seeded.params),
+            "dataset": task.dataset,
+            "dataset_params": canonical_json(task.dataset_params),
+            "kernel": canonical_json({**problem.shown_kernel, **tuned}),
+            "C": None if "C" in task.tune else task.C,
+            "fit_intercept": task.fit_intercept,
+            "other_problem": self.other_problem,
+            "judged_by": "predictions" if self.outside and not self.solves else "model",
+        }
+        if seeded.dataset is not None:
+            columns |= {name: getattr(seeded.dataset, name) for name in _DATASET_COLUMNS}
+        return Details(work, columns)
+
+    def _changes(self) -> str:
+        """What an estimator from outside solves instead of the task's problem."""
+        traits = self.info.traits
+        changes = [traits["several"]] * bool(self.several and traits["several"])
+        tried = [self.given, *(() if self.search is None else self.search.configurations)]
+        changes += [
+            f"it is given {name}"
+            for name in traits["unless"]
+            if any(values.get(name) is not None for values in tried)
+        ]
+        return " and ".join(changes)
+
+    def _seeded(self, seed: int) -> _Seeded:
+        task, info = self.task, self.info
+        fold = None if task.folds is None else Fold.of_seed(task.folds, seed)
+        dataset, failure = self.dataset, self.failure
+        if dataset is not None and fold is not None:
+            dataset = _of_fold(dataset, fold)
+        optimum = self.references[reference_key(task, seed)]
+        reference = None if isinstance(optimum, str) else optimum
+        given = dict(self.given)
+        if "random_state" in given:
+            given["random_state"] = seed
+        for name in [name for name, value in given.items() if value == REFERENCE]:
+            nu = None if reference is None else reference.nu
+            given[name] = None if nu is None else _to_ten_digits(nu)
+            if nu is None and not failure and not self.several:
+                why = optimum if isinstance(optimum, str) else "its w is zero"
+                failure = (
+                    f"{name} is to be that of the reference optimum, but there is none: {why}; "
+                    f"give {name} a number in params"
+                )
+        params = {**dict.fromkeys(info.required), **info.defaults, **given}
+        rules = _stopping_rules(self.study.budget, reference, info)
+        of_task = {"fingerprint": None if dataset is None else dataset.fingerprint, **self._of_task}
+        if math.isfinite(rules.primal):
+            of_task["stop_primal"] = rules.primal
+        search = self.search
+        if search is not None:
+            params |= dict.fromkeys(search.configurations[0])
+            search = replace(search, seed=(self.study.tuning.seed, seed), params=params)
+            # The whole protocol: the timeout of a trial decides what is chosen. JSON has no
+            # infinity; a limit that is not set is left out.
+            protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
+            of_task["tuning"] = {k: v for k, v in protocol.items() if k != "params"}
+        parts = key_parts(
+            kind=self.study.kind,
+            info=info,
+            params=params,
+            task=of_task,
+            seed=seed,
+            labels=(task.label, self.entry.label),
+            versions=self._versions,
+        )
+        return _Seeded(dataset, reference, failure, given, params, search, rules, fold, parts)
 
 
 def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
@@ -402,9 +451,7 @@ def reference_key(task: Task, seed: int) -> ReferenceKey:
     return task.label if task.folds is None else (task.label, seed)
 
 
-def _of_fold(info: DatasetInfo, fold: Fold | None) -> DatasetInfo:
-    if fold is None:
-        return info
+def _of_fold(info: DatasetInfo, fold: Fold) -> DatasetInfo:
     n_train, n_test = fold_sizes(info.n_train, fold)
     fingerprint = fold_fingerprint(info.fingerprint, fold)
     return replace(info, fingerprint=fingerprint, n_train=n_train, n_test=n_test)
@@ -431,15 +478,16 @@ def _fits_bias(task: Task, info: SolverInfo) -> bool:
     return task.fit_intercept if info.traits[supported] else not task.fit_intercept
 
 
-def _given_parameters(
-    task: Task, entry: SolverEntry, info: SolverInfo, seed: int
-) -> dict[str, Any]:
-    """The parameters that the task, the seed and the study set, of those that the class has."""
+def _given_parameters(task: Task, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
+    """The parameters that the task and the study set, of those that the class has.
+
+    The seed of the run takes the place of its ``random_state``.
+    """
     values: dict[str, Any] = {
         **task.kernel_parameters,
         "C": task.C,
         "fit_intercept": _fits_bias(task, info),
-        "random_state": seed,
+        "random_state": None,
     }
     if "outside" in info.traits:
         decided = info.traits["decided"]
@@ -508,10 +556,8 @@ def _to_ten_digits(value: float) -> float:
     return float(f"{value:.10g}")
 
 
-def _search(
-    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, seed: int
-) -> Search | None:
-    """The search of a run; None if nothing is tuned.
+def _search(study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> Search | None:
+    """The search of a run, but for its seed; None if nothing is tuned.
 
     Values of C and of the kernel concern those solvers that take such a parameter.
 
@@ -534,7 +580,7 @@ def _search(
     tuning, budget = study.tuning, study.budget
     return Search(
         configurations=configurations(values),
-        seed=(tuning.seed, seed),
+        seed=(tuning.seed, 0),
         method=tuning.method,
         resource=tuning.resource,
         validation=tuning.validation or Search.validation,

@@ -106,6 +106,17 @@ def test_values_for_a_users_class_are_tried_in_a_job_of_their_own(
     assert all(job.foreign for job in workers.asked)
 
 
+def test_a_users_data_are_loaded_apart_from_other_jobs(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def load(): pass\n")
+    study = make_study(task=[{"dataset": f"{file}:load", "C": 1.0}], solver=[{"name": "Pegasos"}])
+    workers = Workers()
+    preflight(study, workers, lambda line: None)
+    assert [job.foreign for job in workers.asked] == [False, True, True]
+
+
 @pytest.mark.parametrize(
     ("eager", "unloaded", "reason"),
     [

@@ -45,7 +45,7 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
             task.setdefault("gamma", 0.5)
         study = make_study(task=[task], solver=[{"name": name, "label": "mine", **own}])
         facts = Facts({"mine": info_of(study)}, {"t": data}, {"t": REFERENCE})
-        return KIND.plan_runs(study, facts, study.task[0], study.solver[0], [seed])[0]
+        return KIND.configuration(study, facts, study.task[0], study.solver[0]).run(seed)
 
     return planned
 

@@ -66,7 +66,7 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
         )
         study = study.with_tasks([each.completed() for each in study.task])
         facts = Facts({"mine": info}, {study.task[0].label: data}, {study.task[0].label: reference})
-        return KIND.plan_runs(study, facts, study.task[0], study.solver[0], [seed])[0]
+        return KIND.configuration(study, facts, study.task[0], study.solver[0]).run(seed)
 
     return planned
 
