@@ -220,7 +220,8 @@ class _Configuration(Configuration):
         self.info = facts.solvers[entry.label]
         self.references = facts.references
         loaded = facts.datasets[task.label]
-        self.dataset, self.failure = (None, loaded) if isinstance(loaded, str) else (loaded, "")
+        self.dataset = None if isinstance(loaded, str) else loaded
+        self.failure = loaded if isinstance(loaded, str) else ""
         self.several = self.dataset is not None and self.dataset.n_classes > 2
         self.problem = replace(
             task.problem(0),

@@ -107,7 +107,9 @@ def _planned(request: Request, problems: list[str]) -> dict[str, Path]:
 
     def place(item: tuple[str, Path]) -> tuple[str, str, str]:
         base, folder = item
-        starts = load_results(folder).runs["started_at"] if bases[base] > 1 else []
+        starts: list[str] = []
+        if bases[base] > 1:
+            starts = [*load_results(folder).runs["started_at"]]
         digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
         return base, min(filter(None, starts), default=""), digest
 
