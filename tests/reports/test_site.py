@@ -74,7 +74,8 @@ def broken_links(make: SimpleNamespace, site: Path) -> list[str]:
         for address in (item for name in _ADDRESSES for item in page.values(name)):
             problem = _problem(site, path, address, pages)
             found += [f"{address}: {problem}"] if problem else []
-        found += re.findall(r"url\((?!#)[^)]*\)|@import", path.read_text(encoding="utf-8"))
+        style = re.sub(r"(?s)<script.*?</script>", "", path.read_text(encoding="utf-8"))
+        found += re.findall(r"url\((?!#)[^)]*\)|@import", style)
         problems += [f"{path.relative_to(site)}: {problem}" for problem in found]
     return problems
 
