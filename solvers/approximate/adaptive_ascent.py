@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..numeric.ascent import NO_STEP, best_value
 from ..numeric.compiling import njit
 from ..numeric.matrices import matmul, squared_norms
-from ..numeric.sample_loops import margins_of
-from ..numeric.shrinking import NO_STEP
+from ..numeric.rows import margins_of
 
 # GD13: how fast preferences follow the gains, and their range.
 _RATE, _LEAST, _MOST = 0.2, 1.0 / 20.0, 20.0
@@ -162,10 +162,7 @@ def adaptive_steps(
         done += 1
         row = features[i]
         slope = 1.0 - y[i] * _dot(row, w)
-        if diag[i] > 0.0:
-            target = min(max(alpha[i] + slope / diag[i], 0.0), bounds[i])
-        else:
-            target = bounds[i]
+        target = best_value(alpha[i], slope, diag[i], bounds[i])
         step, gain = target - alpha[i], 0.0
         if step != 0.0 and abs(slope) > NO_STEP:
             state.violation = max(state.violation, abs(slope))

@@ -21,7 +21,7 @@ from ..interface.problem import Problem, Solution
 from ..kernels import RBF, Kernel, make_kernel
 from ..linear.sdca import ascend
 from ..models.fourier import FourierExpansion, draw_frequencies, fourier_features
-from ..numeric.sample_loops import finite_squared_norms
+from ..numeric.rows import finite_squared_norms
 from ..numeric.validation import (
     check_iteration_limit,
     check_positive,

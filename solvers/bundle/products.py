@@ -11,7 +11,7 @@ from scipy import sparse
 from ..kernels.scoring import linear_scores
 from ..numeric.compiling import njit
 from ..numeric.matrices import Matrix, matmul
-from ..numeric.sample_loops import finite_squared_norms
+from ..numeric.rows import finite_squared_norms
 from ..numeric.threads import in_parts
 
 # Rows of single precision are brought to double precision so many at a time.

@@ -12,13 +12,9 @@ from ..interface.monitor import Monitor
 from ..interface.parameters import SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution
 from ..models import LinearModel
+from ..numeric.compiling import njit
 from ..numeric.draws import draw_by_weight
-from ..numeric.sample_loops import (
-    finite_squared_norms,
-    row_arrays,
-    subgradient_state,
-    subgradient_steps,
-)
+from ..numeric.rows import add, add_with_norm, dot, finite_squared_norms, row_arrays
 from ..numeric.validation import (
     check_flag,
     check_iteration_limit,
@@ -27,6 +23,17 @@ from ..numeric.validation import (
     check_whole,
 )
 from ..registration import register
+
+# The scale of w = scale v stays above this: the sums of the average lose as many digits.
+_SMALLEST_SCALE = 1e-5
+_STATE = np.dtype(
+    [
+        ("steps", np.float64),
+        ("scale", np.float64),
+        ("squared_norm", np.float64),  # of v
+        ("scale_sum", np.float64),  # of the scales since v was last rescaled
+    ]
+)
 
 
 @register("svm")
@@ -102,7 +109,7 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
         v = np.zeros(n_features)
         correction = np.zeros(n_features if self.output == "averaged" else 0)
         total = np.zeros_like(correction)
-        state = subgradient_state()
+        state = _start()
         rows = row_arrays(problem.X)
 
         def snapshot() -> LinearModel:
@@ -117,7 +124,7 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
                 spent = problem.counters.inner_products
                 wanted = max(1.0, (monitor.next_checkpoint - spent) / size)
                 last = first + math.ceil(min(wanted, len(batches) - first))
-                subgradient_steps(
+                _steps(
                     rows, problem.y, factors, lam, radius, batches[first:last],
                     v, correction, total, state,
                 )  # fmt: skip
@@ -137,3 +144,55 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
         if self.order == "permutation":
             return problem.rng.permutation(n)[: n_batches * size].reshape(n_batches, size)
         return draw_by_weight(problem.rng, problem.weights, (n_batches, size))
+
+
+def _start() -> np.void:
+    """The state of a run before its first step."""
+    state = np.zeros(1, dtype=_STATE)[0]
+    state["scale"] = 1.0
+    return state
+
+
+@njit(error_model="numpy")
+def _steps(rows, y, factors, lam, radius, batches, v, correction, total, state):
+    """Pegasos steps of these batches; w = state.scale v. All in place."""
+    size = batches.shape[1]
+    violators = np.empty(size, dtype=np.int64)
+    for b in range(len(batches)):
+        state.steps += 1.0
+        t = state.steps
+        # All margins of a batch belong to the same w.
+        n_violators = 0
+        for i in batches[b]:
+            if y[i] * state.scale * dot(rows, i, v) < 1.0:
+                violators[n_violators] = i
+                n_violators += 1
+        if t > 1.0:  # w = 0 at first
+            state.scale *= 1.0 - 1.0 / t
+        if state.scale < _SMALLEST_SCALE:
+            _rescale(v, correction, total, state)
+        for k in range(n_violators):
+            i = violators[k]
+            step = y[i] * factors[i] / (lam * t * size * state.scale)
+            state.squared_norm += add_with_norm(rows, i, step, v)
+            if len(total):
+                add(rows, i, state.scale_sum * step, correction)
+        norm = state.scale * np.sqrt(max(state.squared_norm, 0.0))
+        if norm > radius:
+            state.scale *= radius / norm
+        state.scale_sum += state.scale
+
+
+@njit(error_model="numpy")
+def _rescale(v, correction, total, state):
+    """Bring the scale back to 1, and the sum of the iterates up to date."""
+    for j in range(len(total)):
+        total[j] += state.scale_sum * v[j] - correction[j]
+        correction[j] = 0.0
+    state.scale_sum = 0.0
+    squared_norm = 0.0
+    for j in range(len(v)):
+        v[j] *= state.scale
+        squared_norm += v[j] * v[j]
+    state.scale = 1.0
+    state.squared_norm = squared_norm

@@ -16,27 +16,34 @@ from ..interface.parameters import SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import LinearModel, Model
 from ..models.objectives import hinge
-from ..numeric.counters import Counters
-from ..numeric.matrices import Matrix, matmul
-from ..numeric.sample_loops import (
-    ascent_steps,
-    finite_squared_norms,
-    margins_of,
-    row_arrays,
-)
-from ..numeric.shrinking import (
+from ..numeric.ascent import (
+    NO_STEP,
     ascent_state,
     begin_epoch,
+    best_value,
+    check_ascent,
     end_epoch,
+    leaves,
+    meet,
     violation,
 )
-from ..numeric.validation import (
-    check_flag,
-    check_iteration_limit,
-    check_one_of,
-    check_positive,
+from ..numeric.compiling import njit
+from ..numeric.counters import Counters
+from ..numeric.matrices import Matrix, matmul
+from ..numeric.rows import (
+    add,
+    dot,
+    fetch,
+    fetch_bounds,
+    finite_squared_norms,
+    margins_of,
+    prefetch,
+    row_arrays,
 )
 from ..registration import register
+
+# Points of an epoch are brought into the cache so many draws ahead; where a row begins, twice that.
+_AHEAD = 3
 
 
 @register("svm")
@@ -94,16 +101,7 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
     max_epochs: int = 1000
 
     def _check_parameters(self) -> None:
-        check_positive("C", self.C)
-        check_one_of("order", self.order, ("permutation", "iid"))
-        check_one_of("stopping", self.stopping, ("gradient", "gap"))
-        check_flag("shrinking", self.shrinking)
-        check_iteration_limit(self.max_epochs)
-        if self.order == "iid" and (self.stopping != "gap" or self.shrinking):
-            raise ValueError(
-                "order='iid' does not visit every point in an epoch: set stopping='gap' and "
-                "shrinking=False"
-            )
+        check_ascent(self)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         ascent = DualAscent(
@@ -231,7 +229,7 @@ class DualAscent:
         position = 0
         while position < self._state["active"]:
             wanted = math.ceil(min(max(allowance(), 1.0), active))
-            position, done = ascent_steps(
+            position, done = _steps(
                 self._rows, self.y, self._diag, self.bounds, draws, position, wanted,
                 self.shrinking, self.alpha, self.w, self._state,
             )  # fmt: skip
@@ -263,3 +261,34 @@ class DualAscent:
         margins = margins_of(self._rows, self.y, self.w)
         self.counters.inner_products += len(margins)
         return violation(self.alpha, self.bounds, margins)
+
+
+@njit(error_model="numpy")
+def _steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w, state):
+    """Exact dual coordinate steps for the positions from ``first`` on, in place."""
+    position, done = first, 0
+    while position < state.active and done < last:
+        i = order[position]
+        done += 1
+        if position + 2 * _AHEAD < len(order):
+            fetch_bounds(rows, order[position + 2 * _AHEAD])
+        if position + _AHEAD < len(order):
+            coming = order[position + _AHEAD]
+            fetch(rows, coming)
+            prefetch(y, coming)
+            prefetch(diag, coming)
+            prefetch(bounds, coming)
+            prefetch(alpha, coming)
+        slope = 1.0 - y[i] * dot(rows, i, w)
+        if shrinking and leaves(alpha[i], slope, bounds[i], state):
+            state.active -= 1
+            end = state.active
+            order[position], order[end] = order[end], order[position]
+            continue
+        position += 1
+        if abs(meet(alpha[i], slope, bounds[i], state)) <= NO_STEP:
+            continue
+        target = best_value(alpha[i], slope, diag[i], bounds[i])
+        add(rows, i, (target - alpha[i]) * y[i], w)
+        alpha[i] = target
+    return position, done

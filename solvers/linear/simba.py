@@ -15,16 +15,15 @@ from ..interface.parameters import SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels.scoring import linear_scores
 from ..models import LinearModel
+from ..numeric.compiling import njit
 from ..numeric.matrices import Matrix, matmul
-from ..numeric.sample_loops import (
-    finite_squared_norms,
-    margins_of,
-    primal_dual_steps,
-    row_arrays,
-)
+from ..numeric.rows import add, finite_squared_norms, margins_of, row_arrays
 from ..numeric.validation import check_iteration_limit, check_positive
 from ..numeric.water_level import water_level
 from ..registration import register
+
+# Probabilities do not sink to where they lose digits; no sum notices.
+_LEAST_PROBABILITY = 1e-290
 
 
 @register("svm")
@@ -158,3 +157,113 @@ def _scaled_rows(X: Matrix, factors: np.ndarray) -> Matrix:
 def _transposed(X: Matrix) -> Matrix:
     """The transposed matrix, stored by its rows."""
     return sparse.csr_matrix(X.T) if sparse.issparse(X) else np.ascontiguousarray(X.T)
+
+
+@njit(error_model="numpy")
+def primal_dual_steps(rows, columns, capacity, rate, step, draws, u, p, w_sum, p_sum):
+    """SIMBA's steps on signed points ``z_i = y_i x_i`` with ``||z_i|| <= 1``, in place."""
+    gains, near = np.empty(len(p)), np.empty(len(p))
+    threshold, width = 0.0, 4.0 * rate
+    for t in range(len(draws)):
+        add(rows, _draw(p, draws[t, 0], False), step, u)
+        squared_norm = 0.0
+        for j in range(len(u)):
+            squared_norm += u[j] * u[j]
+        length = max(1.0, np.sqrt(squared_norm))
+        for j in range(len(u)):
+            w_sum[j] += u[j] / length
+        # The threshold moves little from step to step: it is looked for near the last one first.
+        before = threshold
+        threshold = _fill_slacks(p, capacity, before, width, near, gains)
+        if before > 0.0:
+            width = max(0.9 * width, 4.0 * abs(threshold / before - 1.0))
+        if squared_norm > 0.0:
+            # One coordinate, drawn with probability w_j^2 / ||w||^2, estimates every <w, z_i>.
+            j = _draw(u, draws[t, 1] * squared_norm, True)
+            add(columns, j, squared_norm / (length * u[j]), gains)
+        total = 0.0
+        for i in range(len(p)):
+            p_sum[i] += p[i]
+            gain = rate * min(max(gains[i], -1.0 / rate), 1.0 / rate)
+            p[i] = max(p[i] * (1.0 - gain + gain * gain), _LEAST_PROBABILITY)
+            total += p[i]
+        for i in range(len(p)):
+            p[i] /= total
+
+
+@njit(error_model="numpy")
+def _draw(masses, level, squared):
+    """The first index at which the running sum of the masses (or their squares) passes a level."""
+    reached, found = 0.0, 0
+    for j in range(len(masses)):
+        mass = masses[j] * masses[j] if squared else masses[j]
+        if mass > 0.0:
+            found = j
+            reached += mass
+            if reached > level:
+                break
+    return found
+
+
+@njit(error_model="numpy")
+def _fill_slacks(p, capacity, guess, width, near, slacks):
+    """The slacks in [0, 2] of sum at most ``capacity`` that maximise p'slacks.
+
+    Returns the probability from which points have slack; ``guess`` is that of similar p, and
+    ``near`` a buffer of the length of p.
+    """
+    n_full = int(min(capacity / 2.0, len(p)))
+    if n_full == len(p) or capacity <= 0.0:
+        slacks[:] = 2.0 if n_full == len(p) else 0.0
+        return guess
+    threshold = _kth_largest(p, n_full, guess * (1.0 - width), guess * (1.0 + width), near)
+    left = capacity
+    for i in range(len(p)):
+        above = p[i] > threshold
+        slacks[i] = 2.0 if above else 0.0
+        left -= slacks[i]
+    for i in range(len(p)):
+        if p[i] == threshold:
+            slacks[i] = min(left, 2.0)
+            left -= slacks[i]
+            if left <= 0.0:
+                break
+    return threshold
+
+
+@njit(error_model="numpy")
+def _kth_largest(p, k, low, high, near):
+    """The value of rank k, from 0; quick if it lies between ``low`` and ``high``."""
+    n_above, n_near = 0, 0
+    for i in range(len(p)):
+        n_above += p[i] > high
+        if (p[i] <= high) & (p[i] >= low):
+            near[n_near] = p[i]
+            n_near += 1
+    if n_above <= k < n_above + n_near:
+        return _select(near[:n_near], k - n_above, 0.5 * (low + high))
+    near[:] = p
+    return _select(near, k, p[0])
+
+
+@njit(error_model="numpy")
+def _select(values, k, pivot):
+    """The value of rank k, from 0, by counting: equal values, which are many, cost nothing."""
+    while True:
+        n_above, n_equal = 0, 0
+        for i in range(len(values)):
+            n_above += values[i] > pivot
+            n_equal += values[i] == pivot
+        if n_above <= k < n_above + n_equal:
+            return pivot
+        upper, kept = k < n_above, 0
+        if not upper:
+            k -= n_above + n_equal
+        for i in range(len(values)):
+            value = values[i]
+            if (value > pivot) if upper else (value < pivot):
+                values[kept] = value
+                kept += 1
+        values = values[:kept]
+        first, middle, last = values[0], values[kept // 2], values[kept - 1]
+        pivot = max(min(first, middle), min(max(first, middle), last))

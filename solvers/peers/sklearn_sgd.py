@@ -14,7 +14,7 @@ from ..interface.monitor import Monitor
 from ..interface.parameters import SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import LinearModel
-from ..numeric.sample_loops import finite_squared_norms
+from ..numeric.rows import finite_squared_norms
 from ..numeric.validation import (
     check_flag,
     check_iteration_limit,

@@ -19,20 +19,18 @@ from ..interface.parameters import (
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
 from ..models.objectives import hinge
-from ..numeric.compiling import njit
-from ..numeric.matrices import matmul
-from ..numeric.shrinking import (
+from ..numeric.ascent import (
     ascent_state,
     begin_epoch,
+    best_value,
+    check_ascent,
     end_epoch,
+    leaves,
+    meet,
     violation,
 )
-from ..numeric.validation import (
-    check_flag,
-    check_iteration_limit,
-    check_one_of,
-    check_positive,
-)
+from ..numeric.compiling import njit
+from ..numeric.matrices import matmul
 from ..registration import register
 
 
@@ -90,16 +88,7 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
     max_epochs: int = 100
 
     def _check_parameters(self) -> None:
-        check_positive("C", self.C)
-        check_one_of("order", self.order, ("permutation", "iid"))
-        check_one_of("stopping", self.stopping, ("gap", "gradient"))
-        check_flag("shrinking", self.shrinking)
-        check_iteration_limit(self.max_epochs)
-        if self.order == "iid" and (self.stopping != "gap" or self.shrinking):
-            raise ValueError(
-                "order='iid' does not visit every point in an epoch: set stopping='gap' and "
-                "shrinking=False"
-            )
+        check_ascent(self)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         ascent = _Ascent(problem, float(self.C), shrinking=self.shrinking)
@@ -202,20 +191,12 @@ def _changes(
 
 
 @njit(error_model="numpy")
-def _target(alpha, margins, diag, bounds, i):
-    """The best value of one variable."""
-    slope = 1.0 - margins[i]
-    if diag[i] > 0.0:
-        return min(max(alpha[i] + slope / diag[i], 0.0), bounds[i])
-    return bounds[i] if slope > 0.0 else 0.0
-
-
-@njit(error_model="numpy")
 def _targets(alpha, margins, diag, bounds, index):
     """The best value of each of these variables, if only it changed."""
     targets = np.empty(len(index))
     for p in range(len(index)):
-        targets[p] = _target(alpha, margins, diag, bounds, index[p])
+        i = index[p]
+        targets[p] = best_value(alpha[i], 1.0 - margins[i], diag[i], bounds[i])
     return targets
 
 
@@ -228,19 +209,13 @@ def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state
     while position < state.active:
         i = draws[position]
         slope = 1.0 - margins[i]
-        at_zero, at_bound = alpha[i] <= 0.0, alpha[i] >= bounds[i]
-        if shrinking and (
-            (at_zero and slope < state.shrink_below) or (at_bound and slope > state.shrink_above)
-        ):
+        if shrinking and leaves(alpha[i], slope, bounds[i], state):
             state.active -= 1
             end = state.active
             draws[position], draws[end] = draws[end], i
             continue
-        blocked = (at_zero and slope < 0.0) or (at_bound and slope > 0.0)
-        projected = 0.0 if blocked else slope
-        state.highest = max(state.highest, projected)
-        state.lowest = min(state.lowest, projected)
-        target = _target(alpha, margins, diag, bounds, i)
+        meet(alpha[i], slope, bounds[i], state)
+        target = best_value(alpha[i], slope, diag[i], bounds[i])
         if target != alpha[i]:
             return position, target
         position += 1

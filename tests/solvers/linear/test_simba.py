@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from marginbench.solvers import SIMBA
-from marginbench.solvers.numeric.sample_loops import _fill_slacks, primal_dual_steps
+from marginbench.solvers.linear.simba import _fill_slacks, primal_dual_steps
 from marginbench.solvers.numeric.water_level import water_level
 
 

@@ -1,6 +1,6 @@
-"""What compiled loops do with single rows of a dense or a CSR matrix.
+"""What compiled loops do with the rows of a dense or a CSR matrix.
 
-``rows`` is a dense matrix or the three arrays of a CSR matrix.
+``rows`` is a dense matrix or the three arrays of a CSR matrix; loops are compiled for each.
 """
 
 from __future__ import annotations
@@ -9,6 +9,13 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
+from scipy import sparse
+
+from .compiling import njit
+from .matrices import Matrix, squared_norms
+
+#: A dense matrix, or data, indices and indptr of a CSR matrix.
+Rows = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
 
 # Sums in any order, so that they are vectorised; indices that numba need not check for their sign.
 _SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
@@ -16,6 +23,40 @@ _SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
 _CACHE_LINE = 64
 # So many lines of a dense row are asked for; the processor foresees the next ones itself.
 _LINES = 8
+
+
+def row_arrays(X: Matrix) -> Rows:
+    """What the loops below take for a dense or CSR matrix."""
+    return (X.data, X.indices, X.indptr) if sparse.issparse(X) else X
+
+
+def finite_squared_norms(X: Matrix) -> np.ndarray:
+    """||x_i||^2, float64, shape (n,); ValueError if one overflows."""
+    norms = _row_norms(X.data, X.indptr) if sparse.issparse(X) else squared_norms(X)
+    if not np.isfinite(norms).all():
+        raise ValueError("the squared norms of these points overflow float64: scale the features")
+    return norms
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+def _row_norms(data, indptr):
+    """The squared norms of the rows of a CSR matrix, float64, shape (n,)."""
+    norms = np.empty(len(indptr) - 1)
+    for i in range(len(norms)):
+        total = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += np.float64(data[p]) * np.float64(data[p])
+        norms[i] = total
+    return norms
+
+
+@njit(error_model="numpy")
+def margins_of(rows, y, w):
+    """y_i <w, x_i> of every point, float64, shape (n,)."""
+    margins = np.empty(len(y))
+    for i in range(len(y)):
+        margins[i] = y[i] * dot(rows, i, w)
+    return margins
 
 
 def dot(rows, i, v):

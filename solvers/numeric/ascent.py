@@ -1,10 +1,16 @@
-"""Dual coordinate ascent: the slopes met in an epoch, and which points the next one leaves out."""
+"""Dual coordinate ascent (HCL08), whatever holds w: exact steps, shrinking, the rules that end it.
+
+The slope of a point is the derivative of the dual along its variable, 1 less the margin.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from .compiling import njit
+from .validation import check_flag, check_iteration_limit, check_one_of, check_positive
 
 #: Differences from the optimal margin that are not worth a step (LIBLINEAR's constant).
 NO_STEP = 1e-12
@@ -18,6 +24,20 @@ _ASCENT_STATE = np.dtype(
         ("shrink_below", np.float64),
     ]
 )
+
+
+def check_ascent(solver: Any) -> None:
+    """Raise ValueError for a parameter of a solver by dual ascent that is out of range."""
+    check_positive("C", solver.C)
+    check_one_of("order", solver.order, ("permutation", "iid"))
+    check_one_of("stopping", solver.stopping, ("gap", "gradient"))
+    check_flag("shrinking", solver.shrinking)
+    check_iteration_limit(solver.max_epochs)
+    if solver.order == "iid" and (solver.stopping != "gap" or solver.shrinking):
+        raise ValueError(
+            "order='iid' does not visit every point in an epoch: set stopping='gap' and "
+            "shrinking=False"
+        )
 
 
 def ascent_state(n_points: int) -> np.void:
@@ -56,3 +76,28 @@ def end_epoch(state, n_points, tol):
     else:
         state.active, state.shrink_above, state.shrink_below = n_points, np.inf, -np.inf
     return measure if complete else np.inf
+
+
+@njit(error_model="numpy")
+def best_value(alpha, slope, diag, bound):
+    """The best value of one variable, if only it changed (HCL08 eq. 9)."""
+    if diag > 0.0:
+        return min(max(alpha + slope / diag, 0.0), bound)
+    return bound if slope > 0.0 else 0.0
+
+
+@njit(error_model="numpy")
+def leaves(alpha, slope, bound, state):
+    """Whether a point at its bound is left out: its slope points outward by more than any did."""
+    at_zero, at_bound = alpha <= 0.0, alpha >= bound
+    return (at_zero and slope < state.shrink_below) or (at_bound and slope > state.shrink_above)
+
+
+@njit(error_model="numpy")
+def meet(alpha, slope, bound, state):
+    """The projected slope of a point that is visited, which counts for the epoch."""
+    blocked = (alpha <= 0.0 and slope < 0.0) or (alpha >= bound and slope > 0.0)
+    projected = 0.0 if blocked else slope
+    state.highest = max(state.highest, projected)
+    state.lowest = min(state.lowest, projected)
+    return projected
