@@ -27,7 +27,7 @@ from ..numeric.validation import (
 )
 from ..registration import register
 from .adaptive_ascent import AdaptiveAscent
-from .nystrom import features_of, landmark_gram
+from .nystrom import features_of
 
 # Eigenvalues up to this part of the largest are dropped: that of the released program for float32.
 _CUTOFF = {"float32": 1e-6, "float64": 1e-12}
@@ -154,7 +154,7 @@ class LowRankSVM(WeightedSolver, SolverParameters, SoftMarginParameters, KernelP
         """The landmarks, the map from their kernel entries to features, and those of all points."""
         m = min(int(self.n_components), problem.n)
         landmarks = problem.rng.permutation(problem.n)[:m]
-        gram = landmark_gram(problem, landmarks)
+        gram = problem.gram(landmarks)
         cutoff = _CUTOFF[problem.oracle.dtype.name]
         own, map_ = eigenfeatures(gram, cutoff)
         features = features_of(

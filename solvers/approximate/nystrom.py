@@ -133,24 +133,12 @@ def nystrom_features(
     problem: Problem, landmarks: np.ndarray, jitter: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The factor L of the landmarks' Gram matrix, and features ``L^-1 k_Z(x)`` of all points."""
-    gram, m = landmark_gram(problem, landmarks), len(landmarks)
-    mean = float(np.trace(gram)) / m
-    gram[np.diag_indices(m)] += jitter * (mean if mean > 0 else 1.0)
-    factor = cholesky(gram, lower=True)
+    factor = cholesky(problem.gram(landmarks, jitter), lower=True)
 
     def of_block(block: np.ndarray) -> np.ndarray:
         return np.asarray(solve_triangular(factor, block.T, lower=True, overwrite_b=True).T)
 
     return factor, features_of(problem.oracle, landmarks, factor, of_block)
-
-
-def landmark_gram(problem: Problem, landmarks: np.ndarray) -> np.ndarray:
-    """Kernel entries between the landmarks, float64, shape (m, m). Costs m^2 entries."""
-    oracle, m = problem.oracle, len(landmarks)
-    own = problem.X[landmarks]
-    if not oracle.kernel.evaluates:
-        own = own[:, landmarks]
-    return KernelOracle(oracle.kernel, own, "float64", counters=oracle.counters).rows(np.arange(m))
 
 
 def features_of(

@@ -121,6 +121,23 @@ class Problem:
         """Kernel evaluations asked for so far."""
         return self.counters.kernel_evals
 
+    def gram(self, index: np.ndarray, jitter: float = 0.0) -> np.ndarray:
+        """Kernel entries between these points, float64, shape (m, m). Costs m^2 entries.
+
+        Parameters
+        ----------
+        index : ndarray of int, shape (m,)
+        jitter : float, default=0.0
+            Times the mean diagonal, or 1 if that is 0, it is added to the diagonal.
+        """
+        own, m = self.X[index], len(index)
+        if not self.kernel.evaluates:
+            own = own[:, index]
+        gram = KernelOracle(self.kernel, own, "float64", counters=self.counters).rows(np.arange(m))
+        mean = float(np.trace(gram)) / m
+        gram[np.diag_indices(m)] += jitter * (mean if mean > 0 else 1.0)
+        return gram
+
     def expansion(self, coef: np.ndarray, intercept: float = 0.0) -> KernelExpansion:
         """The predictor with one signed coefficient per training point, shape (n,).
 

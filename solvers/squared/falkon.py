@@ -18,7 +18,6 @@ from ..interface.parameters import (
     SolverParameters,
 )
 from ..interface.problem import Problem, Solution, SolveStatus
-from ..kernels.oracle import KernelOracle
 from ..models import KernelExpansion
 from ..numeric.matrices import matmul
 from ..numeric.validation import check_positive, check_whole
@@ -142,7 +141,7 @@ class Falkon(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKerne
         oracle.set_aside(n_bytes)
         columns = Columns(oracle, centers, n_bytes)
         regularization = 1 / (problem.n * float(self.C))
-        gram = _gram_matrix(problem, centers, _JITTER[oracle.dtype.name])
+        gram = problem.gram(centers, _JITTER[oracle.dtype.name])
         T, A = preconditioner(gram, problem.weights[centers], regularization)
         return Equations(centers, columns, problem.weights, regularization, T, A)
 
@@ -188,18 +187,6 @@ def preconditioner(
     inner = matmul(T * weights, T.T) / len(gram)
     inner[np.diag_indices(len(gram))] += regularization
     return T, cholesky(inner, overwrite_a=True)
-
-
-def _gram_matrix(problem: Problem, centers: np.ndarray, jitter: float) -> np.ndarray:
-    """``K_mm`` in float64, with ``jitter`` times its mean diagonal added to the diagonal."""
-    kernel, m = problem.kernel, len(centers)
-    own = problem.X[centers]
-    if not kernel.evaluates:
-        own = own[:, centers]
-    gram = KernelOracle(kernel, own, "float64", counters=problem.counters).rows(np.arange(m))
-    mean = float(np.trace(gram)) / m
-    gram[np.diag_indices(m)] += jitter * (mean if mean > 0 else 1.0)
-    return gram
 
 
 class _State(NamedTuple):
