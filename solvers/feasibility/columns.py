@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -12,16 +14,7 @@ from .checking import (
     rounding_of_lower_bound,
     upper_bound,
 )
-from .passes import (
-    MirrorStep,
-    SimplexSide,
-    mirror_columns,
-    mirror_rows,
-    mirror_sparse,
-    smooth_columns,
-    smooth_rows,
-    smooth_sparse,
-)
+from .passes import MirrorStep, SimplexSide, mirror, smooth
 from .problem import FeasibilityProblem
 from .products import block_width
 from .spaces import ElementSpace
@@ -41,19 +34,13 @@ class ColumnSpace(ElementSpace):
         self.size = self.m
         self.counters = FeasibilityCounters()
         self.noise = _NOISE[self.A.dtype.name]
-        self._stored: tuple[np.ndarray, ...]
         if sparse.issparse(self.A):
-            self._type = np.dtype(np.float64)
-            self._stored = (self.A.data, self.A.indices, self.A.indptr)
-            self._mirror, self._smooth, self._width = mirror_sparse, smooth_sparse, _SPARSE_WIDTH
-            return
-        self._type = self.A.dtype
-        rows = self.A.flags.c_contiguous
-        if rows:
-            self._stored, self._mirror, self._smooth = (self.A,), mirror_rows, smooth_rows
+            self._type, self._width = np.dtype(np.float64), _SPARSE_WIDTH
+            self._stored: Any = (self.A.data, self.A.indices, self.A.indptr)
         else:
-            self._stored, self._mirror, self._smooth = (self.A.T,), mirror_columns, smooth_columns
-        self._width = block_width(self.m, self.A.itemsize, rows=rows)
+            rows = self.A.flags.c_contiguous
+            self._type, self._stored = self.A.dtype, self.A
+            self._width = block_width(self.m, self.A.itemsize, rows=rows)
 
     def image(self, x: np.ndarray) -> np.ndarray:
         self.charge(1)
@@ -89,7 +76,7 @@ class ColumnSpace(ElementSpace):
         self.charge(2)
         image = np.empty(self.m)
         vector = y.astype(self._type, copy=False)
-        low = self._smooth(*self._stored, vector, mu, weights, image, self._width)
+        low = smooth(self._stored, vector, mu, weights, image, self._width)
         return float(low), image
 
     def mirror(
@@ -101,9 +88,9 @@ class ColumnSpace(ElementSpace):
         image: np.ndarray,
         w_image: np.ndarray,
     ) -> tuple[float, float, float, float]:
-        """Four products in one pass, not counted (:func:`.passes.mirror_rows`)."""
+        """Four products in one pass, not counted (:func:`.passes.mirror`)."""
         y, y_lead = y.astype(self._type, copy=False), y_lead.astype(self._type, copy=False)
-        return self._mirror(*self._stored, y, y_lead, step, side, image, w_image, self._width)
+        return mirror(self._stored, y, y_lead, step, side, image, w_image, self._width)
 
     def separates(self, y: np.ndarray, low: float) -> bool:
         return lower_bound(self.problem, y) > rounding_of_lower_bound(self.problem, y)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ..interface.declaration import hyperparameters
 from ..numeric.validation import check_one_of
@@ -21,11 +21,10 @@ from .result import FeasibilityResult
 
 
 @hyperparameters
-class FeasibilityMethod(FeasibilityParameters, ABC):
+class FeasibilityMethod(FeasibilityParameters, BaseEstimator, ABC):
     """Base class: checks the parameters, builds the problem and its space, runs the method.
 
-    A method is no estimator: it is given a problem and returns a result. Its parameters are read
-    and set as those of estimators, so that :func:`sklearn.base.clone` copies it.
+    A method has the parameters of an estimator, but is given a problem and returns a result.
     """
 
     #: The problems that the method takes.
@@ -61,43 +60,6 @@ class FeasibilityMethod(FeasibilityParameters, ABC):
         result = self._solved(as_problem(A, self.kind, type(self).__name__), max_seconds)
         self._warn(result)
         return result
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Makes no difference: no parameter has parameters of its own.
-        """
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; returns the method itself.
-
-        Raises
-        ------
-        ValueError
-            For a name that is no parameter.
-        """
-        known = list(self.get_params())
-        for name, value in params.items():
-            if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}"
-                )
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        """The parameters that are not the defaults."""
-        signature = inspect.signature(type(self)).parameters
-        shown = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if repr(value) != repr(signature[name].default)
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
 
     def _solved(self, problem: FeasibilityProblem, max_seconds: float) -> FeasibilityResult:
         space = self._space(problem)

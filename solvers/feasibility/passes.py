@@ -2,7 +2,7 @@
 
 A mirror prox iteration needs ``A'y`` and ``A x`` at the iterate and at the leading point, four
 products. The point to lead from and the two points of the ball are known before the iteration's
-products with the simplex side, so that one pass over A yields all four (:func:`mirror_rows`).
+products with the simplex side, so that one pass over A yields all four (:func:`mirror`).
 """
 
 from __future__ import annotations
@@ -14,21 +14,7 @@ import numpy as np
 
 from ..numeric.compiling import njit
 from ..numeric.exponentials import exponential
-from .products import (
-    FAST,
-    add2_columns,
-    add2_rows,
-    add2_sparse,
-    add_columns,
-    add_rows,
-    add_sparse,
-    dot2_columns,
-    dot2_rows,
-    dot2_sparse,
-    dot_columns,
-    dot_rows,
-    dot_sparse,
-)
+from .products import FAST, add, add2, dot, dot2
 
 # Weights below this part of the largest one are lost in the rounding of any sum; without them there
 # are no denormal numbers, which some processors are slow at.
@@ -158,64 +144,24 @@ def _mirror_block(lo, hi, step, side, block):
 
 
 @njit(error_model="numpy")
-def mirror_rows(A, y, y_lead, step, side, image, w_image, width):
-    """One mirror prox iteration on the simplex side, A stored by rows.
+def mirror(A, y, y_lead, step, side, image, w_image, width):
+    """One mirror prox iteration on the simplex side.
 
     Given y_t (``y``), the leading point ``y_lead`` and log x_t (``log_x - shift``): the leading
     point ``w = softmax(log x_t - length A'y)`` and the next ``log x``, which is ``log x_t - length
     A'y_lead``; both without their norming factor.
     """
-    n = A.shape[1]
+    n = len(side.w)
     block = _block_of(width, y)
     image[:] = 0
     w_image[:] = 0
     total, w_total, top, low = 0.0, 0.0, -np.inf, np.inf
     for lo in range(0, n, width):
         hi = min(lo + width, n)
-        dot2_rows(A, lo, hi, y, y_lead, block.p, block.p_lead)
+        dot2(A, lo, hi, y, y_lead, block.p, block.p_lead)
         s, s_w, t, least = _mirror_block(lo, hi, step, side, block)
         total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
-        add2_rows(A, lo, hi, block.x, block.w, image, w_image)
-    return total, w_total, top, low
-
-
-@njit(error_model="numpy")
-def mirror_columns(C, y, y_lead, step, side, image, w_image, width):
-    """:func:`mirror_rows` for C = A', shape (n, m)."""
-    n, m = C.shape
-    block = _block_of(width, y)
-    part, w_part = np.empty(m, C.dtype), np.empty(m, C.dtype)
-    image[:] = 0
-    w_image[:] = 0
-    total, w_total, top, low = 0.0, 0.0, -np.inf, np.inf
-    for lo in range(0, n, width):
-        hi = min(lo + width, n)
-        dot2_columns(C, lo, hi, y, y_lead, block.p, block.p_lead)
-        s, s_w, t, least = _mirror_block(lo, hi, step, side, block)
-        total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
-        # A block is summed in C's own type, the blocks in float64.
-        part[:] = 0
-        w_part[:] = 0
-        add2_columns(C, lo, hi, block.x, block.w, part, w_part)
-        image += part
-        w_image += w_part
-    return total, w_total, top, low
-
-
-@njit(error_model="numpy")
-def mirror_sparse(data, indices, indptr, y, y_lead, step, side, image, w_image, width):
-    """:func:`mirror_rows` for CSC arrays."""
-    n = len(indptr) - 1
-    block = _block_of(width, y)
-    image[:] = 0
-    w_image[:] = 0
-    total, w_total, top, low = 0.0, 0.0, -np.inf, np.inf
-    for lo in range(0, n, width):
-        hi = min(lo + width, n)
-        dot2_sparse(data, indices, indptr, lo, hi, y, y_lead, block.p, block.p_lead)
-        s, s_w, t, least = _mirror_block(lo, hi, step, side, block)
-        total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
-        add2_sparse(data, indices, indptr, lo, hi, block.x, block.w, image, w_image)
+        add2(A, lo, hi, block.x, block.w, image, w_image)
     return total, w_total, top, low
 
 
@@ -249,56 +195,18 @@ def _norm_weights(weights, image, references, mu, lowest, total, width):
 
 
 @njit(error_model="numpy")
-def smooth_rows(A, y, mu, weights, image, width):
-    """``weights = softmax(-A'y / mu)`` and ``image = A weights``, A stored by rows."""
-    n = A.shape[1]
-    p, block = np.empty(width, A.dtype), np.empty(width, A.dtype)
+def smooth(A, y, mu, weights, image, width):
+    """``weights = softmax(-A'y / mu)`` and ``image = A weights``."""
+    n = len(weights)
+    p, block = np.empty(width, y.dtype), np.empty(width, y.dtype)
     references = np.empty((n + width - 1) // width)
     image[:] = 0
     lowest, total = np.inf, 0.0
     for lo in range(0, n, width):
         hi = min(lo + width, n)
-        dot_rows(A, lo, hi, y, p)
+        dot(A, lo, hi, y, p)
         lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block)
         references[lo // width] = lowest
-        add_rows(A, lo, hi, block, image)
-    _norm_weights(weights, image, references, mu, lowest, total, width)
-    return lowest
-
-
-@njit(error_model="numpy")
-def smooth_columns(C, y, mu, weights, image, width):
-    """:func:`smooth_rows` for C = A', shape (n, m)."""
-    n, m = C.shape
-    p, block, part = np.empty(width, C.dtype), np.empty(width, C.dtype), np.empty(m, C.dtype)
-    references = np.empty((n + width - 1) // width)
-    image[:] = 0
-    lowest, total = np.inf, 0.0
-    for lo in range(0, n, width):
-        hi = min(lo + width, n)
-        dot_columns(C, lo, hi, y, p)
-        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block)
-        references[lo // width] = lowest
-        part[:] = 0
-        add_columns(C, lo, hi, block, part)
-        image += part
-    _norm_weights(weights, image, references, mu, lowest, total, width)
-    return lowest
-
-
-@njit(error_model="numpy")
-def smooth_sparse(data, indices, indptr, y, mu, weights, image, width):
-    """:func:`smooth_rows` for CSC arrays."""
-    n = len(indptr) - 1
-    p, block = np.empty(width), np.empty(width)
-    references = np.empty((n + width - 1) // width)
-    image[:] = 0
-    lowest, total = np.inf, 0.0
-    for lo in range(0, n, width):
-        hi = min(lo + width, n)
-        dot_sparse(data, indices, indptr, lo, hi, y, p)
-        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block)
-        references[lo // width] = lowest
-        add_sparse(data, indices, indptr, lo, hi, block, image)
+        add(A, lo, hi, block, image)
     _norm_weights(weights, image, references, mu, lowest, total, width)
     return lowest

@@ -4,11 +4,15 @@ A pass over A goes block by block, each small enough to stay in the cache: ``A'y
 columns, what a method makes of it, and the block's part of ``A x``. Two vectors at a time share
 each load of A.
 
-"rows": A in C order, shape (m, n). "columns": A' in C order, shape (n, m). "sparse": CSC arrays.
-The type of the vectors decides in which type a block is summed.
+A is a matrix in C order ("rows"), one in Fortran order ("columns": C = A' is in C order), or the
+three arrays of a CSC matrix ("sparse"). The type of the vectors is that in which a block is summed.
 """
 
 from __future__ import annotations
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload
 
 from ..numeric.compiling import njit
 
@@ -28,9 +32,86 @@ def block_width(m: int, itemsize: int, *, rows: bool) -> int:
     return int(min(max(room // (m * itemsize) // 8 * 8, least), most))
 
 
+def dot(A, lo, hi, y, out):
+    """out_j = A_j'y for the columns j of lo..hi."""
+    raise NotImplementedError("for compiled code")
+
+
+def dot2(A, lo, hi, y, z, out_y, out_z):
+    """:func:`dot` for two vectors."""
+    raise NotImplementedError("for compiled code")
+
+
+def add(A, lo, hi, x, image):
+    """image += sum of x_j A_j over the columns j of lo..hi."""
+    raise NotImplementedError("for compiled code")
+
+
+def add2(A, lo, hi, x, w, image_x, image_w):
+    """:func:`add` for two vectors."""
+    raise NotImplementedError("for compiled code")
+
+
+def _of_storage(A, of_rows, of_columns, of_sparse):
+    if not isinstance(A, types.Array):
+        return of_sparse
+    return of_rows if A.layout == "C" else of_columns
+
+
+@overload(dot)
+def _dot(A, lo, hi, y, out):
+    return _of_storage(
+        A,
+        lambda A, lo, hi, y, out: dot_rows(A, lo, hi, y, out),
+        lambda A, lo, hi, y, out: dot_columns(A.T, lo, hi, y, out),
+        lambda A, lo, hi, y, out: dot_sparse(A, lo, hi, y, out),
+    )
+
+
+@overload(dot2)
+def _dot2(A, lo, hi, y, z, out_y, out_z):
+    return _of_storage(
+        A,
+        lambda A, lo, hi, y, z, out_y, out_z: dot2_rows(A, lo, hi, y, z, out_y, out_z),
+        lambda A, lo, hi, y, z, out_y, out_z: dot2_columns(A.T, lo, hi, y, z, out_y, out_z),
+        lambda A, lo, hi, y, z, out_y, out_z: dot2_sparse(A, lo, hi, y, z, out_y, out_z),
+    )
+
+
+@overload(add)
+def _add(A, lo, hi, x, image):
+    def of_columns(A, lo, hi, x, image):
+        # A block is summed in A's own type, the blocks in float64.
+        part = np.zeros(len(image), x.dtype)
+        add_columns(A.T, lo, hi, x, part)
+        image += part
+
+    return _of_storage(
+        A,
+        lambda A, lo, hi, x, image: add_rows(A, lo, hi, x, image),
+        of_columns,
+        lambda A, lo, hi, x, image: add_sparse(A, lo, hi, x, image),
+    )
+
+
+@overload(add2)
+def _add2(A, lo, hi, x, w, image_x, image_w):
+    def of_columns(A, lo, hi, x, w, image_x, image_w):
+        part_x, part_w = np.zeros(len(image_x), x.dtype), np.zeros(len(image_w), x.dtype)
+        add2_columns(A.T, lo, hi, x, w, part_x, part_w)
+        image_x += part_x
+        image_w += part_w
+
+    return _of_storage(
+        A,
+        lambda A, lo, hi, x, w, image_x, image_w: add2_rows(A, lo, hi, x, w, image_x, image_w),
+        of_columns,
+        lambda A, lo, hi, x, w, image_x, image_w: add2_sparse(A, lo, hi, x, w, image_x, image_w),
+    )
+
+
 @njit(error_model="numpy", fastmath=FAST)
 def dot_rows(A, lo, hi, y, out):
-    """out_j = A_j'y for the columns j of lo..hi, A stored by rows."""
     m, count = A.shape[0], hi - lo
     out[:count] = 0
     k = 0
@@ -50,7 +131,6 @@ def dot_rows(A, lo, hi, y, out):
 
 @njit(error_model="numpy", fastmath=FAST)
 def dot2_rows(A, lo, hi, y, z, out_y, out_z):
-    """:func:`dot_rows` for two vectors."""
     m, count = A.shape[0], hi - lo
     out_y[:count] = 0
     out_z[:count] = 0
@@ -74,7 +154,6 @@ def dot2_rows(A, lo, hi, y, z, out_y, out_z):
 
 @njit(error_model="numpy", fastmath=FAST)
 def add_rows(A, lo, hi, x, image):
-    """image += sum of x_j A_j over the columns j of lo..hi, A stored by rows."""
     m, count = A.shape[0], hi - lo
     zero = x.dtype.type(0)
     k = 0
@@ -103,7 +182,6 @@ def add_rows(A, lo, hi, x, image):
 
 @njit(error_model="numpy", fastmath=FAST)
 def add2_rows(A, lo, hi, x, w, image_x, image_w):
-    """:func:`add_rows` for two vectors."""
     m, count = A.shape[0], hi - lo
     zero = x.dtype.type(0)
     k = 0
@@ -144,7 +222,6 @@ def add2_rows(A, lo, hi, x, w, image_x, image_w):
 
 @njit(error_model="numpy", fastmath=FAST)
 def dot_columns(C, lo, hi, y, out):
-    """out_j = C_j'y for the rows j of lo..hi of C = A'."""
     m = C.shape[1]
     zero = y.dtype.type(0)
     j = lo
@@ -171,7 +248,6 @@ def dot_columns(C, lo, hi, y, out):
 
 @njit(error_model="numpy", fastmath=FAST)
 def dot2_columns(C, lo, hi, y, z, out_y, out_z):
-    """:func:`dot_columns` for two vectors."""
     m = C.shape[1]
     zero = y.dtype.type(0)
     j = lo
@@ -206,7 +282,6 @@ def dot2_columns(C, lo, hi, y, z, out_y, out_z):
 
 @njit(error_model="numpy", fastmath=FAST)
 def add_columns(C, lo, hi, x, image):
-    """image += sum of x_j C_j over the rows j of lo..hi of C = A'."""
     m = C.shape[1]
     j = lo
     while j + 4 <= hi:
@@ -228,7 +303,6 @@ def add_columns(C, lo, hi, x, image):
 
 @njit(error_model="numpy", fastmath=FAST)
 def add2_columns(C, lo, hi, x, w, image_x, image_w):
-    """:func:`add_columns` for two vectors."""
     m = C.shape[1]
     j = lo
     while j + 4 <= hi:
@@ -253,8 +327,8 @@ def add2_columns(C, lo, hi, x, w, image_x, image_w):
 
 
 @njit(error_model="numpy", fastmath=FAST)
-def dot2_sparse(data, indices, indptr, lo, hi, y, z, out_y, out_z):
-    """:func:`dot_rows` for two vectors and CSC arrays."""
+def dot2_sparse(A, lo, hi, y, z, out_y, out_z):
+    data, indices, indptr = A
     for j in range(lo, hi):
         s, t = 0.0, 0.0
         for p in range(indptr[j], indptr[j + 1]):
@@ -265,8 +339,8 @@ def dot2_sparse(data, indices, indptr, lo, hi, y, z, out_y, out_z):
 
 
 @njit(error_model="numpy", fastmath=FAST)
-def add2_sparse(data, indices, indptr, lo, hi, x, w, image_x, image_w):
-    """:func:`add_rows` for two vectors and CSC arrays."""
+def add2_sparse(A, lo, hi, x, w, image_x, image_w):
+    data, indices, indptr = A
     for j in range(lo, hi):
         xj, wj = x[j - lo], w[j - lo]
         if xj != 0 or wj != 0:
@@ -276,8 +350,8 @@ def add2_sparse(data, indices, indptr, lo, hi, x, w, image_x, image_w):
 
 
 @njit(error_model="numpy", fastmath=FAST)
-def dot_sparse(data, indices, indptr, lo, hi, y, out):
-    """:func:`dot_rows` for CSC arrays."""
+def dot_sparse(A, lo, hi, y, out):
+    data, indices, indptr = A
     for j in range(lo, hi):
         s = 0.0
         for p in range(indptr[j], indptr[j + 1]):
@@ -286,8 +360,8 @@ def dot_sparse(data, indices, indptr, lo, hi, y, out):
 
 
 @njit(error_model="numpy", fastmath=FAST)
-def add_sparse(data, indices, indptr, lo, hi, x, image):
-    """:func:`add_rows` for CSC arrays."""
+def add_sparse(A, lo, hi, x, image):
+    data, indices, indptr = A
     for j in range(lo, hi):
         xj = x[j - lo]
         if xj != 0:

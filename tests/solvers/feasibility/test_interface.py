@@ -77,19 +77,16 @@ def test_an_answer_at_a_limit_is_none():
 
 
 @pytest.mark.parametrize("cls", [*COLUMNS, MPCFP])
-def test_methods_without_fit_are_no_estimators(cls):
+def test_methods_without_fit_have_parameters_as_estimators_have(cls):
     method = cls(tol=1e-3, history=2)
-    assert not isinstance(method, BaseEstimator)
-    assert not hasattr(method, "__sklearn_tags__")
+    assert isinstance(method, BaseEstimator)
     assert not hasattr(method, "fit")
-    assert repr(method) == f"{cls.__name__}(tol=0.001, history=2)"
-    assert repr(cls()) == f"{cls.__name__}()"
     copy = clone(method)
     assert copy is not method
     assert copy.get_params() == method.get_params()
     assert copy.set_params(tol=0.5, max_iter=7) is copy
     assert (copy.tol, copy.max_iter, method.tol) == (0.5, 7, 1e-3)
-    with pytest.raises(ValueError, match=f"{cls.__name__} has no parameter 'C'; it has .*max_iter"):
+    with pytest.raises(ValueError, match="Invalid parameter 'C'"):
         copy.set_params(C=1.0)
 
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy import optimize, sparse
 
 from marginbench.solvers.feasibility import products
-from marginbench.solvers.feasibility.passes import (
-    exponentials,
-    smooth_columns,
-    smooth_rows,
-    smooth_sparse,
-)
+from marginbench.solvers.feasibility.passes import exponentials, smooth
 from marginbench.solvers.feasibility.simplex import blend, into_ball, project_to_simplex, softmax
 
 # Shapes with and without a remainder of the fourfold loops.
@@ -34,32 +30,36 @@ def matrix(m, n, dtype):
 def storages(A):
     S = sparse.csc_matrix(A, dtype=np.float64)
     return {
-        "rows": (A,),
-        "columns": (np.ascontiguousarray(A.T),),
+        "rows": np.ascontiguousarray(A),
+        "columns": np.asfortranarray(A),
         "sparse": (S.data, S.indices, S.indptr),
     }
+
+
+@njit()
+def all_products(A, lo, hi, y, z, out, out_y, out_z, x, w, image, image_x, image_w):
+    products.dot(A, lo, hi, y, out)
+    products.dot2(A, lo, hi, y, z, out_y, out_z)
+    products.add(A, lo, hi, x, image)
+    products.add2(A, lo, hi, x, w, image_x, image_w)
 
 
 @pytest.mark.parametrize("storage", ["rows", "columns", "sparse"])
 @pytest.mark.parametrize(("m", "n"), SHAPES)
 def test_products_of_a_block_of_columns(storage, m, n, dtype):
     A, y, z, x, w = matrix(m, n, dtype)
-    stored = storages(A)[storage]
     near = {"rtol": 0, "atol": TOLERANCE[dtype] * 10}
     lo, hi = n // 3, n
     part = A[:, lo:hi].astype(np.float64)
-    out, out_y, out_z = (np.full(n, np.nan, dtype) for _ in range(3))
-    getattr(products, f"dot_{storage}")(*stored, lo, hi, y, out)
-    getattr(products, f"dot2_{storage}")(*stored, lo, hi, y, z, out_y, out_z)
-    for found, vector in ((out, y), (out_y, y), (out_z, z)):
-        np.testing.assert_allclose(found[: hi - lo], vector.astype(float) @ part, **near)
-    # They add to what is there.
-    image, image_x, image_w = (np.ones(m) for _ in range(3))
+    out = [np.full(n, np.nan, dtype) for _ in range(3)]
+    image = [np.ones(m) for _ in range(3)]
     x, w = x[lo:hi], w[lo:hi]
     x[::2] = 0
-    getattr(products, f"add_{storage}")(*stored, lo, hi, x, image)
-    getattr(products, f"add2_{storage}")(*stored, lo, hi, x, w, image_x, image_w)
-    for found, vector in ((image, x), (image_x, x), (image_w, w)):
+    all_products(storages(A)[storage], lo, hi, y, z, *out, x, w, *image)
+    for found, vector in zip(out, (y, y, z), strict=True):
+        np.testing.assert_allclose(found[: hi - lo], vector.astype(float) @ part, **near)
+    # They add to what is there.
+    for found, vector in zip(image, (x, x, w), strict=True):
         np.testing.assert_allclose(found, 1 + part @ vector.astype(float), **near)
 
 
@@ -87,9 +87,8 @@ def test_exponentials_are_right_to_the_last_digits():
 @pytest.mark.parametrize("mu", [10.0, 1.0, 1e-3, 1e-12])
 def test_smoothed_weights_are_the_softmax(storage, mu):
     A, y, *_ = matrix(5, 50, "float64")
-    smooth = {"rows": smooth_rows, "columns": smooth_columns, "sparse": smooth_sparse}[storage]
     weights, image = np.empty(50), np.empty(5)
-    low = smooth(*storages(A)[storage], y, mu, weights, image, 8)
+    low = smooth(storages(A)[storage], y, mu, weights, image, 8)
     s = y @ A
     expected = np.exp(-(s - s.min()) / mu)
     expected /= expected.sum()

@@ -34,7 +34,6 @@ from marginbench.solvers import (
     WeightedSolver,
     hyperparameters,
 )
-from marginbench.solvers.feasibility.methods import FeasibilityMethod
 
 PAGE = Path(__file__).parents[3] / "docs" / "adding-a-solver.md"
 ESTIMATORS = [
@@ -42,7 +41,7 @@ ESTIMATORS = [
     for cls in (getattr(solvers, name) for name in solvers.__all__)
     if inspect.isclass(cls)
     # Not all that have such parameters are estimators.
-    and issubclass(cls, BaseEstimator | FeasibilityMethod)
+    and issubclass(cls, BaseEstimator)
     and not inspect.isabstract(cls)
 ]
 #: What a solver without a kernel of its choice does not have.
