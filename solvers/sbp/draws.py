@@ -8,8 +8,7 @@ import numpy as np
 
 from ..numeric.compiling import njit
 from ..numeric.water_level import water_level
-from .two_basins import two_basin_level
-from .windows import TwoBasins, fill
+from .two_basins import TwoBasins, fill, two_basin_level
 
 # So many points near the level are expected to be drawn some time.
 _NEIGHBOURS = 512

@@ -13,6 +13,7 @@ from ..interface.monitor import Monitor
 from ..interface.parameters import CachedKernelParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
+from ..numeric.compiling import njit
 from ..numeric.validation import (
     check_iteration_limit,
     check_one_of,
@@ -20,10 +21,9 @@ from ..numeric.validation import (
     check_whole,
 )
 from ..registration import register
-from .draws import Draws, OneBasinDraws, TwoBasinDraws
+from .draws import Draws, OneBasinDraws, TwoBasinDraws, cover, first_covered
 from .holdout import Split, Stabilisation
-from .state import DrawBound, Path
-from .stretches import advance
+from .state import DrawBound, Path, add_draw, move_one, move_two
 
 # A check of the responses looks at this many points.
 _CHECKED_POINTS = 32
@@ -233,7 +233,7 @@ class _Run:
             most = min(n_iterations, math.ceil(most), self.path.until_mark())
             drawn = np.empty((int(most), len(streams)), dtype=np.int64)
             taken = np.array([stream.n_taken for stream in streams])
-            done = advance(
+            done = _iterate(
                 self.path.state,
                 self.bound.state,
                 self.draws.basins.state,
@@ -253,17 +253,19 @@ class _Run:
         return 1
 
     def iterate(self, t: int) -> None:
-        """Iteration t, with rows that may have to be computed."""
-        drawn = self.draws.draw(self._train_responses)
+        """Iteration t of SBP12 Algorithm 1, with rows that may have to be computed."""
+        eta = 1.0 / (self.radius * np.sqrt(t))  # line 4
+        drawn = self.draws.draw(self._train_responses)  # lines 5 and 6: gamma, i under water
 
         def upcoming(count: int) -> np.ndarray:
             later = self.draws.probable(self._train_responses, count, self.n_steps - t)
             return np.append(drawn, later)
 
         rows = [self.split.row(self.problem.oracle, i, upcoming) for i in drawn]
-        self.path.move(drawn, rows, 1.0 / (self.radius * np.sqrt(t)))
+        # Lines 7 to 13: alpha_i += eta, c_j += eta y_i y_j K_ij, back into the ball, the sums.
+        self.path.move(drawn, rows, eta)
         for i, row in zip(drawn, rows, strict=True):
-            self.bound.add(i, row)
+            add_draw(self.bound.state, i, row)
 
     def margin(self) -> float:
         """f(w) at the average w."""
@@ -314,7 +316,7 @@ class _Run:
 
     def _fresh_responses(self, index: np.ndarray) -> np.ndarray:
         """Responses of these points from alpha alone, counted in ``drift_evals``."""
-        coef = self.path.alpha.current() * self.split.y
+        coef = self.path.alpha() * self.split.y
         self.drift_evals += len(index) * int(np.count_nonzero(coef))
         scores = self.problem.oracle.exact_scores(
             self.split.restore(coef), self.split.positions(index), charged=False
@@ -332,3 +334,35 @@ class _Run:
         y = self.split.y[held_out]
         predicted_positive = y * responses[held_out] + bias > 0
         return float(np.mean(predicted_positive != (y > 0)))
+
+
+@njit(error_model="numpy")
+def _iterate(path, bound, basins, candidates, taken, rows, slots, radius, drawn):
+    """Iterations with bias whose rows are stored, as :meth:`_Run.iterate` does them one by one.
+
+    Until a row is missing, or candidates run out, or ``drawn`` is full; returns how many were done.
+    """
+    heights, positive = path.responses, basins.positive
+    after = np.empty_like(taken)
+    for done in range(len(drawn)):
+        covered = cover(basins, heights)
+        for s in range(len(candidates)):
+            at = first_covered(candidates[s], taken[s], heights, positive, *covered)
+            if at == len(candidates[s]) or slots[candidates[s][at]] < 0:
+                return done
+            drawn[done, s] = candidates[s][at]
+            after[s] = at + 1
+        taken[:] = after
+        step = 1.0 / (radius * np.sqrt(path.progress.n_iter + 1))
+        i = drawn[done, 0]
+        row = rows[slots[i]]
+        if len(candidates) == 1:
+            move_one(path, i, row, step)
+            add_draw(bound, i, row)
+        else:
+            j = drawn[done, 1]
+            other = rows[slots[j]]
+            move_two(path, i, j, row, other, step)
+            add_draw(bound, i, row)
+            add_draw(bound, j, other)
+    return len(drawn)

@@ -9,60 +9,21 @@ import numpy as np
 
 from ..numeric.compiling import njit
 
-
-class CoefficientState(NamedTuple):
-    """alpha and its sum, see :class:`Coefficients`; compiled code changes it.
-
-    Attributes
-    ----------
-    values, lag, total : ndarray of float64, shape (n,)
-    factors : record
-        The scale of the values and the sum of the scales, ``scale`` and ``weight``.
-    """
-
-    values: np.ndarray
-    lag: np.ndarray
-    total: np.ndarray
-    factors: np.void
-
-
-class Coefficients:
-    """alpha and the sum of its values over the iterations, at a cost of O(1) in an iteration.
-
-    alpha is ``scale * values``. Since a value of the scale holds for all points at once, the sum
-    is ``weight * values - lag``, with the weight the sum of the scales so far; ``lag`` corrects for
-    what was added to the values later. Both are folded into plain numbers before the scale gets
-    small, so that no digits cancel.
-    """
-
-    def __init__(self, n: int) -> None:
-        factors = np.array([(1.0, 0.0)], dtype=[("scale", np.float64), ("weight", np.float64)])[0]
-        self.state = CoefficientState(np.zeros(n), np.zeros(n), np.zeros(n), factors)
-
-    def add(self, i: int, amount: float) -> None:
-        """alpha_i += amount."""
-        _add(self.state, i, amount)
-
-    def shrink(self, factor: float) -> None:
-        """alpha *= factor, for a factor of at most 1."""
-        _shrink(self.state, factor)
-
-    def count(self) -> None:
-        """Add alpha as it stands to the sum."""
-        _count(self.state)
-
-    def current(self) -> np.ndarray:
-        """alpha, a fresh array of shape (n,)."""
-        return np.asarray(self.state.factors["scale"] * self.state.values)
-
-    def total(self) -> np.ndarray:
-        """The sum of the counted values of alpha, a fresh array of shape (n,)."""
-        values, lag, total, factors = self.state
-        return np.asarray(total + (factors["weight"] * values - lag))
+_PROGRESS = [
+    ("n_iter", np.int64),
+    ("squared_norm", np.float64),
+    ("scale", np.float64),
+    ("weight", np.float64),
+]
 
 
 class PathState(NamedTuple):
     """The iterate and the sums over the iterates, see :class:`Path`; compiled code changes it.
+
+    alpha is ``scale * values``. Since a value of the scale holds for all points at once, the sum of
+    alpha over the iterations is ``total + weight * values - lag`` at O(1) in an iteration,
+    with the weight the sum of the scales so far; ``lag`` corrects for what was added to the values
+    later. Both are folded into plain numbers before the scale gets small, so that no digits cancel.
 
     Attributes
     ----------
@@ -71,9 +32,9 @@ class PathState(NamedTuple):
     diag : ndarray of float64, shape (n,)
     burn_in : int
     responses, response_sum : ndarray of float64, shape (n,)
-    alpha : CoefficientState
+    values, lag, total : ndarray of float64, shape (n,)
     progress : record
-        ``n_iter`` and ``squared_norm``, that of w.
+        ``n_iter``; ``squared_norm``, that of w; ``scale`` and ``weight``.
     """
 
     signs: np.ndarray
@@ -81,7 +42,9 @@ class PathState(NamedTuple):
     burn_in: int
     responses: np.ndarray
     response_sum: np.ndarray
-    alpha: CoefficientState
+    values: np.ndarray
+    lag: np.ndarray
+    total: np.ndarray
     progress: np.void
 
 
@@ -95,16 +58,17 @@ class Path:
         self.y = y
         self.diag = diag
         self.burn_in = burn_in
-        self.alpha = Coefficients(n)
         self.responses = np.zeros(n)
-        progress = np.zeros(1, dtype=[("n_iter", np.int64), ("squared_norm", np.float64)])[0]
+        progress = np.array([(0, 0.0, 1.0, 0.0)], dtype=_PROGRESS)[0]
         self.state = PathState(
             signs=y.astype(np.float32),
             diag=diag,
             burn_in=burn_in,
             responses=self.responses,
             response_sum=np.zeros(n),
-            alpha=self.alpha.state,
+            values=np.zeros(n),
+            lag=np.zeros(n),
+            total=np.zeros(n),
             progress=progress,
         )
         self._suffix = suffix
@@ -126,6 +90,15 @@ class Path:
     def squared_norm(self, value: float) -> None:
         self.state.progress["squared_norm"] = value
 
+    def alpha(self) -> np.ndarray:
+        """alpha, a fresh array of shape (n,)."""
+        return np.asarray(self.state.progress["scale"] * self.state.values)
+
+    def alpha_sum(self) -> np.ndarray:
+        """The sum of alpha over the iterations that count, a fresh array of shape (n,)."""
+        state, weight = self.state, self.state.progress["weight"]
+        return np.asarray(state.total + (weight * state.values - state.lag))
+
     def move(self, drawn: Sequence[int], rows: Sequence[np.ndarray], step: float) -> None:
         """w <- projection on the unit ball of w + step times the mean y_i Phi_i of the drawn i."""
         if len(drawn) == 1:
@@ -146,7 +119,7 @@ class Path:
         n_counted = self.n_iter - self.burn_in
         if self._suffix and n_counted > 0 and n_counted & (n_counted - 1) == 0:
             self._left_out = self._next_left_out
-            sums = self.alpha.total(), self.state.response_sum.copy()
+            sums = self.alpha_sum(), self.state.response_sum.copy()
             self._next_left_out = n_counted, *sums
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
@@ -157,8 +130,8 @@ class Path:
         """
         n_counted = self.n_iter - self.burn_in
         if n_counted <= 0:
-            return self.alpha.current(), self.responses.copy()
-        alpha, responses = self.alpha.total(), self.state.response_sum
+            return self.alpha(), self.responses.copy()
+        alpha, responses = self.alpha_sum(), self.state.response_sum
         if not self._suffix:
             return alpha / n_counted, responses / n_counted
         n_left_out, alpha_before, responses_before = self._left_out
@@ -170,10 +143,10 @@ class Path:
     def replace_responses(self, responses: np.ndarray) -> None:
         """Go on with responses of the same iterate that were computed afresh."""
         self.responses[:] = responses
-        self.squared_norm = float(np.einsum("i,i", self.alpha.current(), responses))
+        self.squared_norm = float(np.einsum("i,i", self.alpha(), responses))
         if self.squared_norm > 1:
             factor = 1.0 / np.sqrt(self.squared_norm)
-            self.alpha.shrink(factor)
+            _shrink(self.state, factor)
             self.responses *= factor
             self.squared_norm = 1.0
 
@@ -222,10 +195,6 @@ class DrawBound:
             totals=np.zeros(n_groups),
         )
 
-    def add(self, i: int, row: np.ndarray) -> None:
-        """Count a draw of point i, whose kernel row is given; costs no evaluation."""
-        add_draw(self.state, i, row)
-
     def value(self) -> float:
         """U(p); infinite as long as a group has no draws."""
         totals, products = self.state.totals, self.state.products
@@ -238,39 +207,36 @@ class DrawBound:
 
 
 @njit(error_model="numpy")
-def _add(alpha, i, amount):
-    added = amount / alpha.factors.scale
-    alpha.values[i] += added
-    alpha.lag[i] += added * alpha.factors.weight
+def _add(path, i, amount):
+    """alpha_i += amount."""
+    added = amount / path.progress.scale
+    path.values[i] += added
+    path.lag[i] += added * path.progress.weight
 
 
 @njit(error_model="numpy")
-def _shrink(alpha, factor):
-    factors = alpha.factors
-    factors.scale *= factor
-    if factors.scale < 0.5:
-        values, lag, total = alpha.values, alpha.lag, alpha.total
+def _shrink(path, factor):
+    """alpha *= factor, for a factor of at most 1."""
+    progress = path.progress
+    progress.scale *= factor
+    if progress.scale < 0.5:
+        values, lag, total = path.values, path.lag, path.total
         for i in range(len(values)):
-            total[i] += factors.weight * values[i] - lag[i]
-            values[i] *= factors.scale
+            total[i] += progress.weight * values[i] - lag[i]
+            values[i] *= progress.scale
             lag[i] = 0.0
-        factors.scale, factors.weight = 1.0, 0.0
-
-
-@njit(error_model="numpy")
-def _count(alpha):
-    alpha.factors.weight += alpha.factors.scale
+        progress.scale, progress.weight = 1.0, 0.0
 
 
 @njit(error_model="numpy")
 def move_one(path, i, row, step):
-    """:meth:`Path.move` towards one point."""
+    """:meth:`Path.move` towards one point: lines 7 to 13 of SBP12 Algorithm 1."""
     grown = _grown(path, i, path.responses[i], path.progress.squared_norm, step)
     factor, counted = _begin(path, grown)
     signed = step * path.signs[i]
     _move_one(path.responses, path.response_sum, path.signs, row, signed, factor, counted)
-    _add(path.alpha, i, step)
-    _end(path.alpha, factor, counted)
+    _add(path, i, step)
+    _end(path, factor, counted)
 
 
 @njit(error_model="numpy")
@@ -286,20 +252,23 @@ def move_two(path, i, j, row, other_row, step):
     _move_two(
         responses, path.response_sum, signs, row, other_row, signed, other_signed, factor, counted
     )
-    _add(path.alpha, i, share)
-    _add(path.alpha, j, share)
-    _end(path.alpha, factor, counted)
+    _add(path, i, share)
+    _add(path, j, share)
+    _end(path, factor, counted)
 
 
 @njit(error_model="numpy")
 def _grown(path, i, response, squared_norm, share):
-    """||w||^2 after a step to a point with this response."""
+    """||w||^2 after a step to a point with this response (SBP12 Algorithm 1, line 8)."""
     return squared_norm + (2 * share * response + share * share * path.diag[i])
 
 
 @njit(error_model="numpy")
 def _begin(path, grown):
-    """Count an iteration; the factor that leads back into the ball, and 1 if w is averaged."""
+    """Count an iteration; the factor that leads back into the ball, and 1 if w is averaged.
+
+    SBP12 Algorithm 1, lines 11 and 12.
+    """
     progress = path.progress
     progress.n_iter += 1
     progress.squared_norm = min(grown, 1.0)
@@ -308,11 +277,11 @@ def _begin(path, grown):
 
 
 @njit(error_model="numpy")
-def _end(alpha, factor, counted):
+def _end(path, factor, counted):
     if factor < 1:
-        _shrink(alpha, factor)
+        _shrink(path, factor)
     if counted > 0:
-        _count(alpha)
+        path.progress.weight += path.progress.scale
 
 
 @njit(error_model="numpy")
@@ -334,7 +303,7 @@ def _move_two(
 
 @njit(error_model="numpy")
 def add_draw(bound, i, row):
-    """:meth:`DrawBound.add`."""
+    """Count a draw of point i, whose kernel row is given; costs no evaluation."""
     group, sign = bound.groups[i], bound.signs[i]
     for other in range(len(bound.signed_counts)):
         product = sign * _product(row, bound.signed_counts[other])

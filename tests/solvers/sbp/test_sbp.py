@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from marginbench.solvers import SBP
+from marginbench.solvers import SBP, KernelOracle
 from marginbench.solvers.sbp import sbp as sbp_module
 from marginbench.solvers.sbp.holdout import Split
 
@@ -436,7 +436,7 @@ def test_drifted_responses_are_found_and_replaced(rbf_task, monkeypatch, fractio
                 self.path.squared_norm *= 0.9
             super().check_drift()
             order = np.arange(task.n) if self.split.order is None else self.split.order
-            alpha = self.path.alpha.current()
+            alpha = self.path.alpha()
             fresh = task.Q[np.ix_(order, order)] @ alpha
             checked.append(np.abs(fresh - self.path.responses).max())
             assert self.path.squared_norm == pytest.approx(alpha @ fresh, rel=1e-9)
@@ -464,3 +464,44 @@ def test_drifted_responses_are_found_and_replaced(rbf_task, monkeypatch, fractio
 def test_a_parameter_out_of_range_is_refused(rbf_task, parameter, value, message):
     with pytest.raises(ValueError, match=message):
         SBP(**{parameter: value}).fit(rbf_task.X, rbf_task.y)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "averaging", "n", "dtype", "cache_size"),
+    [
+        ("pair", "suffix", 1100, "float32", 0.5),
+        ("single", "all", 300, "float64", 9.0),
+        pytest.param("pair", "all", 1100, "float32", 0.0, marks=pytest.mark.slow),
+        pytest.param("single", "suffix", 1100, "float32", 0.5, marks=pytest.mark.slow),
+    ],
+)
+def test_compiled_iterations_are_those_one_by_one(
+    sampling, averaging, n, dtype, cache_size, monkeypatch, recording_monitor
+):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(n) < 0.4, 1, -1)
+    X = (rng.standard_normal((n, 500)) + 0.1 * y[:, None]).astype(np.float32)
+    solver = SBP(nu=0.02, gamma=0.001, fit_intercept=True, sampling=sampling, averaging=averaging)
+    solver.set_params(dtype=dtype, cache_size=cache_size, burn_in=7, random_state=1, max_epochs=2)
+    solver.set_params(drift_check=170)
+    (fast, seen), (plain, expected) = (
+        (SBP(**solver.get_params()).fit(X, y, monitor=monitor), monitor)
+        for monitor in turns(monkeypatch, recording_monitor, every=60.5 * n)
+    )
+    np.testing.assert_array_equal(fast.dual_coef_, plain.dual_coef_)
+    assert fast.intercept_ == plain.intercept_
+    assert fast.margin_ == plain.margin_
+    assert fast.certificate_ == plain.certificate_
+    # Rows are asked for, computed and forgotten in the same order.
+    assert fast.counters_ == plain.counters_
+    assert seen.iterations == expected.iterations
+    assert seen.evals == expected.evals
+    # After many iterations it is asked once.
+    assert len(seen.evals_asked) < len(expected.evals_asked)
+
+
+def turns(monkeypatch, recording_monitor, every):
+    """A monitor for a run with stored rows, and one for a run without."""
+    yield recording_monitor(every=every)
+    monkeypatch.setattr(KernelOracle, "stored", None)
+    yield recording_monitor(every=every)

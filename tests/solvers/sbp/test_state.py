@@ -6,50 +6,29 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from marginbench.solvers.sbp.state import Coefficients, DrawBound, Path
+from marginbench.solvers.sbp.state import DrawBound, Path, add_draw
 
 steps = st.lists(
-    st.tuples(st.integers(0, 4), st.floats(1e-6, 1.0), st.floats(1e-3, 1.0), st.booleans()),
+    st.tuples(st.integers(0, 4), st.floats(1e-6, 3.0)),
     max_size=80,
 )
 
 
-@given(steps=steps)
+@given(steps=steps, burn_in=st.integers(0, 5))
 @settings(max_examples=200, deadline=None)
-def test_coefficients_are_those_of_plain_sums(steps):
-    lazy, alpha, total = Coefficients(5), np.zeros(5), np.zeros(5)
-    for i, amount, factor, counted in steps:
-        lazy.add(i, amount)
-        lazy.shrink(factor)
-        alpha[i] += amount
-        alpha *= factor
-        if counted:
-            lazy.count()
+def test_coefficients_and_their_sum_are_plain_sums(steps, burn_in):
+    """Orthogonal points: a step to one of them leaves the others' responses but for the scale."""
+    path, alpha, total = Path(np.ones(5), np.ones(5), burn_in), np.zeros(5), np.zeros(5)
+    for t, (i, step) in enumerate(steps, 1):
+        path.move([i], [np.eye(5)[i]], step)
+        alpha[i] += step
+        alpha /= max(1.0, np.linalg.norm(alpha))
+        if t > burn_in:
             total += alpha
-        np.testing.assert_allclose(lazy.current(), alpha, rtol=1e-13)
-        np.testing.assert_allclose(lazy.total(), total, rtol=1e-12, atol=1e-15 * len(steps))
-
-
-def test_a_point_never_counted_has_no_part_in_the_sum():
-    lazy = Coefficients(3)
-    lazy.add(0, 0.7)
-    lazy.count()
-    lazy.shrink(0.9)
-    lazy.add(1, 0.3)
-    np.testing.assert_array_equal(lazy.total(), [0.7, 0.0, 0.0])
-
-
-def test_coefficients_outlive_every_scale():
-    lazy, alpha, total = Coefficients(2), np.zeros(2), np.zeros(2)
-    for t in range(5000):
-        lazy.add(t % 2, 1.0)
-        lazy.shrink(0.3)
-        lazy.count()
-        alpha[t % 2] += 1.0
-        alpha *= 0.3
-        total += alpha
-    np.testing.assert_allclose(lazy.current(), alpha, rtol=1e-12)
-    np.testing.assert_allclose(lazy.total(), total, rtol=1e-12)
+        np.testing.assert_allclose(path.alpha(), alpha, rtol=1e-13)
+        np.testing.assert_allclose(path.alpha_sum(), total, rtol=1e-12, atol=1e-15 * len(steps))
+        # A point never drawn has no part in the sum.
+        assert not path.alpha_sum()[[k for k in range(5) if k not in dict(steps)]].any()
 
 
 def walk(task, n_steps, n_drawn, rng):
@@ -76,7 +55,7 @@ def test_the_path_is_that_of_explicit_vectors(linear_task, n_drawn):
             counted += 1
             mean += w
         np.testing.assert_allclose(path.responses, task.y * (task.X @ w), atol=1e-12)
-        np.testing.assert_allclose(task.X.T @ (path.alpha.current() * task.y), w, atol=1e-12)
+        np.testing.assert_allclose(task.X.T @ (path.alpha() * task.y), w, atol=1e-12)
         assert path.squared_norm == pytest.approx(w @ w, rel=1e-11)
         alpha, responses = path.average()
         expected = mean / counted if counted else w
@@ -95,7 +74,7 @@ def test_a_suffix_average_leaves_out_the_first_power_of_two(linear_task, burn_in
         assert (to_mark == 1) == (n_counted in (1, 2, 4, 8, 16, 32, 64, 128))
         drawn = choose(path.responses)
         path.move(drawn, [task.K[i] for i in drawn], 0.8 / np.sqrt(t))
-        alphas.append(path.alpha.current())
+        alphas.append(path.alpha())
         responses.append(path.responses.copy())
         first = 0
         while n_counted >= max(1, 4 * first):
@@ -119,10 +98,10 @@ def test_recursions_keep_to_their_invariants(rbf_task, n_drawn):
         on_the_sphere |= path.squared_norm == 1
         if n_drawn == 2:
             # The balance holds in every iterate; its rounding grows with the coefficients alone.
-            alpha = path.alpha.current()
+            alpha = path.alpha()
             assert abs(alpha @ task.y) <= 1e-14 * task.n * alpha.sum()
         if t in (1, 3, 10, 100, 1000, 10_000):
-            alpha = path.alpha.current()
+            alpha = path.alpha()
             assert alpha.min() >= 0
             assert np.count_nonzero(alpha) <= n_drawn * t
             np.testing.assert_allclose(path.responses, Q @ alpha, rtol=1e-10, atol=1e-10)
@@ -141,18 +120,19 @@ def test_responses_are_replaced_and_stay_in_the_ball(rbf_task):
         path.move(drawn, [task.K[i] for i in drawn], 1 / np.sqrt(t))
     kept = path.responses
     path.responses += 0.01
-    alpha = path.alpha.current()
+    alpha = path.alpha()
     path.replace_responses(task.Q @ alpha)
     assert path.responses is kept, "views of the responses must stay valid"
-    np.testing.assert_allclose(path.responses, task.Q @ path.alpha.current(), atol=1e-12)
+    np.testing.assert_allclose(path.responses, task.Q @ path.alpha(), atol=1e-12)
     assert path.squared_norm == pytest.approx(alpha @ task.Q @ alpha, rel=1e-12)
     assert path.squared_norm < 1
     # A w outside the ball goes back to it.
-    path.alpha.add(0, 3.0)
-    path.replace_responses(task.Q @ path.alpha.current())
+    alpha[0] += 3.0
+    path.state.values[:] = alpha / path.state.progress["scale"]
+    path.replace_responses(task.Q @ alpha)
     assert path.squared_norm == 1
-    np.testing.assert_allclose(path.responses, task.Q @ path.alpha.current(), atol=1e-12)
-    alpha = path.alpha.current()
+    np.testing.assert_allclose(path.responses, task.Q @ path.alpha(), atol=1e-12)
+    alpha = path.alpha()
     assert alpha @ task.Q @ alpha == pytest.approx(1.0, rel=1e-12)
 
 
@@ -164,7 +144,7 @@ def test_the_bound_is_its_formula(task, grouped):
     assert bound.value() == np.inf
     counts = np.zeros(task.n)
     for i in rng.integers(task.n, size=700):
-        bound.add(int(i), task.K[i])
+        add_draw(bound.state, int(i), task.K[i])
         counts[i] += 1
     p = counts / counts.sum()
     if grouped:
@@ -178,5 +158,5 @@ def test_with_draws_of_one_class_alone_there_is_no_bound(rbf_task):
     task = rbf_task
     bound = DrawBound(task.y, np.diag(task.K), (task.y > 0).astype(np.int64), volume=3.0)
     for i in np.flatnonzero(task.y > 0)[:10]:
-        bound.add(int(i), task.K[i])
+        add_draw(bound.state, int(i), task.K[i])
     assert bound.value() == np.inf

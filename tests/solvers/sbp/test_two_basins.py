@@ -11,8 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
 from marginbench.solvers import SMO
-from marginbench.solvers.sbp.two_basins import two_basin_level
-from marginbench.solvers.sbp.windows import TwoBasins
+from marginbench.solvers.sbp.two_basins import TwoBasins, two_basin_level
 
 EPS = np.finfo(np.float64).eps
 
