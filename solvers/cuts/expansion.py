@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -103,20 +102,3 @@ class StructuredExpansion(Model):
             "support_vectors_": self.points,
             "explicit_coef_": self.weights,
         }
-
-    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        description, arrays = self.channel(0)._stored()
-        return description, {**arrays, "coef": self.coef, "weights": self.weights}
-
-    @classmethod
-    def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        shared = KernelExpansion._restored(description, arrays)
-        return cls(
-            kernel=shared.kernel,
-            points=shared.points,
-            coef=arrays["coef"],
-            weights=arrays["weights"],
-            support=shared.support,
-            n_train=shared.n_train,
-            dtype=shared.dtype,
-        )

@@ -43,7 +43,7 @@ def save_solver(solver: Any, path: str | Path) -> None:
         "marginbench": metadata.version("marginbench"),
         "class": type(solver).__name__,
         "parameters": parameters,
-        "model": {"kind": solver.model_.kind, **description},
+        "model": description,
         "classes": {"values": classes.tolist(), "dtype": classes.dtype.str},
         "fitted": fitted,
         "counters": None if counters is None else counters.as_dict(),
@@ -129,8 +129,7 @@ def _restored(cls: type[Any], header: dict[str, Any], arrays: dict[str, np.ndarr
 
     parameters = {name: _revived(value) for name, value in header["parameters"].items()}
     solver = cls(**parameters, **own(_PARAMETER))
-    description = dict(header["model"])
-    model = Model.of_kind(description.pop("kind"))._restored(description, own(_MODEL))
+    model = Model._restored(header["model"], own(_MODEL))
     solver.model_ = model
     solver.classes_ = np.array(header["classes"]["values"], dtype=header["classes"]["dtype"])
     for name in _PLAIN:

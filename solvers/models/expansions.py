@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from inspect import isabstract
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -23,8 +23,6 @@ from ..kernels.scoring import (
     linear_scores,
 )
 from ..numeric.matrices import Matrix, matmul
-
-_AnyModel = TypeVar("_AnyModel", bound="Model")
 
 
 class Model(ABC):
@@ -65,28 +63,18 @@ class Model(ABC):
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes of an estimator with this model, by scikit-learn's names."""
 
-    @abstractmethod
     def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The model as plain JSON values and as arrays."""
+        """The model as plain JSON values and as arrays: its fields."""
+        arrays: dict[str, np.ndarray] = {}
+        return _packed(self, "", arrays), arrays
 
-    @classmethod
-    @abstractmethod
-    def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+    @staticmethod
+    def _restored(description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Model:
         """The model of what :meth:`_stored` returned."""
-
-    @classmethod
-    def of_kind(cls, kind: str) -> type[Self]:
-        """The class of models that calls itself so.
-
-        Raises
-        ------
-        ValueError
-            If neither this class nor one derived from it does.
-        """
-        for known in _descendants(cls):
-            if known.kind == kind:
-                return known
-        raise ValueError(f"there is no model of kind {kind!r}")
+        model = _unpacked(description, "", arrays)
+        if not isinstance(model, Model):
+            raise ValueError("there is no model")
+        return model
 
     def save(self, path: str | Path) -> None:
         """Write the model as an .npz file of plain arrays.
@@ -97,9 +85,9 @@ class Model(ABC):
             For a callable or custom kernel, whose code cannot be stored.
         """
         description, arrays = self._stored()
-        text = json.dumps({"kind": self.kind, **description})
         with open(path, "wb") as sink:
-            np.savez(sink, allow_pickle=False, description=np.array(text), **arrays)
+            text = np.array(json.dumps(description))
+            np.savez(sink, allow_pickle=False, description=text, **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -111,12 +99,10 @@ class Model(ABC):
             If the file holds a model of another kind.
         """
         with np.load(path, allow_pickle=False) as stored:
-            description = json.loads(str(stored["description"]))
-            kind = description.pop("kind", KernelExpansion.kind)
-            for known in _descendants(cls):
-                if known.kind == kind:
-                    return known._restored(description, stored)
-        raise ValueError(f"{path} holds a model of kind {kind!r}, not a {cls.__name__}")
+            model = cls._restored(json.loads(str(stored["description"])), stored)
+        if not isinstance(model, cls):
+            raise ValueError(f"{path} holds a model of kind {model.kind!r}, not a {cls.__name__}")
+        return model
 
 
 @dataclass(frozen=True)
@@ -190,28 +176,6 @@ class KernelExpansion(Model):
             "intercept_": np.array([self.intercept]),
         }
 
-    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        description = {
-            "kernel": _described(self.kernel),
-            "intercept": self.intercept,
-            "n_train": self.n_train,
-            "dtype": self.dtype,
-        }
-        arrays = {"coef": self.coef, "support": self.support, **_matrix_arrays(self.points)}
-        return description, arrays
-
-    @classmethod
-    def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls(
-            kernel=kernel_of(description["kernel"]),
-            points=_matrix_of(arrays),
-            coef=arrays["coef"],
-            intercept=float(description["intercept"]),
-            support=arrays["support"],
-            n_train=int(description["n_train"]),
-            dtype=str(description["dtype"]),
-        )
-
     def prepared(self) -> Points:
         """The support vectors as the kernel wants them."""
         if not self.kernel.evaluates:
@@ -267,24 +231,6 @@ class BudgetExpansion(Model):
             "intercept_": np.array([self.intercept]),
         }
 
-    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        description = {
-            "kernel": _described(self.kernel),
-            "intercept": self.intercept,
-            "dtype": self.dtype,
-        }
-        return description, {"coef": self.coef, **_matrix_arrays(self.points)}
-
-    @classmethod
-    def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls(
-            kernel=kernel_of(description["kernel"]),
-            points=arrays["points"],
-            coef=arrays["coef"],
-            intercept=float(description["intercept"]),
-            dtype=str(description["dtype"]),
-        )
-
 
 @dataclass(frozen=True)
 class LinearModel(Model):
@@ -321,25 +267,6 @@ class LinearModel(Model):
         """``coef_`` and ``intercept_``."""
         return {"coef_": self.weights[None, :], "intercept_": np.array([self.intercept])}
 
-    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        arrays = {"weights": self.weights}
-        if self.dual_coef is not None:
-            arrays["dual_coef"] = self.dual_coef
-        return {"intercept": self.intercept}, arrays
-
-    @classmethod
-    def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        intercept = float(description["intercept"])
-        return cls(arrays["weights"], intercept, arrays.get("dual_coef"))
-
-
-def _descendants(cls: type[_AnyModel]) -> Iterator[type[_AnyModel]]:
-    """The class itself and every class derived from it that is no longer abstract."""
-    if not isabstract(cls):
-        yield cls
-    for derived in cls.__subclasses__():
-        yield from _descendants(derived)
-
 
 def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray, dtype: str) -> float:
     if len(coef) == 0:
@@ -348,28 +275,60 @@ def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray, dtype: str) 
     return float(matmul(coef, scores))
 
 
-def _described(kernel: Kernel) -> dict[str, Any]:
-    if not is_registered(kernel):
-        raise ValueError(
-            "a model with a callable or custom kernel cannot be saved: its code cannot be stored"
-        )
-    return kernel.describe()
+def _packed(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
+    """A model or a field of one as JSON; arrays are put beside it, named by their place.
+
+    What JSON lacks is an object with one key, its kind.
+    """
+    if isinstance(value, Model):
+        inside = {
+            item.name: _packed(getattr(value, item.name), f"{place}{item.name}.", arrays)
+            for item in fields(value)  # type: ignore[arg-type]
+        }
+        return {value.kind: inside}
+    if isinstance(value, Kernel):
+        if not is_registered(value):
+            raise ValueError(
+                "a model with a callable or custom kernel cannot be saved: its code cannot be "
+                "stored"
+            )
+        return {"kernel": value.describe()}
+    if isinstance(value, tuple):
+        return {"tuple": [_packed(one, f"{place}{k}.", arrays) for k, one in enumerate(value)]}
+    if sparse.issparse(value):
+        arrays |= {place + name: getattr(value, name) for name in ("data", "indices", "indptr")}
+        return {"csr": list(value.shape)}
+    if isinstance(value, np.ndarray):
+        arrays[place[:-1]] = value
+        return {"array": list(value.shape)}
+    return value.item() if isinstance(value, np.generic) else value
 
 
-def _matrix_arrays(points: Matrix) -> dict[str, np.ndarray]:
-    if not sparse.issparse(points):
-        return {"points": points}
-    return {
-        "data": points.data,
-        "indices": points.indices,
-        "indptr": points.indptr,
-        "shape": np.array(points.shape),
-    }
-
-
-def _matrix_of(arrays: Mapping[str, np.ndarray]) -> Matrix:
-    if "points" in arrays:
-        return arrays["points"]
-    return sparse.csr_matrix(
-        (arrays["data"], arrays["indices"], arrays["indptr"]), shape=arrays["shape"]
+def _unpacked(value: Any, place: str, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The field that :func:`_packed` made this of."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, inside),) = value.items()
+    if kind == "kernel":
+        return kernel_of(inside)
+    if kind == "tuple":
+        return tuple(_unpacked(one, f"{place}{k}.", arrays) for k, one in enumerate(inside))
+    if kind == "csr":
+        parts = tuple(arrays[place + name] for name in ("data", "indices", "indptr"))
+        return sparse.csr_matrix(parts, shape=inside)
+    if kind == "array":
+        return arrays[place[:-1]]
+    known = {model.kind: model for model in _descendants(Model)}
+    if kind not in known:
+        raise ValueError(f"there is no model of kind {kind!r}")
+    return known[kind](
+        **{name: _unpacked(one, f"{place}{name}.", arrays) for name, one in inside.items()}
     )
+
+
+def _descendants(cls: type[Model]) -> Iterator[type[Model]]:
+    """Every class derived from this one that is not abstract."""
+    for derived in cls.__subclasses__():
+        if not isabstract(derived):
+            yield derived
+        yield from _descendants(derived)

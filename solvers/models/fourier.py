@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -86,14 +86,6 @@ class FourierExpansion(Model):
             "coef_": self.weights[None, :],
             "intercept_": np.array([self.intercept]),
         }
-
-    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        arrays = {"frequencies": self.frequencies, "weights": self.weights}
-        return {"intercept": self.intercept}, arrays
-
-    @classmethod
-    def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls(arrays["frequencies"], arrays["weights"], float(description["intercept"]))
 
 
 def _feature_scores(Z: Matrix, frequencies: np.ndarray, weights: np.ndarray) -> np.ndarray:

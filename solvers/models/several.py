@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from scipy import sparse
@@ -127,30 +126,6 @@ class OneVsRestModel(Model):
         return KernelExpansion(
             first.kernel, points, np.ones(len(support)), 0.0, support, first.n_train, first.dtype
         )
-
-    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        descriptions: list[dict[str, Any] | None] = []
-        arrays: dict[str, np.ndarray] = {}
-        for c, part in enumerate(self.parts):
-            if part is None:
-                descriptions.append(None)
-                continue
-            description, own = part._stored()
-            descriptions.append({"kind": part.kind, **description})
-            arrays |= {f"{c}.{name}": values for name, values in own.items()}
-        return {"parts": descriptions}, arrays
-
-    @classmethod
-    def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        parts: list[Model | None] = []
-        for c, one in enumerate(description["parts"]):
-            if one is None:
-                parts.append(None)
-                continue
-            prefix = f"{c}."
-            own = {name[len(prefix) :]: arrays[name] for name in arrays if name.startswith(prefix)}
-            parts.append(Model.of_kind(one["kind"])._restored(one, own))
-        return cls(tuple(parts))
 
 
 def _are_expansions(parts: list[Model]) -> TypeGuard[list[KernelExpansion]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -86,15 +85,6 @@ class VotedExpansion(Model):
             "mistakes_": self.last.support[self.mistakes],
             "survivals_": self.survivals,
         }
-
-    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        description, arrays = self.last._stored()
-        return description, {**arrays, "mistakes": self.mistakes, "survivals": self.survivals}
-
-    @classmethod
-    def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        last = KernelExpansion._restored(description, arrays)
-        return cls(last, arrays["mistakes"], arrays["survivals"])
 
 
 @njit(error_model="numpy")
