@@ -281,17 +281,6 @@ def test_it_is_the_problem_of_nystroems_method(rbf_task, m, dtype):
     assert primal(solver, task, 1.0) == pytest.approx(primal(other, task, 1.0), rel=rel)
 
 
-def test_weights_are_repeated_points(rbf_task):
-    task = rbf_task
-    weights = np.random.default_rng(6).integers(0, 4, size=task.n)
-    repeated = np.repeat(np.arange(task.n), weights)
-    options = {"n_components": 10_000, "tol": 1e-7, "dtype": "float64", **task.params}
-    weighted = LowRankSVM(**options).fit(task.X, task.y, sample_weight=weights)
-    plain = LowRankSVM(**options).fit(task.X[repeated], task.y[repeated])
-    scores = [one.decision_function(task.X) for one in (weighted, plain)]
-    np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-4)
-
-
 def test_points_without_a_feature_go_to_their_bound():
     X, y = np.array([[0.0], [0.0], [1.0], [-2.0]]), np.array([1, -1, 1, -1])
     solver = LowRankSVM("linear", n_components=4, dtype="float64", tol=1e-9).fit(X, y)

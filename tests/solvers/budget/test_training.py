@@ -486,12 +486,6 @@ def test_a_kernel_without_compiled_form_is_refused(rbf_task, method):
         method(kernel=lambda A, B: A @ B.T).fit(rbf_task.X, rbf_task.y)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_an_unknown_pairing_is_named(rbf_task, method):
-    with pytest.raises(ValueError, match="pairing must be one of label, any, sign, got 'class'"):
-        method(pairing="class").fit(rbf_task.X, rbf_task.y)
-
-
 @pytest.mark.parametrize(("stop_after", "epochs"), [(99, 4), (2, 2)])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_monitor_hears_of_the_end_of_each_epoch_but_the_last(

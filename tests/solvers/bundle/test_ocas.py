@@ -236,17 +236,3 @@ def test_few_planes_kept_lead_to_the_same_optimum(linear_task):
     assert dropped.counters_.inner_products - dropped.n_iter_ * len(y) < (
         kept.counters_.inner_products - kept.n_iter_ * len(y)
     )
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"mu": 0.0}, "mu must be a number > 0, got 0.0"),
-        ({"mu": 1.5}, "mu must be a number > 0 and <= 1, got 1.5"),
-        ({"offset": "none"}, "offset must be one of eliminated, feature, got 'none'"),
-        ({"max_idle": 0}, "max_idle must be a whole number >= 1, got 0"),
-    ],
-)
-def test_parameters_out_of_range_are_named(linear_task, params, message):
-    with pytest.raises(ValueError, match=message):
-        OCAS(**params).fit(linear_task.X, linear_task.y)

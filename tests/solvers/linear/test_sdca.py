@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from marginbench.solvers import SDCA, LinearModel, LinearSDCA
+from marginbench.solvers import SDCA, LinearSDCA
 
 COSTS = [0.1, 1.0, 100.0]
 
@@ -271,18 +271,6 @@ def test_points_at_the_origin_go_to_their_bound():
     solver = LinearSDCA(C=2.0, tol=1e-6, max_epochs=50_000, random_state=0).fit(X, y)
     np.testing.assert_array_equal(solver.model_.dual_coef[[0, 7]], [2.0, -2.0])
     assert solver.status_ == "converged"
-
-
-def test_a_saved_model_keeps_its_certificate(tmp_path, linear_task):
-    solver = LinearSDCA(random_state=0).fit(linear_task.X, linear_task.y)
-    solver.model_.save(tmp_path / "model")
-    loaded = LinearModel.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.weights, solver.model_.weights)
-    np.testing.assert_array_equal(loaded.dual_coef, solver.model_.dual_coef)
-    bare = LinearModel(np.ones(2), 0.5)
-    bare.save(tmp_path / "bare")
-    assert LinearModel.load(tmp_path / "bare").dual_coef is None
-    assert LinearModel.load(tmp_path / "bare").intercept == 0.5
 
 
 def test_independent_draws_need_the_gap(linear_task):

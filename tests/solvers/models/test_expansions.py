@@ -166,6 +166,7 @@ EVERY_KIND = [
     LAST,
     BudgetExpansion(RBF(0.5), np.eye(3) + 1, np.array([2.0, -1.0, 1.0]), 0.25),
     LinearModel(np.array([1.0, 2.0, -1.0]), 0.5),
+    LinearModel(np.array([1.0, 2.0, -1.0]), dual_coef=np.array([0.5, 0.0])),
     FourierExpansion(np.eye(2, 3), np.array([1.0, -1.0, 0.5, 2.0]), -0.5),
     VotedExpansion(LAST, np.array([0, 1, 0, 2]), np.array([3, 1, 1, 2])),
 ]
@@ -183,6 +184,10 @@ def test_a_model_of_any_kind_is_read_as_what_it_is(tmp_path, model):
     assert scores.dtype == np.float64
     assert loaded.n_support == model.n_support
     assert loaded.intercept == model.intercept
+    for name, value in model.attributes().items():
+        np.testing.assert_array_equal(loaded.attributes()[name], value)
+    if isinstance(model, LinearModel):
+        np.testing.assert_array_equal(loaded.dual_coef, model.dual_coef)
     for other in {type(known) for known in EVERY_KIND} - {type(model)}:
         with pytest.raises(ValueError, match=f"a model of kind {model.kind!r}, not a"):
             other.load(tmp_path / "model")

@@ -192,11 +192,6 @@ def test_the_cache_does_not_change_the_result(task, strategy):
         assert fit.counters_.kernel_evals_computed <= fits[0].counters_.kernel_evals_computed
 
 
-def test_an_unknown_strategy_is_refused(rbf_task):
-    with pytest.raises(ValueError, match="strategy must be one of maintained, on_demand, got 'x'"):
-        Pegasos(strategy="x").fit(rbf_task.X, rbf_task.y)
-
-
 def test_weights_are_probabilities_of_the_draws(rbf_task, alpha_of):
     task = rbf_task
     weights = np.random.default_rng(1).integers(0, 3, size=task.n).astype(float)

@@ -172,11 +172,6 @@ def test_the_cache_changes_the_cost_but_not_the_result(task):
     assert costs[1].kernel_evals_computed < costs[0].kernel_evals_computed
 
 
-def test_an_unknown_order_is_refused(rbf_task):
-    with pytest.raises(ValueError, match=r"order must be one of permutation, iid, got 'cyclic'"):
-        SDCA(order="cyclic").fit(rbf_task.X, rbf_task.y)
-
-
 def shrinking_twin(Q, C, epochs, seed, tol):
     """LIBLINEAR's order, shrinking and stopping rule, with the responses recomputed each time."""
     n = len(Q)
