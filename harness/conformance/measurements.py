@@ -125,21 +125,7 @@ class Optimum:
 
 
 def certified_optimum(K: Array, y: Array, C: float, *, bias: bool) -> Optimum:
-    """The optimum of a small problem, found without the solvers of marginbench.
-
-    Parameters
-    ----------
-    K : ndarray of float64, shape (n, n)
-    y : ndarray, shape (n,)
-        Labels, -1 or +1.
-    C : float
-    bias : bool
-
-    Raises
-    ------
-    RuntimeError
-        If no optimum of the accuracy that the checks need was found.
-    """
+    """The optimum of a small problem, found without the solvers of marginbench."""
     coef, intercept = (_by_libsvm if bias else _by_ascent)(K, y, C)
     responses = K @ coef
     squared_norm, margins = float(coef @ responses), y * (responses + intercept)

@@ -106,27 +106,6 @@ def check_solver(
 
     The checks share one worker process. One that hangs, crashes or needs too much memory costs that
     process and is a finding; the next check gets a fresh one.
-
-    Parameters
-    ----------
-    name : str
-        A registry name, "file.py:Class" or "package.module:Class".
-    kinds : sequence of str
-        Kinds of studies; it is checked for the first of them that takes it.
-    timeout : float
-        Seconds that a check may take.
-    executor : Executor, optional
-        Where to run; a worker process on this machine by default.
-
-    Yields
-    ------
-    Finding
-        One for each check, as they end.
-
-    Raises
-    ------
-    SolverError
-        If the class cannot be imported, or none of the kinds takes it.
     """
     budget = Budget()
     patience = max(budget.compile_timeout, timeout)
@@ -181,16 +160,7 @@ def _finding(check: str, outcome: Outcome) -> Finding:
 
 
 def checked(cls: type[Any], sort: Sort, check: str, send: Send = lambda message: None) -> Finding:
-    """Do a check of a class in this process.
-
-    Parameters
-    ----------
-    cls : type
-    sort : {"estimator", "method"}
-    check : str
-    send : callable
-        Takes the phases as they come.
-    """
+    """Do a check of a class in this process."""
     from .estimators import warm_up
     from .subject import Subject
 

@@ -53,20 +53,7 @@ class Names:
 
 
 def names_of(text: str, folder: Path) -> Names:
-    """The names of the class and of the file that a new solver's name stands for.
-
-    Parameters
-    ----------
-    text : str
-        In any spelling: "MySolver", "my_solver", "my-solver". Capital letters are kept.
-    folder : Path
-        Where the file will be; its own modules hide no others.
-
-    Raises
-    ------
-    UserError
-        If no class or file can have the name, or it is taken by marginbench or by a module.
-    """
+    """The names of the class and of the file that a new solver's name stands for."""
     from ...solvers.registration import entries
 
     if not _NAME.fullmatch(text):
@@ -93,24 +80,7 @@ def names_of(text: str, folder: Path) -> Names:
 
 
 def write_solver(names: Names, folder: Path) -> list[Path]:
-    """Write a working solver and its tests; a file that is there is never replaced.
-
-    Parameters
-    ----------
-    names : Names
-    folder : Path
-
-    Returns
-    -------
-    list of Path
-
-    Raises
-    ------
-    UserError
-        If one of the files exists; then nothing is written.
-    StorageError
-        If a file cannot be written.
-    """
+    """Write a working solver and its tests; a file that is there is never replaced."""
     paths = [folder / name for name in names.files]
     for path in paths:
         if path.exists() or path.is_symlink():

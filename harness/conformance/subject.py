@@ -140,13 +140,7 @@ class Fitted:
         )
 
     def compare(self, other: Fitted, words: str, remedy: str) -> None:
-        """Find out that another fit is the same.
-
-        Raises
-        ------
-        MendError
-            With these words, what differs, and what to do.
-        """
+        """Find out that another fit is the same."""
         mine, theirs = vars(self), vars(other)
         differs = " and ".join(name for name, value in mine.items() if value != theirs[name])
         if differs:
@@ -154,13 +148,7 @@ class Fitted:
 
 
 def plain_of(model: object) -> PlainModel:
-    """A model as numbers.
-
-    Raises
-    ------
-    MendError
-        If it is none of marginbench's models.
-    """
+    """A model as numbers."""
     try:
         return plain_model(model)
     except EvaluationError as error:

@@ -14,14 +14,14 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from ..errors import EvaluationError, SolverError
-from ..jobs import CheckpointMessage, FoundMessage, PhaseMessage, Send
+from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_named
 from ..results.svm import Checkpoint, packed
 from .judging import Clocks, Judgement, Snapshot, check_count, compared_rows, load_task_data
 from .measurement import warm_up_rows
 from .models import PlainModel
 from .svm import EstimatorWork, StoppingRules
-from .tuning import TrialMonitor, tune
+from .tuning import TrialMonitor, tuned_work
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -91,13 +91,7 @@ def known_class(maker: Any) -> Known:
 
 
 def check_maker(maker: Any, name: str) -> None:
-    """Check that this can make an estimator: a class with fit and predict, or a function.
-
-    Raises
-    ------
-    SolverError
-        If it cannot.
-    """
+    """Check that this can make an estimator: a class with fit and predict, or a function."""
     if inspect.isclass(maker):
         missing = [item for item in ("fit", "predict") if not callable(getattr(maker, item, None))]
         if not missing:
@@ -143,13 +137,7 @@ def traits_of(maker: Any) -> dict[str, Any]:
 
 
 def built(maker: Any, name: str, params: Mapping[str, Any], seed: int) -> Any:
-    """An estimator with these parameters, and the seed wherever it has one that is not set.
-
-    Raises
-    ------
-    SolverError
-        If what is made is no classifier.
-    """
+    """An estimator with these parameters, and the seed wherever it has one that is not set."""
     estimator = maker(**params)
     for method in ("fit", "predict"):
         if not callable(getattr(estimator, method, None)):
@@ -169,13 +157,7 @@ def built(maker: Any, name: str, params: Mapping[str, Any], seed: int) -> Any:
 
 
 def predicted(estimator: Any, X: Any, part: str) -> Array:
-    """The labels that it predicts, shape (n_points,).
-
-    Raises
-    ------
-    EvaluationError
-        If they are no numbers, or not one for each point.
-    """
+    """The labels that it predicts, shape (n_points,)."""
     found = np.asarray(estimator.predict(X))
     n = X.shape[0]
     if found.shape != (n,):
@@ -188,13 +170,7 @@ def predicted(estimator: Any, X: Any, part: str) -> Array:
 
 
 def expansion_of(estimator: Any) -> PlainModel:
-    """The expansion of a fitted estimator of two classes; scores > 0 are of its second class.
-
-    Raises
-    ------
-    EvaluationError
-        If its attributes are no numbers.
-    """
+    """The expansion of a fitted estimator of two classes; scores > 0 are of its second class."""
     try:
         coef = estimator.dual_coef_
         dense = np.ravel(coef.toarray() if hasattr(coef, "toarray") else coef)
@@ -207,41 +183,15 @@ def expansion_of(estimator: Any) -> PlainModel:
 
 
 def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
-    """Fit a classifier, timed, and judge its model, or what it predicts.
-
-    Parameters
-    ----------
-    work : EstimatorWork
-    send : callable
-        Takes phases and the only checkpoint.
-
-    Returns
-    -------
-    dict
-        The columns of the record.
-
-    Raises
-    ------
-    DataError
-        If the data cannot be loaded.
-    SolverError
-        If what is to be a classifier is none.
-    Exception
-        Whatever the classifier raises.
-    """
+    """Fit a classifier, timed, and judge its model, or what it predicts."""
     send(PhaseMessage("data"))
     dataset = load_task_data(work.problem)
     send(PhaseMessage("compile"))
     maker = load_named(work.solver)
     estimator = built(maker, work.solver, work.params, work.seed)
     _warm_up(built(maker, work.solver, work.params, work.seed), dataset)
-    tuning: dict[str, Any] = {}
-    if work.search is not None:
-        send(PhaseMessage("tune"))
-        tuned = tune(work, dataset, _try)
-        send(FoundMessage(tuned.columns()))
-        tuning = work.parsed_found(tuned.columns())
-        work = work.configured(work.search.configurations[tuned.choice])
+    work, tuning = tuned_work(work, dataset, _try, send)
+    if tuning:
         estimator = built(maker, work.solver, work.params, work.seed)
     send(PhaseMessage("solve"))
     clocks = Clocks()
@@ -351,13 +301,7 @@ def _judged_predictions(
 
 
 def _mistakes(estimator: Any, X: Any, y: Array, dataset: Dataset, part: str) -> Array:
-    """Which predictions are wrong.
-
-    Raises
-    ------
-    EvaluationError
-        If they are not one for each point, or one is no class.
-    """
+    """Which predictions are wrong."""
     given = predicted(estimator, X, part)
     known = np.isin(given, np.unique(dataset.y_train))
     if not known.all():

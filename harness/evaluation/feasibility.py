@@ -38,33 +38,9 @@ class CellWork(_Judged):
     tol: float | None = None
 
     def run(self, send: Send) -> dict[str, Any]:
-        from .cells import judge, separate
+        from .cells import separate
 
-        return judge(self, separate(self, send), send)
-
-
-@dataclass(frozen=True)
-class CellResult:
-    """What a method returned, in plain form; see :class:`marginbench.FeasibilityResult`.
-
-    ``history`` has iteration, seconds, matvecs, phi_lo and phi_up of each point.
-    """
-
-    status: str
-    y: Any
-    x: Any
-    phi_lo: float
-    phi_up: float
-    n_iter: int
-    converged: bool
-    tol: float
-    message: str
-    counters: dict[str, int]
-    history: list[list[float]]
-    wall_s: float
-    cpu_s: float
-    data_s: float
-    compile_s: float
+        return separate(self, send)
 
 
 @dataclass(frozen=True)
@@ -86,51 +62,6 @@ class ImagesWork(_Judged):
     fingerprint: str = ""
 
     def run(self, send: Send) -> dict[str, Any]:
-        from .images import classify, judge
+        from .images import classify
 
-        return judge(self, classify(self, send), send)
-
-
-@dataclass(frozen=True)
-class Votes:
-    """Coefficients of the support vectors, shape (..., n_classes, n_support), and which they are.
-
-    ``support`` has positions in the training points, shape (n_support,).
-    """
-
-    support: Any
-    coef: Any
-
-
-@dataclass(frozen=True)
-class ImagesResult:
-    """What was trained, in plain form.
-
-    Attributes
-    ----------
-    gamma : float
-        The width that was chosen.
-    widths : list of Votes
-        The predictors that it was chosen from, in the order of the study's widths.
-    staged : Votes
-        The predictors at each stage and at the end.
-    stages : list of list
-        Seconds, matvecs, phi_lo and phi_up of each stage.
-    dtype : str
-        Type of the kernel entries.
-    """
-
-    gamma: float
-    widths: list[Votes]
-    staged: Votes
-    stages: list[list[float]]
-    dtype: str
-    separated: int
-    converged: bool
-    n_iter: int
-    counters: dict[str, int]
-    wall_s: float
-    cpu_s: float
-    data_s: float
-    tuning_s: float
-    tuning_cpu_s: float
+        return classify(self, send)

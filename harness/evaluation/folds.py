@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 
 def fold_data(dataset: Dataset, fold: Fold) -> Dataset:
-    """The dataset whose training and test part are those of a fold; read-only, as all data are.
-
-    Raises
-    ------
-    DataError
-        If a class is so rare that a fold would train without it.
-    """
+    """The dataset whose training and test part are those of a fold; read-only, as all data are."""
     folds = fold_numbers(dataset.name, dataset.y_train, fold)
     test = folds == fold.number
     return replace(
@@ -46,20 +40,6 @@ def fold_numbers(name: str, y: npt.NDArray[Any], fold: Fold) -> npt.NDArray[np.i
     """The fold of each point, shape (n,).
 
     The numbers of points of the folds differ by at most one, and so do those of each class.
-
-    Parameters
-    ----------
-    name : str
-        The dataset's, for the message.
-    y : ndarray, shape (n,)
-        Labels of the training part.
-    fold : Fold
-        Of which the permutation matters here.
-
-    Raises
-    ------
-    DataError
-        If there are fewer points than folds, or only one point of a class.
     """
     labels, classes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if len(y) < fold.of:

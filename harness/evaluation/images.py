@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from time import perf_counter, process_time
 from typing import Any
 
@@ -16,183 +15,87 @@ from ...solvers.interface.convergence import without_convergence_warnings
 from ...solvers.interface.one_vs_rest import OneVsRest
 from ...solvers.kernels import make_kernel
 from ...solvers.kernels.scoring import expansion_scores
-from ..errors import EvaluationError
 from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_class
 from ..results.feasibility import Stage
-from .feasibility import ImagesResult, ImagesWork, Votes
+from .feasibility import ImagesWork
+
+_Parts = dict[str, tuple[Any, NDArray[Any]]]
 
 
-def classify(work: ImagesWork, send: Send) -> ImagesResult:
-    """Choose the width on validation points, and train once.
+def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
+    """Choose the width on validation points, train once, and score the predictors of all stages.
 
-    Parameters
-    ----------
-    work : ImagesWork
-    send : callable
-        Takes the phases as they come.
-
-    Raises
-    ------
-    DataError
-        If data cannot be loaded or have too few points of a class.
+    Returns the columns of the record. Raises `DataError` if data cannot be loaded or have too few
+    points of a class.
     """
     send(PhaseMessage("data"))
     started = perf_counter()
     points = draw(work)
-    X, y = points["train"]
     data_s = perf_counter() - started
 
     send(PhaseMessage("solve"))
-    started, cpu_started = perf_counter(), process_time()
-    tried = [_trained(work, gamma, work.tuning_iterations, X, y) for gamma in work.gammas]
-    errors = [1 - model.score(*points["validation"]) for model in tried]
-    gamma = work.gammas[int(np.argmin(errors))]
-    tuning_s, tuning_cpu_s = perf_counter() - started, process_time() - cpu_started
-    started, cpu_started = perf_counter(), process_time()
-    model = _trained(work, gamma, max(work.stages), X, y, stages=work.stages)
-    wall_s, cpu_s = perf_counter() - started, process_time() - cpu_started
-    results = [one.result_ for one in model.estimators_]
-    return ImagesResult(
-        gamma=gamma,
-        widths=[Votes(*_coefficients([one.estimator_.model_])) for one in tried],
-        staged=Votes(*_coefficients([*model.staged_models_.values(), model.estimator_.model_])),
-        stages=[_stage(results, stage) for stage in work.stages],
-        dtype=np.dtype(model.estimator.dtype).name,
-        separated=sum(result.status == "separable" for result in results),
-        converged=all(result.converged for result in results),
-        n_iter=max(1, *(result.n_iter for result in results)),
-        counters={
-            **model.counters_.as_dict(),
-            "matvecs": sum(result.counters.matvecs for result in results),
-        },
-        wall_s=wall_s,
-        cpu_s=cpu_s,
-        data_s=data_s,
-        tuning_s=tuning_s,
-        tuning_cpu_s=tuning_cpu_s,
-    )
-
-
-def judge(work: ImagesWork, result: ImagesResult, send: Send) -> dict[str, Any]:
-    """Score the predictors of every width and stage.
-
-    Parameters
-    ----------
-    work : ImagesWork
-    result : ImagesResult
-    send : callable
-        Takes the stages.
-
-    Returns
-    -------
-    dict
-        The columns of the record.
-    """
-    send(PhaseMessage("evaluate", result.tuning_s + result.wall_s))
-    columns = {
-        "n_iter": result.n_iter,
-        "counters": result.counters,
-        "wall_s": result.wall_s,
-        "cpu_s": result.cpu_s,
-        "data_s": result.data_s,
-        "tuning_s": result.tuning_s,
-        "gamma": result.gamma,
+    started = perf_counter()
+    tried = {gamma: _trained(work, gamma, work.tuning_iterations, points) for gamma in work.gammas}
+    validation = {
+        gamma: _errors([one.estimator_.model_], gamma, one.estimator.dtype, points, "validation")[0]
+        for gamma, one in tried.items()
     }
-    scoring = _Scoring(work, result.dtype)
-    try:
-        validation = [
-            scoring.errors(votes, gamma, "validation")[0]
-            for votes, gamma in zip(result.widths, work.gammas, strict=True)
-        ]
-        train = scoring.errors(result.staged, result.gamma, "train")
-        test = scoring.errors(result.staged, result.gamma, "test")
-        if len(test) != len(work.stages) + 1 or len(result.stages) != len(work.stages):
-            raise EvaluationError("there are not as many stages as the study asks for")
-        for seconds, matvecs, phi_lo, phi_up in result.stages:
-            known = all(map(math.isfinite, (seconds, phi_lo, phi_up)))
-            if not known or seconds < 0 or not 0 <= matvecs < 2**63:
-                raise EvaluationError("a stage says what no run can have")
-        if validation[work.gammas.index(result.gamma)] > min(validation):
-            raise EvaluationError(f"the width {result.gamma:g} is not the best on validation")
-    except (EvaluationError, ValueError) as error:
-        return {**columns, "status": "wrong", "reason": str(error)}
-    for stage, (seconds, matvecs, phi_lo, phi_up), test_error in zip(
-        work.stages, result.stages, test[:-1], strict=True
-    ):
+    gamma = min(validation, key=lambda gamma: validation[gamma])
+    tuning_s = perf_counter() - started
+    started, cpu_started = perf_counter(), process_time()
+    fitted = _trained(work, gamma, max(work.stages), points, stages=work.stages)
+    wall_s, cpu_s = perf_counter() - started, process_time() - cpu_started
+
+    send(PhaseMessage("evaluate", tuning_s + wall_s))
+    models = [*fitted.staged_models_.values(), fitted.estimator_.model_]
+    dtype = fitted.estimator.dtype
+    train = _errors(models, gamma, dtype, points, "train")
+    test = _errors(models, gamma, dtype, points, "test")
+    results = [one.result_ for one in fitted.estimators_]
+    for stage, test_error in zip(work.stages, test[:-1], strict=True):
+        # What every class had cost by then, without the shared kernel matrix, and the bounds.
+        ends = [_at(result.history, stage) for result in results]
         made = Stage(
             n_iter=stage,
-            wall_s=seconds,
-            counters={"matvecs": int(matvecs)},
-            phi_lo=phi_lo,
-            phi_up=phi_up,
+            wall_s=sum(end.seconds for end in ends),
+            counters={"matvecs": sum(end.matvecs for end in ends)},
+            phi_lo=min(end.phi_lo for end in ends),
+            phi_up=max(end.phi_up for end in ends),
             test_error=test_error,
         )
         send(CheckpointMessage(made))
+    n_classes = len(np.unique(points["train"][1]))
+    separated = sum(result.status == "separable" for result in results)
     return {
-        **columns,
-        "status": "converged" if result.converged else "budget",
-        "reason": f"{result.separated} of {scoring.n_classes} classes separated",
-        "found": "separable" if result.separated == scoring.n_classes else "budget",
-        "validation": json.dumps(dict(zip(map(str, work.gammas), validation, strict=True))),
+        "status": "converged" if all(result.converged for result in results) else "budget",
+        "reason": f"{separated} of {n_classes} classes separated",
+        "found": "separable" if separated == n_classes else "budget",
+        "n_iter": max(1, *(result.n_iter for result in results)),
+        "counters": {
+            **fitted.counters_.as_dict(),
+            "matvecs": sum(result.counters.matvecs for result in results),
+        },
+        "wall_s": wall_s,
+        "cpu_s": cpu_s,
+        "data_s": data_s,
+        "tuning_s": tuning_s,
+        "gamma": gamma,
+        "validation": json.dumps({str(gamma): error for gamma, error in validation.items()}),
         "train_error": train[-1],
         "test_error": test[-1],
     }
 
 
-class _Scoring:
-    """Errors of predictors on the parts of the images, with kernel entries of its own."""
-
-    def __init__(self, work: ImagesWork, dtype: str) -> None:
-        if dtype not in ("float32", "float64"):
-            raise EvaluationError(f"the kernel entries have type {dtype!r:.40}")
-        self._points = draw(work)
-        self._dtype = dtype
-        self._classes = np.unique(self._points["train"][1])
-
-    @property
-    def n_classes(self) -> int:
-        return len(self._classes)
-
-    def errors(self, votes: Votes, gamma: float, part: str) -> list[float]:
-        """Of each predictor in turn, a fraction in [0, 1].
-
-        Raises
-        ------
-        EvaluationError
-            If the coefficients do not fit the training points and classes.
-        """
-        X, y = self._points[part]
-        X_train = self._points["train"][0]
-        support, coef = np.asarray(votes.support), np.asarray(votes.coef)
-        shape = (self.n_classes, len(support))
-        if support.dtype.kind not in "iu" or coef.dtype.kind != "f" or coef.shape[-2:] != shape:
-            raise EvaluationError(
-                f"the coefficients have shape {coef.shape} and type {coef.dtype} for "
-                f"{len(support)} support vectors and {self.n_classes} classes"
-            )
-        if len(support) and not (support.min() >= 0 and support.max() < X_train.shape[0]):
-            raise EvaluationError("the support vectors are not among the training points")
-        kernel = make_kernel("rbf", gamma=gamma)
-        points = kernel.prepare(X_train[support], self._dtype)
-        rows = coef.reshape(-1, coef.shape[-1])
-        scores = expansion_scores(kernel, points, rows, X, self._dtype)
-        parts = np.split(scores, len(rows) // self.n_classes, axis=1)
-        return [float(np.mean(self._classes[one.argmax(axis=1)] != y)) for one in parts]
-
-
-def _trained(work: ImagesWork, gamma: float, max_iter: int, X: Any, y: Any, **params: Any) -> Any:
+def _trained(work: ImagesWork, gamma: float, max_iter: int, points: _Parts, **params: Any) -> Any:
     cls = load_class(work.solver, kind="feasibility")
     method = cls(kernel="rbf", gamma=gamma, max_iter=max_iter, history=1.0, **work.params)
     with without_convergence_warnings():
-        return OneVsRest(method, **params).fit(X, y)
+        return OneVsRest(method, **params).fit(*points["train"])
 
 
-def _coefficients(models: list[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The support vectors of any, and coefficients, shape (n_models, n_classes, n_support).
-
-    Of one model alone, shape (n_classes, n_support).
-    """
+def _errors(models: list[Any], gamma: float, dtype: Any, points: _Parts, part: str) -> list[float]:
+    """The errors of predictors on a part, from kernel entries that no solver is charged for."""
     found = [model.attributes() for model in models]
     support = np.unique(np.concatenate([one["support_"] for one in found]))
     coef = np.zeros((len(found), len(found[0]["dual_coef_"]), len(support)))
@@ -201,18 +104,13 @@ def _coefficients(models: list[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     if coef.shape[1] == 1:
         # Two classes have one predictor: what speaks for one speaks against the other.
         coef = np.concatenate([-coef, coef], axis=1)
-    return support, coef if len(found) > 1 else coef[0]
-
-
-def _stage(results: list[Any], stage: int) -> list[float]:
-    """What every class had cost by then, and the bounds; the shared kernel matrix is not in it."""
-    ends = [_at(result.history, stage) for result in results]
-    return [
-        sum(end.seconds for end in ends),
-        sum(end.matvecs for end in ends),
-        min(end.phi_lo for end in ends),
-        max(end.phi_up for end in ends),
-    ]
+    kernel, dtype = make_kernel("rbf", gamma=gamma), np.dtype(dtype).name
+    vectors = kernel.prepare(points["train"][0][support], dtype)
+    X, y = points[part]
+    scores = expansion_scores(kernel, vectors, coef.reshape(-1, len(support)), X, dtype)
+    classes = np.unique(points["train"][1])
+    each = np.split(scores, len(models), axis=1)
+    return [float(np.mean(classes[one.argmax(axis=1)] != y)) for one in each]
 
 
 def _at(history: Any, stage: int) -> Any:
@@ -220,7 +118,7 @@ def _at(history: Any, stage: int) -> Any:
     return [point for point in history if point.iteration <= max(stage, history[0].iteration)][-1]
 
 
-def draw(work: ImagesWork) -> dict[str, tuple[Any, NDArray[Any]]]:
+def draw(work: ImagesWork) -> _Parts:
     """Training, validation and test points with their classes."""
     data = load(work.dataset, work.dataset_params or None, folder=work.folder)
     if work.fingerprint and data.fingerprint != work.fingerprint:

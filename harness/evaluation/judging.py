@@ -14,7 +14,6 @@ from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
@@ -25,7 +24,6 @@ from ..loading import load_kernel
 from ..results.svm import Checkpoint, packed
 from .folds import fold_data
 from .models import Evaluation, Evaluator, PlainModel, TaskPoints, plain_model
-from .multiclass import ClassesEvaluator
 from .svm import Problem, StoppingRules
 
 if TYPE_CHECKING:
@@ -266,13 +264,7 @@ class Served:
 
 
 def check_count(name: str, value: object) -> int:
-    """The count as an int.
-
-    Raises
-    ------
-    EvaluationError
-        If it is no whole number from 0 to 2^63 - 1.
-    """
+    """The count as an int."""
     if isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**63:
         return int(value)
     raise EvaluationError(f"{name} is {value!r:.40}, not a count")
@@ -326,13 +318,7 @@ class Judgement:
         self._model: Any = None
 
     def __call__(self, snapshot: Snapshot) -> bool:
-        """Evaluate a state, the returned one with float64 entries; whether its objective is finite.
-
-        Raises
-        ------
-        EvaluationError
-            If the model is not well-formed or not one of this task.
-        """
+        """Evaluate a state, the last with float64 entries; whether its objective is finite."""
         dtype = "float64" if snapshot.final else "float32"
         evaluation = self.evaluator.evaluate(snapshot.model, dtype)
         self.last = Checkpoint(
@@ -352,20 +338,7 @@ class Judgement:
         return evaluation.finite
 
     def verdict(self, status: str, scores: Any) -> tuple[str, str]:
-        """The status of a fit that came back, and a reason where there is one to give.
-
-        Parameters
-        ----------
-        status : str
-            The estimator's ``status_``.
-        scores : array-like
-            Its decision function at the test points of :func:`compared_rows`.
-
-        Raises
-        ------
-        EvaluationError
-            If a claim does not hold: the status is "wrong".
-        """
+        """The status of a fit that came back, and a reason where there is one to give."""
         if self.final is None:
             raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
         if not self.final.finite:
@@ -460,35 +433,20 @@ class Judgement:
             )
 
 
-def build_evaluator(
-    problem: Problem, dataset: Dataset, *, certificate: bool
-) -> Evaluator | ClassesEvaluator:
+def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) -> Evaluator:
     """The evaluator of a task."""
-    points = TaskPoints(load_kernel(problem.kernel), dataset.X_train, dataset.X_test)
-
-    def evaluator_of(y_train: npt.NDArray[Any], y_test: npt.NDArray[Any]) -> Evaluator:
-        return Evaluator(
-            points,
-            C=problem.C,
-            fit_intercept=problem.fit_intercept,
-            y_train=y_train,
-            y_test=y_test,
-            dual_certificate=certificate,
-        )
-
-    if len(np.unique(dataset.y_train)) > 2:
-        return ClassesEvaluator(evaluator_of, dataset.y_train, dataset.y_test)
-    return evaluator_of(dataset.y_train, dataset.y_test)
+    return Evaluator(
+        TaskPoints(load_kernel(problem.kernel), dataset.X_train, dataset.X_test),
+        C=problem.C,
+        fit_intercept=problem.fit_intercept,
+        y_train=dataset.y_train,
+        y_test=dataset.y_test,
+        dual_certificate=certificate,
+    )
 
 
 def load_task_data(problem: Problem) -> Dataset:
-    """The task's dataset. Its arrays are read-only: no solver changes what it is judged by.
-
-    Raises
-    ------
-    DataError
-        If it cannot be loaded, or is not the one that was planned with.
-    """
+    """The task's dataset. Its arrays are read-only: no solver changes what it is judged by."""
     from ...data_loaders import DataError, load
 
     dataset = load(problem.dataset, problem.dataset_params or None, folder=problem.folder)

@@ -23,11 +23,11 @@ from sklearn.base import clone
 
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
-from ..jobs import FoundMessage, PhaseMessage, Send
+from ..jobs import PhaseMessage, Send
 from ..loading import load_class, load_kernel
-from .judging import Judge, Judgement, TraceMonitor, build_evaluator, compared_rows, load_task_data
-from .svm import DEFAULT_TOL, FitWork, Search
-from .tuning import TrialMonitor, misclassified, tune
+from .judging import Judgement, TraceMonitor, build_evaluator, compared_rows, load_task_data
+from .svm import DEFAULT_TOL, FitWork
+from .tuning import TrialMonitor, misclassified, tuned_work
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -72,40 +72,52 @@ _EPOCHS_LIMIT = 2**24
 
 
 def measure(work: FitWork, send: Send) -> dict[str, Any]:
-    """Run a solver on a task, watched, and check what it returns.
+    """Run a solver on a task, watched, and check what it returns: the columns of the record.
 
-    Parameters
-    ----------
-    work : FitWork
-    send : callable
-        Takes phases and checkpoints as they come.
-
-    Returns
-    -------
-    dict
-        The columns of the record that it found out.
-
-    Raises
-    ------
-    DataError
-        If the data cannot be loaded.
-    Exception
-        Whatever the solver raises.
+    Raises `DataError` if the data cannot be loaded, and whatever the solver raises.
     """
-    prepared = Prepared(work, send)
-    work, estimator = prepared.work, prepared.estimator
+    send(PhaseMessage("data"))
+    started = perf_counter()
+    dataset = load_task_data(work.problem)
+    data_s = perf_counter() - started
+
+    send(PhaseMessage("compile"))
+    started = perf_counter()
+    estimator = _build(work, work.params)
+    _warm_up(estimator, dataset)
+    compile_s = perf_counter() - started
+    work, tuning = tuned_work(work, dataset, partial(try_part, partial(_build, work)), send)
+    if tuning:
+        estimator = _build(work, work.params)
+
     judgement = Judgement(
         work.problem,
-        prepared.dataset,
+        dataset,
         certificate=type(estimator).certificate == "dual",
         tol=float(estimator.get_params().get("tol", DEFAULT_TOL)),
         rules=work.rules,
         send=send,
     )
-    monitor = prepared.monitor(judgement, send, reached=lambda: judgement.reached)
+    monitor = TraceMonitor(
+        judgement,
+        first_checkpoint=dataset.n_train,
+        factor=work.checkpoint_factor,
+        each_epoch=work.epoch_checkpoints,
+        rules=work.rules,
+        reached=lambda: judgement.reached,
+        send=send,
+    )
+    # Before monitor.start the solver checks its input: a hang there must be seen as well.
+    send(PhaseMessage("solve"))
+    returned, scores = "diverged", None
     try:
-        with compiling_untimed(monitor):
-            returned, scores = prepared.fit(monitor, send)
+        with compiling_untimed(monitor), without_convergence_warnings():
+            estimator.fit(dataset.X_train, dataset.y_train, monitor=monitor)
+            send(PhaseMessage("evaluate", monitor.clocks.wall_s))
+            if monitor.ended and not monitor.diverged:
+                rows = compared_rows(dataset.n_test)
+                scores = estimator.decision_function(dataset.X_test[rows])
+                returned = str(estimator.status_)
         if monitor.ended and type(estimator).instrumented and monitor.counters is None:
             raise EvaluationError("the solver says that it counts, but there are no counts")
         status, reason = judgement.verdict(returned, scores)
@@ -115,103 +127,30 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
     return {
         "status": status,
         "reason": reason,
-        "data_s": prepared.data_s,
-        "compile_s": prepared.compile_s,
+        "data_s": data_s,
+        "compile_s": compile_s,
         "wall_s": monitor.clocks.wall_s,
         "cpu_s": monitor.clocks.cpu_s,
         "system_s": monitor.clocks.system_s,
         "evaluation_s": monitor.evaluation_s,
         "epochs": epochs_of(estimator),
-        **prepared.tuning,
+        **tuning,
         **judgement.columns(),
     }
 
 
-class Prepared:
-    """A run up to the moment at which its clocks start: data loaded, solver built and warmed up.
-
-    Attributes
-    ----------
-    dataset : Dataset
-    estimator : Solver
-    data_s, compile_s : float
-        Seconds of loading, and of building and warming up.
-    work : FitWork
-        With the configuration that was chosen, where the run is tuned.
-    tuning : dict
-        What the record says of it; empty where nothing is tuned.
-    """
-
-    def __init__(self, work: FitWork, send: Send) -> None:
-        self.work = work
-        send(PhaseMessage("data"))
-        started = perf_counter()
-        self.dataset = load_task_data(work.problem)
-        self.data_s = perf_counter() - started
-
-        send(PhaseMessage("compile"))
-        started = perf_counter()
-        self.estimator = self._build(work.params)
-        _warm_up(self.estimator, self.dataset)
-        self.compile_s = perf_counter() - started
-        self.tuning: dict[str, Any] = {}
-        if work.search is not None:
-            self._tune(work.search, send)
-
-    def _build(self, params: dict[str, Any]) -> Solver:
-        kernel = self.work.problem.kernel
-        if "kernel" in params and ":" in kernel["name"]:
-            params = {**params, "kernel": load_kernel(kernel)}
-        solver: Solver = load_class(self.work.solver)(**params)
-        return solver
-
-    def _tune(self, search: Search, send: Send) -> None:
-        """Choose the configuration that the run has; what was found is sent at once."""
-        send(PhaseMessage("tune"))
-        tuned = tune(self.work, self.dataset, partial(try_part, self._build))
-        send(FoundMessage(tuned.columns()))
-        self.tuning = self.work.parsed_found(tuned.columns())
-        self.work = self.work.configured(search.configurations[tuned.choice])
-        self.estimator = self._build(self.work.params)
-
-    def monitor(
-        self, judge: Judge, send: Send, reached: Callable[[], bool] = lambda: False
-    ) -> TraceMonitor:
-        """The monitor of the fit."""
-        return TraceMonitor(
-            judge,
-            first_checkpoint=self.dataset.n_train,
-            factor=self.work.checkpoint_factor,
-            each_epoch=self.work.epoch_checkpoints,
-            rules=self.work.rules,
-            reached=reached,
-            send=send,
-        )
-
-    def fit(self, monitor: TraceMonitor, send: Send) -> tuple[str, Any]:
-        """Fit; the estimator's status, and its scores of the compared test points."""
-        # Before monitor.start the solver checks its input: a hang there must be seen as well.
-        send(PhaseMessage("solve"))
-        with without_convergence_warnings():
-            self.estimator.fit(self.dataset.X_train, self.dataset.y_train, monitor=monitor)
-        send(PhaseMessage("evaluate", monitor.clocks.wall_s))
-        if not monitor.ended or monitor.diverged:
-            return "diverged", None
-        X_test = self.dataset.X_test
-        scores = self.estimator.decision_function(X_test[compared_rows(X_test.shape[0])])
-        return str(self.estimator.status_), scores
+def _build(work: FitWork, params: dict[str, Any]) -> Solver:
+    kernel = work.problem.kernel
+    if "kernel" in params and ":" in kernel["name"]:
+        params = {**params, "kernel": load_kernel(kernel)}
+    solver: Solver = load_class(work.solver)(**params)
+    return solver
 
 
 def try_part(
     build: Callable[[dict[str, Any]], Solver], work: FitWork, part: Dataset, monitor: TrialMonitor
 ) -> int:
-    """Fit a configuration to a part of the data; its mistakes on the rest.
-
-    Raises
-    ------
-    Exception
-        Whatever the solver raises.
-    """
+    """Fit a configuration to a part of the data; its mistakes on the rest."""
     X, y = part.X_train, part.y_train
     # As in the data and in the warm-up: for others, loops would be compiled again.
     for array in (y,) if sparse.issparse(X) else (X, y):

@@ -29,7 +29,6 @@ from ..loading import load_kernel
 from ..storage import storing
 from .judging import build_evaluator, load_task_data
 from .models import Evaluation, Evaluator
-from .multiclass import ClassesEvaluator
 from .svm import Problem, ReferenceInfo, ReferenceWork
 
 if TYPE_CHECKING:
@@ -107,15 +106,7 @@ class Certificate:
 
 
 def reference_optimum(work: ReferenceWork, send: Send) -> ReferenceInfo:
-    """The task's reference optimum, from the cache or computed and stored there.
-
-    Raises
-    ------
-    DataError
-        If the data cannot be loaded.
-    ReferenceFailure
-        If the gap asked for cannot be certified.
-    """
+    """The task's reference optimum, from the cache or computed and stored there."""
     send(PhaseMessage("data"))
     dataset = load_task_data(work.problem)
     n_classes = len(np.unique(dataset.y_train))
@@ -164,13 +155,7 @@ def describe_task(
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
-    """Store a certificate atomically.
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written.
-    """
+    """Store a certificate atomically."""
     row = asdict(certificate) | {"hash": certificate.hash}
     row["support"], row["alpha"] = certificate.support.tolist(), certificate.alpha.tolist()
     table = pa.Table.from_pylist([row], schema=_SCHEMA)
@@ -181,15 +166,7 @@ def write_certificate(path: Path, certificate: Certificate) -> None:
 
 
 def read_certificate(path: Path, task: str) -> Certificate:
-    """Read a stored certificate and verify it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    ValueError
-        If the file is damaged or belongs to another task.
-    """
+    """Read a stored certificate and verify it."""
     if not path.exists():
         raise FileNotFoundError(path)
     try:
@@ -265,7 +242,7 @@ class _Attempts:
 
     def __init__(
         self,
-        evaluator: Evaluator | ClassesEvaluator,
+        evaluator: Evaluator,
         dataset: Dataset,
         work: ReferenceWork,
         send: Send,

@@ -182,13 +182,7 @@ class RunWork(Work):
         return parsed_columns(Record, columns) | self.columns_of(search.configurations[choice])
 
     def configured(self, values: dict[str, Any]) -> Self:
-        """The work with these values in the place of what was to be tuned.
-
-        Parameters
-        ----------
-        values : dict
-            One of the search's configurations.
-        """
+        """The work with these values in the place of what was to be tuned."""
         problem = self.problem
         own = {k: v for k, v in values.items() if self.decided is None or k in self.decided}
         kernel = {name: own.get(name, value) for name, value in problem.kernel.items()}
@@ -362,15 +356,7 @@ def fill_in_gap(record: Record) -> None:
 
 
 def compare_with_reference(record: Record, reference: ReferenceInfo, *, minimises: bool) -> None:
-    """Fill in the columns that come from the task's reference optimum.
-
-    Parameters
-    ----------
-    record : Record
-    reference : ReferenceInfo
-    minimises : bool
-        Whether the solver minimises the task's objective; otherwise no suboptimality is defined.
-    """
+    """Fill in the columns that come from the task's reference optimum."""
     record.reference_primal = reference.primal
     record.reference_gap = reference.gap
     record.reference_test_error = reference.test_error

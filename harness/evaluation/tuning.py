@@ -20,6 +20,7 @@ from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
 from ...solvers.numeric.counters import Counters
 from ..errors import first_line
+from ..jobs import FoundMessage, PhaseMessage, Send
 from .judging import Clocks
 from .svm import Round, RunWork, Search, StoppingRules
 
@@ -143,28 +144,26 @@ class TrialMonitor(Monitor):
 
 
 def tune(work: WorkT, dataset: Dataset, fit: Fit[WorkT]) -> Tuned:
-    """Try the configurations of a run and choose one.
-
-    Parameters
-    ----------
-    work : RunWork
-        With a search.
-    dataset : Dataset
-    fit : callable
-        Takes the work with a configuration, the data of a trial and its monitor; returns how many
-        test points of these data are misclassified.
-
-    Raises
-    ------
-    RuntimeError
-        If no configuration could be scored.
-    ValueError
-        If a class has too few points for the split.
-    """
+    """Try the configurations of a run and choose one."""
     assert work.search is not None
     trials = _Trials(work, work.search, dataset, fit)
-    choice = trials.choose()
-    return Tuned(choice, trials.done)
+    return Tuned(trials.choose(), trials.done)
+
+
+def tuned_work(
+    work: WorkT, dataset: Dataset, fit: Fit[WorkT], send: Send
+) -> tuple[WorkT, dict[str, Any]]:
+    """The work with the chosen configuration, and what the record says of the tuning.
+
+    Work without a search stays as it is. What was found is sent at once.
+    """
+    if work.search is None:
+        return work, {}
+    send(PhaseMessage("tune"))
+    tuned = tune(work, dataset, fit)
+    send(FoundMessage(tuned.columns()))
+    chosen = work.search.configurations[tuned.choice]
+    return work.configured(chosen), work.parsed_found(tuned.columns())
 
 
 class _Trials(Generic[WorkT]):
@@ -176,7 +175,7 @@ class _Trials(Generic[WorkT]):
         self._rng = np.random.default_rng(search.seed)
         self._splits = [
             (_stratified_order(dataset.y_train[fit], self._rng, fit), held_out)
-            for fit, held_out in _splits(search, dataset.y_train, self._draw())
+            for fit, held_out in _splits(search, dataset.y_train, int(self._rng.integers(2**31)))
         ]
 
     def choose(self) -> int:
@@ -206,8 +205,11 @@ class _Trials(Generic[WorkT]):
         trial = Trial(params, number, min(each.points, *(len(fit) for fit, _ in self._splits)))
         wrong = n_scored = 0
         for order, held_out in self._splits:
-            seconds = min(self.search.trial_seconds, self._seconds_left(trial))
-            evaluations = min(each.evaluations, self._evaluations_left(trial))
+            spent = [*self.done, trial]
+            left_s = self.search.seconds - sum(one.wall_s for one in spent)
+            left = self.search.evaluations - sum(one.kernel_evals or 0 for one in spent)
+            seconds = min(self.search.trial_seconds, left_s)
+            evaluations = min(each.evaluations, left)
             if seconds <= 0 or evaluations <= 0:
                 break
             fit = order[: each.points]
@@ -217,7 +219,10 @@ class _Trials(Generic[WorkT]):
                 wrong += self._fitted(params, fit, held_out, monitor)
             except Exception as error:  # noqa: BLE001 - a solver may raise anything
                 trial.ended = f"failed: {first_line(error)}"
-            _add_costs(trial, monitor)
+            trial.wall_s += monitor.clocks.wall_s
+            trial.cpu_s += monitor.clocks.cpu_s
+            if monitor.asked is not None:
+                trial.kernel_evals = (trial.kernel_evals or 0) + monitor.asked
             if trial.ended.startswith("failed"):
                 trial.error = None
                 return trial
@@ -247,15 +252,6 @@ class _Trials(Generic[WorkT]):
         finally:
             monitor.clocks.pause()
 
-    def _seconds_left(self, trial: Trial) -> float:
-        return self.search.seconds - sum(each.wall_s for each in [*self.done, trial])
-
-    def _evaluations_left(self, trial: Trial) -> float:
-        return self.search.evaluations - sum(each.kernel_evals or 0 for each in [*self.done, trial])
-
-    def _draw(self) -> int:
-        return int(self._rng.integers(2**31))
-
 
 def _splits(search: Search, y: npt.NDArray[Any], seed: int) -> Iterator[tuple[Rows, Rows]]:
     """Rows to fit to and rows to score on, with the classes in proportion."""
@@ -281,13 +277,6 @@ def misclassified(scores: npt.NDArray[Any], y: npt.NDArray[Any], classes: npt.ND
     if scores.ndim == 1:
         return int(np.sum(((scores > 0) != (y > 0)) | ~finite))
     return int(np.sum((classes[scores.argmax(axis=1)] != y) | ~finite.all(axis=1)))
-
-
-def _add_costs(trial: Trial, monitor: TrialMonitor) -> None:
-    trial.wall_s += monitor.clocks.wall_s
-    trial.cpu_s += monitor.clocks.cpu_s
-    if monitor.asked is not None:
-        trial.kernel_evals = (trial.kernel_evals or 0) + monitor.asked
 
 
 def _rank(trial: Trial) -> float:

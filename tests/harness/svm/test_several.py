@@ -13,7 +13,6 @@ from sklearn.datasets import load_iris
 import marginbench
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.evaluation.models import Evaluator, PlainModel, TaskPoints
-from marginbench.harness.evaluation.multiclass import ClassesEvaluator
 from marginbench.harness.evaluation.reference import reference_optimum, references_folder
 from marginbench.harness.evaluation.svm import Problem, ReferenceWork
 from marginbench.harness.jobs import Message
@@ -35,16 +34,11 @@ X, Y = load_iris(return_X_y=True)
 TRAIN, TEST = np.arange(150) % 3 != 2, np.arange(150) % 3 == 2
 
 
-def evaluator_of(kernel: Kernel, *, certificate: bool = True) -> ClassesEvaluator:
-    points = TaskPoints(kernel, X[TRAIN], X[TEST])
-
-    def make(y_train: Any, y_test: Any) -> Evaluator:
-        return Evaluator(
-            points, C=C, fit_intercept=False, y_train=y_train, y_test=y_test,
-            dual_certificate=certificate,
-        )  # fmt: skip
-
-    return ClassesEvaluator(make, Y[TRAIN], Y[TEST])
+def evaluator_of(kernel: Kernel, *, certificate: bool = True) -> Evaluator:
+    return Evaluator(
+        TaskPoints(kernel, X[TRAIN], X[TEST]), C=C, fit_intercept=False,
+        y_train=Y[TRAIN], y_test=Y[TEST], dual_certificate=certificate,
+    )  # fmt: skip
 
 
 SOLVERS = {
@@ -104,13 +98,13 @@ def test_a_predictor_that_has_not_changed_is_not_scored_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
-    scored = Evaluator.scored
+    scored = Evaluator._scored
 
-    def counting(self: Evaluator, model: PlainModel, dtype: str) -> Any:
+    def counting(self: Evaluator, c: int, model: PlainModel, dtype: str) -> Any:
         calls.append(1)
-        return scored(self, model, dtype)
+        return scored(self, c, model, dtype)
 
-    monkeypatch.setattr(Evaluator, "scored", counting)
+    monkeypatch.setattr(Evaluator, "_scored", counting)
     solver = SMO(gamma=0.5, C=C).fit(X[TRAIN], Y[TRAIN])
     evaluator = evaluator_of(RBF(0.5))
     parts = solver.model_.parts  # type: ignore[attr-defined]
@@ -132,7 +126,7 @@ def test_models_of_other_numbers_of_classes_are_refused() -> None:
     with pytest.raises(EvaluationError, match="3 classes, but the model is one of 4 classes"):
         evaluator.evaluate(four)
     binary = Evaluator(
-        TaskPoints(RBF(0.5), X, X), C=C, fit_intercept=False, y_train=Y, y_test=Y,
+        TaskPoints(RBF(0.5), X, X), C=C, fit_intercept=False, y_train=Y == 1, y_test=Y == 1,
         dual_certificate=False,
     )  # fmt: skip
     with pytest.raises(EvaluationError, match="two classes, but the model is one of several"):
