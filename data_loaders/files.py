@@ -1,8 +1,8 @@
 """The files of a dataset: where they come from, how much they may hold, and how they are opened.
 
-A mirror comes first, then the public addresses. A file is bounded by what its dataset is known to
-need: neither an endless answer of a server nor a small archive that unpacks to terabytes can
-fill the disk or the memory. Files are opened as streams of bytes, whatever they are packed in.
+A mirror comes first, then the public addresses. Files are opened as streams of bytes, whatever they
+are packed in. What they unpack to is bounded by what their dataset is known to need: a small
+archive that unpacks to terabytes cannot fill the memory.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import gzip
 import hashlib
 import logging
 import lzma
+import math
 import os
 import struct
+import time
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -31,17 +33,15 @@ from .errors import CacheError, DataError, first_line, without_credentials
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
 BYTES_VARIABLE = "MARGINBENCH_MAX_FILE_BYTES"
-SECONDS_VARIABLE = "MARGINBENCH_MAX_DOWNLOAD_SECONDS"
-RATE_VARIABLE = "MARGINBENCH_MIN_DOWNLOAD_RATE"
 
 MIB = 1 << 20
 #: Of a file whose source states no limit.
 DEFAULT_MAX_BYTES = 8192 * MIB
-#: Of one file, retries included.
-DEFAULT_MAX_SECONDS = 6 * 3600
-#: Bytes per second, on average since the download began; not asked for in the first seconds.
-DEFAULT_MIN_RATE = 4096
-GRACE_S = 60.0
+#: Seconds that a server may keep silent, and the pauses before a download is tried again.
+TIMEOUT_S = 30.0
+PAUSES_S = (1.0, 2.0, 4.0)
+#: Too early, too often, or the server's own trouble: worth another attempt.
+_TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
 #: Bytes that the buffer of an unpacked file takes in at a time.
 _BUFFER_BYTES = 1 << 16
 #: How compressed files begin, and what opens them.
@@ -68,8 +68,7 @@ class RemoteFile:
     installed : str, optional
         Where a package of the operating system puts the file.
     max_bytes : int
-        The most bytes of the file, downloaded (it or `archive`) or unpacked: a few times what
-        its content takes.
+        The most bytes that the file may unpack to: a few times what its content takes.
     """
 
     name: str
@@ -179,24 +178,39 @@ def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
 
 
 def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
-    # Imported here: requests would slow down every start of the command line.
-    from .downloads import Downloader
-
     # Two files of one archive: pooch downloads it once.
     archive = file.archive if place.member is not None else None
     known = None if archive is not None or file.sha256 is None else f"sha256:{file.sha256}"
-    name = archive or file.name
     url = str(place.at)
     # By address: what one of them has sent must not be taken for another's.
     folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
-    downloader = Downloader(folder, max_bytes(file.max_bytes))
+    # The bytes of the file itself, not compressed once more.
+    bytes_alone = {"Accept-Encoding": "identity"}
+    downloader = pooch.HTTPDownloader(timeout=TIMEOUT_S, headers=bytes_alone)
     try:
         with _quiet_pooch():
-            return Path(pooch.retrieve(url, known, name, folder, downloader=downloader))
+            for pause in (*PAUSES_S, math.nan):
+                try:
+                    name = archive or file.name
+                    return Path(pooch.retrieve(url, known, name, folder, downloader=downloader))
+                except OSError as error:
+                    if math.isnan(pause) or not _may_pass(error):
+                        raise
+                time.sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
     finally:
         with contextlib.suppress(OSError):  # it is not empty
             folder.rmdir()
+
+
+def _may_pass(error: OSError) -> bool:
+    """Whether a download may succeed when it is tried again."""
+    import requests  # imported here: it would slow down every start of the command line
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return error.response.status_code in _TRANSIENT
+    return isinstance(error, requests.exceptions.ChunkedEncodingError)
 
 
 @contextlib.contextmanager
@@ -221,10 +235,21 @@ def _check_sha256(path: Path, expected: str | None) -> None:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Few words for what pooch tells in many."""
-    if isinstance(error, ValueError) and "hash" in str(error):
-        return "SHA-256 differs from the known one"
-    return first_line(error)
+    """Few words for what pooch and requests tell in many, without a password in an address."""
+    import requests
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"HTTP status {error.response.status_code}"
+    # While the body comes, requests calls it a ConnectionError.
+    if isinstance(error, requests.Timeout) or "timed out" in str(error):
+        return f"no answer in {TIMEOUT_S:g} s"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection broke off"
+    if isinstance(error, requests.ConnectionError):
+        return "no connection"
+    if isinstance(error, requests.RequestException):
+        return f"download failed: {type(error).__name__}"
+    return "SHA-256 differs from the known one" if "hash" in str(error) else first_line(error)
 
 
 @contextlib.contextmanager
@@ -311,16 +336,11 @@ def _member(
 
 
 def max_bytes(stated: int) -> int:
-    """The most bytes of a file, packed or not: the user's limit, else the stated one."""
-    return limit(BYTES_VARIABLE, stated)
-
-
-def limit(variable: str, default: int) -> int:
-    """A positive whole number from the environment."""
-    text = os.environ.get(variable, "").strip()
+    """The most bytes of a file, unpacked: the user's limit, else the stated one."""
+    text = os.environ.get(BYTES_VARIABLE, "").strip()
     if not text:
-        return default
+        return stated
     # More digits than any size has; int() of thousands of digits raises an error of its own.
     if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text)):
-        raise DataError(f"{variable} is {text[:40]!r}; set it to a positive whole number")
+        raise DataError(f"{BYTES_VARIABLE} is {text[:40]!r}; set it to a positive whole number")
     return int(text)

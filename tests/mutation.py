@@ -39,7 +39,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "data_loaders/test_cache.py",
         "data_loaders/test_content.py",
     ),
-    "data_loaders/downloads.py": ("faults/test_http.py", "data_loaders/test_files.py"),
     "data_loaders/files.py": (
         "data_loaders/test_files.py",
         "faults/test_archives.py",

@@ -16,7 +16,6 @@ import pytest
 
 from marginbench.data_loaders import (
     DataError,
-    downloads,
     fetch,
     files,
     load,
@@ -97,43 +96,25 @@ def test_a_silent_server_is_not_waited_for(tiny, serving, monkeypatch):
         def do_GET(self):
             time.sleep(0.6)
 
-    monkeypatch.setattr(downloads, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(files, "TIMEOUT_S", 0.2)
     assert "(no answer in 0.2 s)" in refusal(tiny(url=serving(Silent)))
 
 
-class Resumable(BaseHTTPRequestHandler):
-    """Breaks off the test file of `tiny`; says how to recognise it."""
-
-    def do_GET(self):
-        text = TRAIN if self.path.endswith(".trn") else TEST
-        self.send_response(200)
-        self.send_header("ETag", '"one"')
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text if text is TRAIN else text[:5])
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.mark.parametrize("days", [6, 8])
-def test_an_interrupted_download_is_kept_for_a_week(
-    tiny, serving, cache, mirror, monkeypatch, days
-):
-    monkeypatch.setattr(downloads, "PAUSE_S", 0.01)
-    source = tiny(url=serving(Resumable))
-    assert "5 of 18 bytes came; run the same command again to resume" in refusal(source)
+def test_whole_files_of_an_interrupted_fetch_are_kept_for_a_week(tiny, server, cache, mirror, days):
+    (mirror / "tiny" / "tiny.tst").unlink()
+    source = tiny(url=server)
+    assert "(HTTP status 404)" in refusal(source)
     (kept,) = cache.glob(".tiny.downloads")
-    assert sorted(path.name for path in kept.rglob("tiny.*")) == [
-        "tiny.trn",
-    ]
-    assert [path.read_bytes() for path in kept.rglob("*.part")] == [TEST[:5]]
+    assert [path.read_bytes() for path in kept.rglob("tiny.*")] == [TRAIN]
     then = time.time() - days * 86400
     os.utime(kept, (then, then))
-    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
-    with pytest.raises(ZeroDivisionError):  # neither finished nor refused
-        load(replace(source, read=lambda files, params: 1 / 0))
-    assert kept.exists() == (days < 7)
+    (mirror / "tiny" / "tiny.trn").unlink()
+    (mirror / "tiny" / "tiny.tst").write_bytes(TEST)
+    if days < 7:
+        assert load(source).n_train == 4
+    else:
+        assert "cannot fetch 'tiny.trn'" in refusal(source)
 
 
 def test_downloads_that_cannot_be_used_are_not_kept(tiny, serving, mirror, cache, server):
