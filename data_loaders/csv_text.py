@@ -1,13 +1,7 @@
-"""A strict reader of comma-separated numbers: a label and a fixed number of features in a line.
-
-Arrow reads the file. One that it does not accept, or that has anything wrong in it, goes through a
-line-by-line reader, which knows the number of a wrong line.
-"""
+"""A strict reader of comma-separated numbers: a label and a fixed number of features in a line."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -16,11 +10,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from .content import Content, Part, check_classes
-from .errors import DataError
-from .files import LocalFile, reading, shown
+from .errors import DataError, first_line
+from .files import LocalFile, reading
+from .own.words import printable
 from .parameters import Parameters
 
-_NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 #: Makes the two parts of all rows; the text is the file's origin, for messages.
 Split: TypeAlias = Callable[[Part, str], Content]
 
@@ -74,12 +68,6 @@ def read_columns(file: LocalFile, n_columns: int, texts: Collection[int] = ()) -
     Raises `DataError` if the file cannot be read or is empty, or, with the line's number, if a line
     has another number of columns or an entry that is not a finite number.
     """
-    columns = _by_arrow(file, n_columns, texts)
-    return _by_line(file, n_columns, texts) if columns is None else columns
-
-
-def _by_arrow(file: LocalFile, n_columns: int, texts: Collection[int]) -> list[Any] | None:
-    """The columns; None if anything in the file is irregular or not finite."""
     kinds = {
         str(column): pa.string() if column in texts else pa.float64() for column in range(n_columns)
     }
@@ -87,44 +75,23 @@ def _by_arrow(file: LocalFile, n_columns: int, texts: Collection[int]) -> list[A
         try:
             table = pacsv.read_csv(
                 pa.PythonFile(stream, mode="r"),
+                # Without threads its messages have the number of the row.
                 read_options=pacsv.ReadOptions(column_names=list(kinds), use_threads=False),
                 parse_options=pacsv.ParseOptions(
                     quote_char=False, double_quote=False, ignore_empty_lines=False
                 ),
                 convert_options=pacsv.ConvertOptions(column_types=kinds, null_values=[]),
             )
-        except pa.ArrowInvalid:
-            return None
+        except pa.ArrowInvalid as error:
+            raise DataError(f"{file.origin}: {printable(first_line(error))}") from None
     columns = [
         column if k in texts else column.to_numpy() for k, column in enumerate(table.columns)
     ]
-    finite = all(np.isfinite(each).all() for k, each in enumerate(columns) if k not in texts)
-    return columns if finite else None
-
-
-def _by_line(file: LocalFile, n_columns: int, texts: Collection[int]) -> list[Any]:
-    rows = []
-    with reading(file) as stream:
-        for number, line in enumerate(stream, start=1):
-            words = [word.strip(b" \t\r\n") for word in line.split(b",")]
-            where = f"{file.origin}, line {number}"
-            if words == [b""]:
-                raise DataError(f"{where}: empty line; expected {n_columns} numbers")
-            if len(words) != n_columns:
-                raise DataError(f"{where}: {len(words)} columns; expected {n_columns}")
-            for column, word in enumerate(words):
-                if column in texts:
-                    continue
-                if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
-                    raise DataError(
-                        f"{where}: column {column + 1} is {shown(word)}, not a finite number"
-                    )
-            rows.append(words)
-    if not rows:
-        raise DataError(f"{file.origin}: the file is empty")
-    return [
-        pa.array([word.decode("utf-8", "replace") for word in column])
-        if k in texts
-        else np.array(list(map(float, column)))
-        for k, column in enumerate(zip(*rows, strict=True))
-    ]
+    for k, column in enumerate(columns):
+        if k not in texts and not (finite := np.isfinite(column)).all():
+            row = int(np.argmin(finite))
+            raise DataError(
+                f"{file.origin}, line {row + 1}: column {k + 1} is {column[row]:g}, not a finite "
+                "number"
+            )
+    return columns

@@ -51,7 +51,7 @@ def test_reads_an_array(tmp_path, compress):
         (b"", "begins with the bytes ''"),
         (packed(PIXELS)[:13], "ends in its header"),
         (packed(PIXELS)[:-1], "23 bytes follow the header, which says 3 x 2 x 4"),
-        (packed(PIXELS) + b"\0", "more than 24 bytes follow the header, which says 3 x 2 x 4"),
+        (packed(PIXELS) + b"\0", "25 bytes follow the header, which says 3 x 2 x 4"),
         (gzip.compress(packed(PIXELS))[:20], "cannot be read"),
         (packed(PIXELS[:0]), "0 bytes follow the header, which says 0 x 2 x 4"),
         # No memory for what a wrong header promises.

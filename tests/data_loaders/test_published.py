@@ -286,10 +286,10 @@ def test_kdd99(offered, name):
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (b"1,2,3\n", "line 3: 3 columns; expected 42"),
+        (b"1,2,3\n", "Row #3: Expected 42 columns, got 3"),
         (connection("udp http SF", "normal.", c6=-1), "line 3: column 6 is -1; none may be neg"),
-        (connection("udp http SF", "x").replace(b"0,0", b"0,?", 1), "column 6 is '?', not a fin"),
-        (connection("udp http SF", "x", c9=np.inf), "line 3: column 9 is 'inf', not a finite"),
+        (connection("udp http SF", "x").replace(b"0,0", b"0,?", 1), "In CSV column #5: Row #3"),
+        (connection("udp http SF", "x", c9=np.inf), "line 3: column 9 is inf, not a finite"),
     ],
 )
 def test_kdd99_says_which_line_is_wrong(offered, line, complaint):
