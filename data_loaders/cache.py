@@ -331,7 +331,7 @@ def _obtain(entry: Entry) -> tuple[store.Stored, bool]:
             )
         try:
             entry.make(downloads)
-            return store.read(entry.path, entry.header), True
+            return store.verify(entry.path, entry.header), True
         except DataError as error:
             if unusable.state == "damaged":
                 raise DataError(f"{error}; the cached file is damaged ({unusable})") from None

@@ -5,10 +5,9 @@ One row per point, training part first. Columns: ``X``, a fixed-size list per ro
 metadata hold a JSON object under the key ``marginbench``: the `Header`, the shape, and the
 fingerprint of the content.
 
-Hashing all numbers takes several times as long as reading them. So whoever has done it leaves a
-stamp beside the file: its size, times and inode, the SHA-256 of its footer, and the fingerprint.
-While the stamp fits, the footer is the one that was verified, and the checksum of every page, which
-Arrow checks whenever it reads, covers the numbers.
+Hashing all numbers takes several times as long as reading them, so it is done when the file has
+been made. Later the checksum of every page, which Arrow checks whenever it reads, and that of the
+JSON object tell damage.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -47,6 +45,7 @@ _DAMAGE = (
     AttributeError,
     ArithmeticError,
     MemoryError,
+    NotImplementedError,
 )
 
 
@@ -138,6 +137,7 @@ def write(path: Path, header: Header, content: Content) -> None:
                 fitting = GROUP_ENTRIES * len(table) // max(1, n_entries)
                 writer.write_table(table, row_group_size=max(1, min(GROUP_ROWS, fitting)))
             if writer is not None:
+                about["checksum"] = _checksum(about)
                 writer.add_key_value_metadata({_KEY: json.dumps(about, sort_keys=True).encode()})
     except OSError as error:
         raise CacheError(
@@ -147,34 +147,31 @@ def write(path: Path, header: Header, content: Content) -> None:
 
 
 def read(path: Path, header: Header) -> Stored:
-    """Read a dataset that was verified before, or verify it and leave a stamp that says so.
+    """Read a dataset; raises `Unusable` if the file is missing, damaged, or not what `header` says.
 
-    Raises `Unusable` if the file is missing, damaged, or not what `header` says.
+    The checksums in the file are checked, not its fingerprint.
     """
-    state = _state(path)
-    found = _read(path, header)
-    stamp = f"{state} {found.fingerprint}".encode()
-    # Another process may have replaced the file while it was read.
-    if state != _state(path):
-        return verify(path, header)
-    with contextlib.suppress(OSError):
-        if stamp_path(path).read_bytes() == stamp:
-            return found
-    _verify(path, found)
-    unfinished = path.with_name(f"{partial_prefix(path)}{os.getpid()}.stamp")
-    # A cache that is not ours to write: every load verifies the whole file.
-    with contextlib.suppress(OSError), replacing(stamp_path(path), unfinished) as sink:
-        sink.write(stamp)
-    return found
+    with _opened(path) as file:
+        about, expected = _about(file), asdict(header)
+        for key in ("schema_version", "name", "params", "source_fingerprint", "transform_version"):
+            if about[key] != expected[key]:
+                # A file of another dataset cannot have got this name by an upgrade.
+                raise Unusable(
+                    "damaged" if key in ("name", "params") else "outdated",
+                    f"{path}: {key} is {about[key]!r}, this release needs {expected[key]!r}",
+                )
+        return Stored(_content(file, about), str(about["fingerprint"]), _header(about))
 
 
 def verify(path: Path, header: Header) -> Stored:
-    """Read a dataset and compare its content with its fingerprint, whatever a stamp says.
-
-    Raises `Unusable` as `read`.
-    """
-    found = _read(path, header)
-    _verify(path, found)
+    """Read a dataset and compare its content with its fingerprint; raises `Unusable` as `read`."""
+    found = read(path, header)
+    got = fingerprint(found.content)
+    if got != found.fingerprint:
+        raise Unusable(
+            "damaged",
+            f"{path}: the content's fingerprint is {got}, its metadata say {found.fingerprint!r}",
+        )
     return found
 
 
@@ -187,49 +184,6 @@ def read_header(path: Path) -> Header:
 def partial_prefix(path: Path) -> str:
     """How the names of unfinished files that belong to `path` begin."""
     return f".{path.stem}.partial-"
-
-
-def stamp_path(path: Path) -> Path:
-    """Where the stamp of a file is."""
-    return path.with_name(f".{path.stem}.verified")
-
-
-def _state(path: Path) -> str:
-    """What tells a Parquet file from every other, and from itself once changed."""
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            # The end of the file: the footer, which says where every page is, its length, "PAR1".
-            file.seek(-8, os.SEEK_END)
-            length = int.from_bytes(file.read(4), "little")
-            file.seek(-min(status.st_size, length + 8), os.SEEK_END)
-            footer = hashlib.sha256(file.read()).hexdigest()
-    except OSError:
-        return ""
-    times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
-    return f"{status.st_size} {times} {status.st_ino} {footer}"
-
-
-def _verify(path: Path, found: Stored) -> None:
-    got = fingerprint(found.content)
-    if got != found.fingerprint:
-        raise Unusable(
-            "damaged",
-            f"{path}: the content's fingerprint is {got}, its metadata say {found.fingerprint!r}",
-        )
-
-
-def _read(path: Path, header: Header) -> Stored:
-    with _opened(path) as file:
-        about, expected = _about(file), asdict(header)
-        for key in ("schema_version", "name", "params", "source_fingerprint", "transform_version"):
-            if about[key] != expected[key]:
-                # A file of another dataset cannot have got this name by an upgrade.
-                raise Unusable(
-                    "damaged" if key in ("name", "params") else "outdated",
-                    f"{path}: {key} is {about[key]!r}, this release needs {expected[key]!r}",
-                )
-        return Stored(_content(file, about), str(about["fingerprint"]), _header(about))
 
 
 @contextlib.contextmanager
@@ -248,7 +202,14 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 
 def _about(file: pq.ParquetFile) -> dict[str, Any]:
     about: dict[str, Any] = json.loads(file.metadata.metadata[_KEY])
+    stated = about.pop("checksum", None)
+    if stated not in (None, _checksum(about)):
+        raise ValueError("the metadata do not have their checksum")
     return about
+
+
+def _checksum(about: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def _header(about: dict[str, Any]) -> Header:

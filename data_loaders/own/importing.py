@@ -156,8 +156,7 @@ def remove_imported(name: str, cache_dir: str | Path | None = None) -> None:
     """Remove imported data from the cache; `DataError` if there are none of this name."""
     path = _existing(name, cache_dir)
     with locked(path, name):
-        for each in (path, store.stamp_path(path)):
-            each.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def imported_names(datasets: Path) -> Iterator[str]:

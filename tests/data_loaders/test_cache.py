@@ -174,7 +174,6 @@ DAMAGES = [
     truncate,
     empty,
     flip_in_the_middle,
-    other_content,
     incomplete_metadata,
 ]
 
@@ -204,6 +203,14 @@ def test_a_damaged_file_is_reported_and_made_anew(tiny, damage, kind):
     assert again.fingerprint == whole.fingerprint
     assert_same_bits(again.X_train, whole.X_train)
     assert verify(source).state == "ok"
+
+
+def test_verify_finds_another_number_under_right_checksums(tiny):
+    source = own(tiny, content())
+    other_content(fetch(source))
+    report = verify(source)
+    assert report.state == "damaged"
+    assert "the content's fingerprint is " in report.detail
 
 
 def test_a_damaged_file_whose_source_is_gone_is_an_error(tiny, mirror, monkeypatch):

@@ -38,8 +38,8 @@ def refusal(source) -> str:
 
 
 def cached_names(cache) -> list[str]:
-    """What is there besides locks and stamps."""
-    found = [path for path in cache.iterdir() if path.suffix not in (".lock", ".verified")]
+    """What is there besides locks."""
+    found = [path for path in cache.iterdir() if path.suffix != ".lock"]
     return sorted(path.name for path in found)
 
 
