@@ -141,7 +141,7 @@ def write(folder, shape, seed=0):
             speed = rng.uniform(0.5, 1.0)
             for number in range(shape.seeds):
                 record = _record(rng, task, solver, number, speed, shape.checkpoints, hard)
-                journal.append(record_line(record), sync=False)
+                journal.append(record_line(record))
                 planned.append(_planned(record))
     described = {
         "schema_version": SCHEMA_VERSION,

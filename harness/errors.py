@@ -8,7 +8,7 @@ from .interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
 from .words import REASON_LIMIT, visible
 
 if TYPE_CHECKING:
-    from .execution.outcomes import RunSummary
+    from .execution.runner import RunSummary
 
 EXIT_OK = 0
 #: Some run ended otherwise than planned.

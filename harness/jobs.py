@@ -155,9 +155,9 @@ Send = Callable[[Message], None]
 
 
 def encoded(message: Message) -> bytes:
-    """A message as JSON; numbers of NumPy become plain, anything else its ``repr``."""
+    """A message as a line of JSON; numbers of NumPy become plain, anything else its ``repr``."""
     fields = {"type": type(message).__name__, **vars(message)}
-    return json.dumps(fields, default=_plain).encode("ascii")
+    return json.dumps(fields, default=_plain).encode("ascii") + b"\n"
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..harness.results.objects import local_folder
+from ..harness.results.stores import local_folder
 from .errors import ReportError as ReportError
 
 
@@ -40,7 +40,7 @@ def report(folder: Path | str, command: str = "") -> Path:
     from .results import load_results
 
     path = write_page(Analysis(load_results(local_folder(folder), write=True)), command).path
-    from ..harness.results.sync import pushed_page
+    from ..harness.results.stores import pushed_page
 
     pushed_page(path)
     return path

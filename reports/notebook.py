@@ -9,12 +9,11 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from ..harness.execution.outcomes import RunSummary
-from ..harness.execution.running import run as _run
+from ..harness.execution.runner import RunSummary, run as _run
 from ..harness.planning.manifest import restored_study
 from ..harness.planning.plan import kind_named
 from ..harness.results.description import read_description
-from ..harness.results.objects import local_folder
+from ..harness.results.stores import local_folder
 from ..harness.words import plural
 from . import report as _report
 from .errors import ReportError

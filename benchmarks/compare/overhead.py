@@ -5,7 +5,8 @@ python -m benchmarks.compare.overhead [--runs 300] [--rounds 3]
 Solvers run for milliseconds with so many seeds on two small tasks; everything is cached and
 compiled. The parts are those that records tell: loading the data, the warm-up, the fit and its
 evaluation. What is left of the wall-clock time from the first start to the last record is the work
-around them: messages, limits, the record and its file. Values are medians of the rounds.
+around them: messages, limits, the record and its file. Of CPU time only CPU time is subtracted:
+that of the command and its worker, less that of the fits. Values are medians of the rounds.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.compare.scale import Clocked
 from marginbench.harness.execution.local import LocalPool
-from marginbench.harness.execution.outcomes import Ending
+from marginbench.harness.execution.progress import Recorded
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Ended, Event, Job
 from marginbench.harness.planning.plan import Run
@@ -51,7 +52,7 @@ class Watched(LocalPool):
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         for event in super().execute(jobs):
             if isinstance(event, Ended) and isinstance(event.outcome.value, dict):
-                self.parts.append([event.outcome.value[name] for name in _PARTS])
+                self.parts.append([event.outcome.value[name] for name in (*_PARTS, "cpu_s")])
             yield event
 
     @property
@@ -69,7 +70,7 @@ class Both(Clocked):
         self._pool = pool
         self.worker_s = 0.0
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         self._pool.parts.clear()
         self._before = self._pool.cpu_s
         super().begin(pending, recorded)
@@ -87,12 +88,18 @@ def measured(seeds: int) -> dict[str, float]:
         clocked = _run(seeds, Path(folder) / "results", pool)
         runs = len(pool.parts)
     sums = map(sum, zip(*pool.parts, strict=True))
-    found = {name: part / runs for name, part in zip(_PARTS, sums, strict=True)}
-    found["rest"] = clocked.wall_s / runs - sum(found.values())
+    *parts, cpu_s = (part / runs for part in sums)
+    found = dict(zip(_PARTS, parts, strict=True))
+    wall, worker, command = (
+        seconds / runs for seconds in (clocked.wall_s, clocked.worker_s, clocked.cpu_s)
+    )
     return found | {
-        "wall": clocked.wall_s / runs,
-        "worker": clocked.worker_s / runs,
-        "command": clocked.cpu_s / runs,
+        "rest": wall - sum(parts),
+        "wall": wall,
+        "overhead": wall - found["wall_s"] - found["evaluation_s"],
+        "worker": worker,
+        "command": command,
+        "cpu": worker + command - cpu_s,
     }
 
 
@@ -122,14 +129,13 @@ def main() -> None:
         "evaluation_s": "evaluation",
         "rest": "messages, limits, record",
         "wall": "all, wall clock",
+        "overhead": "beside solving and evaluation",
         "worker": "CPU of the worker",
         "command": "CPU of the command",
+        "cpu": "CPU beside solving",
     }
     for name, text in words.items():
-        print(f"  {text:26} {1e3 * found[name]:7.2f} ms")
-    print(f"  {'beside solving, wall clock':26} {1e3 * (found['wall'] - found['wall_s']):7.2f} ms")
-    both = found["worker"] + found["command"] - found["wall_s"]
-    print(f"  {'beside solving, CPU':26} {1e3 * both:7.2f} ms")
+        print(f"  {text:29} {1e3 * found[name]:7.2f} ms")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginbench.harness.execution.local import LocalPool
-from marginbench.harness.execution.outcomes import Ending
-from marginbench.harness.execution.progress import PlainProgress
+from marginbench.harness.execution.progress import PlainProgress, Recorded
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import (
     Ended,
@@ -144,7 +143,7 @@ class Clocked(PlainProgress):
         self.cpu_s = self.wall_s = self.planned_cpu_s = self.planned_mb = 0.0
         self._began = (0.0, 0.0)
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         super().begin(pending, recorded)
         self.planned_mb = _peak_mb()
         self.planned_cpu_s = time.process_time()

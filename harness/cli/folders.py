@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from ..results.objects import is_url, local_folder
 from .output import complain
 
 _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
@@ -17,6 +16,8 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JS
 def results_folder(text: str) -> Path:
     """The results folder that an argument names; of a URL its mirror, brought up to date."""
     # A function of its own: its name is that of the argument in the help.
+    from ..results.stores import local_folder
+
     return local_folder(text)
 
 
@@ -56,7 +57,7 @@ def _merge(
     as_json: _Json = False,
 ) -> int:
     from ..planning.merging import merge
-    from ..results.sync import changeable
+    from ..results.stores import changeable, is_url, local_folder
     from ..words import plural
 
     sides = {text: local_folder(text) for text in folders}

@@ -16,7 +16,7 @@ from .folders import Results
 from .output import complain
 
 if TYPE_CHECKING:
-    from ..execution.outcomes import RunSummary
+    from ..execution.runner import RunSummary
 
 ReportWriter = Callable[[Path, str], Path]
 
@@ -137,14 +137,14 @@ def _add_run(
             "retry_failed": retry_failed,
             "quiet": quiet,
         }
-        from ..execution import running
+        from ..execution import runner
         from ..execution.cluster import chosen_engine
 
         engine = chosen_engine(scheduler, cluster, cluster_options, timing=timing, jobs=jobs)
         if dry_run:
             if engine is not None:
                 engine.check_options()
-            shown = running.preview(study, out, **options)
+            shown = runner.preview(study, out, **options)
             document = json.dumps(shown.as_dict(), ensure_ascii=False)
             typer.echo(document if as_json else "\n".join(shown.lines()))
             return 0
@@ -153,21 +153,40 @@ def _add_run(
         options |= {"command": command, "whole_command": whole}
         options["meanwhile"] = import_report
         try:
-            summary = running.run(study, out, **options)
+            summary = runner.run(study, out, **options)
         except InterruptedRunError as error:
             if error.summary is not None and error.summary.statuses:
                 page = _page_of_a_part(error, write_page, quiet=quiet)
                 if as_json:
                     _show_json(error.summary, page, exit_code=error.exit_code)
             raise
-        from ..results.sync import pushed_page
+        from ..results.stores import PAGE, pushed_page
 
         write = write_page if quiet or as_json else write_report
-        report = pushed_page(write(summary.results, _command_of(summary.results)))
+        written = summary.results / PAGE
+        if summary.changed or not _is_current(written):
+            written = write(summary.results, _command_of(summary.results))
+        elif not quiet and not as_json:
+            typer.echo("nothing new: the report is as it was ('marginbench report' writes it anew)")
+        report = pushed_page(written)
         for reason in summary.data_errors:
             complain(reason, EXIT_DATA)
         show(summary, report)
         return int(summary.exit_code)
+
+
+def _is_current(page: Path) -> bool:
+    """Whether a page is of this version and of all that is recorded beside it."""
+    from ..environment import version
+    from ..results.description import FILE_NAME
+
+    inputs = [page.parent / FILE_NAME, *page.parent.glob("journal/*.jsonl")]
+    try:
+        made, content = page.stat().st_mtime_ns, page.read_bytes()
+        is_newest = all(path.stat().st_mtime_ns < made for path in inputs)
+    except FileNotFoundError:
+        return False
+    return is_newest and f"marginbench {version()}".encode() in content
 
 
 def _show_lines(summary: RunSummary, report: str) -> None:
@@ -207,7 +226,7 @@ def _page_of_a_part(
     wrong here may hide how to resume.
     """
     from ..interrupts import interrupted_after
-    from ..results.sync import pushed_page
+    from ..results.stores import pushed_page
 
     assert error.summary is not None
     results = error.summary.results
@@ -229,7 +248,7 @@ def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
     def report(
         results: Results,
     ) -> None:
-        from ..results.sync import pushed_page
+        from ..results.stores import pushed_page
 
         typer.echo(f"report: {pushed_page(write_report(results, _command_of(results)))}")
 

@@ -121,20 +121,10 @@ class UnfitError(Exception):
 
 @dataclass(frozen=True)
 class Parcel:
-    """A job, complete.
+    """A job with the user's file of its solver, and the modules beside that.
 
     Data do not travel: a worker loads them as a local run would, and compares their fingerprint.
-    Neither do installed packages, which are compared.
-
-    Attributes
-    ----------
-    job : Job
-    file : str
-        The user's file with the solver; empty if the solver is installed.
-    files : mapping
-        That file and the modules beside it that it imports: path below its folder -> content.
-    needs : tuple
-        What must be the same there, in words, and its version; empty texts for nothing.
+    Neither do installed packages: ``needs`` says in words what must be the same, and its version.
     """
 
     job: Job
@@ -176,20 +166,7 @@ class Parcel:
 
 
 def packed(job: Job, files: dict[str, dict[str, bytes]]) -> Parcel:
-    """A job with all that it needs.
-
-    Parameters
-    ----------
-    job : Job
-    files : dict
-        Solver -> the files that travel with it, which are read once: all of its runs are of one
-        version.
-
-    Raises
-    ------
-    OSError
-        If a file of the solver cannot be read.
-    """
+    """A job with all that it needs; ``files`` keeps those of each solver, which are read once."""
     work: Any = job.work
     path = SolverSpec.parse(work.solver).path
     if path is None:
@@ -234,19 +211,9 @@ def needs_of(solver: str) -> tuple[str, str]:
 
 
 class Slot(WorkerPlugin):  # type: ignore[misc]
-    """The room for one run in a Dask worker; it is closed with it.
+    """The room for one run in a Dask worker, below its scratch folder; it is closed with it."""
 
-    Parameters
-    ----------
-    folder : Path
-        The scratch folder of the Dask worker.
-
-    Attributes
-    ----------
-    machine : Machine
-        As it was when a command last asked.
-    """
-
+    #: As it was when a command last asked.
     machine: Machine
 
     def __init__(self, folder: Path) -> None:
@@ -271,15 +238,7 @@ class Slot(WorkerPlugin):  # type: ignore[misc]
                 self._pool = None
 
     def do(self, parcel: Parcel, is_wanted: Callable[[], bool]) -> Outcome | None:
-        """Run a job; None if it was killed because nobody wanted it any more.
-
-        Raises
-        ------
-        UnfitError
-            If this machine lacks something.
-        StorageError
-            If a file cannot be written.
-        """
+        """Run a job; None if it was killed because nobody wanted it any more."""
         with self._turn:
             job = parcel.unpacked(self._folder / "solvers")
             if self._pool is None:
@@ -319,20 +278,11 @@ async def offer(resources: Mapping[str, float], dask_worker: Worker) -> None:
 
 
 def execute(topic: str, parcel: bytes) -> bytes:
-    """A task: run a job. It raises nothing; only the Dask worker reads the job, not the scheduler.
+    """A task: run a pickled Parcel. It raises nothing; the scheduler unpickles nothing.
 
-    Parameters
-    ----------
-    topic : str
-        Under which the command is told that the run begins.
-    parcel : bytes
-        A pickled Parcel.
-
-    Returns
-    -------
-    bytes
-        Pickled: the address of the worker, the name of its machine, the outcome, and whether the
-        worker lacks something for the job, so that another one may succeed.
+    It answers with the address of the worker, the name of its machine, the outcome, and whether the
+    worker lacks something for the job, so that another one may succeed. ``topic`` is where the
+    command is told that the run begins.
     """
     worker = get_worker()
     slot: Slot = worker.plugins[_NAME]
@@ -372,29 +322,15 @@ async def dismiss(dask_worker: Worker) -> None:
 
 @dataclass(eq=False)
 class _Flight:
-    """A job on its way to an outcome.
-
-    Attributes
-    ----------
-    job : Job
-    future : Future or None
-        None while no worker is there that can do it.
-    address, machine : str
-        Of the worker that runs it, and its machine; empty if none does or did.
-    is_started : bool
-        Whether its start has been told.
-    lost : list of str
-        Machines whose workers were lost with it.
-    refused : dict
-        Addresses of workers that cannot do it, each with the outcome if it remains so.
-    """
+    """A job on its way to an outcome, and where it is."""
 
     job: Job
-    future: Future | None = None
+    future: Future | None = None  # None while no worker is there that can do it
     address: str = ""
     machine: str = ""
-    is_started: bool = False
-    lost: list[str] = field(default_factory=list)
+    is_started: bool = False  # whether its start has been told
+    lost: list[str] = field(default_factory=list)  # machines whose workers were lost with it
+    #: Addresses of workers that cannot do it, each with the outcome if it remains so.
     refused: dict[str, Outcome] = field(default_factory=dict)
 
 
@@ -402,20 +338,9 @@ class DaskExecutor:
     """Runs jobs on the workers of a Dask cluster, one at a time on each.
 
     What happens elsewhere comes as functions in a queue, which the caller's thread calls: nothing
-    else changes what is kept here.
-
-    Parameters
-    ----------
-    address : str
-        Of the scheduler.
-    say : callable
-        Takes one line for the user.
-    security : object, optional
-        What a cluster that was started here asks of its clients.
-    timing : bool
-        Whether only machines of one model are used, each for one run at a time.
-    expected : int, optional
-        How many workers are to come, where that is known.
+    else changes what is kept here. ``security`` is what a cluster that was started here asks of its
+    clients, and ``expected`` how many workers are to come, where that is known. With ``timing``
+    only machines of one model are used, each for one run at a time.
 
     Raises
     ------

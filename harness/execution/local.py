@@ -8,7 +8,9 @@ one.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import pickle
 import select
 import shutil
 import sys
@@ -17,18 +19,53 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
 from ..errors import UnsupportedError, UserError
-from ..jobs import Ended, Event, Job, Outcome, Started, Waiting
+from ..jobs import (
+    TIMED,
+    CheckpointMessage,
+    Ended,
+    Event,
+    FoundMessage,
+    Job,
+    Message,
+    Outcome,
+    Phase,
+    PhaseMessage,
+    ResultMessage,
+    Started,
+    Waiting,
+    decoded,
+)
 from ..storage import storing
 from .process import WorkerProcess
-from .watching import JobWatch
 
 # Seconds between two looks at memory and clocks.
 _POLL = 0.05
 # Seconds in which messages gather before they are read. A solver that sends each as it goes would
 # wake this process for every one, which costs more than reading it.
-_GATHER = 0.001
+_GATHER = 0.003
+# A worker that does not even start is broken: no solver is running yet.
+_START_LIMIT = 120.0
+# Of what a solver prints, bytes.
+_LOG_BYTES = 2**24
+_TAIL = 4000
+# Seconds of reading messages before the limits are looked at again.
+_DRAIN = 0.2
+# Seconds between two looks at the limits while messages come: each look costs as much as several of
+# them.
+_PAUSE = 0.02
+_DOING: dict[Phase, str] = {
+    "start": "starting the worker",
+    "import": "importing the solver",
+    "data": "loading the data",
+    "compile": "building and warming up the solver",
+    "tune": "tuning",
+    "solve": "solving",
+    "evaluate": "evaluating the model",
+    "idle": "waiting",
+}
 #: Runs at the same time; more worker processes than any one machine serves.
 MAX_JOBS = 1000
 
@@ -201,3 +238,199 @@ def _wait(watches: list[JobWatch]) -> None:
         if not watch.process.closed:
             waiting.register(watch.process, select.POLLIN)
     waiting.poll(1000 * _POLL)
+
+
+class JobWatch:
+    """A job from the moment it is given to a worker until it has ended.
+
+    Parameters
+    ----------
+    job : Job
+    process : WorkerProcess
+    fresh : bool
+        Whether the worker was started for this job.
+    """
+
+    def __init__(self, job: Job, process: WorkerProcess, *, fresh: bool) -> None:
+        self.job, self.process = job, process
+        self._outcome = Outcome("failed")
+        self.phase: Phase = "start" if fresh else "data"
+        self._began = self._since = time.monotonic()
+        self._spent: dict[Phase, float] = {}
+        # CPU seconds and time when the first timed phase began.
+        self._clocked: tuple[float, float] | None = None
+        # CPU seconds of solving, up to the last phase, and the clock then.
+        self._cpu_solved = self._cpu_since = 0.0
+        # Solving by the worker's own clock, up to the last message.
+        self._solved = 0.0
+        # Whether the last state is evaluated: the second evaluation in a row compares its scores.
+        self._all_timed = False
+        self._peak = 0.0
+        self._looked = -math.inf
+        self._ready_mb = 0.0 if fresh else process.resident_mb()
+        if not fresh:
+            process.reset_peak()
+        process.send(pickle.dumps(job))
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the worker goes on only when its message has been read, or has soon done."""
+        return self._all_timed or self.phase not in ("tune", "solve", "evaluate")
+
+    def check(self) -> Outcome | None:
+        """Take in messages, then look at the limits; the outcome if the job has ended."""
+        outcome = self._drain()
+        if outcome is None and self.process.closed:
+            # The end of the connection comes a moment before the end of the process.
+            self.process.join(2.0)
+        if outcome is None and not self.process.alive:
+            # Messages may have come in between the two looks.
+            outcome = self._drain() or self._crashed()
+        if outcome is None and self.process.closed:
+            outcome = self._ended("crashed", self.process.closed)
+        if outcome is None and time.monotonic() - self._looked > _PAUSE:
+            outcome = self._over_limit()
+        if outcome is None:
+            return None
+        outcome.phase = self.phase
+        self._account(time.monotonic())
+        outcome.data_s = self._spent.get("data", 0.0)
+        outcome.compile_s = self._spent.get("compile", 0.0)
+        outcome.evaluation_s = self._spent.get("evaluate", 0.0)
+        outcome.solve_s = self._solved
+        if self.phase == "solve":
+            outcome.solve_s = max(self._solved, self._spent["solve"])
+        peaks = [peak for peak in (self.process.peak_mb(), self._peak) if peak]
+        outcome.peak_memory_mb = max(peaks, default=None)
+        return outcome
+
+    def spoiled(self, outcome: Outcome) -> bool:
+        """Whether the job may have left something behind, at the next one's expense."""
+        return (
+            self.job.foreign
+            or outcome.status in ("timeout", "memory", "crashed")
+            or len(self.process.family()) > 1
+            or self.process.resident_mb() - self._ready_mb > self.job.limits.memory / 4
+        )
+
+    def _drain(self) -> Outcome | None:
+        for body in self.process.receive(time.monotonic() + _DRAIN):
+            try:
+                message = decoded(body, self.job.work)
+            except ValueError as error:
+                return self._ended("crashed", f"the process sent no valid message: {error}")
+            if isinstance(message, ResultMessage):
+                return self._result(message)
+            self._take(message)
+        return None
+
+    def _take(self, message: Message) -> None:
+        if isinstance(message, FoundMessage):
+            self._outcome.found = message.columns
+        elif isinstance(message, CheckpointMessage):
+            self._outcome.trace.append(message.checkpoint)
+        elif isinstance(message, PhaseMessage):
+            if message.phase == "idle":
+                self._ready_mb = self.process.resident_mb()
+                self._enter("data")
+                return
+            self._all_timed = message.phase == self.phase == "evaluate"
+            self._enter(message.phase)
+            self._solved = message.solve_s
+            if message.phase in TIMED and self._clocked is None:
+                self._clocked = self.process.cpu_s(), time.monotonic()
+                # The worker waits for this before it starts its clocks.
+                self.process.send(b".")
+
+    def _enter(self, phase: Phase) -> None:
+        self._account(time.monotonic())
+        self.phase = phase
+
+    def _account(self, now: float) -> None:
+        """Add the time since the last change to the phase that it was spent in."""
+        self._spent[self.phase] = self._spent.get(self.phase, 0.0) + now - self._since
+        self._since = now
+        if self.job.limits.cpu < math.inf:
+            cpu_s = self.process.cpu_s(fresh=False)
+            if self.phase == "solve":
+                self._cpu_solved += cpu_s - self._cpu_since
+            self._cpu_since = cpu_s
+
+    def _result(self, message: ResultMessage) -> Outcome:
+        outcome, kind = self._outcome, message.kind
+        outcome.value, outcome.traceback = message.value, message.traceback
+        if kind in ("data", "storage") and self.job.foreign and self.phase != "data":
+            # The solver has raised it.
+            kind = "failed"
+        if kind == "memory":
+            doing = _DOING[self.phase]
+            return self._ended("memory", f"out of memory while {doing} ({message.error})")
+        outcome.status, outcome.reason = kind or "done", message.error
+        return outcome
+
+    def _ended(self, status: Literal["crashed", "timeout", "memory"], reason: str) -> Outcome:
+        self._outcome.status, self._outcome.reason = status, reason
+        return self._outcome
+
+    def _crashed(self) -> Outcome:
+        self._outcome.traceback = _tail(self.process.log)
+        return self._ended("crashed", f"{self.process.exit_words} while {_DOING[self.phase]}")
+
+    def _over_limit(self) -> Outcome | None:
+        limits, now, doing = self.job.limits, time.monotonic(), _DOING[self.phase]
+        self._looked = now
+        spent, limit = self._spent_and_limit(now)
+        if spent > limit:
+            status: Literal["crashed", "timeout"]
+            status = "crashed" if self.phase == "start" else "timeout"
+            return self._ended(status, f"{doing} took longer than {limit:g} s{self._share(now)}")
+        if now - self._began > limits.total:
+            words = f"all of the run took longer than {limits.total:g} s{self._share(now)}"
+            return self._ended("timeout", words)
+        if self.phase == "solve" and limits.cpu < math.inf:
+            cpu_s = self._cpu_solved + self.process.cpu_s(fresh=False) - self._cpu_since
+            if cpu_s > limits.cpu:
+                return self._ended(
+                    "timeout", f"solving took more than {limits.cpu:g} s of CPU time"
+                )
+        resident = self.process.resident_mb()
+        self._peak = max(self._peak, resident)
+        if resident > limits.memory:
+            return self._ended("memory", f"more than {limits.memory:g} MB resident while {doing}")
+        with contextlib.suppress(OSError):
+            # What a solver prints must not fill the disk.
+            if self.process.log.stat().st_size > _LOG_BYTES:
+                os.truncate(self.process.log, 0)
+        return None
+
+    def _share(self, now: float) -> str:
+        """How much of a core a job had that ran out of time: a busy machine gives it less."""
+        if self._clocked is None:
+            return ""
+        cpu_s, began = self._clocked
+        share = (self.process.cpu_s() - cpu_s) / max(now - began, _PAUSE)
+        return f"; it had {max(0.0, share):.0%} of a core".replace("%", " %")
+
+    def _spent_and_limit(self, now: float) -> tuple[float, float]:
+        """Seconds in the current phase, and the most that there may be."""
+        phase, stretch = self.phase, now - self._since
+        if phase == "start":
+            return stretch, _START_LIMIT
+        limit = self.job.limits.seconds.get(phase, math.inf)
+        if phase == "evaluate":
+            return stretch, limit
+        # Of solving the worker's own clock is the exact one.
+        before = self._solved if phase == "solve" else self._spent.get(phase, 0.0)
+        return before + stretch, limit
+
+
+def _tail(log: Path) -> str:
+    """The end of what the worker printed: after a crash, where it happened."""
+    try:
+        with log.open("rb") as source:
+            source.seek(max(0, os.fstat(source.fileno()).st_size - 16 * _TAIL))
+            text = source.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    # The fault handler closes with a list of all extension modules, of no use to anyone.
+    return text.partition("\nExtension modules:")[0][-_TAIL:]

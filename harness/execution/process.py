@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import struct
@@ -14,7 +13,6 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
@@ -40,10 +38,8 @@ _BOOT = (
 # Seconds that the guardian is given to kill all, and between two looks at child processes.
 _PATIENCE = 40.0
 _POLL_FAMILY = 0.5
-# Seconds without a byte after which a message that has begun is given up: all others wait for it.
-_WITHIN_MESSAGE = 5
-# Bytes of a message at most.
-_MAX_MESSAGE = 2**25
+# Seconds in which a worker must take what it is sent, and bytes of a message at most.
+_TAKES_S, _MAX_MESSAGE = 5, 2**25
 
 
 class WorkerProcess:
@@ -99,12 +95,9 @@ class WorkerProcess:
             os.close(control_read)
             os.close(status_write)
         os.set_blocking(self._status, False)
-        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-            # A worker that stops within a message must not hold up the others.
-            here.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", _WITHIN_MESSAGE, 0))
-        self._connection = Connection(here.detach())
-        self._ready = select.poll()
-        self._ready.register(self._connection, select.POLLIN)
+        # A worker that has stopped must not hold up the others.
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _TAKES_S, 0))
+        self._connection, self._begun = here, bytearray()
 
     def fileno(self) -> int:
         """The connection's descriptor, to wait for messages."""
@@ -142,18 +135,25 @@ class WorkerProcess:
     def send(self, body: bytes) -> None:
         """Send bytes; a worker that has just died is noticed otherwise."""
         with contextlib.suppress(OSError):
-            self._connection.send_bytes(body)
+            self._connection.sendall(body)
 
     def receive(self, until: float) -> Iterator[bytes]:
-        """The messages that are there; no further one after this time by the monotonic clock."""
-        while not self.closed and self._ready.poll(0) and time.monotonic() < until:
+        """The messages that are there, a line each; none are read after this time."""
+        while not self.closed and time.monotonic() < until:
             try:
-                yield self._connection.recv_bytes(_MAX_MESSAGE)
+                piece = self._connection.recv(2**18, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                self.closed = "the process stopped within a message"
-            except (EOFError, OSError):
-                # The end of the connection, or bytes that are no message.
+                return
+            except OSError:
+                piece = b""
+            self._begun += piece
+            if not piece:
                 self.closed = "the process closed its connection"
+            elif b"\n" in piece:
+                *lines, self._begun = self._begun.split(b"\n")
+                yield from map(bytes, lines)
+            elif len(self._begun) > _MAX_MESSAGE:
+                self.closed = "the process sent a message without end"
 
     def reset_peak(self) -> None:
         """Begin to look for the largest memory anew, where the system keeps a high-water mark."""
@@ -253,9 +253,11 @@ def _descendants(root: int) -> list[int]:
     try:
         while waiting:
             # To read the parent of every process of a machine takes milliseconds.
-            for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
-                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                    children = [int(pid) for pid in task.read_text("ascii").split()]
+            folder = f"/proc/{waiting.pop()}/task"
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for task in os.listdir(folder):
+                    with open(f"{folder}/{task}/children", "rb") as source:
+                        children = [int(pid) for pid in source.read().split()]
                     waiting += children
                     found += children
     except OSError:

@@ -29,7 +29,6 @@ from ..planning.plan import Run, kind_named
 from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..words import REASON_LIMIT, plural, visible
-from .outcomes import Ending
 
 # A forecast that took longer, in seconds, is made again only after so many times its own time.
 _QUICK, _REST = 0.001, 20
@@ -38,6 +37,8 @@ _QUICK, _REST = 0.001, 20
 _REDRAW_S, _A_MOMENT = 0.2, 3.0
 # Machines that the live display shows.
 _MOST_MACHINES = 20
+#: Runs that are recorded, each with what is recorded.
+Recorded = Sequence[tuple[Run, Entry | RecordBase]]
 NO_PHASES: Mapping[str, Phase] = MappingProxyType({})
 
 
@@ -47,7 +48,7 @@ class Progress:
     def say(self, line: str) -> None:
         """Show one line that stays."""
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         """These runs are to be run now; others are recorded, and tell how long such runs take."""
 
     def started(self, run: Run, machine: str = "") -> None:
@@ -94,13 +95,13 @@ class Tally:
         self.ended_on: Counter[str] = Counter()
         self._eta, self._next_eta = "", 0.0
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]]) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded) -> None:
         self.to_do, self.done, self.failed = len(pending), 0, 0
         for run in pending:
             self.left[Pair.of(run)] += 1
-        for run, ending in recorded:
-            if ending.solving_s is not None:
-                self.forecast.add(Pair.of(run), ending.seconds, ending.solving_s)
+        for run, entry in recorded:
+            if entry.wall_s is not None:
+                self.forecast.add(Pair.of(run), recorded_seconds(entry), entry.wall_s)
 
     def started(self, run: Run, machine: str = "") -> None:
         pair = Pair.of(run)
@@ -160,7 +161,7 @@ class _Counting(Progress):
     def __init__(self, jobs: int) -> None:
         self._tally = Tally(jobs)
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         self._tally.begin(pending, recorded)
 
     def started(self, run: Run, machine: str = "") -> None:
@@ -197,7 +198,7 @@ class PlainProgress(_Counting):
             # The runs go on: their records are elsewhere, and tell the same.
             pass
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         super().begin(pending, recorded)
         if pending:
             self.say(f"{plural(len(pending), 'run')} to do")
@@ -215,7 +216,7 @@ class JsonProgress(PlainProgress):
     def say(self, line: str) -> None:
         self._tell("message", text=visible(line))
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         _Counting.begin(self, pending, recorded)
         self._tell("begin", to_do=len(pending), recorded=len(recorded))
 
@@ -286,7 +287,7 @@ class LiveProgress(_Counting):
         # As Text: brackets in names are no markup.
         self._console.print(Text(visible(line)))
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         super().begin(pending, recorded)
         self.refresh()
 

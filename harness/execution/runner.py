@@ -1,20 +1,29 @@
-"""Running a study of any kind: plan it, skip what is recorded, run the rest, keep each record."""
+"""A command from start to end: plan, skip what is recorded, run the rest, keep each record."""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
+import sys
 import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..environment import environment, version
-from ..errors import InterruptedRunError, RecordError, StorageError, UserError
+from ..errors import (
+    EXIT_DATA,
+    EXIT_OK,
+    EXIT_RUNS,
+    InterruptedRunError,
+    RecordError,
+    StorageError,
+    UserError,
+)
 from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
@@ -22,6 +31,7 @@ from ..planning.fingerprint import write_sources
 from ..planning.manifest import Scope, cell_of, merged, planned_run
 from ..planning.plan import Details, Kind, Run, in_rounds, is_repeated, kind_named, limits_hit
 from ..planning.preflight import Facts, preflight
+from ..planning.report import Preview, preview as preview_study
 from ..results.description import (
     FILE_NAME as DESCRIPTION,
     SCHEMA_VERSION,
@@ -30,16 +40,18 @@ from ..results.description import (
     read_description,
     write_description,
 )
-from ..results.journal import Cell, Entry, Journal
-from ..results.records import RecordBase
+from ..results.journal import Cell, Entry, Journal, failure_line
+from ..results.records import EXPECTED_STATUSES, RecordBase
+from ..results.stores import is_url, local_folder, synced
 from ..results.table import runs_table
 from ..storage import storing
-from ..study.model import StudyBase
+from ..study.model import StudyBase, StudyFile
+from ..study.select import of_its_own, select
+from ..study.toml import completed_study, load_study
 from ..words import REASON_LIMIT, plural, visible, visible_lines
 from .cluster import Engine
-from .local import LocalPool, check_can_run, check_jobs
-from .outcomes import Ending, RunSummary
-from .progress import Progress
+from .local import LocalPool, check_can_run, check_jobs, one_worker
+from .progress import JsonProgress, PlainProgress, Progress, choose_progress
 
 #: The most seconds between two looks at what other commands have written; a look rests so many
 #: times what it takes.
@@ -48,6 +60,232 @@ LOOK_S, LOOK_REST = 10.0, 50
 EXCHANGE_S, EXCHANGE_REST = 0.5, 10
 # Seconds between two looks while the runs of other commands are waited for.
 _WAIT_S = 0.5
+#: What is run where no study is named.
+_DEFAULT = "quickstart"
+
+
+@dataclass(frozen=True, repr=False)
+class RunSummary:
+    """How the runs of a study ended.
+
+    Attributes
+    ----------
+    results : Path
+        The results folder.
+    planned : int
+        Runs of the study.
+    already_recorded : int
+        Runs that had been finished before.
+    statuses : dict
+        Status -> number of planned runs that ended so, whenever they did.
+    unexpected : tuple of str
+        A line for each run that did not go as planned.
+    data_errors : tuple of str
+        Datasets that could not be loaded, and why.
+    part : str
+        How much of the study this was, as "1 of 3 tasks"; empty for all of it.
+    store : str
+        The URL of the results, if they are in a store; ``results`` is then their mirror here.
+    changed : bool
+        Whether anything was recorded or planned anew.
+    """
+
+    results: Path
+    planned: int
+    already_recorded: int
+    statuses: dict[str, int]
+    unexpected: tuple[str, ...] = ()
+    data_errors: tuple[str, ...] = ()
+    part: str = ""
+    store: str = ""
+    changed: bool = True
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {status}" for status, count in self.statuses.items())
+        runs = f"{sum(self.statuses.values())} of {self.planned} runs"
+        return f"{type(self).__name__}({str(self.results)!r}: {runs}; {counts})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as JSON takes it."""
+        return {
+            "results": self.store or str(self.results),
+            "planned": self.planned,
+            "already_recorded": self.already_recorded,
+            "statuses": dict(self.statuses),
+            "failures": list(self.unexpected),
+            "data_errors": list(self.data_errors),
+            "part": self.part,
+        }
+
+    @property
+    def exit_code(self) -> int:
+        """3 if data could not be loaded, else 1 if a run did not go as planned, else 0."""
+        if self.data_errors:
+            return EXIT_DATA
+        return EXIT_RUNS if self.unexpected else EXIT_OK
+
+
+def run(
+    study: str | Path | StudyBase | None = None,
+    out: str | Path | None = None,
+    *,
+    datasets: Sequence[str] | None = None,
+    solvers: Sequence[str] | None = None,
+    seeds: int | None = None,
+    timeout: float | None = None,
+    where: str | None = None,
+    jobs: int = 1,
+    retry_failed: bool = False,
+    command: str = "",
+    whole_command: str = "",
+    quiet: bool = False,
+    log_json: bool = False,
+    engine: Engine | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> RunSummary:
+    """Run a study and record every run; what is recorded already is not repeated.
+
+    Several commands may run a study in one folder or store at the same time: they share the work.
+
+    Parameters
+    ----------
+    study : str, Path or StudyBase, optional
+        A study that ships with marginbench, a TOML file, or a study as an object. By default the
+        quickstart; with other ``datasets`` than its own, a study of these alone, with a name of its
+        own and with all defaults.
+    out : str or Path, optional
+        The results folder or the URL of one; ``results/NAME`` by default.
+    datasets, solvers : sequence of str, optional
+        Only these tasks and solvers, or known others in their place.
+    seeds : int, optional
+        Number of seeds.
+    timeout : float, optional
+        Seconds of solving that each run may take.
+    where : str, optional
+        Only runs for which this expression holds, such as ``C == 10 and solver != "SBP"``.
+    jobs : int
+        Runs at the same time. More than one disturbs the timings.
+    retry_failed : bool
+        Run again what did not go as planned.
+    command : str
+        The command line that runs this.
+    whole_command : str
+        The command line that runs the study without a selection, for the report.
+    quiet : bool
+        Show nothing while it runs.
+    log_json : bool
+        Write what happens to the error stream, one JSON object an event, instead of showing it.
+    engine : Engine, optional
+        Where to run: :func:`.cluster.chosen_engine` makes one; worker
+        processes on this machine by default.
+    meanwhile : callable
+        Done while the first worker starts, as there is nothing else to do.
+
+    Returns
+    -------
+    RunSummary
+        How the runs ended, and ``results``, the folder; for a URL the mirror on this machine.
+
+    Raises
+    ------
+    UserError
+        If the study, a solver or the results folder is not usable.
+    StorageError
+        If a file or a store cannot be written to; what was recorded stays on this machine.
+    InterruptedRunError
+        If the user interrupts; what was recorded stays.
+    """
+    whole, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
+    if study is None and whole.name != _DEFAULT:
+        whole_command = command
+    progress = Progress() if quiet else choose_progress(jobs)
+    if log_json:
+        progress = JsonProgress(jobs, sys.stderr)
+    options: dict[str, Any] = {
+        "jobs": jobs,
+        "retry_failed": retry_failed,
+        "command": command,
+        "whole": whole,
+        "whole_command": whole_command,
+        "progress": progress,
+        "engine": engine,
+        "meanwhile": meanwhile,
+    }
+    place = _place(chosen, out)
+    if not is_url(place):
+        return run_study(chosen, Path(place), **options)
+    store = str(place)
+    with synced(store, progress.say) as (results, exchange):
+        summary = run_study(chosen, results, exchange=exchange, place=store, **options)
+    return replace(summary, store=store)
+
+
+def preview(
+    study: str | Path | StudyBase | None = None,
+    out: str | Path | None = None,
+    *,
+    datasets: Sequence[str] | None = None,
+    solvers: Sequence[str] | None = None,
+    seeds: int | None = None,
+    timeout: float | None = None,
+    where: str | None = None,
+    jobs: int = 1,
+    retry_failed: bool = False,
+    quiet: bool = False,
+) -> Preview:
+    """Find out what :func:`run` would do with the same arguments; nothing is run or written.
+
+    Parameters
+    ----------
+    study, out, datasets, solvers, seeds, timeout, where, jobs, retry_failed, quiet
+        Those of :func:`run`.
+
+    Returns
+    -------
+    Preview
+        How many runs are recorded, how many are to do, and how long these may take.
+
+    Raises
+    ------
+    UserError
+        If the study or a solver is not usable.
+    """
+    _, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
+    progress = Progress() if quiet else PlainProgress(jobs, sys.stderr)
+    check_jobs(jobs)
+    results = local_folder(_place(chosen, out), is_new=True)
+    with one_worker() as worker:
+        return preview_study(
+            chosen, results, worker, progress.say, jobs=jobs, retry_failed=retry_failed
+        )
+
+
+def _chosen(
+    study: str | Path | StudyBase | None,
+    datasets: Sequence[str] | None,
+    solvers: Sequence[str] | None,
+    seeds: int | None,
+    timeout: float | None,
+    where: str | None,
+) -> tuple[StudyBase, StudyBase]:
+    """The whole study, and what is run of it."""
+    if not isinstance(study, StudyBase):
+        loaded = load_study(_DEFAULT if study is None else study)
+    else:
+        loaded = study if study.was_read else completed_study(study, StudyFile("study"))
+    whole = select(loaded, timeout=timeout)
+    own = {task.label for task in whole.tasks}
+    tasks = select(whole, datasets=datasets).tasks
+    if study is None and not own.issuperset(task.label for task in tasks):
+        whole = of_its_own(whole, tasks, solvers)
+        whole = select(whole, seeds=seeds, timeout=timeout)
+        return whole, select(whole, where=where)
+    return whole, select(whole, datasets=datasets, solvers=solvers, seeds=seeds, where=where)
+
+
+def _place(study: StudyBase, out: str | Path | None) -> str | Path:
+    """The results folder or its URL."""
+    return Path("results") / study.name if out is None else out
 
 
 def run_study(
@@ -67,51 +305,24 @@ def run_study(
     place: str = "",
     meanwhile: Callable[[], None] = lambda: None,
 ) -> RunSummary:
-    """Run a study of any kind and record every run; what is recorded already is not repeated.
-
-    Several commands may run one study in one folder at the same time: each does what no other has
-    begun or recorded.
+    """Run a study as an object in a folder, as :func:`run` does.
 
     Parameters
     ----------
-    study : StudyBase
-    results : Path
-        The results folder; records go to ``results/journal``.
-    jobs : int
-        Runs at the same time. More than one disturbs the timings.
+    study, results, jobs, retry_failed, command, whole_command, progress, engine, meanwhile
+        As of :func:`run`.
     threads : int
         Threads of numeric libraries per run.
-    retry_failed : bool
-        Run again what did not go as planned.
-    command : str
-        The command line that runs this.
     whole : StudyBase, optional
         The study of which this is a part; what was planned of its other parts stays planned.
-    whole_command : str
-        The command line that runs all of it, for the report.
-    progress : Progress, optional
-        Shows what happens; nothing by default.
     executor : Executor, optional
         Where to plan and run; worker processes on this machine by default.
-    engine : Engine, optional
-        Where to run what is planned here.
     exchange : callable, optional
         Fetches what commands on other machines have written to the journal, and passes on what
         this one has: called before it is found out what is recorded, at most every ten seconds
         while runs go on, and at the end.
     place : str, optional
         How messages name the results folder.
-    meanwhile : callable
-        Done while the first worker starts, as there is nothing else to do.
-
-    Raises
-    ------
-    UserError
-        If the study, a solver or the results folder is not usable.
-    StorageError
-        If something cannot be written, or the results folder is gone; what was recorded stays.
-    InterruptedRunError
-        If the user interrupts; what was recorded stays.
     """
     check_jobs(jobs)
     if executor is None:
@@ -126,11 +337,18 @@ def run_study(
             logs = stack.enter_context(tempfile.TemporaryDirectory(prefix="marginbench-"))
             executor = stack.enter_context(LocalPool(jobs, Path(logs), ahead=True))
         runner = _Runner(
-            Scope(whole or study, study), results, jobs, threads, progress or Progress()
+            scope=Scope(whole or study, study),
+            results=results,
+            journal=Journal(results),
+            executor=executor,
+            progress=progress or Progress(),
+            jobs=jobs,
+            threads=threads,
+            place=place or str(results),
+            exchange=exchange,
+            meanwhile=meanwhile,
+            check_interrupt=check_interrupt,
         )
-        runner.executor, runner.check_interrupt = executor, check_interrupt
-        runner.exchange, runner.meanwhile = exchange, meanwhile
-        runner.place = place or str(results)
         stack.callback(runner.journal.close)
         stack.callback(runner.progress.close)
         try:
@@ -147,30 +365,36 @@ def run_study(
             again = command if engine is None else ""
             raise InterruptedRunError(runner.interrupted_message(again), summary) from None
         runner.look_at_others(now=True)
+        summary = runner.summary()
         runner.journal.close()
-        runs_table(results, runner.kind.record, write=True)
-        return runner.summary()
+        if summary.changed:
+            runs_table(results, runner.kind.record, write=True)
+        return summary
 
 
+@dataclass
 class _Runner:
     """One call of :func:`run_study`; also the executor with which it plans."""
 
+    scope: Scope
+    results: Path
+    journal: Journal
     executor: Executor
-    check_interrupt: Callable[[], None]
+    progress: Progress
+    jobs: int
+    threads: int
+    place: str
     exchange: Callable[[], None] | None
     meanwhile: Callable[[], None] | None
-    place: str
+    check_interrupt: Callable[[], None]
 
-    def __init__(
-        self, scope: Scope, results: Path, jobs: int, threads: int, progress: Progress
-    ) -> None:
-        self.scope, self.study, self.results = scope, scope.part, results
-        self.jobs, self.threads, self.progress = jobs, threads, progress
+    def __post_init__(self) -> None:
+        self.study = self.scope.part
         self.kind: Kind = kind_named(self.study.kind)
-        self.journal = Journal(results)
         self.facts = Facts({})
         self.runs, self.pending = list[Run](), list[Run]()
-        self.endings: dict[str, Ending] = {}  # of the runs that are recorded, by key
+        # The records that count, by key, and those that are to be replaced.
+        self.recorded, self._repeated = dict[str, Entry](), dict[str, Entry]()
         self.already_recorded = 0
         self.described = False  # whether study.json tells what is planned
         self._commands = "", ""
@@ -181,13 +405,12 @@ class _Runner:
         self._running_elsewhere = frozenset[str]()
         self._place = 0, 1  # among the commands at work
         self._helps = False  # whether only runs of their shares are left
-        self._repeated: dict[str, Entry] = {}  # records that are to be replaced, by key
-        self._begun: dict[str, Details] = {}  # of the runs that have begun, by key
+        self._begun = dict[str, Details]()  # of the runs that have begun, by key
         self._next_look = self._next_exchange = 0.0
         # Solvers whose warm-up was once cut short: compiling again cannot take as long.
-        self._slow_to_compile: frozenset[str] = frozenset()
+        self._slow_to_compile = set[str]()
         # Why data could not be used, as runs found out that only then looked at them.
-        self._data_errors: list[str] = []
+        self._data_errors = list[str]()
 
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run jobs; ends with whatever must end the study."""
@@ -242,7 +465,7 @@ class _Runner:
                         incomplete.append((run, record))
                     entry = entry if record else None
                 if entry is not None:
-                    self.endings[run.key] = Ending.of(entry)
+                    self.recorded[run.key] = entry
                     self.already_recorded += 1
                 else:
                     waits = not (run.failure or run.skip_reason)
@@ -345,7 +568,7 @@ class _Runner:
         """Run what is left; each record is written as soon as its run ends."""
         by_key = {run.key: run for run in self.pending}
         started: dict[str, str] = {}
-        recorded = [(run, self.endings[run.key]) for run in self.runs if run.key in self.endings]
+        recorded = [(run, self.recorded[run.key]) for run in self.runs if run.key in self.recorded]
         self.progress.begin(self.pending, recorded)
         left, told = self.pending, False
         while left:
@@ -431,7 +654,7 @@ class _Runner:
             return False
         if is_repeated(self.kind, self.study.budget, entry, retry_failed=False):
             return False
-        self.endings[run.key] = Ending.of(entry)
+        self.recorded[run.key] = entry
         self.already_recorded += 1
         self.progress.recorded(run, entry)
         return True
@@ -451,7 +674,7 @@ class _Runner:
         is the time that the solver had been given by then.
         """
         if outcome.status == "timeout" and outcome.phase == "compile":
-            self._slow_to_compile |= {run.solver}
+            self._slow_to_compile.add(run.solver)
         details = self._begun.pop(run.key)
         record = self._new_record(run, details)
         record.take(outcome.found)
@@ -507,28 +730,31 @@ class _Runner:
         # What a solver raises may be of any length, and hold any characters.
         record.reason = visible(record.reason, REASON_LIMIT)
         record.traceback = visible_lines(record.traceback)
-        self.journal.append_record(record, limits_hit(self.kind, record))
-        self.endings[record.key] = Ending.of(record)
+        limits = limits_hit(self.kind, record)
+        self.recorded[record.key] = self.journal.append_record(record, limits)
 
     def summary(self) -> RunSummary:
         """What became of the planned runs."""
-        ended = [self.endings[run.key] for run in self.runs if run.key in self.endings]
+        ended = [self.recorded[run.key] for run in self.runs if run.key in self.recorded]
         unloaded = (found for found in self.facts.datasets.values() if isinstance(found, str))
         return RunSummary(
             results=self.results,
             planned=len(self.runs),
             already_recorded=self.already_recorded,
-            statuses=dict(Counter(ending.status for ending in ended)),
-            unexpected=tuple(ending.failure for ending in ended if ending.failure),
+            statuses=dict(Counter(entry.status for entry in ended)),
+            unexpected=tuple(
+                failure_line(entry) for entry in ended if entry.status not in EXPECTED_STATUSES
+            ),
             data_errors=tuple(dict.fromkeys([*unloaded, *self._data_errors])),
             part=self.scope.words(),
+            changed=self.journal.has_grown,
         )
 
     def interrupted_message(self, command: str) -> str:
         """How to continue."""
         if not self.runs:
             return "interrupted before the first run"
-        done = f"{len(self.endings)} of {len(self.runs)} runs are recorded in {self.place}"
+        done = f"{len(self.recorded)} of {len(self.runs)} runs are recorded in {self.place}"
         again = f": {command}" if command else ""
         return f"interrupted; {done}; run the same command again to resume{again}"
 

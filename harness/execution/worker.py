@@ -12,14 +12,14 @@ import faulthandler
 import os
 import pickle
 import signal
+import socket
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..jobs import TIMED, Job, Message, PhaseMessage, ResultMessage, encoded
 
@@ -38,20 +38,21 @@ def main(descriptor: int) -> None:
     # Where it was when it crashed.
     faulthandler.enable(file=2)
     os.set_inheritable(descriptor, False)
-    connection = Connection(descriptor)
+    connection = socket.socket(fileno=descriptor)
+    orders = connection.makefile("rb")
     # The imports of a run, done before the first job's clock starts.
     from ..evaluation import measurement  # noqa: F401
 
     pools = _ThreadPools()
-    connection.send_bytes(encoded(PhaseMessage("idle")))
+    connection.sendall(encoded(PhaseMessage("idle")))
     while True:
         try:
-            job: Job = pickle.loads(connection.recv_bytes())  # from the parent, not from a solver
+            job: Job = pickle.load(orders)  # from the parent, not from a solver
         except (EOFError, OSError):
             return
         with contextlib.suppress(OSError):
             os.ftruncate(1, 0)
-        result = _serve(job, _until_timed(connection), pools)
+        result = _serve(job, _until_timed(connection, orders), pools)
         with contextlib.suppress(Exception):  # a solver may have replaced them
             sys.stdout.flush()
             sys.stderr.flush()
@@ -60,12 +61,12 @@ def main(descriptor: int) -> None:
         except Exception as error:  # noqa: BLE001 - a solver's values may be anything
             body = encoded(ResultMessage(error=f"{type(error).__name__}: {error}", kind="failed"))
         try:
-            connection.send_bytes(body)
+            connection.sendall(body)
         except OSError:
             return
 
 
-def _until_timed(connection: Connection) -> Callable[[Message], None]:
+def _until_timed(connection: socket.socket, orders: BinaryIO) -> Callable[[Message], None]:
     """Sends; where a job's clocks are about to start, the parent says when.
 
     It may still be writing the record of the job before, which is to disturb nothing that is timed.
@@ -75,12 +76,10 @@ def _until_timed(connection: Connection) -> Callable[[Message], None]:
     def send(message: Message) -> None:
         nonlocal began
         begins = not began and isinstance(message, PhaseMessage) and message.phase in TIMED
-        connection.send_bytes(encoded(message))
+        connection.sendall(encoded(message))
         if begins:
             began = True
-            try:
-                connection.recv_bytes()
-            except (EOFError, OSError):
+            if not orders.read(1):
                 os._exit(1)
 
     return send

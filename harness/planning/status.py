@@ -18,9 +18,8 @@ from typing import Any
 from ..errors import UserError
 from ..results.description import FILE_NAME, DamagedDescriptionError, read_description
 from ..results.journal import Entry, Journal, Start
-from ..results.objects import StoreUrl, is_url
 from ..results.records import EXPECTED_STATUSES
-from ..results.sync import Mirror
+from ..results.stores import Mirror, StoreUrl, is_url
 from ..words import REASON_LIMIT, plural, visible
 from .forecast import Forecast, Pair, eta_words, recorded_seconds
 

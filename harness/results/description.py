@@ -34,7 +34,7 @@ class DamagedDescriptionError(UserError):
 
 
 def write_description(folder: Path, values: dict[str, Any]) -> None:
-    """Write ``study.json`` atomically, with its digest.
+    """Write ``study.json`` atomically, with its digest, unless it says the same already.
 
     Parameters
     ----------
@@ -53,8 +53,11 @@ def write_description(folder: Path, values: dict[str, Any]) -> None:
     stored = json.loads(json.dumps(values, default=repr))
     stored[_DIGEST] = hash_json(stored)
     text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
-    with storing(path), replacing(path) as sink:
-        sink.write(text.encode("utf-8", "backslashreplace"))
+    content = text.encode("utf-8", "backslashreplace")
+    with storing(path):
+        if not path.is_file() or path.read_bytes() != content:
+            with replacing(path) as sink:
+                sink.write(content)
 
 
 def read_description(folder: Path) -> dict[str, Any] | None:

@@ -17,26 +17,30 @@ import hashlib
 import json
 import math
 import os
+import platform
 import re
 import secrets
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import RecordError, StorageError, UserError
 from ..storage import exclusive, lock_file, storing
+from ..words import REASON_LIMIT, visible
 from .records import EXPECTED_STATUSES, SCHEMA_VERSION, RecordBase, Status, record_of
 
 FOLDER = "journal"
 _DIGITS = 32
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 _KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
-# Seconds for which a file that grew, as one fetched from a store, counts as being written.
+# Seconds for which a file of another machine that grew counts as being written.
 _FRESH_S = 60.0
+# Seconds after which what was written is on the disk, whatever happens to the machine.
+_SYNC_S = 1.0
 # Seconds for which another command may change the plan.
 _PLANNING_S = 60.0
 #: Columns of a record that its header repeats.
@@ -176,11 +180,16 @@ def parse_record(line: bytes | str) -> RecordBase:
     RecordError
         If the line is damaged, holds no record, or is of another schema than this release reads.
     """
-    content = line.encode() if isinstance(line, str) else line
-    header, body = _checked(content.rstrip(b"\n"))
+    return record_of(_values(line.encode() if isinstance(line, str) else line))
+
+
+def _values(line: bytes) -> dict[str, Any]:
+    """What the line of a record says, see :meth:`RecordBase.values`."""
+    header, body = _checked(line.rstrip(b"\n"))
     if header["type"] != "record":
         raise RecordError(f"a {header['type']} and no record")
-    return record_of(json.loads(body))
+    values: dict[str, Any] = json.loads(body)
+    return values
 
 
 class Journal:
@@ -217,6 +226,7 @@ class Journal:
         self._grew: dict[str, float] = {}
         self._ended = set[str]()
         self._own: tuple[Path, int] | None = None
+        self._synced = -math.inf
         self.refresh()
         self._grew.clear()
 
@@ -250,7 +260,7 @@ class Journal:
 
     def _is_unfinished(self, path: Path, file: BinaryIO, offset: int, line: bytes) -> bool:
         """Whether the writer of half a line is still at it, or has come further meanwhile."""
-        return self.is_live(path) or os.fstat(file.fileno()).st_size != offset + len(line)
+        return self._is_written(path) or os.fstat(file.fileno()).st_size != offset + len(line)
 
     def _take(self, path: Path, number: int, offset: int, line: bytes) -> None:
         try:
@@ -326,10 +336,14 @@ class Journal:
         RecordError
             If its line is no longer what it was; the message names the file.
         """
-        path = self.folder / entry.segment
+        return record_of(self.values(entry))
+
+    def values(self, entry: Entry) -> dict[str, Any]:
+        """The record of an entry as its line has it."""
         try:
-            return parse_record(self._line(entry.segment, entry.offset, entry.size))
+            return _values(self._line(entry.segment, entry.offset, entry.size))
         except RecordError as error:
+            path = self.folder / entry.segment
             raise RecordError(f"{path}: byte {entry.offset}: {error}") from None
 
     def records(self) -> Iterator[RecordBase]:
@@ -366,10 +380,10 @@ class Journal:
     def append_start(self, key: str, cell: Cell) -> None:
         """Write that a run begins: others leave it to this command."""
         header = {"type": "start", "schema": SCHEMA_VERSION, "key": key, "cell": cell}
-        self.append(line_of(header | {"at": time.time()}, {}), sync=False)
+        self.append(line_of(header | {"at": time.time()}, {}))
 
     def append_record(self, record: RecordBase, cut: Collection[str] = ()) -> Entry:
-        """Write a record; when this returns, it is on the disk.
+        """Write a record.
 
         Raises
         ------
@@ -379,8 +393,12 @@ class Journal:
         self.append(record_line(record, cut))
         return self.entries[-1]
 
-    def append(self, line: bytes, *, sync: bool = True) -> None:
-        """Write a line to this command's file, whole or not at all."""
+    def append(self, line: bytes) -> None:
+        """Write a line to this command's file, whole or not at all.
+
+        It stays whatever happens to the command. Should the machine fail, the lines of the last
+        second may be lost: to wait for the disk takes longer than many a run.
+        """
         path, descriptor = self._own = self._own or self._begun()
         self.check_exists()
         with storing(path):
@@ -389,8 +407,9 @@ class Journal:
                 left = memoryview(line)
                 while left:
                     left = left[os.write(descriptor, left) :]
-                if sync:
+                if time.monotonic() - self._synced > _SYNC_S:
                     os.fsync(descriptor)
+                    self._synced = time.monotonic()
             except BaseException:
                 os.ftruncate(descriptor, start)
                 raise
@@ -405,7 +424,8 @@ class Journal:
             with contextlib.suppress(ValueError):
                 last = datetime.strptime(segments[-1].name.partition("-")[0], _STAMP)
                 now = max(now, last.replace(tzinfo=UTC) + timedelta(microseconds=1))
-        path = self.folder / f"{now.strftime(_STAMP)}-{secrets.token_hex(4)}.jsonl"
+        name = f"{now.strftime(_STAMP)}-{_machine()}-{secrets.token_hex(2)}.jsonl"
+        path = self.folder / name
         with storing(path):
             self.folder.mkdir(exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
@@ -450,31 +470,36 @@ class Journal:
 
     # other commands
 
-    def is_live(self, path: Path) -> bool:
-        """Whether a command is writing a file: it holds it locked, or the file has just grown."""
+    @property
+    def has_grown(self) -> bool:
+        """Whether this command has written to it."""
+        return self._own is not None
+
+    def _is_written(self, path: Path) -> bool:
+        """Whether a command is writing a file: of this machine it holds it locked.
+
+        Of another one, as on a shared disk or in a store, it has just grown.
+        """
         if self._own is not None and path == self._own[0]:
             return True
         try:
-            descriptor = os.open(path, os.O_RDONLY)
-        except OSError:
-            return False
-        try:
-            lock_file(descriptor, shared=True)
-        except OSError:
+            with path.open("rb") as file:
+                lock_file(file.fileno(), shared=True)
+            if f"-{_machine()}-" in path.name:
+                return False
+        except BlockingIOError:
             return True
-        finally:
-            os.close(descriptor)
-        return False
+        except OSError:
+            pass  # a disk without locks
+        return time.monotonic() - self._grew.get(path.name, -math.inf) < _FRESH_S
 
     def others(self) -> list[str]:
         """The files that other commands are writing."""
-        now = time.monotonic()
+        own = self._own[0] if self._own is not None else None
         return [
             path.name
             for path in self.segments()
-            if (self._own is None or path != self._own[0])
-            and path.name not in self._ended
-            and (now - self._grew.get(path.name, -math.inf) < _FRESH_S or self.is_live(path))
+            if path != own and path.name not in self._ended and self._is_written(path)
         ]
 
     def place(self) -> tuple[int, int]:
@@ -495,9 +520,26 @@ class Journal:
         if self._own is not None:
             # Where it cannot be written, others see by its lock that nobody writes it.
             with contextlib.suppress(StorageError):
-                self.append(line_of({"type": "end", "schema": SCHEMA_VERSION}, {}), sync=False)
+                self._synced = -math.inf
+                self.append(line_of({"type": "end", "schema": SCHEMA_VERSION}, {}))
             os.close(self._own[1])
             self._own = None
+
+
+@cache
+def _machine() -> str:
+    """A name of this machine from its start on, which tells nothing about it."""
+    try:
+        text = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
+    except OSError:
+        text = platform.node()
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def failure_line(record: RecordBase | Entry) -> str:
+    """One line for a run that did not go as planned."""
+    reason = f" ({visible(record.reason, REASON_LIMIT)})" if record.reason else ""
+    return f"{record.task} / {record.solver} / seed {record.seed}: {record.status}{reason}"
 
 
 class OtherSchemaError(RecordError):

@@ -6,17 +6,17 @@ declaration gives the line of a record in the journal and the columns of ``runs.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
-from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
+from functools import cache, lru_cache
+from itertools import accumulate, chain
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from ..errors import RecordError, first_line
+from ..errors import RecordError
 from .measures import Column, Measure, column, columns_of
 
 SCHEMA_VERSION = 9
@@ -136,7 +136,7 @@ class RecordBase:
         trace = [dict(vars(state)) for state in self.trace]
         return (
             _problem(type(self), row)
-            or _trace_problem(type(self), trace)
+            or next(filter(None, (_problem(self.checkpoint, state) for state in trace)), "")
             or next(filter(None, (_too_large(place) for place in (row, *trace))), "")
         )
 
@@ -163,41 +163,14 @@ class RecordBase:
         trace = {name: [getattr(state, name) for state in self.trace] for name in names}
         return {"kind": self.kind, **vars(self), "trace": trace}
 
-    @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """The record of which these are the :meth:`values`.
-
-        Raises
-        ------
-        RecordError
-            If no run can have written it; the message says why.
-        """
-        row = {name: value for name, value in values.items() if name != "kind"}
-        unknown = sorted(set(row) ^ {item.name for item in fields(cls)})
-        if unknown:
-            raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")
-        columns = row["trace"]
-        if columns.keys() != {item.name for item in fields(cls.checkpoint)}:
-            raise RecordError("not a record of a run (its trace has other columns)")
-        _read_infinities(cls, row)
-        states = zip(*columns.values(), strict=True)
-        row["trace"] = [dict(zip(columns, state, strict=True)) for state in states]
-        for state in row["trace"]:
-            _read_infinities(cls.checkpoint, state)
-        problem = _problem(cls, row) or _key_problem(row) or _trace_problem(cls, row["trace"])
-        if problem:
-            raise RecordError(f"not a record of a run (its {problem})")
-        row["trace"] = [cls.checkpoint(**state) for state in row["trace"]]
-        return cls(**row)
-
 
 def record_of(values: Mapping[str, Any]) -> RecordBase:
-    """The record, of whatever kind, of which these are the values.
+    """The record, of whatever kind, of which these are the :meth:`~RecordBase.values`.
 
     Raises
     ------
     RecordError
-        If no run can have written it.
+        If they are of another schema.
     """
     from .feasibility import FeasibilityRecord
     from .svm import Record
@@ -207,28 +180,40 @@ def record_of(values: Mapping[str, Any]) -> RecordBase:
     if kind not in types:
         known = " and ".join(types)
         raise RecordError(f"a record of the kind {kind!r}, this release knows {known}")
-    try:
-        return types[kind].from_values(values)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise RecordError(
-            f"not a record of a run (a value of another type: {first_line(error)})"
-        ) from None
+    cls = types[kind]
+    check_columns(cls, values)
+    columns = {name: _numbers(cls.checkpoint, name, v) for name, v in values["trace"].items()}
+    states = zip(*columns.values(), strict=True)
+    trace = [cls.checkpoint(**dict(zip(columns, state, strict=True))) for state in states]
+    row = {name: _numbers(cls, name, [v])[0] for name, v in values.items() if name != "kind"}
+    return cls(**row | {"trace": trace})
 
 
-def _read_infinities(declared: Any, row: dict[str, Any]) -> None:
-    """Numbers that JSON has no words for are texts in a journal."""
-    for name in _floats(declared):
-        if isinstance(row[name], str):
-            row[name] = float(row[name])
+def check_columns(cls: Any, values: Mapping[str, Any]) -> None:
+    """Check that the columns are those of the schema.
+
+    Raises
+    ------
+    RecordError
+    """
+    own, of_trace = columns_of(cls).keys() | {"kind"}, columns_of(cls.checkpoint).keys()
+    unknown = sorted(values.keys() ^ own) or sorted(values["trace"].keys() ^ of_trace)
+    if unknown:
+        raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")
+
+
+def _numbers(declared: Any, name: str, values: list[Any]) -> list[Any]:
+    """The values of a column; numbers that JSON has no words for are texts in a journal."""
+    if name not in _floats(declared):
+        return values
+    return [float(value) if isinstance(value, str) else value for value in values]
 
 
 @cache
-def _floats(declared: Any) -> tuple[str, ...]:
+def _floats(declared: Any) -> frozenset[str]:
     hints = get_type_hints(declared)
-    return tuple(
-        item.name
-        for item in fields(declared)
-        if hints[item.name] is float or float in get_args(hints[item.name])
+    return frozenset(
+        name for name, hint in hints.items() if hint is float or float in get_args(hint)
     )
 
 
@@ -260,20 +245,34 @@ def _adapters(declared: Any) -> dict[str, TypeAdapter[Any]]:
     return {item.name: TypeAdapter(hints[item.name]) for item in fields(declared)}
 
 
-def schema_of(record_type: type[RecordBase]) -> pa.Schema:
+def schema_of(record_type: Any) -> pa.Schema:
     """The schema of the stored table, from the declarations of the columns."""
-    declared: Any = record_type
-    return _schema(declared)
-
-
-@cache
-def _schema(declared: Any) -> pa.Schema:
-    trace = pa.list_(pa.struct(_arrow_fields(declared.checkpoint)))
+    trace = pa.list_(pa.struct(_arrow_fields(record_type.checkpoint)))
     columns = [
         pa.field(item.name, trace) if item.name == "trace" else item
-        for item in _arrow_fields(declared)
+        for item in _arrow_fields(record_type)
     ]
     return pa.schema([pa.field("kind", pa.string()), *columns])
+
+
+def table_of(record_type: type[RecordBase], found: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The table of records of a kind, each given by its :meth:`~RecordBase.values`."""
+    schema = schema_of(record_type)
+    arrays = []
+    for item in schema:
+        values = [row[item.name] for row in found]
+        if item.name == "trace":
+            states = []
+            for state in item.type.value_type:
+                flat = [*chain.from_iterable(trace[state.name] for trace in values)]
+                flat = _numbers(record_type.checkpoint, state.name, flat)
+                states.append(pa.array(flat, state.type))
+            ends = accumulate((len(trace["wall_s"]) for trace in values), initial=0)
+            structs = pa.StructArray.from_arrays(states, fields=[*item.type.value_type])
+            arrays.append(pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs, item.type))
+        else:
+            arrays.append(pa.array(_numbers(record_type, item.name, values), item.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _arrow_fields(declared: type) -> list[pa.Field]:
@@ -337,18 +336,7 @@ def _too_large(row: Mapping[str, Any]) -> str:
     return ""
 
 
-def _key_problem(row: Mapping[str, Any]) -> str:
-    parts = row["key_parts"]
-    if parts == "{}" or row["key"] == hashlib.sha256(parts.encode()).hexdigest():
-        return ""
-    return "key is not that of its key_parts"
-
-
-def _trace_problem(cls: type[RecordBase], trace: Any) -> str:
-    problems = (_problem(cls.checkpoint, state) for state in trace)
-    return next((f"trace says that {problem}" for problem in problems if problem), "")
-
-
+@lru_cache(64)
 def is_json(text: Any, kind: str) -> bool:
     """Whether it is the text of a JSON object, or of an array of objects ("array")."""
     try:

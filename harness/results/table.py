@@ -15,7 +15,7 @@ from ...data_loaders.atomic import replacing
 from ..errors import RecordError
 from ..storage import storing
 from .journal import FOLDER, Journal
-from .records import RecordBase, schema_of
+from .records import RecordBase, check_columns, schema_of, table_of
 
 FILE_NAME = "runs.parquet"
 _KEY = b"marginbench.journal"
@@ -78,29 +78,26 @@ def _stored(
 
 
 def _made(results: Path, record_type: type[RecordBase]) -> tuple[pa.Table, dict[str, str]]:
-    journal, schema = Journal(results), schema_of(record_type)
+    journal = Journal(results)
     damaged = {item.key: _below(results, item) for item in journal.damages if item.key}
-    batches = []
     entries = list(journal.current.values())
+    parts = [table_of(record_type, [])]
     for start in range(0, len(entries), _ROWS):
         rows = []
         for entry in entries[start : start + _ROWS]:
             damaged.pop(entry.key, None)
             try:
-                record = journal.load(entry)
-                if not isinstance(record, record_type):
-                    raise RecordError(f"of a study of the kind {record.kind!r}")
-                rows.append(_row(record))
+                values = journal.values(entry)
+                if values["kind"] != record_type.kind:
+                    raise RecordError(f"of a study of the kind {values['kind']!r}")
+                check_columns(record_type, values)
+                rows.append(values)
             except RecordError as error:
                 damaged[entry.key] = _below(results, error)
-        batches.append(pa.Table.from_pylist(rows, schema=schema))
-    return pa.concat_tables([schema.empty_table(), *batches]), damaged
+        parts.append(table_of(record_type, rows))
+    return pa.concat_tables(parts), damaged
 
 
 def _below(results: Path, words: object) -> str:
     """A line that names a file from the results folder on: pages say nothing of where that is."""
     return str(words).removeprefix(f"{results}{os.sep}")
-
-
-def _row(record: RecordBase) -> dict[str, Any]:
-    return vars(record) | {"kind": record.kind, "trace": [vars(state) for state in record.trace]}

@@ -17,7 +17,7 @@ from ...data_loaders import suggest
 from ...harness.planning.fingerprint import content_version, read_sources
 from ...harness.planning.plan import kind_named
 from ...harness.results.measures import Measure, counter_measures, measures_of
-from ...harness.results.objects import local_folder
+from ...harness.results.stores import local_folder
 from ..derived import derived_measures
 from ..described import CellTask, SvmSolver, SvmTask
 from ..errors import ReportError

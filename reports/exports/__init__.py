@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...harness.results.objects import is_url, local_folder
+from ...harness.results.stores import is_url, local_folder
 from ..errors import ReportError
 
 #: Formats that can be asked for, and those that are written unless others are.

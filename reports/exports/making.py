@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import matplotlib as mpl
 
 from ...harness.environment import version
-from ...harness.results.objects import local_folder
+from ...harness.results.stores import local_folder
 from ..analysis import Analysis
 from ..drawing.styles import SolverStyle
 from ..errors import ReportError

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...harness.results.objects import local_folder
+from ...harness.results.stores import local_folder
 
 
 @dataclass(frozen=True)

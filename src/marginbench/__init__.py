@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         StudyError as StudyError,
         UserError as UserError,
     )
-    from marginbench.harness.execution.outcomes import RunSummary as RunSummary
+    from marginbench.harness.execution.runner import RunSummary as RunSummary
     from marginbench.harness.results.journal import parse_record as parse_record
     from marginbench.harness.study.feasibility import FeasibilityStudy as FeasibilityStudy
     from marginbench.harness.study.model import Budget as Budget, SolverEntry as SolverEntry
@@ -65,7 +65,7 @@ _HOMES = {
     "StudyError": "harness.errors",
     "UserError": "harness.errors",
     "FeasibilityStudy": "harness.study.feasibility",
-    "RunSummary": "harness.execution.outcomes",
+    "RunSummary": "harness.execution.runner",
     "parse_record": "harness.results.journal",
     "load_study": "harness.study.toml",
     "Budget": "harness.study.model",

@@ -174,7 +174,7 @@ class Harm:
 
     def stops_within_a_message(self):
         sockets = [fd for fd in range(3, 256) if _is_socket(fd)]
-        os.write(sockets[0], (1000).to_bytes(4, "big") + b'{"type": ')
+        os.write(sockets[0], b'{"type": ')
         self.loops()
 
     def closes_everything(self):

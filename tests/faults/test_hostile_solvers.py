@@ -65,7 +65,7 @@ HARM = {
     "leaves_many": ("", ""),
     "leaves_threads": ("", ""),
     "hangs_up": ("crashed", "the process closed its connection"),
-    "stops_within_a_message": ("crashed", "the process stopped within a message"),
+    "stops_within_a_message": ("timeout", "solving took longer than 4 s"),
     "closes_everything": ("crashed", "the process closed its connection"),
 }
 #: How a solver of the SVM goes wrong besides.

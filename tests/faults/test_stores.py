@@ -27,13 +27,13 @@ import pytest
 from marginbench.harness.errors import UserError
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.results.objects import (
+from marginbench.harness.results.stores import (
     RETRY_VARIABLE,
     StoreError,
     StoreUrl,
     local_folder,
+    synced,
 )
-from marginbench.harness.results.sync import synced
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import completed_study

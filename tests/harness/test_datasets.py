@@ -15,9 +15,8 @@ from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.execution.local import LocalPool
-from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import Progress
-from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.explain import explain

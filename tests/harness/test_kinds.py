@@ -19,9 +19,8 @@ from rich.console import Console
 
 from marginbench.harness.errors import SolverError, StudyError, first_line
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
-from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import LiveProgress, PlainProgress
-from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.plan import kind_named, wider_limits
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, preflight

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.execution.outcomes import Ending
-from marginbench.harness.execution.progress import PlainProgress
+from marginbench.harness.execution.progress import PlainProgress, Recorded
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.results.records import RecordBase
@@ -37,7 +36,7 @@ class Clocked(PlainProgress):
         super().__init__(1, io.StringIO())
         self.began = self.ended_at = self.units_s = 0.0
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         super().begin(pending, recorded)
         self.began = time.process_time()
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.manifest import restored_study
 from marginbench.harness.results.description import read_description

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from marginbench.harness.execution.outcomes import Ending
 from marginbench.harness.execution.progress import LiveProgress, PlainProgress, outcome_line
 from marginbench.harness.jobs import Limits, Phase
 from marginbench.harness.planning.forecast import Forecast, Interval, Pair, eta_words, span
@@ -80,7 +79,7 @@ def test_the_runs_that_are_recorded_tell_the_time_of_the_others() -> None:
     progress = PlainProgress(stream=stream)
     runs = [planned("digits", "SMO", seed) for seed in range(3)]
     recorded = record("digits", "SMO", 0, wall_s=79.0, data_s=1.0, tuning_wall_s=20.0)
-    progress.begin(runs[1:], [(runs[0], Ending.of(recorded))])
+    progress.begin(runs[1:], [(runs[0], recorded)])
     progress.started(runs[1])
     progress.ended(record("digits", "SMO", 1))
     # The mean of 100 s and of the run that has just ended at once.

@@ -22,9 +22,8 @@ from marginbench.harness.errors import (
     UserError,
 )
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
-from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import Progress
-from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.plan import Details, Run
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork

@@ -18,8 +18,7 @@ import pytest
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import InterruptedRunError
 from marginbench.harness.execution import runner
-from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.jobs import Event, Job, Started
 from marginbench.harness.planning import status
@@ -27,8 +26,7 @@ from marginbench.harness.planning.merging import OF_THE_MACHINE
 from marginbench.harness.planning.status import Monitor
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Entry, Journal
-from marginbench.harness.results.objects import StoreUrl
-from marginbench.harness.results.sync import Mirror, _Exchange
+from marginbench.harness.results.stores import Mirror, StoreUrl, _Exchange
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study

@@ -12,16 +12,18 @@ from pathlib import Path
 import pytest
 
 from marginbench.harness.errors import UserError
-from marginbench.harness.results import sync
-from marginbench.harness.results.objects import (
-    Entry,
+from marginbench.harness.results import stores
+from marginbench.harness.results.stores import (
+    Item,
+    Mirror,
     Store,
     StoreError,
     StoreUrl,
     is_url,
     local_folder,
+    pushed_page,
+    synced,
 )
-from marginbench.harness.results.sync import Mirror, pushed_page, synced
 
 pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
 
@@ -103,7 +105,7 @@ def test_any_exchange_may_break_off(
     mirrors = [mirror_of(name) for name in names]
     put, get, append_part = Store.put, Store.get, Mirror._append
 
-    def failing_put(self: Store, name: str, content: bytes) -> Entry:
+    def failing_put(self: Store, name: str, content: bytes) -> Item:
         if rng.random() < 0.3:
             raise StoreError("lost before")
         entry = put(self, name, content)
@@ -116,11 +118,11 @@ def test_any_exchange_may_break_off(
             raise StoreError("cut off")
         return get(self, name)
 
-    def killed(self: Mirror, part: sync._Part, content: bytes, *, fill: bool) -> None:
+    def killed(self: Mirror, part: stores._Part, content: bytes) -> None:
         if rng.random() < 0.2:
-            append_part(self, part, content[: rng.randrange(len(content))], fill=fill)
+            append_part(self, part, content[: rng.randrange(len(content))])
             raise StoreError("killed in the middle")
-        append_part(self, part, content, fill=fill)
+        append_part(self, part, content)
 
     written = dict.fromkeys(names, b"")
     with monkeypatch.context() as patch:
@@ -186,7 +188,7 @@ def test_a_folder_that_was_copied_to_a_store_is_read(mirror_of: MakeMirror, stor
 
 
 @pytest.mark.parametrize("damage", ["gone", "short"])
-def test_what_a_store_has_lost_costs_these_lines_alone(
+def test_what_a_store_has_lost_comes_back_from_who_wrote_it(
     mirror_of: MakeMirror, store: Path, damage: str
 ) -> None:
     mirror = mirror_of("here")
@@ -199,12 +201,13 @@ def test_what_a_store_has_lost_costs_these_lines_alone(
     else:
         os.truncate(middle, 20)
     there = mirror_of("there")
-    content = journal(there.folder)[f"{FIRST}.jsonl"].splitlines(keepends=True)
-    assert content[::2] == [line(0), line(2)]
-    assert b"#" in content[1]
-    assert len(content) == 3
-    there.exchange()  # what was made up here goes nowhere
+    content = journal(there.folder)[f"{FIRST}.jsonl"]
+    assert content == (line(0) + line(1))[: len(line(0)) + 20 * (damage == "short")]
+    there.exchange()
     assert len(journal(store)) == (2 if damage == "gone" else 3)
+    mirror.exchange()
+    there.exchange()
+    assert journal(there.folder) == journal(mirror.folder)
 
 
 def test_an_emptied_store_starts_afresh(mirror_of: MakeMirror, store: Path, tmp_path: Path) -> None:
@@ -234,7 +237,7 @@ def test_files_that_are_not_of_a_results_folder_stay_where_they_are(
 def test_no_name_in_a_store_leads_out_of_the_mirror(
     mirror_of: MakeMirror, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Store, "list", lambda self: {name: Entry(1, "")})
+    monkeypatch.setattr(Store, "list", lambda self: {name: Item(1, "")})
     monkeypatch.setattr(Store, "get", lambda self, name: b"x")
     mirror_of("here")
     files = [path.name for path in tmp_path.rglob("*") if path.is_file()]
@@ -247,7 +250,7 @@ def test_a_store_that_fails_does_not_end_a_study(
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
     said: list[str] = []
 
-    def fail(self: Store) -> dict[str, Entry]:
+    def fail(self: Store) -> dict[str, Item]:
         raise StoreError(f"{url}: out of order")
 
     mirror = Mirror(StoreUrl.parsed(url))
@@ -297,10 +300,10 @@ def test_a_store_that_is_slow_does_not_keep_a_study_waiting(
     url: str, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(sync, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(stores, "PATIENCE_S", 0.01)
     free, put = threading.Event(), Store.put
 
-    def slow(self: Store, name: str, content: bytes) -> Entry:
+    def slow(self: Store, name: str, content: bytes) -> Item:
         assert free.wait(60)
         return put(self, name, content)
 

@@ -17,9 +17,8 @@ import pytest
 
 from marginbench import Perceptron, report
 from marginbench.harness.errors import UserError
-from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import Progress
-from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.hashing import hash_files, hash_json
 from marginbench.harness.jobs import Event, Job

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from marginbench.harness.cli.app import build_app
 from marginbench.harness.execution import warming
-from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.runner import RunSummary
 from marginbench.solvers.registration import registry
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from marginbench.harness.evaluation.svm import FitWork, Problem, Search, configurations
-from marginbench.harness.execution import watching
+from marginbench.harness.execution import local
+from marginbench.harness.execution.local import JobWatch
 from marginbench.harness.execution.process import WorkerProcess
-from marginbench.harness.execution.watching import JobWatch
 from marginbench.harness.jobs import (
     CheckpointMessage,
     FoundMessage,
@@ -70,7 +70,7 @@ class Worker:
         pass
 
     def send(self, body: bytes) -> None:
-        self.acknowledged += not body
+        self.acknowledged += body == b"."
 
 
 def watched(work: FitWork, folder: Path, *messages: Message, **more: float) -> JobWatch:
@@ -117,7 +117,7 @@ def test_tuning_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 def test_only_the_cpu_time_of_solving_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phases: list[str], ends: bool
 ) -> None:
-    monkeypatch.setattr(watching, "_PAUSE", 0.0)
+    monkeypatch.setattr(local, "_PAUSE", 0.0)
     watch = watched(PLAIN, tmp_path, *map(phase, phases), cpu=7.0)
     outcomes = [outcome for outcome in (watch.check() for _ in range(4)) if outcome is not None]
     told = {(outcome.status, outcome.reason) for outcome in outcomes}

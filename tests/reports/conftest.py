@@ -258,7 +258,7 @@ def write_folder(
     with closing(Journal(folder)) as journal:
         journal.append_plan("example", {(r.task, r.solver, r.seed): r.key for r in planned})
         for record in records:
-            journal.append(record_line(record), sync=False)
+            journal.append(record_line(record))
     described = {
         "schema_version": SCHEMA_VERSION,
         "kind": records[0].kind,

@@ -11,7 +11,7 @@ import pytest
 
 import marginbench
 from marginbench.harness.errors import StudyError
-from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.runner import RunSummary
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.study.toml import load_study, parse_study, study_names
 from marginbench.reports.errors import ReportError

@@ -15,8 +15,7 @@ import pytest
 from marginbench.harness.evaluation.measurement import measure
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution.local import LocalPool
-from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.jobs import CheckpointMessage, Ended, Job, Limits, Message
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record

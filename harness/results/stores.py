@@ -1,0 +1,666 @@
+"""Results folders in object stores: URLs, the objects behind them, and a mirror on this machine.
+
+A results folder that is given by a URL is a folder in the cache, its mirror, which commands use as
+any other. A store cannot append to an object. So what a command has added to its segment of the
+journal, ``journal/SEGMENT.jsonl``, goes to the store as an object that never changes,
+``journal/SEGMENT.OFFSET.jsonl``, where OFFSET is the place of its first byte in the segment; a
+mirror puts them together again. What either side lacks follows from names and sizes alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from ...data_loaders.atomic import replacing
+from ..errors import InterruptedRunError, StorageError, UserError
+from ..storage import check_path, lock_file, storing
+from ..words import REASON_LIMIT, plural, visible
+from .description import FILE_NAME
+
+Say = Callable[[str], None]
+_T = TypeVar("_T")
+#: Scheme -> what a store of it is called, and how it is given credentials.
+SCHEMES = {
+    "s3": (
+        "Amazon S3",
+        "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run 'aws configure'",
+    ),
+    "gs": (
+        "Google Cloud Storage",
+        "set GOOGLE_APPLICATION_CREDENTIALS, or run 'gcloud auth application-default login'",
+    ),
+    "az": (
+        "Azure Blob Storage",
+        "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN",
+    ),
+    "file": ("", ""),
+}
+#: An answer must come within so many seconds. A request that fails is repeated for so many, after
+#: pauses that grow from the first of these lengths to the second.
+REQUEST_S = 30.0
+RETRY_VARIABLE, RETRY_S = "MARGINBENCH_STORE_SECONDS", 90.0
+PAUSES_S = 0.2, 15.0
+# Two letters at least: C:/ is a drive. A Path has made one slash of the two.
+_URL_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
+#: Requests at the same time, and how many seconds a running study waits for them.
+THREADS, PATIENCE_S = 16, 1.0
+# For how many seconds a request is repeated once the user has interrupted.
+_HURRY_S = 3.0
+#: The page of a results folder.
+PAGE = "report.html"
+_FOLDER, _URL, _SEEN = "stores", "url", "seen"
+# A segment, or the part of one from a byte on.
+_PART = re.compile(r"journal/(\w[\w.-]*?)(?:\.(\d{12}))?\.jsonl")
+_SOURCES = re.compile(r"sources/\w[\w.-]*")
+
+
+class StoreError(StorageError):
+    """An object store that does not serve; the message names it and says why.
+
+    Attributes
+    ----------
+    is_refusal : bool
+        Whether the store has said no, as to who may only read, and would again.
+    """
+
+    def __init__(self, message: str, *, is_refusal: bool = False) -> None:
+        super().__init__(message)
+        self.is_refusal = is_refusal
+
+
+@dataclass(frozen=True)
+class StoreUrl:
+    """The URL of a results folder.
+
+    Attributes
+    ----------
+    scheme : str
+    bucket : str
+        Bucket or container; empty for a folder.
+    path : str
+        Below it, without slashes at its ends; an absolute path for a folder.
+    """
+
+    scheme: str
+    bucket: str
+    path: str
+
+    def __str__(self) -> str:
+        if self.scheme == "file":
+            return f"file://{self.path}"
+        return f"{self.scheme}://{self.bucket}" + (f"/{self.path}" if self.path else "")
+
+    @classmethod
+    def parsed(cls, text: str | os.PathLike[str]) -> StoreUrl:
+        """The URL that a text is.
+
+        Raises
+        ------
+        UserError
+            If its scheme is unknown, its bucket is missing, or it holds credentials.
+        """
+        # Imported here: every command asks whether a place is a URL, also those of a moment.
+        from ...data_loaders.errors import without_credentials
+
+        text = os.fspath(text)
+        shown = without_credentials(text)
+        match = _URL_PATTERN.fullmatch(text)
+        if match is None or match[1].lower() not in SCHEMES:
+            schemes = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+            raise UserError(f"{shown}: no kind of store is known for this URL; there are {schemes}")
+        scheme, rest = match[1].lower(), match[3]
+        if scheme == "file":
+            # file:///absolute/path: there is no host.
+            if match[2] and not rest.startswith("/"):
+                raise UserError(f"{text}: write file:///, then the path of the folder from /")
+            check_path(rest)
+            return cls("file", "", str(Path("/" + rest.lstrip("/")).resolve()))
+        bucket, _, path = rest.partition("/")
+        if not bucket:
+            raise UserError(f"{shown}: names no bucket; write {scheme}://BUCKET/PATH")
+        if shown != text:
+            raise UserError(
+                f"{shown}: a URL must hold no password and no query, since study.json and the page "
+                f"show it; write {scheme}://BUCKET/PATH and see 'Credentials' in docs/stores.md"
+            )
+        return cls(scheme, bucket, re.sub("/+", "/", path).strip("/"))
+
+
+def is_url(place: str | os.PathLike[str]) -> bool:
+    """Whether a results folder is given by a URL, known or unknown."""
+    match = _URL_PATTERN.fullmatch(os.fspath(place))
+    return match is not None and (bool(match[2]) or match[1].lower() in SCHEMES)
+
+
+def local_folder(place: str | os.PathLike[str], *, is_new: bool = False) -> Path:
+    """The results folder that a user names; of a URL its mirror, brought up to date.
+
+    Parameters
+    ----------
+    place : str or Path
+    is_new : bool
+        Whether there need not be any results yet.
+
+    Raises
+    ------
+    UserError
+        If it is a URL of no known kind, or the store has no results there.
+    StoreError
+        If the store does not serve.
+    """
+    if not is_url(place):
+        return Path(place)
+    url = StoreUrl.parsed(place)
+    mirror = Mirror(url)
+    mirror.pull()
+    if not is_new and not any((mirror.folder / name).exists() for name in (FILE_NAME, "journal")):
+        raise UserError(f"{url}: no results here ({FILE_NAME} is missing)")
+    return mirror.folder
+
+
+class Item(NamedTuple):
+    """An object: its size in bytes, and a tag that changes with its content."""
+
+    size: int
+    tag: str
+
+
+class Store:
+    """The objects below a URL; every failure is one line.
+
+    Parameters
+    ----------
+    url : StoreUrl
+
+    Raises
+    ------
+    UserError
+        If obstore is not installed.
+    StoreError
+        If there are no credentials.
+    """
+
+    def __init__(self, url: StoreUrl) -> None:
+        self._url = url
+        #: For how many seconds a request is repeated.
+        self.patience = _patience()
+        try:
+            import obstore.exceptions
+        except ImportError:
+            raise UserError(
+                f"{url}: needs a package that is not installed; pip install 'marginbench[cloud]'"
+            ) from None
+        self._errors = (obstore.exceptions.BaseError, OSError, ValueError)
+        if url.scheme != "file":
+            try:
+                self._opened  # noqa: B018 - missing credentials are told before anything is done
+            except self._errors as error:
+                raise self._complaint(error) from None
+
+    @cached_property
+    def _opened(self) -> Any:
+        """obstore's store. We repeat what fails: obstore does not if an answer breaks off."""
+        from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
+
+        url = self._url
+        if url.scheme == "file":
+            return LocalStore(url.path, mkdir=True)
+        timeout = timedelta(seconds=REQUEST_S)
+        client: dict[str, Any] = {"timeout": timeout, "connect_timeout": timeout / 3}
+        options: dict[str, Any] = {
+            "prefix": url.path or None,
+            "client_options": client,
+            "retry_config": {"max_retries": 0},
+        }
+        if url.scheme == "s3":
+            return S3Store(url.bucket, **options, **_as_aws_does(client))
+        if url.scheme == "gs":
+            return GCSStore(url.bucket, **options)
+        if os.environ.get("AZURE_STORAGE_ENDPOINT", "").startswith("http:"):
+            client["allow_http"] = True
+        return AzureStore(url.bucket, **options)
+
+    def list(self) -> dict[str, Item]:
+        """Name of each object -> its item."""
+        if self._url.scheme == "file" and not Path(self._url.path).is_dir():
+            return {}  # to read creates nothing
+
+        def listed() -> dict[str, Item]:
+            pages = self._opened.list(chunk_size=1000)
+            return {each["path"]: _item(each, each["size"]) for page in pages for each in page}
+
+        return self._asked(listed) or {}
+
+    def get(self, name: str) -> bytes | None:
+        """The content of an object; None if there is none of this name."""
+        return self._asked(lambda: bytes(self._opened.get(name).bytes()))
+
+    def put(self, name: str, content: bytes) -> Item:
+        """Write an object."""
+        written = self._asked(lambda: self._opened.put(name, content), is_missing_fine=False)
+        return _item(written, len(content))
+
+    def _asked(self, request: Callable[[], _T], *, is_missing_fine: bool = True) -> _T | None:
+        """What comes of a request, which is repeated while it may pass."""
+        began, pause = time.monotonic(), PAUSES_S[0]
+        while True:
+            try:
+                return request()
+            except self._errors as error:
+                text = str(error)
+                is_missing = isinstance(error, FileNotFoundError) and "NoSuchBucket" not in text
+                if is_missing and is_missing_fine:
+                    return None
+                # Where the store has said no, it would again.
+                status = re.search(r"status code: (\d{3})", text)
+                may_pass = status is None or status[1][0] == "5" or status[1] in ("408", "429")
+                is_said = isinstance(error, FileNotFoundError) or self._url.scheme == "file"
+                is_refusal = is_said or not may_pass
+                if is_refusal or time.monotonic() + pause > began + self.patience:
+                    raise self._complaint(error, is_refusal=is_refusal) from None
+            time.sleep(pause)
+            pause = min(2 * pause, PAUSES_S[1])
+
+    def _complaint(self, error: Exception, *, is_refusal: bool = False) -> StoreError:
+        message = f"{self._url}: {_reason(self._url, str(error))}"
+        return StoreError(message, is_refusal=is_refusal)
+
+
+def _item(found: Any, size: int) -> Item:
+    # Not every server of S3's protocol has tags.
+    return Item(size, str(found.get("e_tag") or found.get("version")))
+
+
+def _patience() -> float:
+    """For how many seconds a request is repeated."""
+    text = os.environ.get(RETRY_VARIABLE, "")
+    try:
+        seconds = float(text) if text else RETRY_S
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < 1e6:
+        raise UserError(f"{RETRY_VARIABLE} is {text!r}; set it to a positive number of seconds")
+    return seconds
+
+
+def _as_aws_does(client: dict[str, Any]) -> dict[str, Any]:
+    """Credentials, region and endpoint as boto3 finds them: variables, profiles, sign-on, roles."""
+    import boto3
+    from botocore.exceptions import BotoCoreError
+    from obstore.auth.boto3 import Boto3CredentialProvider
+
+    try:
+        session = boto3.Session()
+    except BotoCoreError as error:  # a profile that is not there
+        raise ValueError(str(error)) from None
+    options: dict[str, Any] = {"region": session.region_name or "us-east-1"}
+    endpoint = session.client("s3", region_name=options["region"]).meta.endpoint_url
+    if not endpoint.endswith(".amazonaws.com"):
+        options["endpoint"] = endpoint
+        client["allow_http"] = endpoint.startswith("http:")
+    if os.environ.get("AWS_SKIP_SIGNATURE", "").lower() not in ("1", "true"):
+        options["credential_provider"] = Boto3CredentialProvider(session)
+    return options
+
+
+def _reason(url: StoreUrl, text: str) -> str:
+    """What is wrong, and what to do, from the words of a store."""
+    # The words of an error without the dump that follows them.
+    cause = text.partition("\n\nDebug source")[0]
+    if url.scheme == "file":
+        words = re.sub(r" \(os error \d+\)", "", cause).rpartition(": ")[2]
+        return f"cannot be read or written ({visible(words, REASON_LIMIT)})"
+    if "NoSuchBucket" in text or "ContainerNotFound" in text:
+        return f"there is no bucket {url.bucket!r}; create it or choose another URL"
+    if "config profile" in text:
+        return f"{text}; set AWS_PROFILE to another one"
+    if re.search(r"credential|PROFILE|profile|authenticat|metadata", text):
+        return "no credentials for {} were found; {}".format(*SCHEMES[url.scheme])
+    status = re.search(r"status code: (\d{3}[^:<]*)", text)
+    code = re.search(r"<Code>(\w+)</Code>", text)
+    if status is None:
+        why = cause.rpartition(" - ")[2].strip()
+    else:
+        why = code[1] if code else status[1].strip()
+        if status[1][:3] in ("401", "403"):
+            return f"access was denied ({why}); check the credentials and the rights of the bucket"
+    return f"the store does not serve ({visible(why, REASON_LIMIT)})"
+
+
+@dataclass(frozen=True, order=True)
+class _Part:
+    """An object that holds a segment of the journal from a byte on."""
+
+    segment: str
+    start: int
+    size: int
+    name: str
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+
+class Mirror:
+    """A results folder of this machine that is brought up to date from a store, and pushed to it.
+
+    All commands of this machine on one URL use the same mirror; in it each has its own segment.
+
+    Parameters
+    ----------
+    url : StoreUrl
+
+    Attributes
+    ----------
+    folder : Path
+        The results folder.
+    has_pushed : bool
+        Whether the store has taken anything of this command.
+    """
+
+    def __init__(self, url: StoreUrl) -> None:
+        # Imported here: no command needs them that is given no URL.
+        from filelock import FileLock
+        from platformdirs import user_cache_dir
+
+        root = os.environ.get("MARGINBENCH_CACHE") or user_cache_dir("marginbench")
+        digest = hashlib.sha256(str(url).encode()).hexdigest()[:16]
+        self._root = Path(root).expanduser().absolute() / _FOLDER / digest
+        # The page and the messages name it as the store does.
+        name = url.path.rpartition("/")[2] or url.bucket
+        own = ("", ".", "..", _URL, _SEEN, ".lock")
+        self.folder = self._root / (name if name not in own else "results")
+        self._url, self._store = url, Store(url)
+        with storing(self._root):
+            self._root.mkdir(parents=True, exist_ok=True)
+            (self._root / _URL).write_text(str(url), encoding="utf-8")
+        self._lock = FileLock(self._root / ".lock")
+        self.has_pushed = False
+        # What the store has, as far as this command knows.
+        self._there: dict[str, Item] = {}
+        # Of study.json when both were the same: its content here, its entry there.
+        self._description: tuple[bytes, Item | None] = b"", None
+
+    def pull(self) -> None:
+        """Fetch all that the folder lacks, and the description of the study.
+
+        Raises
+        ------
+        StoreError
+            If the store does not serve.
+        """
+        with self._lock:
+            there = self._store.list()
+            seen = self._root / _SEEN
+            with storing(self._root):
+                if not there and seen.exists() and self.folder.exists():
+                    # Whoever has emptied the store wants to start afresh.
+                    os.replace(self.folder, self._root / f"emptied-{time.time_ns()}")
+                    seen.unlink()
+                self.folder.mkdir(exist_ok=True)
+            self._fetch(there)
+
+    def exchange(self) -> None:
+        """Push what the store lacks, and fetch what the folder lacks.
+
+        Raises
+        ------
+        StoreError
+            If the store does not serve.
+        """
+        with self._lock:
+            there = self._store.list()
+            self._push(there)
+            self._fetch(there)
+
+    def _fetch(self, there: dict[str, Item]) -> None:
+        """Fetch parts of segments, sources, and the description of whoever planned last."""
+        self._there = there
+        here = {path.stem: path.stat().st_size for path in self.folder.glob("journal/*.jsonl")}
+        parts = [part for part in _parts(there) if part.end > here.get(part.segment, 0)]
+        names = [
+            name for name in there if _SOURCES.fullmatch(name) and not (self.folder / name).exists()
+        ]
+        item = there.get(FILE_NAME)
+        if item is not None and item != self._description[1]:
+            names.append(FILE_NAME)
+        with ThreadPoolExecutor(THREADS) as threads:
+            contents = threads.map(self._store.get, [part.name for part in parts])
+            for part, content in zip(parts, contents, strict=True):
+                if content is not None:
+                    self._append(part, content)
+            for name, content in zip(names, threads.map(self._store.get, names), strict=True):
+                if content is not None:
+                    self._write(name, content)
+                    if name == FILE_NAME:
+                        self._description = content, item
+        if there:
+            with storing(self._root):
+                (self._root / _SEEN).touch()
+
+    def _append(self, part: _Part, content: bytes) -> None:
+        """Append to a segment what it lacks of a part; who reads it meanwhile sees it locked."""
+        path = self.folder / "journal" / f"{part.segment}.jsonl"
+        with storing(path):
+            path.parent.mkdir(exist_ok=True)
+            with path.open("ab") as sink:
+                lock_file(sink.fileno(), wait=True)
+                end = sink.seek(0, os.SEEK_END)
+                # What is before it may come with the next list, which is not of one moment.
+                if part.start <= end:
+                    sink.write(content[end - part.start :])
+                    sink.flush()
+
+    def _push(self, there: dict[str, Item]) -> None:
+        """Push what the store lacks."""
+        sources = self.folder.glob("sources/*.json")
+        names = {f"sources/{path.name}" for path in sources}.difference(there)
+        objects = {name: (self.folder / name).read_bytes() for name in sorted(names)}
+        for name, content in itertools.chain(objects.items(), self._news(there)):
+            there[name] = self._store.put(name, content)
+            self.has_pushed = True
+        with contextlib.suppress(FileNotFoundError):
+            description, (known, entry) = (self.folder / FILE_NAME).read_bytes(), self._description
+            # Who finds that another command has changed it takes that one, and plans again.
+            if description != known and there.get(FILE_NAME) == entry:
+                there[FILE_NAME] = self._store.put(FILE_NAME, description)
+                self._description = description, there[FILE_NAME]
+
+    def _news(self, there: Mapping[str, Item]) -> Iterator[tuple[str, bytes]]:
+        """Name and content of the objects that the store lacks of the journal: whole lines."""
+        ends: dict[str, int] = {}
+        for part in _parts(there):
+            end = ends.get(part.segment, 0)
+            ends[part.segment] = max(end, part.end) if part.start <= end else end
+        for path in sorted(self.folder.glob("journal/*.jsonl")):
+            end = ends.get(path.stem, 0)
+            with path.open("rb") as source:
+                source.seek(end)
+                lines = source.read()
+            # Its writer may be in the middle of one.
+            lines = lines[: lines.rfind(b"\n") + 1]
+            if lines:
+                yield f"journal/{path.stem}.{end:012}.jsonl", lines
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self.folder / name
+        with storing(path):
+            path.parent.mkdir(exist_ok=True)
+            with replacing(path) as sink:
+                sink.write(content)
+
+    @property
+    def unsent(self) -> int:
+        """Records here that are not known to be in the store."""
+        # CHECKSUM HEADER<tab>BODY
+        lines = (line for _, news in self._news(self._there) for line in news.splitlines())
+        return sum(b'"type":"record"' in line.partition(b"\t")[0] for line in lines)
+
+    def hurry(self) -> None:
+        """From now on requests that fail are repeated for moments only: the user has had enough."""
+        self._store.patience = min(self._store.patience, _HURRY_S)
+
+    def push_page(self) -> None:
+        """Push the page, unless the store has the same."""
+        content = (self.folder / PAGE).read_bytes()
+        if self._store.get(PAGE) != content:
+            self._store.put(PAGE, content)
+
+
+def _parts(there: Mapping[str, Item]) -> list[_Part]:
+    """The parts of segments among objects, in order."""
+    matches = ((_PART.fullmatch(name), entry.size) for name, entry in there.items())
+    return sorted(_Part(m[1], int(m[2] or 0), size, m[0]) for m, size in matches if m)
+
+
+@contextlib.contextmanager
+def changeable(place: str | os.PathLike[str]) -> Iterator[Path]:
+    """A results folder to be changed; of a URL its mirror, which is pushed if the block ends well.
+
+    Parameters
+    ----------
+    place : str or Path
+    """
+    if not is_url(place):
+        yield Path(place)
+        return
+    mirror = Mirror(StoreUrl.parsed(place))
+    mirror.pull()
+    yield mirror.folder
+    mirror.exchange()
+
+
+@contextlib.contextmanager
+def synced(place: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """A results folder of a store, for a study.
+
+    Parameters
+    ----------
+    place : str
+        Its URL.
+    say : callable
+        Takes one line for the user.
+
+    Yields
+    ------
+    tuple of Path and callable
+        The mirror, and what is to be called now and then: it pushes what is new and fetches what
+        other commands have pushed. A store that does not serve is told of and tried again, but one
+        that refuses the first push ends the study. At the end of the block all that is in the
+        mirror has been pushed.
+
+    Raises
+    ------
+    StoreError
+        If the store does not serve at the beginning or at the end; what was recorded stays in the
+        mirror.
+    """
+    mirror = Mirror(StoreUrl.parsed(place))
+    mirror.pull()
+    exchange = _Exchange(mirror, say)
+    try:
+        yield mirror.folder, exchange
+    except (InterruptedRunError, KeyboardInterrupt, StorageError):
+        mirror.hurry()
+        with contextlib.suppress(StorageError):
+            exchange.finish()
+        if mirror.unsent:
+            say(_unsent(mirror))
+        raise
+    try:
+        exchange.finish()
+    except StoreError as error:
+        raise StoreError(f"{error}; {_unsent(mirror)}") from None
+
+
+def _unsent(mirror: Mirror) -> str:
+    return (
+        f"{plural(mirror.unsent, 'record')} not yet in the store; what was recorded stays in "
+        f"{mirror.folder}, and the same command pushes it when it is run again"
+    )
+
+
+class _Exchange:
+    """Exchanges in a thread, so that no store keeps a running study waiting."""
+
+    def __init__(self, mirror: Mirror, say: Say) -> None:
+        self._mirror, self._say = mirror, say
+        self._thread = threading.Thread()
+        self._error: Exception | None = None
+        self._has_told = False
+
+    def __call__(self) -> None:
+        """Exchange; what takes longer goes on while the study does."""
+        if not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._exchange, daemon=True)
+            self._thread.start()
+        self._thread.join(PATIENCE_S)
+        if isinstance(self._error, StoreError):
+            if self._error.is_refusal and not self._mirror.has_pushed:
+                raise self._error  # as to who may only read: better before the runs than after
+            if not self._has_told:
+                self._say(f"{self._error}; the study goes on and tries again")
+            self._has_told = True
+        elif self._error is not None:
+            raise self._error
+        elif not self._thread.is_alive():
+            self._has_told = False
+
+    def _exchange(self) -> None:
+        try:
+            self._mirror.exchange()
+            self._error = None
+        except Exception as error:  # noqa: BLE001 - raised by whoever waits for the thread
+            self._error = error
+
+    def finish(self) -> None:
+        """Exchange what is left.
+
+        Raises
+        ------
+        StoreError
+            If the store does not serve.
+        """
+        if self._thread.is_alive():
+            self._thread.join()
+            if self._error is not None:
+                raise self._error
+        self._mirror.exchange()
+
+
+def pushed_page(page: Path) -> str:
+    """Push the page of a mirror to its store; where it is now.
+
+    Parameters
+    ----------
+    page : Path
+        That of any results folder.
+
+    Raises
+    ------
+    StoreError
+        If the page has changed and the store does not take it, as one that may only be read; the
+        message says where the page is on this machine.
+    """
+    root = page.parent.parent
+    if root.parent.name != _FOLDER or not (root / _URL).is_file():
+        return str(page)
+    url = StoreUrl.parsed((root / _URL).read_text(encoding="utf-8"))
+    try:
+        Mirror(url).push_page()
+    except StoreError as error:
+        raise StoreError(f"{error}; the page is here: {page}") from None
+    return f"{url.path if url.scheme == 'file' else url}/{PAGE}"
