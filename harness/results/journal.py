@@ -24,7 +24,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,7 +37,7 @@ FOLDER = "journal"
 _DIGITS = 32
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 _KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
-# Seconds for which a file of another machine that grew counts as being written.
+# Seconds for which a file that grew counts as being written from elsewhere.
 _FRESH_S = 60.0
 # Seconds after which what was written is on the disk, whatever happens to the machine.
 _SYNC_S = 1.0
@@ -424,10 +424,11 @@ class Journal:
             with contextlib.suppress(ValueError):
                 last = datetime.strptime(segments[-1].name.partition("-")[0], _STAMP)
                 now = max(now, last.replace(tzinfo=UTC) + timedelta(microseconds=1))
-        name = f"{now.strftime(_STAMP)}-{_machine()}-{secrets.token_hex(2)}.jsonl"
+        with storing(self.folder):
+            self.folder.mkdir(exist_ok=True)
+            name = f"{now.strftime(_STAMP)}-{self._tag}-{secrets.token_hex(2)}.jsonl"
         path = self.folder / name
         with storing(path):
-            self.folder.mkdir(exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         # Where a file system has no locks, other commands see by its growth that it is written.
         with contextlib.suppress(OSError):
@@ -476,22 +477,32 @@ class Journal:
         return self._own is not None
 
     def _is_written(self, path: Path) -> bool:
-        """Whether a command is writing a file: of this machine it holds it locked.
+        """Whether a command is writing a file: one of this folder and machine holds it locked.
 
-        Of another one, as on a shared disk or in a store, it has just grown.
+        One that is elsewhere, on a shared disk or behind a store, has just made it grow.
         """
         if self._own is not None and path == self._own[0]:
             return True
         try:
             with path.open("rb") as file:
                 lock_file(file.fileno(), shared=True)
-            if f"-{_machine()}-" in path.name:
+            if f"-{self._tag}-" in path.name:
                 return False
         except BlockingIOError:
             return True
         except OSError:
             pass  # a disk without locks
         return time.monotonic() - self._grew.get(path.name, -math.inf) < _FRESH_S
+
+    @cached_property
+    def _tag(self) -> str:
+        """A name of this folder on this machine, until it is started again; it tells nothing."""
+        try:
+            machine = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
+        except OSError:
+            machine = platform.node()
+        found = self.folder.stat()
+        return hashlib.sha256(f"{machine} {found.st_dev} {found.st_ino}".encode()).hexdigest()[:8]
 
     def others(self) -> list[str]:
         """The files that other commands are writing."""
@@ -524,16 +535,6 @@ class Journal:
                 self.append(line_of({"type": "end", "schema": SCHEMA_VERSION}, {}))
             os.close(self._own[1])
             self._own = None
-
-
-@cache
-def _machine() -> str:
-    """A name of this machine from its start on, which tells nothing about it."""
-    try:
-        text = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
-    except OSError:
-        text = platform.node()
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def failure_line(record: RecordBase | Entry) -> str:
