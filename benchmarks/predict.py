@@ -1,4 +1,4 @@
-"""Time of predictions, for each form of a model and some shapes of data.
+"""Time of predictions, for each form of a model.
 
 It depends on the machine and only advises.
 """
@@ -6,7 +6,6 @@ It depends on the machine and only advises.
 import numpy as np
 from scipy import sparse
 
-from benchmarks import shapes
 from marginbench.solvers import BSCA, SMO, LinearSDCA, Nystrom, RandomFourierFeatures
 
 _MODELS = {
@@ -39,23 +38,4 @@ class Predict:
         self.model.predict(self.Z)
 
     def peakmem_predict(self, model, storage):
-        self.model.predict(self.Z)
-
-
-class Shape:
-    """Models of the exact solver in ``shapes``: many features, sparse points, few features."""
-
-    params = (["SMO images", "SMO texts", "SMO overlap-C4"],)
-    param_names = ("cell",)
-    timeout = 120
-    rounds = 1
-    repeat = (6, 10, 1.0)
-
-    def setup(self, name):
-        cell = shapes.CELLS[name]
-        self.Z = cell.testing()[0]
-        self.model = shapes.estimator(name).fit(*cell.training())
-        self.model.predict(self.Z)
-
-    def time_predict(self, name):
         self.model.predict(self.Z)

@@ -21,7 +21,6 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-import marginbench.solvers
 from benchmarks import generators, tasks, work
 from benchmarks.compare.exact_solvers import GeneratedTask, gaussian, recomputed
 
@@ -98,20 +97,6 @@ CELLS = {
         Cell("CuttingPlane", "checkers", _BOARD, {"oracle": "linear"}),
     )
 }
-
-
-def estimator(name):
-    """The estimator of a cell, not fitted.
-
-    Raises
-    ------
-    NotImplementedError
-        If this version has no such solver: asv's way to say that a benchmark does not apply.
-    """
-    solver = CELLS[name].solver
-    if not hasattr(marginbench.solvers, solver):
-        raise NotImplementedError(f"this version has no {solver}")
-    return CELLS[name].estimator({solver: getattr(marginbench.solvers, solver)})
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Time and memory of fits: every registered solver, shapes of data, real data, parts of solvers.
+"""Time and memory of fits: every registered solver, and each feasibility method.
 
 These depend on the machine and only advise; the counts of the same code are in ``work`` and
 ``shapes``.
@@ -7,10 +7,9 @@ These depend on the machine and only advise; the counts of the same code are in 
 import numpy as np
 
 import marginbench.solvers
-from benchmarks import generators, shapes, tasks
-from benchmarks.compare.exact_solvers import TASKS, ours
-from marginbench.data_loaders import DataError, ldfp
-from marginbench.solvers import BSCA, MPLFP, FeasibilityProblem
+from benchmarks import tasks
+from marginbench.data_loaders import ldfp
+from marginbench.solvers import FeasibilityProblem
 from marginbench.solvers.registration import solver_names
 
 _N_POINTS = 2000
@@ -57,70 +56,6 @@ class Fit(_BaseTimed):
         self.model.fit(*self.data)
 
 
-class Shape(_BaseTimed):
-    """The fits of the suite ``shapes``, with all threads."""
-
-    params = (list(shapes.CELLS),)
-    param_names = ("cell",)
-    rounds = 1
-    repeat = (6, 6, 10.0)
-    number = 1
-
-    def setup(self, name):
-        self.model = shapes.estimator(name)
-        self.data = shapes.CELLS[name].training()
-        self.model.fit(*self.data)
-
-    def time_fit(self, name):
-        self.model.fit(*self.data)
-
-
-class Exact(_BaseTimed):
-    """The exact solver on real data; sets without files are left out."""
-
-    params = (sorted(TASKS),)
-    param_names = ("task",)
-    timeout = 600
-    rounds = 1
-    repeat = (1, 3, 10.0)
-    number = 1
-
-    def setup(self, name):
-        try:
-            self.X, self.y, *_ = TASKS[name].data()
-        except DataError as error:
-            # asv's way to say that a benchmark does not apply here.
-            raise NotImplementedError(str(error)) from error
-        self.solver = ours(TASKS[name], 1024.0)
-        ours(TASKS[name], 100.0).fit(self.X[::50], self.y[::50])
-
-    def time_fit(self, name):
-        self.solver.fit(self.X, self.y)
-
-    def peakmem_fit(self, name):
-        self.solver.fit(self.X, self.y)
-
-
-class Epoch(_BaseTimed):
-    """An epoch on a budget, for each way to keep the budget."""
-
-    params = (["merge", "merge-golden", "remove"],)
-    param_names = ("maintenance",)
-
-    def setup(self, maintenance):
-        self.X, self.y = generators.overlapping(20_000, 18, np.random.default_rng(0))
-        self.solver = BSCA(
-            C=32.0, gamma=2.0**-7, budget=500, max_epochs=1, maintenance=maintenance, random_state=0
-        )
-        self.solver.fit(self.X[:2000], self.y[:2000])
-
-    def time_epoch(self, maintenance):
-        self.solver.fit(self.X, self.y)
-
-    def peakmem_epoch(self, maintenance):
-        self.solver.fit(self.X, self.y)
-
-
 class Separate(_BaseTimed):
     """Each feasibility method on a separable problem of 20 rows and 1000 columns."""
 
@@ -139,19 +74,4 @@ class Separate(_BaseTimed):
         self.method.solve(self.problem)
 
     def peakmem_separate(self, name):
-        self.method.solve(self.problem)
-
-
-class Iteration(_BaseTimed):
-    """Twelve iterations of mirror prox, for columns that are stored in either order."""
-
-    params = ([100, 1000], ["C", "F"])
-    param_names = ("m", "order")
-
-    def setup(self, m, order):
-        self.problem = FeasibilityProblem.linear(np.asarray(ldfp(m, 5000).A, order=order))
-        self.method = MPLFP(max_iter=12, tol=0.0, stop="gap")
-        self.method.solve(self.problem)
-
-    def time_iterations(self, m, order):
         self.method.solve(self.problem)

@@ -177,10 +177,7 @@ def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, .
         In the order of commits; None where there is none.
     measure : Compared
     """
-    try:
-        from asv.step_detect import detect_steps
-    except ImportError as error:
-        raise ReportError("asv is not installed; pip install 'marginbench[regressions]'") from error
+    from asv.step_detect import detect_steps
 
     def beyond(before: float, after: float) -> bool:
         return moved(measure, before, after) in ("worsening", "improvement")

@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 import benchmarks
 from benchmarks import shapes, tasks, work
 from benchmarks.compare import exact_solvers
-from marginbench.data_loaders.sources import sources
 from marginbench.solvers import OCAS, SMO, registry
 from marginbench.solvers.kernels import kernel_names
 from marginbench.solvers.registration import solver_names
@@ -43,12 +42,6 @@ def test_every_registered_solver_and_kernel_is_watched():
         solver_names("feasibility")
     )
     assert kernels.Rows.params[0] == kernel_names()
-
-
-def test_every_source_is_watched():
-    from benchmarks import data
-
-    assert data.Load.params == ([source.name for source in sources()],)
 
 
 def test_kernels_that_are_left_out_are_refused():
@@ -229,7 +222,7 @@ def test_the_problems_are_what_they_are_called():
 @pytest.mark.slow
 def test_comparisons_are_no_suites_and_are_runnable():
     modules = {item.name for item in pkgutil.iter_modules(benchmarks.__path__)}
-    assert modules >= {"work", "solve", "predict", "kernels", "data", "start"}
+    assert modules >= {"work", "solve", "predict", "kernels", "start"}
     assert "compare" not in modules
     words = [sys.executable, "-m", "benchmarks.compare.predictions", "--help"]
     assert subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode == 0

@@ -30,6 +30,8 @@ def results(folder: Path, commits: list[str]) -> Path:
             "env_name": "py",
             "date": place * 86_400_000,
             "params": {"machine": "vm"},
+            "requirements": {},
+            "python": "3.11",
             "result_columns": ["result", "params", "version"],
             "results": {
                 "work.Work.track_evaluations": [
