@@ -59,13 +59,12 @@ class Plan:
     timed : tuple of str
         In turns, one side at a time.
     turns : int
-        How often each side has its turn. With five, an interval at 99 % is as wide as all that was
-        seen.
+        How often each side has its turn; of fewer than three there is no interval.
     """
 
     counts: tuple[str, ...]
     timed: tuple[str, ...] = ()
-    turns: int = 5
+    turns: int = 3
 
 
 #: What the command runs: all counts, and the memory and time of a fit of each solver.
@@ -143,11 +142,17 @@ def measured(
     uncounted = [each for each in both if plan.counts and not _is_kept(counts / each.hash)]
     untimed = plan.timed and any(not _is_kept(times / each.hash) for each in both)
     with interrupts_raised(), tempfile.TemporaryDirectory(prefix="marginbench-") as scratch:
-        sides = _Sides(repository, head, Path(scratch), tell)
+        if uncounted or untimed:
+            wanted = both if untimed else uncounted
+            sides = _installed(repository, wanted, head, Path(scratch), tell)
         if uncounted:
-            sides.count(uncounted, plan.counts, counts)
+            tell(f"counting: {', '.join(each.short for each in uncounted)}")
+            chosen = [sides[each] for each in uncounted]
+            _run_together(chosen, "counts", plan.counts)
+            _keep_all(chosen, "counts", counts)
         if untimed:
-            sides.time(both, plan.timed, plan.turns, times)
+            _time_in_turns(list(sides.values()), plan, tell)
+            _keep_all(list(sides.values()), "times", times)
     for each in both:
         if plan.counts and (lost := without_row(counts / each.hash, plan.counts)):
             raise ReportError(f"{counts / each.hash}: has lost {lost}; --again measures it again")
@@ -212,66 +217,51 @@ def _of_turns(turns: Sequence[Snapshot]) -> list[Snapshot]:
     return [replace(turns[0], values=values)]
 
 
-class _Sides:
-    """The commits of a measurement, each installed when it is first asked for.
+def _installed(
+    repository: Repository,
+    commits: Sequence[Commit],
+    head: Commit,
+    scratch: Path,
+    tell: Callable[[str], None],
+) -> dict[Commit, Side]:
+    """Both commits, each in an environment of its own, with the suites of the newer one."""
+    suite = scratch / "suite"
+    suite.mkdir()
+    repository.export(head.hash, suite)
+    found = {}
+    for each in commits:
+        tell(f"installing {each.short}")
+        found[each] = Side(repository, each, scratch)
+    return found
 
-    Parameters
-    ----------
-    repository : Repository
-    head : Commit
-        Whose suites are run.
-    scratch : Path
-    tell : callable
-    """
 
-    def __init__(
-        self, repository: Repository, head: Commit, scratch: Path, tell: Callable[[str], None]
-    ) -> None:
-        self._repository = repository
-        self._head = head
-        self._scratch = scratch
-        self._tell = tell
-        self._installed: dict[Commit, Side] = {}
+def _run_together(sides: Sequence[Side], part: str, patterns: Sequence[str], *options: str) -> None:
+    """One run of asv for each side, side by side; each benchmark must have its row."""
+    together([side.asv(part, patterns, *options) for side in sides])
+    for side in sides:
+        side.results(part).mkdir(parents=True, exist_ok=True)
+        if name := without_row(side.results(part), patterns):
+            # asv leaves out what it cannot even start.
+            raise ReportError(f"{side.commit.short}: asv has no result of {name}")
 
-    def count(self, commits: Sequence[Commit], patterns: Sequence[str], kept: Path) -> None:
-        """Run deterministic benchmarks of all commits side by side."""
-        sides = [self._side(each) for each in commits]
-        self._tell(f"counting: {', '.join(each.short for each in commits)}")
-        together([side.asv("counts", patterns) for side in sides])
-        for side in sides:
-            side.check("counts", patterns)
-        self._keep(sides, "counts", kept)
 
-    def time(
-        self, commits: Sequence[Commit], patterns: Sequence[str], turns: int, kept: Path
-    ) -> None:
-        """Run benchmarks that depend on the machine in turns."""
-        sides = [self._side(each) for each in commits]
-        for turn in range(turns):
-            part = f"times/{turn}"
-            for side in sides if turn % 2 == 0 else sides[::-1]:
-                self._tell(f"timing {side.commit.short}, turn {turn + 1} of {turns}")
-                together([side.asv(part, patterns, "-a", "rounds=1", "-a", "repeat=1")])
-                side.check(part, patterns)
-            if not any(side.has_results(part) for side in sides):
-                # None of the benchmarks that were chosen is timed.
-                break
-        self._keep(sides, "times", kept)
+def _time_in_turns(sides: list[Side], plan: Plan, tell: Callable[[str], None]) -> None:
+    """Run benchmarks that depend on the machine, one side at a time."""
+    for turn in range(plan.turns):
+        part = f"times/{turn}"
+        for side in sides if turn % 2 == 0 else sides[::-1]:
+            tell(f"timing {side.commit.short}, turn {turn + 1} of {plan.turns}")
+            _run_together([side], part, plan.timed, "-a", "rounds=1", "-a", "repeat=1")
+        if not any(_has_results(side.results(part)) for side in sides):
+            # None of the benchmarks that were chosen is timed.
+            break
 
-    def _side(self, commit: Commit) -> Side:
-        if not self._installed:
-            (self._scratch / "suite").mkdir()
-            self._repository.export(self._head.hash, self._scratch / "suite")
-        if commit not in self._installed:
-            self._tell(f"installing {commit.short}")
-            self._installed[commit] = Side(self._repository, commit, self._scratch)
-        return self._installed[commit]
 
-    def _keep(self, sides: Sequence[Side], what: str, kept: Path) -> None:
-        with storing(kept):
-            kept.mkdir(parents=True, exist_ok=True)
-        for side in sides:
-            _keep(side.results(what), kept / side.commit.hash)
+def _keep_all(sides: Sequence[Side], part: str, kept: Path) -> None:
+    with storing(kept):
+        kept.mkdir(parents=True, exist_ok=True)
+    for side in sides:
+        _keep(side.results(part), kept / side.commit.hash)
 
 
 def _keep(results: Path, folder: Path) -> None:
@@ -306,22 +296,11 @@ class Side:
         """asv's folder of results of one part of the measurement."""
         return self._folder / what
 
-    def has_results(self, what: str) -> bool:
-        """Whether asv has measured something in one part of the measurement."""
-        return _has_results(self.results(what))
-
     def asv(self, what: str, patterns: Sequence[str], *options: str) -> Run:
         """A run of asv that has begun."""
         chosen = [word for each in patterns for word in ("--bench", each)]
         words = ["run", "-E", f"existing:{self._python}", "--set-commit-hash", self.commit.hash]
         return self._begin(self._config(what), [*words, *options, *chosen], self._environment)
-
-    def check(self, what: str, patterns: Sequence[str]) -> None:
-        """Raise an error if a benchmark has no row: asv leaves out what it cannot even start."""
-        folder = self.results(what)
-        folder.mkdir(parents=True, exist_ok=True)
-        if name := without_row(folder, patterns):
-            raise ReportError(f"{self.commit.short}: asv has no result of {name}")
 
     def _config(self, what: str) -> Path:
         """asv's configuration of the newer commit, with the folders of this measurement."""
@@ -445,32 +424,14 @@ def _has_results(folder: Path) -> bool:
 
 
 def install(source: Path, folder: Path) -> Path:
-    """Make an environment with the project in a folder, and give its interpreter.
-
-    Parameters
-    ----------
-    source : Path
-        The files of the commit.
-    folder : Path
-        A new folder for the environment.
-
-    Raises
-    ------
-    ReportError
-        If it cannot be made, or the commit cannot be installed.
-    """
+    """Make an environment with the project in a new folder, and give its interpreter."""
     made = ["-m", "virtualenv", "--quiet", "--no-download", "--no-periodic-update", str(folder)]
     _run([sys.executable, *made], "an environment for the benchmarks")
-    python = _python(folder)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     _see_dependencies(python)
     words = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
     _run([*map(str, words), str(source)], f"the installation of {source.name}")
     return python
-
-
-def _python(folder: Path) -> Path:
-    name = "Scripts/python.exe" if os.name == "nt" else "bin/python"
-    return folder / name
 
 
 def _see_dependencies(python: Path) -> None:
