@@ -113,26 +113,10 @@ def change(
     by_difference: bool = False,
     n_runs: int | None = None,
 ) -> Change:
-    """The change of a measure whose values are not negative.
+    """The change of a measure whose values are not negative, over pairs.
 
-    Parameters
-    ----------
-    before, after : ndarray, shape (n_pairs,)
-        Values of A and B; NaN: unknown, infinite: never reached.
-    exact : bool
-        Whether repeating the runs gives the same values.
-    band : float
-        Ratios up to this, and down to its inverse, are what the measurement itself does not tell.
-    absolute : float
-        Differences up to this are none.
-    by_difference : bool
-        Whether differences are taken also where there are ratios.
-    n_runs : int, optional
-        How many of the runs are different ones, if fewer than there are pairs.
-
-    Returns
-    -------
-    Change
+    NaN is unknown, infinite never reached. Ratios within ``band`` are what the measurement does not
+    tell, differences up to ``absolute`` are none. Of ``exact`` values the interval is their range.
     """
     known = ~(np.isnan(before) | np.isnan(after))
     n_unknown = int((np.isnan(before) != np.isnan(after)).sum())
@@ -296,25 +280,10 @@ def judged(
     advice: str = "",
     incomplete: str = "",
 ) -> Judged:
-    """The verdict on the change of a measure.
+    """The verdict on the change of a measure, of which ``q`` is p, adjusted.
 
-    Parameters
-    ----------
-    change : Change
-    q : float
-        Its p, adjusted.
-    bound : float
-        The change that is accepted, on the scale of the change.
-    band : float
-        The ratio that the measurement itself does not tell.
-    advice : str
-        Why the measure is shown and not judged; empty if it is judged.
-    incomplete : {"", "A", "B"}
-        The only side of which runs failed or are missing; nothing is said in its favour.
-
-    Returns
-    -------
-    Judged
+    ``incomplete`` is the only side of which runs failed or are missing; nothing is said in its
+    favour. ``advice`` says why the measure is shown and not judged.
     """
     if not change.n:
         return Judged("not compared", "recorded on one side only" if change.n_unknown else "")

@@ -56,12 +56,7 @@ def write_page(comparison: Comparison, path: Path) -> Path:
 
 
 def check_target(path: Path, folders: Iterable[Path]) -> None:
-    """Refuse a page that is no file, or that would stand in place of what a study recorded.
-
-    Raises
-    ------
-    StorageError
-    """
+    """Refuse a page that is no file, or that would stand in place of what a study recorded."""
     if not path.name or path.is_dir():
         raise StorageError(f"{path}: is a folder; give the page a file, such as comparison.html")
     target = path.resolve()

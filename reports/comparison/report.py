@@ -424,18 +424,7 @@ ADVICE = "Times and memory, which only advise"
 
 
 def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool = False) -> str:
-    """The text, of lines no wider than the terminal, but for commands to copy.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    width : int
-        Columns of the terminal.
-    all_rows : bool
-        Whether values without a change have rows, too.
-    color : bool
-        Whether the terminal shows colours.
-    """
+    """The text, of lines no wider than the terminal, but for commands to copy."""
     console = Console(
         file=StringIO(),
         width=width,
@@ -586,13 +575,7 @@ def _plain(value: Any) -> Any:
 
 
 def write_html(path: Path, text: str) -> Path:
-    """Write a page, atomically.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written, or is no file.
-    """
+    """Write a page, atomically."""
     if not path.name or path.is_dir():
         raise StorageError(f"{path}: is a folder; give the page a file, such as comparison.html")
     with interrupts_deferred(), storing(path), replacing(path) as sink:

@@ -139,13 +139,7 @@ def compare(
 def sides_of(
     before: Path, after: Path | None, solver: str | None, against: str | None
 ) -> tuple[Side, Side]:
-    """Load the two sides, without their values.
-
-    Raises
-    ------
-    ReportError
-        If there is nothing to compare; the message says what to give.
-    """
+    """Load the two sides, without their values."""
     if after is None and not (solver and against):
         raise ReportError(
             f"{before}: one folder has nothing to compare it with; give another folder, or two of "
@@ -213,13 +207,7 @@ def parsed_bounds(
     aliases: Mapping[str, str],
     example: str,
 ) -> dict[str, float]:
-    """Bounds from texts such as ``cpu=1.2``, ``error=0.5pt`` and ``memory=off``, by measure.
-
-    Raises
-    ------
-    ReportError
-        If one is none; the message says what is.
-    """
+    """Bounds from texts such as ``cpu=1.2``, ``error=0.5pt`` and ``memory=off``, by measure."""
     found: dict[str, float] = {}
     known = sorted(known)
     given = [given] if isinstance(given, str) else given

@@ -57,13 +57,7 @@ class Annotation:
 
 
 def parsed(text: str, where: str = FILE) -> tuple[Annotation, ...]:
-    """The entries of the file.
-
-    Raises
-    ------
-    ReportError
-        If it is no TOML, or an entry has a wrong key or value; the message names the entry.
-    """
+    """The entries of the file."""
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -165,20 +165,7 @@ def regressions(
     bounds: Mapping[str, float] | None = None,
     notes: Sequence[str] = (),
 ) -> Regressions:
-    """Compare two snapshots, value by value.
-
-    Parameters
-    ----------
-    before, after : Snapshot
-    commits : tuple of Commit, optional
-        What is known of them.
-    annotations : sequence of Annotation
-        The known changes between them.
-    bounds : mapping of str to float, optional
-        Bounds of the user by names of measures.
-    notes : sequence of str
-        What a reader must know, in sentences.
-    """
+    """Compare two snapshots, value by value."""
     both = before.versions.keys() & after.versions.keys()
     base, head = commits or (Commit(before.commit), Commit(after.commit))
     names = dict.fromkeys([*_KNOWN, *sorted(each.measure for each in both)])

@@ -119,17 +119,7 @@ def histories(
     repository: Repository | None = None,
     bounds: Mapping[str, float] | None = None,
 ) -> tuple[History, ...]:
-    """The history of each lane; the one with the most commits first.
-
-    Parameters
-    ----------
-    snapshots : iterable of Snapshot
-    repository : Repository, optional
-        Tells the order of commits, their subjects, and known changes. Without it, commits are in
-        the order of their dates.
-    bounds : mapping of str to float, optional
-        Bounds of the user by names of measures.
-    """
+    """The history of each lane; the one with the most commits first."""
     lanes: dict[Lane, list[Snapshot]] = defaultdict(list)
     for each in snapshots:
         lanes[each.lane].append(each)
@@ -170,12 +160,6 @@ def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, .
     asv's step detection fits the levels. One of a single commit between two that do not differ is
     none; the newest commit may be the first of its level. Levels are measured from that since the
     last step, so that many small changes in a row are told once they add up.
-
-    Parameters
-    ----------
-    values : sequence of float or None
-        In the order of commits; None where there is none.
-    measure : Compared
     """
     from asv.step_detect import detect_steps
 

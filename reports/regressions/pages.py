@@ -44,14 +44,7 @@ def anchors(history: History) -> dict[str, str]:
 
 
 def render_history(lanes: Sequence[History], around: Surroundings | None = None) -> str:
-    """The page of a history: what moved, when, and every commit.
-
-    Parameters
-    ----------
-    lanes : sequence of History
-        The one that is shown first comes first.
-    around : Surroundings, optional
-    """
+    """The page of a history: what moved, when, and every commit."""
     script = page_script(*_SCRIPTS)
     return page(
         environment().get_template("regressions_index.html"),

@@ -58,13 +58,7 @@ class Repository:
         self.root = Path(self._git("rev-parse", "--show-toplevel"))
 
     def commit(self, name: str) -> Commit:
-        """The commit of a name.
-
-        Raises
-        ------
-        ReportError
-            If there is none, or more than one.
-        """
+        """The commit of a name."""
         # A name that begins with a dash would be an option.
         found = (
             "" if name.startswith("-") else self._try("rev-parse", "--verify", f"{name}^{{commit}}")
@@ -87,13 +81,7 @@ class Repository:
         return found
 
     def base(self, head: Commit) -> Commit:
-        """Where the branch of a commit began; its parent, if it is on the main branch.
-
-        Raises
-        ------
-        ReportError
-            If it has no parent.
-        """
+        """Where the branch of a commit began; its parent, if it is on the main branch."""
         shallow = self._try("rev-parse", "--is-shallow-repository") == "true"
         hint = "; the clone is shallow: fetch its history, or give BASE" if shallow else ""
         found = (self._try("rev-parse", "--verify", f"{name}^{{commit}}") for name in _MAIN)

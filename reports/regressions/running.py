@@ -80,13 +80,7 @@ SHORT = Plan(
 
 
 def plan_of(patterns: Sequence[str]) -> Plan:
-    """The plan for benchmarks that a user chose.
-
-    Raises
-    ------
-    ReportError
-        If one is no regular expression.
-    """
+    """The plan for benchmarks that a user chose."""
     for each in patterns:
         try:
             re.compile(each)
@@ -109,23 +103,7 @@ def measured(
     again: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> tuple[Snapshot, Snapshot]:
-    """The snapshots of two commits.
-
-    Parameters
-    ----------
-    repository : Repository
-    base, head : Commit
-    plan : Plan
-    again : bool
-        Measure also what was measured before.
-    tell : callable
-        Takes a line about what is going on.
-
-    Raises
-    ------
-    ReportError
-        If asv is missing, a commit cannot be installed, or its benchmarks cannot be run.
-    """
+    """The snapshots of two commits."""
     for module in ("asv", "virtualenv"):
         if importlib.util.find_spec(module) is None:
             raise ReportError(f"{module} is not installed; pip install 'marginbench[regressions]'")
