@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from . import formatting
 from .analysis import Analysis
 from .described import SvmTask
 from .drawing.canvas import COLOR_VARIABLES
-from .frames import by_solver, other_problem_solvers
+from .frames import other_problem_solvers
 from .panels.traces import reference_of
 from .statistics import curves, integrity
 from .statistics.epochs import epochs_frame
@@ -174,29 +174,42 @@ def _series(
                 "failed": _failed_ends(traces, cost_name, name),
             }
             for kind, frame in parts.items():
-                for task, solver, rows in by_solver(frame):
-                    places = {"task": tasks[task], "solver": solvers[solver]}
-                    places |= {"cost": cost, "value": value}
-                    numbers = _numbers(rows.rename(columns=_COLUMNS))
-                    found.append(places | {"kind": kind} | numbers)
+                found += [
+                    {"task": tasks[task], "solver": solvers[solver], "cost": cost, "value": value}
+                    | {"kind": kind}
+                    | numbers
+                    for task, solver, numbers in _numbers(frame.rename(columns=_COLUMNS))
+                ]
     return found
 
 
 def _failed_ends(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     """The last checkpoints of failed runs."""
-    return curves.unfinished(traces, cost, value).groupby(_RUN, sort=False).last().reset_index()
+    return curves.unfinished(traces, cost, value).drop_duplicates(_RUN, keep="last")
 
 
-def _numbers(rows: pd.DataFrame) -> dict[str, Any]:
-    """The rows of a curve as columns, without those where nothing changes before the last."""
-    if "n_running" in rows:
-        same = (rows[["y", "low", "high"]].diff() == 0).all(axis=1).to_numpy()
-        rows = rows[~same | (np.arange(len(rows)) == len(rows) - 1)]
-    names = [name for name in ("x", "x_low", "x_high", "y", "low", "high") if name in rows]
-    found: dict[str, Any] = {name: _rounded(rows[name].to_numpy(np.float64)) for name in names}
-    if "n_runs" in rows:
-        return found | {"n": int(rows["n_runs"].iloc[0]), "of": int(rows["n_planned"].iloc[0])}
-    return found | {"status": rows["status"].to_list()}
+def _numbers(frame: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The rows of each curve as columns, without those where nothing changes before the last."""
+    if frame.empty:
+        return
+    names = [name for name in ("x", "x_low", "x_high", "y", "low", "high") if name in frame]
+    curve = frame.groupby(["task", "solver"], sort=False).ngroup().to_numpy()
+    starts = np.append(True, np.diff(curve) != 0)
+    if "n_running" in frame:
+        values = frame[["y", "low", "high"]].to_numpy(np.float64)
+        changed = np.append(True, (np.diff(values, axis=0) != 0).any(axis=1))
+        kept = changed | starts | np.append(starts[1:], True)
+        frame, starts = frame[kept], starts[kept]
+    places = np.flatnonzero(starts)
+    columns = {name: np.split(frame[name].to_numpy(), places[1:]) for name in frame}
+    for part, place in enumerate(places):
+        found: dict[str, Any] = {name: _rounded(columns[name][part]) for name in names}
+        row = frame.iloc[place]
+        if "n_runs" in frame:
+            found |= {"n": int(row["n_runs"]), "of": int(row["n_planned"])}
+        else:
+            found["status"] = columns["status"][part].tolist()
+        yield str(row["task"]), str(row["solver"]), found
 
 
 def _rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
