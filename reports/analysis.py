@@ -14,7 +14,7 @@ from ..harness.results.measures import Measure, counter_measures, measures_of
 from . import derived, wording
 from .derived.to_target import ERROR_TARGET
 from .described import SvmTask
-from .drawing.styles import SolverStyle, solver_styles
+from .drawing.canvas import SolverStyle, solver_styles
 from .naming import slugs
 from .results import SUMS, Results
 from .statistics import (

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
 from .. import formatting
-from .canvas import FONT, length, text_width
+from .canvas import FONT, figure_of, text_width
 
 # Multiples of a power of ten that are tried in turn once powers alone are too few.
 _MULTIPLES = ((1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0))
@@ -23,6 +23,13 @@ _DECIMAL_SECONDS = (0.99e-4, 1e4)
 # Values within this factor are one value, with this factor of room on both sides.
 _SAME, _AROUND_ONE = 1.001, 1.6
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def length(axes: Axes, which: str) -> float:
+    """The length of the x or y axis in points."""
+    box = axes.get_position()
+    width, height = figure_of(axes).get_size_inches()
+    return float(72 * (box.width * width if which == "x" else box.height * height))
 
 
 def log_ticks(low: float, high: float, most: int = 7) -> list[float]:
@@ -99,6 +106,7 @@ def set_log_axis(
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
     room = length(axes, which) / max(math.log(high / low), 1e-12)
+    room *= FONT / axes.xaxis.get_label().get_fontsize()
     most = most or _MOST[which]
     ticks = log_ticks(low, high, most)
     # Powers of ten are thinned evenly until none touch.

@@ -1,16 +1,20 @@
-"""What all panels share: size and colours, and how axes are dressed and written as SVG."""
+"""The theme of all figures: colours, styles of solvers, sizes, and how a figure becomes SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import escape
 
+import matplotlib as mpl
 import pandas as pd
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-
-from .svg import inline
 
 INK, MUTED, RULE = "#1f2328", "#656a72", "#dcdcd6"
 GROUND = "#fdfdfb"
@@ -37,120 +41,265 @@ COLOR_VARIABLES: dict[str, str] = {
 } | {light: f"--solver-{place}" for place, (light, _) in enumerate(PALETTE)}
 #: Eight points in print, where a panel is half as wide as an A4 page.
 FONT = 13.0
+#: In points. A panel on a phone is as wide as this, give or take a tenth.
+WIDTH, HEIGHT = 388.8, 262.8
+#: Margins of a panel on the left, right, below and above the axes.
+MARGINS = (57.0, 8.0, 45.0, 8.0)
+#: What journals ask for at least.
+SMALLEST_FONT = 8.0
+#: Text stays text, and the same figure gives the same bytes. Labels are no formulas.
+SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "marginbench",
+    "pdf.fonttype": 42,
+    "text.parse_math": False,
+    "text.usetex": False,
+}
+_MARKERS = "os^DvPX<>p"
+_GLYPHS = dict(zip(_MARKERS, "●■▲◆▼✚✖◀▶⬟", strict=True))
+_DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6))
 
-# In points. A panel on a phone is as wide as this, give or take a tenth.
-_WIDTH, _HEIGHT = 388.8, 262.8
-_LEFT, _RIGHT, _BOTTOM, _TOP = 57.0, 8.0, 45.0, 8.0
-# Between the end of the axes and the labels of the lines that end there.
-LEADER = 9.0
-#: Height of a label at the end of a line.
-LABEL = 1.08 * FONT
-_CHARACTER = 0.6
+
+@dataclass(frozen=True)
+class SolverStyle:
+    """How a solver looks in every figure.
+
+    Attributes
+    ----------
+    color, marker : str
+    dashes : tuple of float
+        Empty for a line without gaps.
+    muted : bool
+        Whether it is one of the many that are grey; it is named where its line ends.
+    """
+
+    color: str
+    marker: str
+    dashes: tuple[float, ...]
+    muted: bool = False
+
+    def line(self, width: float, size: float) -> dict[str, Any]:
+        """What matplotlib is told of its line, of so many points, and of its markers."""
+        shared = {"color": self.color, "dashes": self.dashes or (None, None)}
+        if self.muted:
+            return shared | {"lw": 0.6 * width, "alpha": 0.6, "zorder": 1.9}
+        return shared | {
+            "lw": width, "marker": self.marker, "ms": size, "mec": GROUND, "mew": 0.7
+        }  # fmt: skip
 
 
-def text_width(text: str) -> float:
-    """About how wide a text is, in points; the page's font decides."""
-    return _CHARACTER * FONT * len(text)
+#: How each of the solvers that are grey looks.
+GREY = SolverStyle(MUTED, "", (), muted=True)
 
 
-def panel_axes(ends: Sequence[str] = ()) -> Axes:
-    """The axes of a new panel, without a ground of their own: the page's shows through.
+def solver_styles(
+    labels: Sequence[str], colored: Collection[str] | None = None
+) -> dict[str, SolverStyle]:
+    """A style for each solver.
 
     Parameters
     ----------
-    ends : sequence of str
-        The labels that lines will have beside the panel; it becomes as high as they need.
+    labels : sequence of str
+    colored : collection of str, optional
+        The solvers in colour; the others are grey. By default all are in colour: the first ten
+        differ in colour and marker, later ones in dashes.
     """
-    right = _RIGHT
-    if ends:
-        right += LEADER + max(map(text_width, ends))
-    height = max(_HEIGHT - _BOTTOM - _TOP, LABEL * len(ends))
-    return axes_of_size(_WIDTH, height + _BOTTOM + _TOP, (_LEFT, right, _BOTTOM, _TOP))
+    chosen = [label for label in labels if colored is None or label in colored]
+    styles = {
+        label: SolverStyle(
+            color=PALETTE[place % len(PALETTE)][0],
+            marker=_MARKERS[(place + place // len(PALETTE)) % len(_MARKERS)],
+            dashes=_DASHES[(place // len(PALETTE)) % len(_DASHES)],
+        )
+        for place, label in enumerate(chosen)
+    }
+    return {label: styles.get(label, GREY) for label in labels}
 
 
-def axes_of_size(width: float, height: float, margins: tuple[float, float, float, float]) -> Axes:
-    """The only axes of a new figure, with margins on the left, right, below and above: points."""
-    left, right, bottom, top = margins
-    figure = Figure(figsize=(width / 72, height / 72))
-    figure.patch.set_visible(False)
-    frame = (
-        left / width,
-        bottom / height,
-        (width - left - right) / width,
-        (height - bottom - top) / height,
+def swatch(style: SolverStyle) -> Markup:
+    """A solver's marker on a piece of its line, for the legend of a page."""
+    color = f"var({COLOR_VARIABLES[style.color]}, {style.color})"
+    line = "dashed" if style.dashes else "solid"
+    return Markup(
+        f'<span class="swatch" style="--solver: {color}; --line: {line}" aria-hidden="true">'
+        f"{_GLYPHS.get(style.marker, '')}</span>"
     )
-    axes: Axes = figure.add_axes(frame)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a figure is drawn on.
+
+    Attributes
+    ----------
+    width : float or None
+        In points, of a figure that stands alone; None on a page, where figures have their own.
+    extra : float
+        Points of height for a title and a legend.
+    """
+
+    width: float | None = None
+    extra: float = 0.0
+
+    @property
+    def scale(self) -> float:
+        """What lines and marks are scaled by."""
+        return 1.0 if self.width is None else min(1.0, self.width / WIDTH)
+
+    @property
+    def font(self) -> float:
+        """The size of text."""
+        return max(SMALLEST_FONT, FONT * self.scale)
+
+
+#: A figure on a page.
+PAGE = Sheet()
+
+
+def new_axes(
+    sheet: Sheet = PAGE,
+    width: float = WIDTH,
+    height: float = HEIGHT,
+    margins: tuple[float, float, float, float] = MARGINS,
+) -> Axes:
+    """The only axes of a new figure, without a ground of their own: the page's shows through.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    width, height : float
+        Points, on a page; a figure that stands alone has the same shape.
+    margins : tuple of float
+        On the left, right, below and above, on a page; alone they are as large as labels need.
+    """
+    theme = {
+        "font.size": sheet.font, "axes.labelsize": sheet.font, "axes.labelcolor": MUTED,
+        "axes.labelpad": 3, "axes.edgecolor": MUTED, "axes.linewidth": 0.7 * sheet.scale,
+        "axes.spines.left": False, "axes.spines.top": False, "axes.spines.right": False,
+        "axes.grid": True, "axes.grid.axis": "y", "axes.axisbelow": True,
+        "grid.color": RULE, "grid.linewidth": 0.6 * sheet.scale,
+        "xtick.labelsize": sheet.font, "ytick.labelsize": sheet.font, "xtick.color": MUTED,
+        "xtick.labelcolor": INK, "ytick.labelcolor": INK, "xtick.major.size": 3,
+        "ytick.major.size": 0, "xtick.major.pad": 3, "ytick.major.pad": 3,
+        "xtick.major.width": 0.7 * sheet.scale,
+    }  # fmt: skip
+    left, right, bottom, top = margins
+    with mpl.rc_context(theme):
+        if sheet.width is None:
+            figure = Figure(figsize=(width / 72, height / 72))
+            frame = (left / width, bottom / height)
+            size = ((width - left - right) / width, (height - bottom - top) / height)
+            axes: Axes = figure.add_axes((*frame, *size))
+        else:
+            size = (sheet.width / 72, (height * sheet.width / width + sheet.extra) / 72)
+            figure = Figure(figsize=size, layout="constrained")
+            axes = figure.add_subplot()
+    figure.patch.set_visible(False)
     axes.patch.set_visible(False)
     return axes
 
 
-def length(axes: Axes, which: str) -> float:
-    """The length of the x or y axis in points."""
+def figure_of(axes: Axes) -> Figure:
+    """The figure of axes."""
     figure = axes.figure
     assert isinstance(figure, Figure)
-    box = axes.get_position()
-    width, height = figure.get_size_inches()
-    return float(72 * (box.width * width if which == "x" else box.height * height))
+    return figure
+
+
+def text_width(text: str, font: float = FONT) -> float:
+    """About how wide a text is, in points; the page's font decides."""
+    return 0.6 * font * len(text)
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure that is drawn, for the page or for a file.
+    """A figure, for the page or for a file.
 
     Attributes
     ----------
-    figure : Figure
+    draw : callable
+        Draws it on a sheet.
     title, description : str
         Read out in place of the figure.
     data : DataFrame
         The numbers that are drawn.
     """
 
-    figure: Figure
+    draw: Callable[[Sheet], Figure]
     title: str
     description: str
     data: pd.DataFrame
 
+    def on(self, sheet: Sheet) -> Figure:
+        """The figure on a sheet."""
+        with mpl.rc_context(SETTINGS):
+            return self.draw(sheet)
+
     def svg(self, prefix: str) -> Markup:
         """An ``<svg>`` element in the page's colours, its ids unique by their prefix."""
-        words = {"title": self.title, "description": self.description}
-        return Markup(inline(self.figure, prefix, **words, colors=COLOR_VARIABLES))
+        return Markup(inline(self.on(PAGE), prefix, self.title, self.description))
 
 
-def drawing(axes: Axes, title: str, description: str, data: pd.DataFrame) -> Drawing:
-    """The figure of the axes with its words and numbers."""
-    figure = axes.figure
-    assert isinstance(figure, Figure)
-    return Drawing(figure, title, description, data)
+def drawing(axes: Axes, title: str, description: str, data: pd.DataFrame | None = None) -> Drawing:
+    """A figure that is drawn already, for a page."""
+    figure = figure_of(axes)
+    return Drawing(lambda _: figure, title, description, pd.DataFrame() if data is None else data)
 
 
-def dress(axes: Axes, xlabel: str) -> None:
-    """Horizontal rules, a line below, quiet ticks, and the words below the horizontal axis."""
-    axes.set_xlabel(xlabel, fontsize=FONT, color=MUTED, labelpad=3)
-    axes.set_ylabel("")
-    axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=FONT, labelcolor=INK, pad=3)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", color=RULE, lw=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["left", "top", "right"]].set_visible(False)
-    axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
+# In a tag nothing is of the user's own; texts between them may hold anything.
+_TAGS = re.compile(r"<(?:path|use|text)\b[^>]*>")
+_NUMBERS = re.compile(r"(?<![#\w.])-?\d+\.\d{3,}")
+_FONT = "var(--sans, sans-serif)"
 
 
-def rule(axes: Axes, value: float) -> None:
-    """A dashed horizontal line from side to side."""
-    axes.axhline(value, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
+def saved(figure: Figure, format_: str, **options: Any) -> bytes:
+    """The figure as a file; the same figure gives the same bytes at any time."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(SETTINGS):
+        figure.savefig(buffer, format=format_, **options)
+    return buffer.getvalue()
 
 
-def annotate_line(axes: Axes, value: float, text: str, place: float, *, above: bool) -> None:
-    """A label at a horizontal line, from 0 at the left to 1 at the right end of the axes."""
-    axes.annotate(
-        text,
-        xy=(0.008 + 0.984 * place, value),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 2.5 if above else -2.5),
-        textcoords="offset points",
-        horizontalalignment="left" if place < 0.4 else "right" if place > 0.6 else "center",
-        verticalalignment="bottom" if above else "top",
-        fontsize=FONT,
-        color=MUTED,
-    )
+def inline(figure: Figure, prefix: str, title: str = "", description: str = "") -> str:
+    """The figure as an ``<svg>`` element for a page.
+
+    Text stays text, in the page's own font; colours of the theme are the page's, so that its colour
+    scheme decides.
+
+    Parameters
+    ----------
+    figure : Figure
+    prefix : str
+        Put before every id, so that several figures on one page do not clash.
+    title, description : str
+        Read out in place of the figure; without a title the figure is decoration.
+    """
+    FigureCanvasSVG(figure)
+    text = saved(figure, "svg", metadata={"Date": None}).decode()
+    box = re.search(r'viewBox="[^"]*"', text)
+    body = re.sub(r"^.*?<svg\b[^>]*>|</svg>\s*$", "", text, flags=re.DOTALL)
+    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
+    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", body)
+    body = body.replace("xlink:href=", "href=")
+    body = _TAGS.sub(_shortened, body)
+    body = re.sub(r"\n\s+", "\n", body)
+    for color, name in COLOR_VARIABLES.items():
+        body = body.replace(color, f"var({name}, {color})")
+    label, texts = 'aria-hidden="true"', ""
+    if title:
+        label = f'role="img" aria-labelledby="{prefix}-title {prefix}-desc"'
+        texts = (
+            f'<title id="{prefix}-title">{escape(title)}</title>'
+            f'<desc id="{prefix}-desc">{escape(description)}</desc>'
+        )
+    return f"<svg {box[0] if box else ''} {label}>{texts}{body.strip()}</svg>"
+
+
+def _shortened(tag: re.Match[str]) -> str:
+    """A tag with numbers to a hundredth of a point, and its words in the page's font."""
+    text = _NUMBERS.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), tag[0])
+    text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
+    text = re.sub(r" \n", " ", text)
+    # Sizes, weights and alignment stay. Which of the two forms it is depends on matplotlib.
+    text = re.sub(r"font: ((?:\w+ )*?[\d.]+px) [^;\"]*", rf"font: \1 {_FONT}", text)
+    return re.sub(r"(?<=px; )font-family: [^;\"]*", f"font-family: {_FONT}", text)

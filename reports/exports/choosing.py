@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...data_loaders import suggest
 from ...harness.study.names import find, split_names
 from ..analysis import Analysis
-from ..drawing.styles import SolverStyle
+from ..drawing.canvas import SolverStyle
 from ..errors import ReportError
 from ..results import Results
 

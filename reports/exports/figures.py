@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import io
-import itertools
 import re
 import textwrap
 import warnings
@@ -12,41 +9,31 @@ from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.collections import Collection
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.text import Text
-from matplotlib.ticker import FixedFormatter, FixedLocator
-from matplotlib.transforms import Bbox, ScaledTranslation
 
 from ...harness.words import visible, visible_lines
-from ..drawing.canvas import INK, Drawing
-from ..drawing.styles import SolverStyle
+from ..drawing.canvas import (
+    INK,
+    SETTINGS,
+    SMALLEST_FONT,
+    Drawing,
+    Sheet,
+    SolverStyle,
+    saved,
+    text_width,
+)
 from .contents import FoundFigure
 
 #: Formats of figures that are drawn.
 DRAWN = ("svg", "pdf", "png")
-# Points; what journals ask for at least.
-_SMALLEST = 8.0
-_PAD = 0.03  # inches around everything
-_ROOM = 0.06  # inches between the axes and the legend
 _DPI = 300
 _PROGRAM = "marginbench"
-# Text stays text, and the same figure gives the same bytes. Labels are no formulas.
-_SETTINGS: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": _PROGRAM,
-    "pdf.fonttype": 42,
-    "text.parse_math": False,
-    "text.usetex": False,
-}
+_LINE = 1.3 * SMALLEST_FONT  # points
+_KEY = 4.0 * SMALLEST_FONT  # points that the key of a legend needs, with the gap behind its words
 _FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
@@ -79,64 +66,35 @@ def rendered(
     """
     drawing = found.panel.drawing
     assert drawing is not None
-    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+    with mpl.rc_context(SETTINGS), warnings.catch_warnings():
         # A letter that the font lacks is a box in PDF and PNG, and itself in SVG.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure = _fitted(drawing, found.panel.title, _legend_entries(found, styles), width)
+        figure = _standalone(drawing, found.panel.title, _legend_entries(found, styles), 72 * width)
         figure.patch.set(visible=not transparent, facecolor="white", edgecolor="none")
         return {name: _WRITERS[name](figure, drawing) for name in formats}
 
 
-def _fitted(
+def _standalone(
     drawing: Drawing, title: str, entries: list[tuple[Line2D, str]], width: float
 ) -> Figure:
-    """A copy of the figure at a width, with readable text, its title and its legend."""
-    figure = copy.deepcopy(drawing.figure)
-    FigureCanvasAgg(figure)  # what measures text
-    old_width, old_height = figure.get_size_inches()
-    scale = width / old_width
-    figure.set_size_inches(width, old_height * scale)
-    figure.draw_without_rendering()  # ticks have their labels only now
-    _shrink(figure, min(1.0, scale))
-    above = _add_title(figure, title, width)
-    below = 0.0
-    if entries and not _has_legend(figure):
-        legend = _add_legend(figure, entries, width)
-        below = _inches(legend.get_window_extent(), figure).height + _ROOM
-    figure.set_size_inches(width, old_height * scale + above + below)
-    # Labels depend on the ticks that there is room for, and the room on the labels.
-    for _ in range(2):
-        _fill(figure, above, below)
-        for axes in figure.axes:
-            _thin_ticks(axes)
+    """The figure drawn at a width in points, with its title and its legend."""
+    longest = max((text_width(label, SMALLEST_FONT) for _, label in entries), default=0.0)
+    columns = max(min(int(width / (longest + _KEY)), len(entries)), 1)
+    letters = int((width - _KEY) / text_width("x", SMALLEST_FONT))
+    words = ["\n".join(textwrap.wrap(visible(label), letters)) for _, label in entries]
+    heading = textwrap.wrap(visible(title), letters)
+    n_lines = len(heading) + sum(word.count("\n") + 1 for word in words) / columns + 1
+    figure = drawing.on(Sheet(width, extra=_LINE * n_lines))
+    # Vertical axes have no words of their own: the title says them.
+    figure.suptitle("\n".join(heading), x=0.01, ha="left", fontsize=SMALLEST_FONT, color=INK)
+    if entries:
+        figure.legend(
+            [key for key, _ in entries], words, loc="outside lower left", ncols=columns,
+            fontsize=SMALLEST_FONT, labelcolor=INK, frameon=False, labelspacing=0.25,
+            handlelength=1.9, handletextpad=0.5, columnspacing=1.1,
+            borderaxespad=0.0, borderpad=0.2,
+        )  # fmt: skip
     return figure
-
-
-def _shrink(figure: Figure, factor: float) -> None:
-    """Thinner lines and smaller marks and text, the text never below what can be read."""
-    for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            labels = axis.get_ticklabels()
-            if labels:
-                size = max(_SMALLEST, float(labels[0].get_fontsize()) * factor)
-                axis.set_tick_params(labelsize=size)
-    for text in figure.findobj(Text):
-        assert isinstance(text, Text)
-        text.set_fontsize(max(_SMALLEST, float(text.get_fontsize()) * factor))
-    for line in figure.findobj(Line2D):
-        assert isinstance(line, Line2D)
-        line.set(
-            linewidth=line.get_linewidth() * factor,
-            markersize=line.get_markersize() * factor,
-            markeredgewidth=line.get_markeredgewidth() * factor,
-        )
-    for marks in figure.findobj(Collection):
-        assert isinstance(marks, Collection)
-        marks.set_linewidth([width * factor for width in np.atleast_1d(marks.get_linewidth())])
-
-
-def _has_legend(figure: Figure) -> bool:
-    return bool(figure.legends) or any(axes.get_legend() is not None for axes in figure.axes)
 
 
 def _legend_entries(
@@ -160,122 +118,28 @@ def _key(style: SolverStyle) -> Line2D:
     )  # fmt: skip
 
 
-def _add_title(figure: Figure, title: str, width: float) -> float:
-    """The title at the upper edge: vertical axes have no words of their own; its height."""
-    words = textwrap.wrap(visible(title), int(width * 72 / (0.55 * _SMALLEST)))
-    below_edge = ScaledTranslation(_PAD, -_PAD, figure.dpi_scale_trans)
-    text = figure.text(
-        0.0, 1.0, "\n".join(words), fontsize=_SMALLEST, color=INK, va="top", ha="left",
-        transform=figure.transFigure + below_edge,
-    )  # fmt: skip
-    return _inches(text.get_window_extent(), figure).height + _PAD + _ROOM
-
-
-def _add_legend(figure: Figure, entries: list[tuple[Line2D, str]], width: float) -> Legend:
-    """The legend at the lower edge, in as many columns as fit."""
-    letters = int(width * 72 / (0.6 * _SMALLEST)) - 6
-    words = ["\n".join(textwrap.wrap(visible(label), letters)) for _, label in entries]
-    legend: Legend | None = None
-    for columns in range(len(entries), 0, -1):
-        if legend is not None:
-            legend.remove()
-        legend = figure.legend(
-            [key for key, _ in entries], words, loc="lower left", ncols=columns,
-            bbox_to_anchor=(_PAD / width, 0.0), fontsize=_SMALLEST, frameon=False, borderpad=0.2,
-            borderaxespad=0.0, labelspacing=0.25, handlelength=1.9, handletextpad=0.5,
-            columnspacing=1.1,
-        )  # fmt: skip
-        extent = _inches(legend.get_window_extent(), figure)
-        if extent.x1 <= width - _PAD:
-            break
-    assert legend is not None
-    return legend
-
-
-def _fill(figure: Figure, above: float, below: float) -> None:
-    """Move all axes together, so that they and their labels fill what title and legend leave."""
-    figure.draw_without_rendering()
-    width, height = figure.get_size_inches()
-    drawn = [axes for axes in figure.axes if axes.get_visible()]
-    if not drawn:
-        return
-    outer = _inches(Bbox.union([box for axes in drawn if (box := axes.get_tightbbox())]), figure)
-    frame = Bbox.union([axes.get_position() for axes in drawn])
-    inner = Bbox.from_extents(
-        frame.x0 * width, frame.y0 * height, frame.x1 * width, frame.y1 * height
-    )
-    target = Bbox.from_extents(
-        _PAD + inner.x0 - outer.x0,
-        below + _PAD + inner.y0 - outer.y0,
-        width - _PAD - (outer.x1 - inner.x1),
-        height - above - _PAD - (outer.y1 - inner.y1),
-    )
-    if target.width <= 0 or target.height <= 0:
-        return  # labels wider than the figure: it stays as it was drawn
-    for axes in drawn:
-        place = axes.get_position()
-        axes.set_position(
-            (
-                (target.x0 + (place.x0 - frame.x0) / frame.width * target.width) / width,
-                (target.y0 + (place.y0 - frame.y0) / frame.height * target.height) / height,
-                place.width / frame.width * target.width / width,
-                place.height / frame.height * target.height / height,
-            )
-        )
-
-
-def _thin_ticks(axes: Axes) -> None:
-    """Leave out every second tick of a logarithmic axis while their labels run into each other."""
-    for axis, side in ((axes.xaxis, "x"), (axes.yaxis, "y")):
-        while axis.get_scale() == "log" and _overlap(axis, side):
-            locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
-            if not isinstance(locator, FixedLocator) or not isinstance(formatter, FixedFormatter):
-                break
-            axis.set_major_locator(FixedLocator(list(axis.get_majorticklocs())[::2]))
-            axis.set_major_formatter(FixedFormatter(list(formatter.seq)[::2]))
-
-
-def _overlap(axis: Axis, side: str) -> bool:
-    boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
-    gap = 3.0 if side == "x" else 0.0
-    ends = sorted((getattr(box, f"{side}0"), getattr(box, f"{side}1")) for box in boxes)
-    return any(after[0] < before[1] + gap for before, after in itertools.pairwise(ends))
-
-
-def _inches(box: Bbox, figure: Figure) -> Bbox:
-    return Bbox(box.get_points() / figure.dpi)
-
-
 def _svg(figure: Figure, drawing: Drawing) -> bytes:
-    buffer = io.StringIO()
+    FigureCanvasSVG(figure)
     words = {"Title": visible(drawing.title), "Description": visible(drawing.description, 10_000)}
-    FigureCanvasSVG(figure).print_figure(
-        buffer, format="svg", metadata={**words, "Creator": _PROGRAM, "Date": None}
-    )
+    metadata = {**words, "Creator": _PROGRAM, "Date": None}
     # Releases of matplotlib write the font in one property or in several.
-    text = re.sub(r"(font: (?:\w+ )*?[\d.]+px) [^;\"]*", rf"\1 {_FONTS}", buffer.getvalue())
+    text = saved(figure, "svg", metadata=metadata).decode()
+    text = re.sub(r"(font: (?:\w+ )*?[\d.]+px) [^;\"]*", rf"\1 {_FONTS}", text)
     text = re.sub(r"font-family: [^;\"]*", f"font-family: {_FONTS}", text)
     return visible_lines(text, len(text) * 2).encode()
 
 
 def _pdf(figure: Figure, drawing: Drawing) -> bytes:
+    FigureCanvasPdf(figure)
     words = {"Title": visible(drawing.title), "Subject": visible(drawing.description, 10_000)}
-    return _printed(
-        FigureCanvasPdf(figure), "pdf", {**words, "Creator": _PROGRAM, "CreationDate": None}
-    )
+    metadata: dict[str, Any] = {**words, "Creator": _PROGRAM, "CreationDate": None}
+    return saved(figure, "pdf", metadata=metadata)
 
 
 def _png(figure: Figure, drawing: Drawing) -> bytes:
-    canvas, words = FigureCanvasAgg(figure), {"Title": visible(drawing.title)}
-    return _printed(canvas, "png", {**words, "Software": _PROGRAM})
-
-
-def _printed(
-    canvas: FigureCanvasPdf | FigureCanvasAgg, format_: str, metadata: Mapping[str, str | None]
-) -> bytes:
-    buffer = io.BytesIO()
-    canvas.print_figure(buffer, format=format_, dpi=_DPI, metadata=dict(metadata))
-    return buffer.getvalue()
+    FigureCanvasAgg(figure)
+    metadata = {"Title": visible(drawing.title), "Software": _PROGRAM}
+    return saved(figure, "png", dpi=_DPI, metadata=metadata)
 
 
 _WRITERS = {"svg": _svg, "pdf": _pdf, "png": _png}

@@ -12,7 +12,7 @@ import matplotlib as mpl
 from ...harness.environment import version
 from ...harness.results.stores import local_folder
 from ..analysis import Analysis
-from ..drawing.styles import SolverStyle
+from ..drawing.canvas import SolverStyle
 from ..errors import ReportError
 from ..results import Results, load_results
 from ..statistics import integrity

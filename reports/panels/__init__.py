@@ -15,8 +15,7 @@ from markupsafe import Markup
 
 from ..analysis import Analysis
 from ..discovery import members
-from ..drawing.canvas import Drawing
-from ..drawing.styles import GREY, swatch
+from ..drawing.canvas import GREY, Drawing, swatch
 from ..formatting import plural
 from ..frames import of_task, other_problem_solvers, records
 from ..statistics.summary import OTHER_PROBLEM
@@ -153,10 +152,10 @@ def legend(analysis: Analysis, notes: Mapping[str, str]) -> list[LegendEntry]:
     grey = [label for label in shown if styles[label].muted]
     named = [label for label in shown if label not in grey or len(grey) == 1]
     named.sort(key=lambda label: styles[label].muted)
-    entries = [LegendEntry(label, Markup(swatch(styles[label])), notes[label]) for label in named]
+    entries = [LegendEntry(label, swatch(styles[label]), notes[label]) for label in named]
     if len(grey) > 1:
         noted = "; ".join(f"{label}: {notes[label]}" for label in grey if notes[label])
-        entries.append(LegendEntry(plural(len(grey), "other"), Markup(swatch(GREY)), noted))
+        entries.append(LegendEntry(plural(len(grey), "other"), swatch(GREY), noted))
     return entries
 
 

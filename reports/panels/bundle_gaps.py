@@ -9,17 +9,16 @@ import pandas as pd
 
 from .. import formatting
 from ..analysis import Analysis
-from ..drawing.axes import padded, set_log_axis
-from ..drawing.canvas import Drawing, drawing, dress, panel_axes
-from ..drawing.labels import end_labels, label_ends
-from ..drawing.styles import SolverStyle
+from ..drawing.axes import padded
+from ..drawing.canvas import Drawing, SolverStyle
+from ..drawing.figures import by_style
+from ..drawing.lines import Axis, Lines
 from ..formatting import decimals
-from ..frames import by_solver, of_task, records
+from ..frames import of_task, records
 from ..statistics.bundle_gaps import FIRST_OF_SLOPE, bundle_gaps, gap_slopes
 from . import Panels, PanelView
 
 _GAMMA = "\N{GREEK SMALL LETTER GAMMA}"
-_PADDING = 1.25
 
 
 class BundleGaps(Panels):
@@ -65,43 +64,28 @@ def draw_bundle_gaps(
 ) -> Drawing | None:
     """gamma_t of each bundle method as a line, epsilon_t dashed where it is another number.
 
-    Parameters
-    ----------
-    gaps : DataFrame
-        Of :func:`marginbench.reports.statistics.bundle_gaps.bundle_gaps`.
-    styles : mapping of str to SolverStyle
-    task : str
-
-    Returns
-    -------
-    Drawing or None
-        None if the task has no run of a bundle method.
+    None if the task has no run of a bundle method.
     """
     mine = of_task(gaps, task)
     mine = mine[(mine["gamma"] > 0) & (mine["epsilon"] > 0)]
     if mine.empty:
         return None
-    axes = panel_axes(end_labels(dict.fromkeys(mine["solver"]), styles))
-    sentences, ends = [], {}
-    for _, solver, curve in by_solver(mine):
-        style = styles[solver]
-        if (curve["epsilon"] < curve["gamma"]).any():
-            axes.plot(curve["n_iter"], curve["epsilon"], color=style.color, lw=1.1, dashes=(4, 1.8))
-        every = max(1, len(curve) // 6)
-        line = style.line(1.3, 4.5) | {"dashes": (None, None)}
-        axes.plot(curve["n_iter"], curve["gamma"], markevery=every, **line)
-        last = curve.iloc[-1]
-        ends[solver] = (float(last["n_iter"]), float(last["gamma"]))
-        sentences.append(
-            f"{solver} ends at {formatting.scientific(float(last['gamma']))} after "
-            f"{formatting.integer(float(last['n_iter']))} iterations."
-        )
-    values = mine[["gamma", "epsilon"]].to_numpy()
-    iterations = np.append(mine["n_iter"].to_numpy(float), [1.0, 3.0])
-    set_log_axis(axes, "x", *padded(iterations, 0.04, 0.07), "count")
-    low, high = float(values.min()) / _PADDING, float(values.max()) * _PADDING
-    set_log_axis(axes, "y", low, high, "scientific")
-    dress(axes, "iteration t")
-    label_ends(axes, ends, styles)
-    title = f"{task}: gamma_t against iterations"
-    return drawing(axes, title, " ".join(sentences), mine)
+    iterates = mine[["solver", "n_iter", "gamma", "epsilon"]].rename(columns={"n_iter": "x"})
+    differs = iterates.groupby("solver")[["gamma", "epsilon"]].transform("sum")
+    best = iterates[differs["epsilon"] < differs["gamma"]]
+    frame = [iterates.assign(y=iterates["gamma"]), best.assign(y=best["epsilon"], drawn="dashed")]
+    lines = Lines(
+        pd.concat(frame, ignore_index=True).fillna({"drawn": "median"}),
+        # Of few iterations, too, the axis has room for a slope.
+        Axis("iteration t", limits=padded(np.append(iterates["x"], [1.0, 3.0]), 0.04, 0.07)),
+        Axis("", "scientific"),
+        styles,
+        steps=False,
+    )
+    sentences = [
+        f"{solver} ends at {formatting.scientific(float(last['gamma']))} after "
+        f"{formatting.integer(float(last['n_iter']))} iterations."
+        for solver, curve in by_style(mine, styles)
+        for last in records(curve.tail(1))
+    ]
+    return Drawing(lines, f"{task}: gamma_t against iterations", " ".join(sentences), mine)

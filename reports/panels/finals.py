@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..analysis import Analysis
-from ..drawing.distributions import draw_distributions
+from ..drawing.figures import draw_distributions
 from ..frames import FEWEST_FOR_QUARTILES, of_task
 from . import Panels, PanelView
 from .traces import reference_of

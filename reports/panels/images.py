@@ -7,7 +7,7 @@ import pandas as pd
 from .. import formatting
 from ..analysis import Analysis
 from ..described import ImagesTask
-from ..drawing.medians import Against, draw_medians
+from ..drawing.figures import Against, draw_medians
 from ..frames import SPREAD, medians, of_task
 from . import Panels, PanelView
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ..analysis import Analysis
 from ..described import CellTask
-from ..drawing.medians import Against, draw_medians
+from ..drawing.figures import Against, draw_medians
 from ..solved import solved
 from . import Panels, PanelView
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import pandas as pd
-from matplotlib.ticker import MaxNLocator
 
 from .. import formatting
 from ..analysis import Analysis
-from ..drawing.canvas import Drawing, drawing, dress, panel_axes
-from ..drawing.labels import end_labels, label_ends, reference_lines
-from ..drawing.styles import SolverStyle
-from ..frames import by_solver, of_task, records
+from ..drawing.canvas import Drawing, SolverStyle
+from ..drawing.figures import by_style
+from ..drawing.lines import Axis, Lines
+from ..frames import of_task, records
 from ..statistics.epochs import (
     epochs_frame,
     maintenance_curves,
@@ -68,50 +67,34 @@ def draw_maintenance(
 ) -> Drawing | None:
     """Maintenance events per iteration in each epoch, and what Lemma 2 predicts for the optimum.
 
-    Parameters
-    ----------
-    curves : DataFrame
-        Of :func:`maintenance_curves`.
-    predictions : DataFrame
-        Of :func:`predicted_fractions`.
-    styles : mapping of str to SolverStyle
-    task : str
-    classes : collection of str
-        Classes of the study's solvers; what is predicted for the steps of others is not drawn.
-
-    Returns
-    -------
-    Drawing or None
-        None if no solver of the task keeps a budget.
+    ``classes`` are those of the study's solvers: what is predicted for the steps of others is not
+    drawn. None if no solver of the task keeps a budget.
     """
     mine = of_task(curves, task)
     if mine.empty:
         return None
-    axes = panel_axes(end_labels(dict.fromkeys(mine["solver"]), styles))
-    sentences, ends = [], {}
-    for _, solver, curve in by_solver(mine):
-        style = styles[solver]
-        if not style.muted:
-            axes.fill_between(
-                curve["epoch"], curve["low"], curve["high"], color=style.color, alpha=0.13
-            )
-        every = max(1, len(curve) // 12)
-        axes.plot(curve["epoch"], curve["median"], markevery=every, **style.line(1.4, 4))
-        end = float(curve["median"].iloc[-1])
-        ends[solver] = (float(curve["epoch"].iloc[-1]), end)
-        sentences.append(f"{solver} ends at {formatting.percent(end)}.")
-    predicted = []
-    for line in records(of_task(predictions, task)):
-        for name, words in (_STEPS[name] for name in _STEPS if name in classes):
-            value = float(line[name])
-            predicted.append((value, f"predicted for {words} steps, {value:.3g}"))
-            sentences.append(f"Predicted for {words} steps: {formatting.percent(value)}.")
-    axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    dress(axes, "epoch")
-    label_ends(axes, ends, styles)
-    # So that a line above all curves is in view before its label looks for a place.
-    axes.set_ylim(top=max([axes.get_ylim()[1], *(1.1 * value for value, _ in predicted)]))
-    reference_lines(axes, predicted)
+    levels = [
+        (float(line[name]), f"predicted for {words} steps, {float(line[name]):.3g}")
+        for line in records(of_task(predictions, task))
+        for name, words in (_STEPS[name] for name in _STEPS if name in classes)
+    ]
+    top = 1.1 * max([float(mine["high"].max()), *(value for value, _ in levels)]) or 1.0
+    lines = Lines(
+        mine.rename(columns={"epoch": "x", "median": "y"}),
+        Axis("epoch", "integer", log=False),
+        Axis("", "", log=False, limits=(0.0, top)),
+        styles,
+        steps=False,
+        levels=levels,
+        markers=12,
+    )
+    sentences = [
+        f"{solver} ends at {formatting.percent(float(curve['median'].iloc[-1]))}."
+        for solver, curve in by_style(mine, styles)
+    ]
+    sentences += [
+        f"{words.partition(',')[0].capitalize()}: {formatting.percent(value)}."
+        for value, words in levels
+    ]
     title = f"{task}: maintenance events per iteration, by epoch"
-    return drawing(axes, title, " ".join(sentences), mine)
+    return Drawing(lines, title, " ".join(sentences), mine)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..analysis import Analysis
 from ..described import CellTask
-from ..drawing.profiles import draw_profile
+from ..drawing.figures import draw_profile
 from ..formatting import plural
 from ..solved import solved
 from ..statistics.profiles import data_profile

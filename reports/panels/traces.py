@@ -6,7 +6,7 @@ import pandas as pd
 
 from ..analysis import Analysis
 from ..described import SvmTask
-from ..drawing.traces import Quantities, Reference, TraceCurves, draw_traces
+from ..drawing.figures import Quantities, Reference, TraceCurves, draw_traces
 from ..frames import of_task
 from ..statistics import curves, objective, summary
 from ..wording import capitalised

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..analysis import Analysis
 from ..derived.to_target import ERROR_TARGET
-from ..drawing.profiles import draw_profile, draw_trade
+from ..drawing.figures import draw_profile, draw_trade
 from ..formatting import plural
 from ..frames import records
 from ..panels import Gallery, PanelView, legend

@@ -12,7 +12,7 @@ import pandas as pd
 from .. import formatting
 from ..analysis import Analysis
 from ..described import SvmTask
-from ..drawing.multiples import Scale, draw_small, shared_scale
+from ..drawing.figures import Scale, draw_small, shared_scale
 from ..frames import first_known, of_task
 from ..panels import Gallery, PanelView, legend
 from ..panels.traces import reference_of, trace_curves

@@ -13,7 +13,7 @@ from ...harness.results.measures import Measure
 from .. import formatting, wording
 from ..analysis import Analysis
 from ..described import SvmTask
-from ..drawing.medians import Against, draw_medians
+from ..drawing.figures import Against, draw_medians
 from ..frames import SPREAD, records
 from ..naming import slug, unused
 from ..panels import Gallery, PanelView, legend

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from .. import formatting
 from ..analysis import Analysis
 from ..drawing.axes import padded, set_log_axis
-from ..drawing.canvas import FONT, INK, PALETTE, Drawing, drawing, dress, panel_axes
+from ..drawing.canvas import FONT, INK, PALETTE, Drawing, drawing, new_axes
 from ..formatting import plural
 from ..frames import of_task, records
 from ..panels import gallery
@@ -191,10 +191,10 @@ def draw_overview(analysis: Analysis) -> Drawing | None:
         return None
     measure = found.costs["n_iter"]
     tasks = [task.label for task in analysis.study.tasks]
-    axes = panel_axes()
+    axes = new_axes()
     set_log_axis(axes, "x", *padded(table["median"].to_numpy(), 0.05, 0.05), "count")
     axes.set_ylim(len(tasks) - 0.5, -0.7)
-    dress(axes, f"median {measure.words}")
+    axes.set_xlabel(f"median {measure.words}")
     axes.set_yticks(range(len(tasks)), [""] * len(tasks))
     sentences = ["The horizontal axis is logarithmic."]
     for place, task in enumerate(tasks):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from marginbench.reports import formatting
-from marginbench.reports.drawing.styles import solver_styles
+from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.panels.bundle_gaps import draw_bundle_gaps
 from marginbench.reports.statistics.bundle_gaps import bundle_gaps, gap_slopes
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from marginbench.reports.drawing.styles import solver_styles
+from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.panels.maintenance import draw_maintenance
 from marginbench.reports.statistics.epochs import (
     epochs_frame,

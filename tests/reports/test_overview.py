@@ -11,6 +11,7 @@ import pytest
 from marginbench import report
 from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.drawing.canvas import PAGE
 from marginbench.reports.results import load_results
 from marginbench.reports.sections.overview import Overview
 
@@ -26,7 +27,7 @@ def rows_of(analysis):
 
 
 def figures_of(row):
-    return [panel.drawing.figure for panel in row.gallery.panels if panel.drawing]
+    return [panel.drawing.on(PAGE) for panel in row.gallery.panels if panel.drawing]
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def test_tasks_without_anything_to_draw_keep_their_place(make, write_results, tm
     assert [panel.drawing is None for panel in error.gallery.panels] == [True, False]
     # An error of zero is not on a logarithmic axis.
     assert "Zeros are drawn at" in error.note
-    lowest = min(error.gallery.panels[1].drawing.figure.axes[0].get_lines()[0].get_ydata())
+    lowest = min(error.gallery.panels[1].drawing.on(PAGE).axes[0].get_lines()[0].get_ydata())
     assert lowest == pytest.approx(0.005)
     page = report(analysis.results.folder).read_text(encoding="utf-8")
     assert page.count("Nothing to show.") == 2
