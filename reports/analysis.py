@@ -11,8 +11,8 @@ import pandas as pd
 
 from ..harness.planning.plan import kind_named
 from ..harness.results.measures import Measure, counter_measures, measures_of
-from . import derived, wording
-from .derived.to_target import ERROR_TARGET
+from . import wording
+from .derived import ERROR_TARGET, Derived, derived_measures
 from .described import SvmTask
 from .drawing.canvas import SolverStyle, solver_styles
 from .naming import slugs
@@ -27,8 +27,16 @@ from .statistics import (
     summary,
 )
 
-# Titles of sums of several counters, and their places in the table of results.
-_SUMS_IN_TABLE = {"evaluations": ("Evals", 60), "evaluations_computed": ("Evals computed", 61)}
+# Sums of several counters: titles, places in the table of results, and what they are.
+_SUMS_IN_TABLE = {
+    "evaluations": (
+        "Evals",
+        60,
+        "What the method asks for in training, as if nothing were cached: kernel entries, or what "
+        "a method without a kernel computes in their place.",
+    ),
+    "evaluations_computed": ("Evals computed", 61, "What of it was really computed."),
+}
 _COUNTERS_IN_TABLE = 70
 # More kinds of evaluations than this are too many words for an axis.
 _MOST_IN_WORDS = 2
@@ -175,13 +183,21 @@ class Analysis:
         """The measure that a sum of counters is: of the counter itself if there is only one."""
         known = [self.counters[part] for part in parts if part in self.counters]
         known = known or [counter_measures()[parts[0]]]
-        title, place = _SUMS_IN_TABLE[name]
+        title, place, meaning = _SUMS_IN_TABLE[name]
         title = known[0].title if len(known) == 1 else title
         words = " or ".join(measure.words for measure in known)
         if len(known) > _MOST_IN_WORDS:
             words = "evaluations of all kinds"
-        short = title.lower() if name == "evaluations" else ""
-        return replace(known[0], title=title, words=words, short=short, table=place)
+        asked = name == "evaluations"
+        return replace(
+            known[0],
+            title=title,
+            words=words,
+            short=title.lower() if asked else "",
+            table=place,
+            meaning=meaning,
+            weight=2 if asked else 0,
+        )
 
     @cached_property
     def shown(self) -> dict[str, Measure]:
@@ -206,8 +222,8 @@ class Analysis:
         return dict(sorted(placed.items(), key=lambda item: item[1].table))
 
     @property
-    def _derived(self) -> tuple[derived.Derived, ...]:
-        return derived.derived_measures(self.kind)
+    def _derived(self) -> tuple[Derived, ...]:
+        return derived_measures(self.kind)
 
     @cached_property
     def derived_values(self) -> pd.DataFrame:

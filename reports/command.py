@@ -45,14 +45,8 @@ def import_report() -> None:
     """Import what a report needs, which takes seconds."""
     from importlib import import_module
 
-    from .discovery import members
-    from .panels import Panels
-    from .sections import Section
-
     for module in ("analysis", "page", "results", "terminal"):
         import_module(f"marginbench.reports.{module}")
-    members("marginbench.reports.sections", Section)
-    members("marginbench.reports.panels", Panels)
 
 
 def print_tables(tables: RenderableType) -> None:

@@ -61,31 +61,6 @@ _ABSENT: Mapping[str, str] = MappingProxyType(
         summary.OTHER_PROBLEM: "the solver solves another problem than the task's",
     }
 )
-_MEANINGS: Mapping[str, str] = MappingProxyType(
-    {
-        "test_error": "The share of test points that the model at the end of the run gets wrong.",
-        "train_error": "The share of training points that this model gets wrong.",
-        "suboptimality": (
-            "The objective of the model less that of the reference optimum, divided by the latter."
-        ),
-        "n_support": "Training points with a weight other than 0 in the model.",
-        "evaluations": (
-            "What the method asks for in training, as if nothing were cached: kernel entries, or "
-            "what a method without a kernel computes in their place."
-        ),
-        "evaluations_computed": "What of it was really computed.",
-        "kernel_evals": "Kernel entries that the method asks for, as if nothing were cached.",
-        "kernel_evals_computed": "Kernel entries that were really computed.",
-        "cpu_s": "CPU time of the process inside the solver, loading, compiling, scoring excluded.",
-        "wall_s": "Time on the clock meanwhile. A busy machine stretches it more than CPU time.",
-        "n_iter": "Iterations of the method until the run ended.",
-        "matvecs": "Products of the data's or the kernel's matrix with a vector.",
-        "evals_to_error": "Evaluations until the test error of a run is at its target to stay.",
-        "seconds_to_error": "CPU time until the test error of a run is at its target to stay.",
-        "evals_to_objective": "Evaluations until the objective of a run is at its target to stay.",
-        "seconds_to_objective": "CPU time until the objective of a run is at its target to stay.",
-    }
-)
 
 
 def glossary(analysis: Analysis) -> dict[str, Definition]:
@@ -112,7 +87,7 @@ def _of_measures(analysis: Analysis) -> Iterator[Definition]:
         yield Definition(
             name,
             capitalised(measure.words),
-            _MEANINGS.get(name, f"{capitalised(measure.words)} of a run."),
+            measure.meaning or f"{capitalised(measure.words)} of a run.",
             tuple(_facts(measure, absent.get(name, ()))),
         )
 

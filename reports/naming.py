@@ -40,13 +40,13 @@ def slugs(labels: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def unused(name: str, taken: Iterable[str]) -> str:
+def unused(name: str, taken: Iterable[str], between: str = "-") -> str:
     """The name, or where it is taken with the first number from 2 on that makes it another."""
     taken = set(taken)
     number, found = 1, name
     while found in taken:
         number += 1
-        found = f"{name}-{number}"
+        found = f"{name}{between}{number}"
     return found
 
 

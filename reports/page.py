@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +15,9 @@ from .analysis import Analysis
 from .definitions import glossary
 from .explorer import explorer_data
 from .links import csv_link, results_argument
-from .sections import Section, sections_of
 from .statistics import integrity
 from .templating import TEMPLATES, environment, page, page_script, script_source
-
-
-@dataclass(frozen=True)
-class _Rendered:
-    """A part of the page with its heading."""
-
-    anchor: str
-    title: str
-    body: Markup
+from .views import key_figures, sections
 
 
 class Written(NamedTuple):
@@ -94,7 +84,6 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
         **_definitions(analysis),
     }
     script = page_script("*")
-    sections = sections_of(analysis)
     explored = analysis.ask(explorer_data) is not None
     vega = (TEMPLATES / "vega.min.js").read_text(encoding="ascii") if explored else ""
     return page(
@@ -104,17 +93,12 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
         vega=Markup(vega),
         script=Markup(script),
         script_source=script_source(vega, script),
-        key_figures=_key_figures(analysis, sections),
+        key_figures=_key_figures(analysis),
         period=integrity.period(analysis.runs),
         cautions=analysis.cautions,
         parts=[
-            _Rendered(
-                part.anchor,
-                part.title,
-                Markup(templates.get_template(section.template).render(part.data)),
-            )
-            for section in sections
-            for part in section.parts(analysis)
+            (each, Markup(templates.get_template(each.template).render(each.data)))
+            for each in analysis.ask(sections)
         ],
     )
 
@@ -131,13 +115,13 @@ def _definitions(analysis: Analysis) -> dict[str, Any]:
     return {"define": define, "linked": linked}
 
 
-def _key_figures(analysis: Analysis, sections: list[Section]) -> list[tuple[str, str]]:
+def _key_figures(analysis: Analysis) -> list[tuple[str, str]]:
     counts, words = analysis.counts, analysis.words
     skipped, missing = (int(counts[name].sum()) for name in ("n_skipped", "n_missing"))
     seeds = {run.seed for run in analysis.study.planned}
     return [
         ("runs planned", str(counts["n_planned"].sum())),
-        *(figure for section in sections for figure in section.key_figures(analysis)),
+        *key_figures(analysis),
         ("failed", str(counts["n_failed"].sum())),
         *([("missing", str(missing))] if missing else []),
         *([("skipped", str(skipped))] if skipped else []),

@@ -13,6 +13,7 @@ from ..harness.results.measures import Measure
 from ..harness.words import visible
 from . import formatting
 from .fitting import Column, Entry, FittedTable
+from .naming import unused
 from .statistics import summary
 
 # Tables with more columns than this have a row for each task instead.
@@ -123,7 +124,7 @@ class Table:
         Whether each row is a card on a narrow screen: for rows that are read one by one, where a
         reader of numbers compares down the columns.
     name : str
-        Unique in its part of the page, where that has several tables: for files.
+        The name of its files, unique on the page; empty: no export writes it.
     caption : str
         What its numbers are, for a table that stands alone.
     numbers : DataFrame or None
@@ -139,6 +140,29 @@ class Table:
     caption: str = ""
     numbers: pd.DataFrame | None = field(default=None, compare=False, repr=False)
     cards: bool = False
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """What it says, not formatted; of a table of texts the texts.
+
+        Else a column for each heading, followed where there is any by what stands below its
+        values, as "HEADING (range)" and "HEADING (note)".
+        """
+        if self.numbers is not None:
+            return self.numbers
+        columns: dict[str, list[str]] = {}
+        for place, heading in enumerate(self.headings):
+            cells = [row[place] for row in self.rows]
+            # The value of a cell in full, where the page abbreviates it.
+            texts = [cell.hint or cell.value for cell in cells]
+            below = {
+                name: [str(getattr(cell, name)) for cell in cells] for name in ("range", "note")
+            }
+            columns[unused(heading.title, columns, " ")] = texts
+            for name, found in below.items():
+                if any(found):
+                    columns[unused(f"{heading.title} ({name})", columns, " ")] = found
+        return pd.DataFrame(columns)
 
     @property
     def layout(self) -> str:

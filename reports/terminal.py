@@ -6,11 +6,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from .analysis import Analysis
-from .sections import sections_of
+from .views import printed
 
 
 def summary(analysis: Analysis) -> RenderableType:
-    """What the sections print, then what limits the comparison.
+    """The findings and tables, then what limits the comparison.
 
     Parameters
     ----------
@@ -21,6 +21,5 @@ def summary(analysis: Analysis) -> RenderableType:
     RenderableType
         The same numbers as on the page.
     """
-    printed = [item for section in sections_of(analysis) for item in section.terminal(analysis)]
     notes = [Text(f"note: {sentence}", style="yellow") for sentence in analysis.cautions]
-    return Group(*printed, *notes)
+    return Group(*printed(analysis), *notes)

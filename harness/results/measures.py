@@ -41,6 +41,10 @@ class Measure:
         Why there is no value of a solver without that trait.
     unknown : str
         Why there may be no value otherwise; empty: it was not counted, or is not known.
+    meaning : str
+        What it is, in a sentence for readers of tables; empty: what the words say.
+    weight : int
+        How long a terminal that gets narrower keeps its column: the greater, the longer.
     """
 
     title: str
@@ -52,6 +56,8 @@ class Measure:
     needs: str = ""
     absent: str = ""
     unknown: str = ""
+    meaning: str = ""
+    weight: int = 0
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,13 @@ def measures_of(record_type: type) -> dict[str, Measure]:
     return found | counter_measures()
 
 
+_COUNTED = {
+    "kernel_evals": "Kernel entries that the method asks for, as if nothing were cached.",
+    "kernel_evals_computed": "Kernel entries that were really computed.",
+    "matvecs": "Products of the data's or the kernel's matrix with a vector.",
+}
+
+
 @cache
 def counter_measures() -> dict[str, Measure]:
     """The counters of all solvers as measures, by name."""
@@ -120,6 +133,7 @@ def counter_measures() -> dict[str, Measure]:
             "count",
             needs="instrumented",
             absent="not instrumented",
+            meaning=_COUNTED.get(item.name, ""),
         )
         for item in fields(FeasibilityCounters)
     }

@@ -37,13 +37,46 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 #: Statuses of runs that went as planned; every other one makes the command exit with 1.
 EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "no_separator", "budget", "skipped"})
 
-_WALL = Measure("Wall time", "wall-clock seconds", "seconds", table=90)
-CPU = Measure("CPU time", "CPU seconds", "seconds", short="CPU", table=80)
-_TEST_ERROR = Measure(
-    "Test error", "test error", "percent", better="lower", short="test error", table=10
+_WALL = Measure(
+    "Wall time",
+    "wall-clock seconds",
+    "seconds",
+    table=90,
+    meaning="Time on the clock meanwhile. A busy machine stretches it more than CPU time.",
 )
-TRAIN_ERROR = Measure("Train error", "train error", "percent", table=20)
-_ITERATIONS = Measure("Iterations", "iterations", "integer", short="iterations")
+CPU = Measure(
+    "CPU time",
+    "CPU seconds",
+    "seconds",
+    short="CPU",
+    table=80,
+    meaning="CPU time of the process inside the solver, loading, compiling, scoring excluded.",
+    weight=4,
+)
+_TEST_ERROR = Measure(
+    "Test error",
+    "test error",
+    "percent",
+    better="lower",
+    short="test error",
+    table=10,
+    meaning="The share of test points that the model at the end of the run gets wrong.",
+    weight=5,
+)
+TRAIN_ERROR = Measure(
+    "Train error",
+    "train error",
+    "percent",
+    table=20,
+    meaning="The share of training points that this model gets wrong.",
+)
+_ITERATIONS = Measure(
+    "Iterations",
+    "iterations",
+    "integer",
+    short="iterations",
+    meaning="Iterations of the method until the run ended.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ _SUPPORT = Measure(
     table=50,
     needs="shows_model",
     absent="no model",
+    meaning="Training points with a weight other than 0 in the model.",
 )
 
 
@@ -96,6 +97,9 @@ class Record(RecordBase):
             table=40,
             needs="minimises",
             absent="not minimised",
+            meaning="The objective of the model less that of the reference optimum, divided by "
+            "the latter.",
+            weight=1,
         ),
     )
     mistakes: str = column(

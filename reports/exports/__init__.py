@@ -131,13 +131,13 @@ def listed(results: Path | str) -> list[Listed]:
     """
     from ..analysis import Analysis
     from ..results import load_results
-    from .contents import contents
     from .data import TITLES
+    from .making import views_of
 
-    found = contents(Analysis(load_results(local_folder(results))))
+    figures, tables = views_of(Analysis(load_results(local_folder(results))))
     return [
-        *(Listed("figure", name, item.title) for name, item in found.figures.items()),
-        *(Listed("table", name, item.title) for name, item in found.tables.items()),
+        *(Listed("figure", name, title) for name, (title, _) in figures.items()),
+        *(Listed("table", name, item.label) for name, item in tables.items()),
         *(Listed("data", name, title) for name, title in TITLES.items()),
     ]
 

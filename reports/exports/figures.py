@@ -26,7 +26,7 @@ from ..drawing.canvas import (
     saved,
     text_width,
 )
-from .contents import FoundFigure
+from ..view import Figure as View
 
 #: Formats of figures that are drawn.
 DRAWN = ("svg", "pdf", "png")
@@ -38,7 +38,7 @@ _FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
 def rendered(
-    found: FoundFigure,
+    found: View,
     styles: Mapping[str, SolverStyle],
     formats: tuple[str, ...],
     width: float,
@@ -49,7 +49,7 @@ def rendered(
 
     Parameters
     ----------
-    found : FoundFigure
+    found : View
     styles : mapping of str to SolverStyle
         By solver label, for the legend.
     formats : tuple of str
@@ -64,12 +64,12 @@ def rendered(
     dict of str to bytes
         By format; the same figure gives the same bytes.
     """
-    drawing = found.panel.drawing
+    drawing = found.drawing
     assert drawing is not None
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
         # A letter that the font lacks is a box in PDF and PNG, and itself in SVG.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure = _standalone(drawing, found.panel.title, _legend_entries(found, styles), 72 * width)
+        figure = _standalone(drawing, found.title, _legend_entries(found, styles), 72 * width)
         figure.patch.set(visible=not transparent, facecolor="white", edgecolor="none")
         return {name: _WRITERS[name](figure, drawing) for name in formats}
 
@@ -97,16 +97,14 @@ def _standalone(
     return figure
 
 
-def _legend_entries(
-    found: FoundFigure, styles: Mapping[str, SolverStyle]
-) -> list[tuple[Line2D, str]]:
+def _legend_entries(found: View, styles: Mapping[str, SolverStyle]) -> list[tuple[Line2D, str]]:
     """The solvers of the page's legend that the figure shows, with what is said of their runs."""
-    drawing = found.panel.drawing
+    drawing = found.drawing
     assert drawing is not None
     shown = set(drawing.data["solver"]) if "solver" in drawing.data else None
     return [
         (_key(styles[entry.label]), entry.label + (f" ({entry.note})" if entry.note else ""))
-        for entry in found.gallery.legend
+        for entry in found.legend
         if entry.label in styles and (shown is None or entry.label in shown)
     ]
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import matplotlib as mpl
+import pandas as pd
 
+from ...data_loaders import suggest
 from ...harness.environment import version
 from ...harness.results.stores import local_folder
+from ...harness.study.names import find, split_names
 from ..analysis import Analysis
 from ..drawing.canvas import SolverStyle
 from ..errors import ReportError
 from ..results import Results, load_results
 from ..statistics import integrity
-from . import DEFAULT_FORMATS, FORMATS, WIDTH, data, figures, tables
-from .choosing import chosen, selected
-from .contents import Contents, contents
+from ..tables import Table
+from ..view import Figure
+from ..views import sections
+from . import DEFAULT_FORMATS, FORMATS, WIDTH, data, figures
 from .latex import tabular
 from .writing import Artefact, Origin
 
@@ -93,40 +97,34 @@ class _Maker:
         wanted = chosen("data", asked.data, data.TITLES)
         if everything or asked.figures or asked.tables:
             # The page's figures are drawn for this, whichever of them are written.
-            found = contents(self.analysis)
-            figures_ = chosen("figure", asked.figures, found.figures)
-            tables_ = chosen("table", asked.tables, found.tables)
-            yield from self._figures(found, list(found.figures) if everything else figures_)
-            yield from self._tables(found, list(found.tables) if everything else tables_)
+            drawn, listed = views_of(self.analysis)
+            for name in list(drawn) if everything else chosen("figure", asked.figures, drawn):
+                yield from self._figure(*drawn[name])
+            for name in list(listed) if everything else chosen("table", asked.tables, listed):
+                yield from self._table(listed[name])
         yield from self._data(list(data.TITLES) if everything else wanted)
 
-    def _figures(self, found: Contents, names: list[str]) -> Iterator[Artefact]:
+    def _figure(self, title: str, figure: Figure) -> Iterator[Artefact]:
         drawn = tuple(name for name in self.formats if name in figures.DRAWN)
-        for name in names:
-            figure = found.figures[name]
-            drawing = figure.panel.drawing
-            assert drawing is not None
-            files = figures.rendered(
-                figure, self.styles, drawn, self.width, transparent=self.request.transparent
-            )
-            if "csv" in self.formats:
-                files["csv"] = tables.csv_bytes(drawing.data)
-            for format_, content in files.items():
-                yield self._artefact("figure", name, figure.title, format_, content)
+        assert figure.drawing is not None
+        files = figures.rendered(
+            figure, self.styles, drawn, self.width, transparent=self.request.transparent
+        )
+        if "csv" in self.formats:
+            files["csv"] = csv_bytes(figure.drawing.data)
+        for format_, content in files.items():
+            yield self._artefact("figure", figure.name, title, format_, content)
 
-    def _tables(self, found: Contents, names: list[str]) -> Iterator[Artefact]:
-        for name in names:
-            item = found.tables[name]
-            if "csv" in self.formats:
-                content = tables.csv_bytes(tables.frame_of(item.table))
-                yield self._artefact("table", name, item.title, "csv", content)
-            if "tex" in self.formats:
-                content = tabular(item.table, name).encode()
-                yield self._artefact("table", name, item.title, "tex", content)
+    def _table(self, table: Table) -> Iterator[Artefact]:
+        if "csv" in self.formats:
+            yield self._artefact("table", table.name, table.label, "csv", csv_bytes(table.frame))
+        if "tex" in self.formats:
+            content = tabular(table, table.name).encode()
+            yield self._artefact("table", table.name, table.label, "tex", content)
 
     def _data(self, names: list[str]) -> Iterator[Artefact]:
         frames = data.frames(self.analysis) if names else {}
-        writers = {"parquet": data.parquet_bytes, "csv": tables.csv_bytes}
+        writers = {"parquet": data.parquet_bytes, "csv": csv_bytes}
         for name in names:
             for format_ in (name for name in self.formats if name in writers):
                 content = writers[format_](frames[name])
@@ -147,7 +145,7 @@ class _Maker:
 def _origin(request: Request, results: Results, analysis: Analysis) -> Origin:
     digest = hashlib.sha256()
     for frame in (results.runs, results.traces):
-        digest.update(tables.csv_bytes(frame))
+        digest.update(csv_bytes(frame))
     return Origin(
         study=results.study.name,
         results=request.results,
@@ -156,3 +154,90 @@ def _origin(request: Request, results: Results, analysis: Analysis) -> Origin:
         marginbench=version(),
         matplotlib=mpl.__version__,
     )
+
+
+def csv_bytes(frame: pd.DataFrame) -> bytes:
+    """A frame as CSV in UTF-8: an unknown value is empty, an infinite one "inf".
+
+    Floats have as many digits as it takes to read the same numbers again.
+    """
+    return frame.to_csv(index=False, lineterminator="\n").encode()
+
+
+def views_of(analysis: Analysis) -> tuple[dict[str, tuple[str, Figure]], dict[str, Table]]:
+    """The figures of a page that show something, with their titles, and its tables, by name."""
+    drawn: dict[str, tuple[str, Figure]] = {}
+    listed: dict[str, Table] = {}
+    for section in analysis.ask(sections):
+        for view in section.views:
+            if isinstance(view, Table):
+                listed[view.name] = view
+            elif view.drawing is not None:
+                drawn[view.name] = (f"{section.title}: {view.title}", view)
+    return drawn, listed
+
+
+def chosen(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """The known names among those given, each repeated or separated by commas, in their order.
+
+    Raises
+    ------
+    ReportError
+        If one is unknown; the message suggests the nearest.
+    """
+    known = list(known)
+    found = []
+    for name in split_names(names, known):
+        match = find(name, known)
+        if match is None:
+            near = suggest(name, known)
+            listed = f" (--list shows each {what})"  # they are many
+            near = near if near.startswith(" (did you mean") else listed
+            raise ReportError(f"unknown {what} {name!r}{near}")
+        found.append(match)
+    return list(dict.fromkeys(found))
+
+
+def selected(
+    results: Results, tasks: Iterable[str], solvers: Iterable[str]
+) -> tuple[Analysis, dict[str, SolverStyle]]:
+    """The analysis of some tasks and solvers alone, and the styles that solvers have on the page.
+
+    What is selected is compared among itself, as in a study without the others.
+
+    Parameters
+    ----------
+    results : Results
+    tasks, solvers : iterable of str
+        Labels; all of them if there is none.
+    """
+    analysis = Analysis(results)
+    study = results.study
+    of_tasks = set(chosen("task", tasks, [item.label for item in study.tasks]))
+    of_solvers = set(chosen("solver", solvers, [item.label for item in study.solvers]))
+    if not of_tasks and not of_solvers:
+        return analysis, analysis.styles
+    of_tasks = of_tasks or {item.label for item in study.tasks}
+    of_solvers = of_solvers or {item.label for item in study.solvers}
+    part = study.model_copy(
+        update={
+            "tasks": tuple(item for item in study.tasks if item.label in of_tasks),
+            "solvers": tuple(item for item in study.solvers if item.label in of_solvers),
+            "planned": tuple(
+                run for run in study.planned if run.task in of_tasks and run.solver in of_solvers
+            ),
+        }
+    )
+    runs, traces = (
+        frame[frame["task"].isin(of_tasks) & frame["solver"].isin(of_solvers)].reset_index(
+            drop=True
+        )
+        for frame in (results.runs, results.traces)
+    )
+    if runs.empty:
+        raise ReportError("no run of these solvers on these tasks is planned")
+    of_part = Analysis(replace(results, study=part, runs=runs, traces=traces))
+    # Panels take their colours from there: they are those of the page.
+    styles = {label: style for label, style in analysis.styles.items() if label in of_solvers}
+    of_part.__dict__["styles"] = styles
+    return of_part, styles

@@ -16,25 +16,18 @@ from ..drawing.lines import Axis, Lines
 from ..formatting import decimals
 from ..frames import of_task, records
 from ..statistics.bundle_gaps import FIRST_OF_SLOPE, bundle_gaps, gap_slopes
-from . import Panels, PanelView
+from ..view import Figure
 
 _GAMMA = "\N{GREEK SMALL LETTER GAMMA}"
 
 
-class BundleGaps(Panels):
+def bundle_figures(analysis: Analysis, task: str) -> tuple[list[Figure], str]:
     """gamma_t and epsilon_t of bundle methods (BMRM07 section 3.2)."""
-
-    kinds = ("svm",)
-    place = 30
-
-    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
-        """One panel; nothing where there is no run of a bundle method."""
-        gaps = analysis.ask(_gaps)
-        drawn = draw_bundle_gaps(gaps, analysis.styles, task)
-        if drawn is None:
-            return []
-        title = f"Gap {_GAMMA} of bundle methods against iterations"
-        return [PanelView("bundle", title, drawn, _note(of_task(analysis.ask(_slopes), task)))]
+    drawn = draw_bundle_gaps(analysis.ask(_gaps), analysis.styles, task)
+    if drawn is None:
+        return [], ""
+    title = f"Gap {_GAMMA} of bundle methods against iterations"
+    return [Figure("bundle", title, drawn, _note(of_task(analysis.ask(_slopes), task)))], ""
 
 
 def _gaps(analysis: Analysis) -> pd.DataFrame:

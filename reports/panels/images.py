@@ -9,7 +9,7 @@ from ..analysis import Analysis
 from ..described import ImagesTask
 from ..drawing.figures import Against, draw_medians
 from ..frames import SPREAD, medians, of_task
-from . import Panels, PanelView
+from ..view import Figure
 
 _AXES = {
     "n_iter": Against(
@@ -23,31 +23,18 @@ _AXES = {
 }
 
 
-class Images(Panels):
-    """The test error at the stages of a task of images."""
-
-    kinds = ("feasibility",)
-    place = 20
-
-    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
-        """Against iterations and against seconds; nothing for generated problems."""
-        if task not in {item.label for item in analysis.tasks_of(ImagesTask)}:
-            return []
-        measure = analysis.measures["test_error"]
-        mine = of_task(analysis.traces, task)
-        drawn = {
-            name: draw_medians(_stages(mine, name), measure, against, analysis.styles, task)
-            for name, against in _AXES.items()
-        }
-        return [
-            PanelView(name, f"{task}: test error against {_AXES[name].words}", drawing)
-            for name, drawing in drawn.items()
-            if drawing is not None
-        ]
-
-    def marks(self, analysis: Analysis, task: str) -> str:
-        """What lines and bands are."""
-        return f"Lines are medians, bands {SPREAD}."
+def image_figures(analysis: Analysis, task: str) -> tuple[list[Figure], str]:
+    """The test error of images against iterations and against seconds."""
+    if task not in {item.label for item in analysis.tasks_of(ImagesTask)}:
+        return [], ""
+    measure = analysis.measures["test_error"]
+    mine = of_task(analysis.traces, task)
+    figures = []
+    for name, against in _AXES.items():
+        drawn = draw_medians(_stages(mine, name), measure, against, analysis.styles, task)
+        if drawn is not None:
+            figures.append(Figure(name, f"{task}: test error against {against.words}", drawn))
+    return figures, f"Lines are medians, bands {SPREAD}."
 
 
 def _stages(traces: pd.DataFrame, name: str) -> pd.DataFrame:

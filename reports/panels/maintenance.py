@@ -17,7 +17,7 @@ from ..statistics.epochs import (
     maintenance_curves,
     predicted_fractions,
 )
-from . import Panels, PanelView
+from ..view import Figure
 
 # Which steps a class makes: the column of their prediction, and in words.
 _STEPS = {"BSGD": ("primal_steps", "subgradient"), "BSCA": ("dual_steps", "coordinate")}
@@ -28,26 +28,13 @@ _NOTE = (
 )
 
 
-class Maintenance(Panels):
+def maintenance_figures(analysis: Analysis, task: str) -> tuple[list[Figure], str]:
     """Maintenance events of solvers that keep a budget, by epoch."""
-
-    kinds = ("svm",)
-    place = 20
-
-    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
-        """One panel; nothing where no solver keeps a budget."""
-        classes = {solver.class_.rpartition(":")[2] for solver in analysis.study.solvers}
-        drawn = draw_maintenance(
-            analysis.ask(_curves),
-            analysis.ask(_predictions),
-            analysis.styles,
-            task,
-            classes,
-        )
-        if drawn is None:
-            return []
-        title = "Budget maintenance: events per iteration, by epoch"
-        return [PanelView("maintenance", title, drawn, _NOTE)]
+    classes = {solver.class_.rpartition(":")[2] for solver in analysis.study.solvers}
+    curves = analysis.ask(_curves)
+    drawn = draw_maintenance(curves, analysis.ask(_predictions), analysis.styles, task, classes)
+    title = "Budget maintenance: events per iteration, by epoch"
+    return [Figure("maintenance", title, drawn, _NOTE)] if drawn else [], ""
 
 
 def _curves(analysis: Analysis) -> pd.DataFrame:

@@ -9,8 +9,8 @@ from ..described import SvmTask
 from ..drawing.figures import Quantities, Reference, TraceCurves, draw_traces
 from ..frames import of_task
 from ..statistics import curves, objective, summary
+from ..view import Figure
 from ..wording import capitalised
-from . import Panels, PanelView
 
 #: A value against a cost (columns of the traces), in reading order.
 PANELS = (
@@ -28,36 +28,32 @@ _WITHOUT = {
 }
 
 
-class Traces(Panels):
-    """The panels that every task has, whatever its solvers."""
+def trace_figures(analysis: Analysis, task: str) -> tuple[list[Figure], str]:
+    """Two panels of the test error, and two of the suboptimality with a reference."""
+    (described,) = (item for item in analysis.tasks_of(SvmTask) if item.label == task)
+    figures = [
+        _view(analysis, task, quantities(analysis, cost, value))
+        for cost, value in PANELS
+        if described.reference or value != "suboptimality"
+    ]
+    return figures, _marks(analysis, task)
 
-    kinds = ("svm",)
-    place = 10
 
-    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
-        """Two panels of the test error, and two of the suboptimality with a reference."""
-        described = {item.label: item for item in analysis.tasks_of(SvmTask)}
-        return [
-            _view(analysis, task, quantities(analysis, cost, value))
-            for cost, value in PANELS
-            if described[task].reference or value != "suboptimality"
-        ]
-
-    def marks(self, analysis: Analysis, task: str) -> str:
-        """What lines, bands, lone markers and crosses are."""
-        data = [analysis.ask(_of_task, *panel, task) for panel in PANELS]
-        sentences = [f"Lines are medians over seeds, {curves.BAND}."]
-        if any(not panel.points.empty for panel in data):
-            names = sorted({str(name) for panel in data for name in panel.points["solver"]})
-            sentences.append(
-                f"A lone marker with range bars is a solver that is seen only at its end "
-                f"({', '.join(names)})."
-            )
-        if any(not panel.unfinished.empty for panel in data):
-            sentences.append(
-                "A thin line that ends in a cross is a failed run; it is in no median and no band."
-            )
-        return " ".join(sentences)
+def _marks(analysis: Analysis, task: str) -> str:
+    """What lines, bands, lone markers and crosses are."""
+    data = [analysis.ask(_of_task, *panel, task) for panel in PANELS]
+    sentences = [f"Lines are medians over seeds, {curves.BAND}."]
+    if any(not panel.points.empty for panel in data):
+        names = sorted({str(name) for panel in data for name in panel.points["solver"]})
+        sentences.append(
+            f"A lone marker with range bars is a solver that is seen only at its end "
+            f"({', '.join(names)})."
+        )
+    if any(not panel.unfinished.empty for panel in data):
+        sentences.append(
+            "A thin line that ends in a cross is a failed run; it is in no median and no band."
+        )
+    return " ".join(sentences)
 
 
 def quantities(analysis: Analysis, cost: str, value: str) -> Quantities:
@@ -96,10 +92,10 @@ def _median(values: pd.Series) -> float | None:
     return float(known.median()) if len(known) else None
 
 
-def _view(analysis: Analysis, task: str, drawn: Quantities) -> PanelView:
+def _view(analysis: Analysis, task: str, drawn: Quantities) -> Figure:
     data = analysis.ask(_of_task, drawn.cost, drawn.value, task)
     reference = reference_of(analysis.runs, task)
-    return PanelView(
+    return Figure(
         name=f"{drawn.value}-{drawn.cost}",
         title=capitalised(f"{drawn.shown.words} against {drawn.spent.words}"),
         drawing=draw_traces(drawn, data, analysis.styles, reference, task),

@@ -14,11 +14,12 @@ from ..drawing.axes import padded, set_log_axis
 from ..drawing.canvas import FONT, INK, PALETTE, Drawing, drawing, new_axes
 from ..formatting import plural
 from ..frames import of_task, records
-from ..panels import gallery
-from ..sections.findings import Findings, sentences
 from ..solved import fewest_sentence, solved
 from ..statistics import integrity
 from ..templating import environment, page
+from ..view import Figure
+from ..views import sections
+from ..views.findings import findings
 from .history import SiteHistory
 
 _KINDS: Mapping[str, str] = {"svm": "Studies of SVM solvers", "feasibility": "Feasibility methods"}
@@ -155,22 +156,21 @@ def _runs_words(counts: Mapping[str, int]) -> str:
 
 def _finding(analysis: Analysis) -> str:
     """The first sentence of what was found; empty where there is nothing to compare."""
-    if analysis.kind in Findings.kinds:
-        found = sentences(analysis) if Findings().applies(analysis) else []
-        return found[0] if found else ""
+    if analysis.kind == "svm":
+        return next((found.sentence for found in analysis.ask(findings)), "")
     task = analysis.study.tasks[0].label if analysis.study.tasks else ""
     return f"{task}: {fewest_sentence(analysis, task)}" if task else ""
 
 
 def _figure(analysis: Analysis, prefix: str) -> tuple[Markup, str, str] | None:
     """The first figure of a task, else of the study; its caption and its anchor."""
-    for task in (*analysis.study.tasks, None):
-        anchor = "figures" if task is None else f"task-{analysis.slugs[task.label]}"
-        shown = gallery(analysis, anchor, "" if task is None else task.label)
-        for view in shown.panels if shown else []:
-            if view.drawing is not None:
-                caption = view.title if task is None else f"{task.label}: {view.title}"
-                return view.drawing.svg(prefix), caption, f"{anchor}-{view.name}"
+    of_tasks = [each for each in analysis.ask(sections) if each.anchor.startswith("results-")]
+    of_study = [each for each in analysis.ask(sections) if each.anchor == "figures"]
+    for section in (*of_tasks, *of_study):
+        for view in section.views:
+            if isinstance(view, Figure) and view.drawing is not None:
+                task = "" if section in of_study else f"{section.title}: "
+                return view.drawing.svg(prefix), f"{task}{view.title}", view.name
     drawn = draw_overview(analysis)
     if drawn is None:
         return None

@@ -17,7 +17,7 @@ from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.results import load_results
-from marginbench.reports.sections.svm_protocol import SvmProtocol
+from marginbench.reports.views.svm import protocol_section
 
 MakeStudy = Callable[..., Study]
 Planned = list[tuple[str, str, int]]
@@ -200,4 +200,5 @@ def test_the_page_says_which_solvers_ran_once(
 
 def said_of_seeds(folder: Path) -> Any:
     """What the page's protocol says of solvers that ran once."""
-    return SvmProtocol().data(Analysis(load_results(folder / "results")))["run_once"]
+    (section,) = protocol_section(Analysis(load_results(folder / "results")))
+    return section.data["run_once"]

@@ -10,8 +10,7 @@ import pytest
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.formatting import TIMES
 from marginbench.reports.results import load_results
-from marginbench.reports.sections import across_tables, sections_of
-from marginbench.reports.sections.across import Across
+from marginbench.reports.views import across
 
 
 def run(make, task, solver, cost, **fields):
@@ -76,7 +75,7 @@ def test_its_figures_can_be_linked_to_and_are_between_findings_and_tasks(section
 
 def test_a_single_task_or_solver_has_no_section(make, study):
     def has_section(analysis):
-        return any(isinstance(item, Across) for item in sections_of(analysis))
+        return bool(list(across.across_section(analysis)))
 
     one_task = [run(make, "a", "A", 50), run(make, "a", "B", 70)]
     assert not has_section(study(one_task))
@@ -93,14 +92,14 @@ def test_enough_datasets_give_bold_wins_and_tested_pairs(make, study):
     analysis = study(
         [run(make, f"t{t}", name, cost * (t + 1)) for t in range(7) for name, cost in costs.items()]
     )
-    question = across_tables.questions(analysis)[0]
-    wins = across_tables.wins_table(analysis, question)
+    question = across.questions(analysis)[0]
+    wins = across.wins_table(analysis, question)
     marked = {
         (row[0].value, place) for row in wins.rows for place, cell in enumerate(row) if cell.best
     }
     assert marked == {("A", 2), ("A", 3), ("B", 3)}
     # Seven datasets are the fewest for three pairs: 3 * 2 / 2^7 is 0.047.
-    pairs = across_tables.pairs_table(analysis, question)
+    pairs = across.pairs_table(analysis, question)
     assert [[cell.value for cell in row[:3]] for row in pairs.rows] == [
         ["A against B", "0.047", "1.00"],
         ["A against C", "0.047", "1.00"],
@@ -110,7 +109,7 @@ def test_enough_datasets_give_bold_wins_and_tested_pairs(make, study):
     assert [row[3].value for row in pairs.rows] == [
         f"{ratio}{TIMES}" for ratio in ("0.333", "0.1", "0.3")
     ]
-    sentence = visible(across_tables.rank_sentence(analysis, question))
+    sentence = visible(across.rank_sentence(analysis, question))
     assert sentence.endswith("Friedman χ² = 14, p < 0.001; the tests of pairs are below.")
 
 
@@ -121,19 +120,19 @@ def test_tasks_that_share_a_dataset_do_not_add_power(make, study):
         run(make, f"t{t}", name, cost * (t + 1)) for t in range(7) for name, cost in costs.items()
     ]
     analysis = study(records, t0="same", t1="same")
-    question = across_tables.questions(analysis)[0]
-    assert across_tables.pairs_table(analysis, question) is None
+    question = across.questions(analysis)[0]
+    assert across.pairs_table(analysis, question) is None
     assert "insufficient power: a pair of 3 solvers can be told apart only on 7 datasets" in (
-        across_tables.rank_sentence(analysis, question)
+        across.rank_sentence(analysis, question)
     )
-    assert len(set(across_tables.datasets(analysis).values())) == 6
+    assert len(set(across.datasets(analysis).values())) == 6
 
 
 def test_without_a_reference_there_is_no_section(make, study):
     unknown = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
     unknown |= {"suboptimality": None, "reference_hash": ""}
     records = [run(make, task, name, 50, **unknown) for task in "ab" for name in "AB"]
-    assert not Across().applies(study(records))
+    assert not list(across.across_section(study(records)))
 
 
 @pytest.mark.slow
@@ -142,12 +141,12 @@ def test_solvers_without_the_objective_have_problems_of_errors_only(make, write_
     solvers = [make.solver(name, scalarization=None) for name in "AB"]
     folder = write_results(records, [make.task(task, dataset=task) for task in "ab"], solvers)
     analysis = Analysis(load_results(folder))
-    cells = [[cell.value for cell in row] for row in across_tables.solved_table(analysis).rows]
+    cells = [[cell.value for cell in row] for row in across.solved_table(analysis).rows]
     assert [row[:2] for row in cells] == [["A", "\N{EN DASH}"], ["B", "\N{EN DASH}"]]
-    assert across_tables.rank_sentence(analysis, across_tables.questions(analysis)[0]).endswith(
+    assert across.rank_sentence(analysis, across.questions(analysis)[0]).endswith(
         "and these tasks at least two datasets."
     )
-    assert across_tables.wins_table(analysis, across_tables.questions(analysis)[0]) is None
+    assert across.wins_table(analysis, across.questions(analysis)[0]) is None
 
 
 @pytest.mark.slow
@@ -156,11 +155,15 @@ def test_figures_draw_the_profiles_and_leave_out_times_that_do_not_compare(make,
     costs = {"A": 100, "B": 400}
     records = [run(make, task, name, costs[name], **shared) for task in "ab" for name in costs]
     analysis = study([*records, make.record("a", "C", 0, status="crashed", n_train=100)])
-    assert across_tables.costs(analysis) == ["evaluations"]
-    data = Across().data(analysis)
-    assert [item.words[:18] for item in data["asked"]] == ["Kernel evaluations"] * 2
-    panels = data["data_profiles"].panels
-    assert [panel.name for panel in panels] == ["objective-evaluations", "error-evaluations"]
+    assert across.comparable_costs(analysis) == ["evaluations"]
+    (section,) = across.across_section(analysis)
+    data = section.data
+    assert [words[:18] for words, *_ in data["asked"]] == ["Kernel evaluations"] * 2
+    panels = data["data_profiles"]
+    assert [panel.name for panel in panels] == [
+        "across-data-objective-evaluations",
+        "across-data-error-evaluations",
+    ]
     assert data["front_cost"] == "kernel evaluations"
     expected = pd.DataFrame({"solver": ["A", "B"], "cost": [0.01, 0.04], "share": [2 / 3, 2 / 3]})
     pd.testing.assert_frame_equal(panels[0].drawing.data, expected)  # 0.1 % is not reached
@@ -174,11 +177,12 @@ def test_costs_that_are_bounds_are_told(make, study):
         if record.solver == "Late":  # its first checkpoint is at the targets
             record.trace = record.trace[1:]
     analysis = study(records)
-    data = Across().data(analysis)
+    (section,) = across.across_section(analysis)
+    data = section.data
     told = "Drawn at an upper bound, the cost of the first checkpoint: Late"
     # 10 and 1 % of the optimum; 0.1 % is not reached.
-    assert f"{told} 4." in data["data_profiles"].panels[0].note
-    assert f"{told} 2." in data["performance_profiles"].panels[0].note
+    assert f"{told} 4." in data["data_profiles"][0].note
+    assert f"{told} 2." in data["performance_profiles"][0].note
     assert data["rank_sentences"][0].endswith("2 medians only known as a bound.")
-    cells = {row[0].value: row[1].value for row in data["asked"][0].running_time.rows}
+    cells = {row[0].value: row[1].value for row in data["asked"][0][3].rows}
     assert cells == {"Exact": "50", "Late": "≤\N{NARROW NO-BREAK SPACE}50"}

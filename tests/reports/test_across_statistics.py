@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom, chi2, rankdata
 
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived.to_target import OBJECTIVE_TARGET
+from marginbench.reports.derived import OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import pairwise, pareto, profiles, ranks
 from marginbench.reports.statistics.running_time import expected_running_time

@@ -15,10 +15,10 @@ from marginbench.reports.analysis import Analysis
 from marginbench.reports.command import write_report
 from marginbench.reports.frames import of_task
 from marginbench.reports.results import load_results
-from marginbench.reports.sections.feasibility_findings import FeasibilityFindings
 from marginbench.reports.solved import fewest_sentence, solved
 from marginbench.reports.statistics import certificates
 from marginbench.reports.statistics.certificates import gap_ratio
+from marginbench.reports.views import feasibility
 
 ITERATIONS = {"MPLFP": [200, 220, 240], "SPCT": [300, 210, 320], "PCT": [9000, None, None]}
 LIMIT = {"status": "budget", "found": "budget", "wall_s": 60.0}
@@ -255,7 +255,7 @@ def test_the_findings_count_instances_of_all_problems(make, write_results):
     ]
     methods = [make.method(name) for name in ("Fast", "Slow", "Stuck")]
     folder = write_results(records, [make.cell("one"), make.cell("two")], methods)
-    found = FeasibilityFindings().data(Analysis(load_results(folder)))["findings"]
+    found = feasibility.findings(Analysis(load_results(folder)))
     assert [finding.sentence for finding in found] == [
         "Instances solved: Fast (3 of 3); Slow (3 of 3); Stuck (0 of 1).",
         "Fewest iterations: Fast on 2 of 3 solved instances; Slow on 1.",

@@ -14,7 +14,7 @@ import pytest
 from marginbench.reports import report
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.exports import export
-from marginbench.reports.exports.contents import contents
+from marginbench.reports.exports.making import views_of
 from marginbench.reports.links import csv_link, results_argument
 from marginbench.reports.page import render
 from marginbench.reports.results import load_results
@@ -52,10 +52,10 @@ def test_each_figure_has_its_command_and_small_ones_their_numbers(make, write_re
     folder = write_results(records, [make.task("a/b")], [make.solver("SMO")])
     analysis = Analysis(load_results(folder))
     page = render(analysis, "marginbench run x --out 'my results'")
-    for name, figure in contents(analysis).figures.items():
+    for name, (_, figure) in views_of(analysis)[0].items():
         command = f"marginbench export &#39;my results&#39; --figure {name} --format pdf --out ."
         assert page.count(command) == 1
-        link = csv_link(figure.panel.drawing.data)
+        link = csv_link(figure.drawing.data)
         assert (f'<a href="{link}" download="{name}.csv">' in page) == bool(link)
 
 
@@ -108,5 +108,5 @@ def test_a_browser_saves_a_figure_that_stands_alone(make, tmp_path):
     assert words[0] == "Median CPU seconds against \N{GREEK SMALL LETTER KAPPA}"
     assert words[-1] == "MPLFP"
     read = pd.read_csv(numbers)
-    drawn = contents(Analysis(load_results(folder))).figures["figures-cpu_s"].panel.drawing.data
+    drawn = views_of(Analysis(load_results(folder)))[0]["figures-cpu_s"][1].drawing.data
     assert read["median"].tolist() == drawn["median"].tolist()

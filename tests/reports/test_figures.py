@@ -16,10 +16,10 @@ from marginbench.reports.drawing import canvas, lines
 from marginbench.reports.drawing.axes import log_ticks, padded, set_log_axis
 from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.drawing.figures import Reference, draw_traces
-from marginbench.reports.panels import gallery, legend
-from marginbench.reports.panels.finals import Finals
-from marginbench.reports.panels.traces import PANELS, quantities, trace_curves
+from marginbench.reports.panels.finals import final_figures
+from marginbench.reports.panels.traces import PANELS, quantities, trace_curves, trace_figures
 from marginbench.reports.results import load_results
+from marginbench.reports.view import figures_of, legend
 
 EVALS = ("evaluations", "test_error")
 REFERENCE = Reference(test_error=0.01, resolution=1e-6, n_test=200)
@@ -129,7 +129,7 @@ def crowd(make, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def crowd_panels(crowd):
-    return gallery(crowd, "task-0", "a")
+    return figures_of(crowd, "task-0", [trace_figures], "a")
 
 
 def test_of_many_solvers_eight_are_in_colour_and_the_others_named_at_their_ends(
@@ -140,9 +140,9 @@ def test_of_many_solvers_eight_are_in_colour_and_the_others_named_at_their_ends(
     assert "8 solvers that need the fewest kernel evaluations" in crowd.coloring
     assert len({crowd.styles[name].color for name in colored}) == 8
 
-    assert [entry.label for entry in crowd_panels.legend] == [*colored, "17 others"]
-    assert crowd.coloring in crowd_panels.marks
-    for panel in crowd_panels.panels[:2]:
+    assert [entry.label for entry in crowd_panels[0][0].legend] == [*colored, "17 others"]
+    assert crowd.coloring in crowd_panels[1]
+    for panel in crowd_panels[0][:2]:
         svg = panel.drawing.svg("p")
         written = set(re.findall(r">(solver \d\d)</text>", svg))
         assert written == set(crowd.styles) - set(colored)
@@ -150,7 +150,7 @@ def test_of_many_solvers_eight_are_in_colour_and_the_others_named_at_their_ends(
 
 
 def test_labels_beside_a_panel_do_not_overlap_and_stay_in_the_figure(crowd_panels):
-    figure = crowd_panels.panels[0].drawing.on(canvas.PAGE)
+    figure = crowd_panels[0][0].drawing.on(canvas.PAGE)
     figure.draw_without_rendering()
     named = [text for text in figure.axes[0].texts if text.get_text().startswith("solver")]
     boxes = [text.get_window_extent() for text in named]
@@ -253,7 +253,7 @@ def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
         records += [make.record("a", "SDCA", 0, status="failed", test_error=0.9)]
         solvers = [make.solver(label) for label in ("SMO", "SBP", "SDCA")]
         analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
-        return [view.drawing for _ in range(2) for view in Finals().views(analysis, "a")]
+        return [view.drawing for _ in range(2) for view in final_figures(analysis, "a")[0]]
 
     drawing, again = shown(10)
     said = drawing.description.replace("\u202f", " ")
@@ -270,11 +270,7 @@ def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
 
 @pytest.mark.slow
 def test_drawing_does_not_import_seaborn():
-    code = (
-        "import sys, marginbench.reports.sections.svm_tasks as section;"
-        "from marginbench.reports.panels import families;"
-        "families('svm'), families('feasibility'); print('seaborn' in sys.modules)"
-    )
+    code = "import sys, marginbench.reports.views; print('seaborn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
+from marginbench.harness.results.measures import Format
 from marginbench.reports import formatting
 from marginbench.reports.drawing.axes import log_ticks, tick_label
 
@@ -80,3 +83,8 @@ def test_tick_labels():
     assert tick_label(0.01, "seconds") == "0.01"
     assert tick_label(3e-4, "seconds") == "0.0003"
     assert tick_label(3000, "seconds") == "3000"
+
+
+def test_every_format_of_a_measure_has_a_reading():
+    assert set(formatting.FORMATS) == set(get_args(Format))
+    assert all("1" in say(1.0) for say in formatting.FORMATS.values())

@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived.to_target import OBJECTIVE_TARGET
+from marginbench.reports.derived import OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
-from marginbench.reports.sections.budgets import budget_table
-from marginbench.reports.sections.findings import Findings, sentences
 from marginbench.reports.statistics import leading
+from marginbench.reports.views.findings import budget_table, findings, findings_section
 
 SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
 
@@ -72,7 +71,7 @@ def test_a_peer_that_counts_nothing_has_its_seconds(analysis):
 
 
 def test_the_sentences_say_what_the_matrix_shows(analysis):
-    found = sentences(analysis)
+    found = [finding.sentence for finding in findings(analysis)]
     assert found[0] == (
         "To stay within 1\N{NARROW NO-BREAK SPACE}% of the optimum, in kernel evaluations: Fast is "
         "first on 1 of 2 tasks (4\N{MULTIPLICATION SIGN} ahead of the next); runs of several "
@@ -112,9 +111,8 @@ def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(mak
             ),
         ]
         solvers = [make.solver("Fast"), make.solver("Flaky")]
-        return sentences(Analysis(load_results(write_results(records, [make.task("a")], solvers))))[
-            0
-        ]
+        analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
+        return findings(analysis)[0].sentence
 
     assert "(no other counted solver without a failed or missing run gets there)" in first(True)
     assert "no solver without a failed or missing run gets there on the only task" in first(False)
@@ -142,8 +140,9 @@ def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
 
 
 def test_the_matrix_marks_the_first_and_shades_the_others(analysis):
-    choice = Findings().data(analysis)["choices"][0]
-    cells = {row[0].value: row[1:] for row in choice.table.rows}
+    (section,) = findings_section(analysis)
+    choice = section.data["choices"][0][0]
+    cells = {row[0].value: row[1:] for row in choice.rows}
     assert (cells["Fast"][0].value, cells["Fast"][0].best, cells["Fast"][0].shade) == (
         *("1.00", True, 0),
     )
@@ -163,11 +162,12 @@ def test_many_tasks_are_rows(make, write_results):
     ]
     solvers = [make.solver("Fast"), make.solver("Slow")]
     folder = write_results(records, [make.task(task) for task in tasks], solvers)
-    data = Findings().data(Analysis(load_results(folder)))
-    choice = data["choices"][0]
-    assert [heading.title for heading in choice.table.headings] == ["Task", "Fast", "Slow"]
-    assert [row[0].value for row in choice.table.rows] == tasks
-    assert {(row[0].range, row[1].value, row[2].value) for row in choice.table.rows} == {
+    (section,) = findings_section(Analysis(load_results(folder)))
+    data = section.data
+    choice = data["choices"][0][0]
+    assert [heading.title for heading in choice.headings] == ["Task", "Fast", "Slow"]
+    assert [row[0].value for row in choice.rows] == tasks
+    assert {(row[0].range, row[1].value, row[2].value) for row in choice.rows} == {
         ("1 is 100", "1.00", "3.00")
     }
     assert "1 is" not in choice.caption
@@ -177,7 +177,7 @@ def test_many_tasks_are_rows(make, write_results):
 def test_one_solver_or_no_result_has_no_findings(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([10], [0.1]))
     alone = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
-    assert not Findings().applies(Analysis(alone))
+    assert not list(findings_section(Analysis(alone)))
 
 
 def test_a_solver_with_a_failed_run_is_no_rival(make, write_results):
@@ -192,7 +192,7 @@ def test_a_solver_with_a_failed_run_is_no_rival(make, write_results):
     ]
     solvers = [make.solver(name) for name in ("Flaky", "Steady", "Slow")]
     analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
-    (sentence, *_) = sentences(analysis)
+    sentence = findings(analysis)[0].sentence
     assert "Steady is first on 1 of 1 task (4.5\N{MULTIPLICATION SIGN} ahead" in sentence
 
 

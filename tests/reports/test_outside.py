@@ -11,9 +11,10 @@ from rich.console import Console
 
 from marginbench import report
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.panels import gallery
+from marginbench.reports.panels.traces import trace_figures
 from marginbench.reports.results import load_results
-from marginbench.reports.sections.svm_tasks import SvmTasks
+from marginbench.reports.view import figures_of
+from marginbench.reports.views import svm
 
 BIAS = "it fits a bias, which the task has not"
 
@@ -81,15 +82,15 @@ def test_no_curve_shows_an_objective_of_another_problem(analysis):
 
 
 def test_panels_and_legend_say_what_is_not_there(analysis):
-    shown = gallery(analysis, "p", "a")
-    assert {entry.label: entry.note for entry in shown.legend} == {
+    figures, marks = figures_of(analysis, "p", [trace_figures], "a")
+    assert {entry.label: entry.note for entry in figures[0].legend} == {
         "SMO": "", "LIBSVM": "another problem", "Forest": "",
     }  # fmt: skip
-    notes = {panel.title: panel.note for panel in shown.panels}
+    notes = {panel.title: panel.note for panel in figures}
     words = notes["Relative suboptimality against CPU seconds"]
     assert "LIBSVM (solves another problem)" in words
     assert "Forest (shows no model, only predictions)" in words
-    assert "Forest, LIBSVM" in shown.marks
+    assert "Forest, LIBSVM" in marks
 
 
 def test_times_of_programs_are_said_to_include_reading(make, write_results):
@@ -111,6 +112,6 @@ def test_page_and_terminal_mark_the_solver_and_say_why(analysis, make):
     for words in ("its predictions", "A solver marked so", "judged by what it predicts"):
         assert words in page.text, words
     console = Console(file=io.StringIO(), width=120)
-    for item in SvmTasks().terminal(analysis):
+    for item in svm.printed(analysis):
         console.print(item)
     assert sentence in " ".join(console.file.getvalue().split())

@@ -13,7 +13,7 @@ from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.drawing.canvas import PAGE
 from marginbench.reports.results import load_results
-from marginbench.reports.sections.overview import Overview
+from marginbench.reports.views.overview import overview_section
 
 
 def analysis_of(write_results, make, records, **solver):
@@ -23,11 +23,12 @@ def analysis_of(write_results, make, records, **solver):
 
 
 def rows_of(analysis):
-    return Overview().data(analysis)["rows"]
+    """For each value its title, its note and its figures."""
+    return [row for section in overview_section(analysis) for row in section.data["rows"]]
 
 
 def figures_of(row):
-    return [panel.drawing.on(PAGE) for panel in row.gallery.panels if panel.drawing]
+    return [panel.drawing.on(PAGE) for panel in row[2] if panel.drawing]
 
 
 @pytest.fixture
@@ -64,12 +65,12 @@ def test_all_figures_of_a_row_have_the_same_axes(two_tasks):
 
 def test_costs_are_in_units_of_the_kernel_matrix(two_tasks):
     (row, _) = rows_of(two_tasks)
-    assert row.title == "Relative suboptimality against kernel evaluations in units of n²"
-    for panel in row.gallery.panels:
+    assert row[0] == "Relative suboptimality against kernel evaluations in units of n²"
+    for panel in row[2]:
         costs = panel.drawing.data["cost"]
         assert (costs.min(), costs.max()) == pytest.approx((1.0, 3.0))
     said = f"SMO ends at a median of {formatting.scientific(0.01)} after 3 n²."
-    assert said in row.gallery.panels[0].drawing.description
+    assert said in row[2][0].drawing.description
 
 
 def test_without_counts_the_cost_is_cpu_seconds(make, write_results):
@@ -78,8 +79,8 @@ def test_without_counts_the_cost_is_cpu_seconds(make, write_results):
         for task in "ab"
     ]
     (row, *_) = rows_of(analysis_of(write_results, make, records, instrumented=False))
-    assert row.title.endswith("against CPU seconds")
-    assert row.gallery.panels[1].drawing.data["cost"].max() == pytest.approx(2.0)
+    assert row[0].endswith("against CPU seconds")
+    assert row[2][1].drawing.data["cost"].max() == pytest.approx(2.0)
 
 
 def test_every_figure_links_to_its_task_and_has_ids_of_its_own(realistic_page):
@@ -102,15 +103,15 @@ def test_every_figure_links_to_its_task_and_has_ids_of_its_own(realistic_page):
 
 def test_who_is_not_shown_is_named(realistic):
     suboptimality, error = rows_of(Analysis(load_results(realistic)))
-    assert "Not shown: Perceptron, LIBSVM; the figures of each task say why." in suboptimality.note
-    assert "Not shown: LIBSVM;" in error.note
-    assert "Dashed: the test error of the reference optimum." in error.note
+    assert "Not shown: Perceptron, LIBSVM; the figures of each task say why." in suboptimality[1]
+    assert "Not shown: LIBSVM;" in error[1]
+    assert "Dashed: the test error of the reference optimum." in error[1]
 
 
 def test_a_study_of_one_task_has_no_such_section(make, write_results):
     trace = make.trace([10, 20], [0.4, 0.1])
     alone = analysis_of(write_results, make, [make.finished("a", "SMO", 0, trace)])
-    assert not Overview().applies(alone)
+    assert rows_of(alone) == []
 
 
 def test_tasks_without_anything_to_draw_keep_their_place(make, write_results, tmp_path):
@@ -118,10 +119,10 @@ def test_tasks_without_anything_to_draw_keep_their_place(make, write_results, tm
     records = [make.record("a", "SMO", 0, status="failed"), make.finished("b", "SMO", 0, trace)]
     analysis = analysis_of(write_results, make, records)
     error = rows_of(analysis)[1]
-    assert [panel.drawing is None for panel in error.gallery.panels] == [True, False]
+    assert [panel.drawing is None for panel in error[2]] == [True, False]
     # An error of zero is not on a logarithmic axis.
-    assert "Zeros are drawn at" in error.note
-    lowest = min(error.gallery.panels[1].drawing.on(PAGE).axes[0].get_lines()[0].get_ydata())
+    assert "Zeros are drawn at" in error[1]
+    lowest = min(error[2][1].drawing.on(PAGE).axes[0].get_lines()[0].get_ydata())
     assert lowest == pytest.approx(0.005)
     page = report(analysis.results.folder).read_text(encoding="utf-8")
     assert page.count("Nothing to show.") == 2
@@ -132,14 +133,14 @@ def test_tasks_without_anything_to_draw_keep_their_place(make, write_results, tm
         make,
         [make.record(task, "SMO", 0, status="failed") for task in "ab"],
     )
-    assert not Overview().applies(failed)
+    assert rows_of(failed) == []
 
 
 def test_suboptimality_far_above_the_optimum_is_cut_off(make, write_results):
     trace = make.trace([10, 20], [0.4, 0.1], [1e9, 101.0])
     records = [make.finished(task, "SMO", 0, trace) for task in "ab"]
     row = rows_of(analysis_of(write_results, make, records))[0]
-    assert "Curves are cut off above 100." in row.note
+    assert "Curves are cut off above 100." in row[1]
     _, high = figures_of(row)[0].axes[0].get_ylim()
     assert 100 <= high < 1000
 
@@ -152,4 +153,4 @@ def test_a_task_of_unknown_size_is_left_empty(make, write_results):
     ]
     row = rows_of(analysis_of(write_results, make, records))[1]
     assert np.isfinite(figures_of(row)[-1].axes[0].get_xlim()).all()
-    assert [panel.drawing is None for panel in row.gallery.panels] == [True, False]
+    assert [panel.drawing is None for panel in row[2]] == [True, False]

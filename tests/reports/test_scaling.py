@@ -18,7 +18,6 @@ from marginbench.harness.results.measures import Measure
 from marginbench.reports.described import SvmTask
 from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.drawing.figures import Against, draw_medians
-from marginbench.reports.sections.scaling import slope_cell
 from marginbench.reports.statistics.scaling import (
     families,
     fit_slope,
@@ -27,6 +26,7 @@ from marginbench.reports.statistics.scaling import (
     scaling_runs,
     slopes,
 )
+from marginbench.reports.views.scaling import slope_cell
 from marginbench.reports.wording import kernel_words
 
 SIZES = [100, 1000, 10_000]

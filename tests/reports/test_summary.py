@@ -13,12 +13,12 @@ import marginbench
 from marginbench import export
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.command import write_report
-from marginbench.reports.derived.late_spread import late_spreads
+from marginbench.reports.derived import late_spreads
 from marginbench.reports.results import load_results
-from marginbench.reports.sections.findings import sentences
 from marginbench.reports.statistics import objective, outcomes
 from marginbench.reports.statistics.targets import Target, costs_to_target
 from marginbench.reports.tables import measure_cell
+from marginbench.reports.views.findings import findings
 
 
 def value(table, solver, measure, column="median"):
@@ -230,7 +230,7 @@ def test_nothing_is_bold_where_a_bound_is_the_lowest(bounded):
     assert not table.loc[
         table["measure"].isin(["evals_to_error", "seconds_to_error"]), "best"
     ].any()
-    assert "Late is first on 1 of 1 task (at least 4" in sentences(analysis)[0]
+    assert "Late is first on 1 of 1 task (at least 4" in findings(analysis)[0].sentence
 
 
 def test_absent_values_say_why(mixed):

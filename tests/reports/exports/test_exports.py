@@ -19,10 +19,8 @@ import marginbench
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.errors import ReportError
 from marginbench.reports.exports import FORMATS, export
-from marginbench.reports.exports.choosing import chosen
-from marginbench.reports.exports.contents import contents
 from marginbench.reports.exports.figures import inches, rendered
-from marginbench.reports.exports.tables import csv_bytes, frame_of
+from marginbench.reports.exports.making import chosen, csv_bytes, views_of
 from marginbench.reports.page import render
 from marginbench.reports.panels.traces import trace_curves
 from marginbench.reports.results import load_results
@@ -152,19 +150,19 @@ def test_a_pdf_embeds_its_fonts_with_text_and_without_a_date(done):
 @pytest.mark.slow
 def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(small, tmp_path):
     folder = small(tmp_path / "r", *LABELS)
-    found = contents(Analysis(load_results(folder)))
-    tables = [name for name in found.tables if name.startswith("results-")]
+    drawn, listed = views_of(Analysis(load_results(folder)))
+    tables = [name for name in listed if name.startswith("results-")]
     assert tables == [
         *("results-a-b", "results-a-b-2", "results-kappa-1-5", "results-unnamed"),
         "results-" + "x" * 60,
     ]
-    ours = [name for name in found.figures if name.startswith("task-")]
+    ours = [name for name in drawn if name.startswith("task-")]
     assert len(ours) == 2 * len(LABELS)
-    assert all(re.fullmatch(r"[\w-]+", name) for name in [*found.figures, *found.tables])
+    assert all(re.fullmatch(r"[\w-]+", name) for name in [*drawn, *listed])
     page = render(Analysis(load_results(folder)), "")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    assert set(found.figures) <= set(ids)
+    assert set(drawn) <= set(ids)
 
 
 @pytest.mark.slow
@@ -175,13 +173,13 @@ def test_a_legend_says_how_many_runs_there_are_and_fits_a_narrow_figure(make, tm
     records.append(make.record("t", "B", 1, status="timeout", trace=trace))
     solvers = [make.solver(name) for name in (long, "B", "C")]
     analysis = Analysis(load_results(make.folder(tmp_path, records, [make.task("t")], solvers)))
-    found = contents(analysis).figures["task-t-test_error-cpu_s"]
-    before = found.panel.drawing.svg("p")
+    _, found = views_of(analysis)[0]["task-t-test_error-cpu_s"]
+    before = found.drawing.svg("p")
     text = rendered(found, analysis.styles, ("svg",), 2.0)["svg"].decode()
     assert "B (1 of 2 runs)" in text
     assert "A solver with a rather" in text
     # The page's own figure is as it was.
-    assert found.panel.drawing.svg("p") == before
+    assert found.drawing.svg("p") == before
 
 
 @pytest.mark.slow
@@ -220,7 +218,7 @@ def test_studies_of_feasibility_methods_are_exported_too(make, tmp_path):
 def test_a_table_of_texts_keeps_what_stands_below_its_values():
     headings = [Heading("Name"), Heading("Name"), Heading("Hash")]
     rows = [[Cell("a", note="b"), Cell("c"), Cell("0123", hint="012345")]]
-    frame = frame_of(Table("t", headings, rows))
+    frame = Table("t", headings, rows).frame
     expected = "Name,Name (note),Name 2,Hash\na,b,c,012345\n"
     assert csv_bytes(frame).decode() == expected
 

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich.console import RenderableType
-from rich.text import Text
 
 from .. import formatting
 from ..analysis import Analysis
-from ..derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
+from ..derived import ERROR_TARGET, OBJECTIVE_TARGET
 from ..described import SvmTask
 from ..formatting import plural
-from ..frames import of_task, records
+from ..frames import first_known, of_task, records
 from ..naming import slug
 from ..statistics import leading
 from ..statistics.integrity import times_compare
 from ..statistics.targets import Target
 from ..tables import NONE, Cell, Heading, Table, narrow
+from ..view import Section
 from ..wording import Finding, capitalised
-from . import Section
-from .budgets import budget_table
+from .across import comparable_costs
 
 _TARGETS = (
     OBJECTIVE_TARGET,
@@ -36,68 +34,40 @@ _TARGETS = (
 )
 # Shades of a cell: up to these ratios to the best.
 _SHADES = (1.0, 1.5, 3.0, 10.0, 100.0)
+# Budgets in seconds, and in units of the kernel matrix.
+_SECONDS = (0.01, 0.1, 1.0, 10.0)
+_SQUARES = (0.1, 1.0)
+# More leaders than this are a crowd.
+_MOST_NAMED = 2
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One of the matrices that a reader can choose.
+def findings_section(analysis: Analysis) -> Iterator[Section]:
+    """Sentences from the data, who is first to which target, and who leads at which budget.
 
-    Attributes
-    ----------
-    target, cost : int
-        Places among the targets and the costs.
-    table : Table
-    caption : str
+    Where some run has a result, and there is more than one solver to compare.
     """
-
-    target: int
-    cost: int
-    table: Table
-    caption: str
-
-
-class Findings(Section):
-    """Sentences from the data, who is first to which target, and who leads at which budget."""
-
-    anchor, title, place = "findings", "Findings", 5
-    template = "findings.html"
-    kinds = ("svm",)
-
-    def applies(self, analysis: Analysis) -> bool:
-        """Where some run has a result, and there is more than one solver to compare."""
-        return bool(analysis.runs["ok"].any()) and len(analysis.study.solvers) > 1
-
-    def data(self, analysis: Analysis) -> Mapping[str, Any]:
-        """The sentences, a matrix for each target and cost, and the table of budgets."""
-        costs = _costs(analysis)
-        choices = [
-            _choice(analysis, target, cost)
-            for target in range(len(_TARGETS))
-            for cost in range(len(costs))
-        ]
-        return {
-            "findings": analysis.ask(_findings),
-            "terms": _terms(analysis.ask(_findings)),
-            "targets": [_within(target) for target in _TARGETS],
-            "costs": [words for _, words in costs],
-            # Where no task has a target, as where all are tuned, there is nothing to choose.
-            "choices": choices if any(map(_has_costs, choices)) else [],
-            "budgets": budget_table(analysis),
-        }
-
-    def terminal(self, analysis: Analysis) -> Iterable[RenderableType]:
-        """The sentences."""
-        for sentence in sentences(analysis):
-            yield Text(sentence)
-        yield Text()
+    if not analysis.runs["ok"].any() or len(analysis.study.solvers) < 2:
+        return
+    costs = _costs(analysis)
+    choices = [[_matrix_table(analysis, target, cost) for cost in costs] for target in _TARGETS]
+    found = analysis.ask(findings)
+    # Where no task has a target, as where all are tuned, there is nothing to choose.
+    some = any(_has_costs(table) for tables in choices for table in tables)
+    data = {
+        "findings": found,
+        "terms": _terms(found),
+        "targets": [_within(target) for target in _TARGETS],
+        "costs": list(costs.values()),
+        "choices": choices if some else [],
+        "budgets": budget_table(analysis),
+    }
+    yield Section("findings", "Findings", "findings.html", data)
 
 
-def sentences(analysis: Analysis) -> list[str]:
-    """What the data say, in two or three sentences."""
-    return [finding.sentence for finding in analysis.ask(_findings)]
-
-
-def _findings(analysis: Analysis) -> list[Finding]:
+def findings(analysis: Analysis) -> list[Finding]:
+    """What the data say, in two or three sentences, for :meth:`.Analysis.ask`."""
+    if not analysis.runs["ok"].any() or len(analysis.study.solvers) < 2:
+        return []
     found = [_first_finding(analysis, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
     return [finding for finding in (*found, _error_finding(analysis)) if finding]
 
@@ -124,10 +94,10 @@ def _within(target: Target) -> str:
     return f"{'within' if target.margin else 'at'} {target.words}"
 
 
-def _costs(analysis: Analysis) -> list[tuple[str, str]]:
+def _costs(analysis: Analysis) -> dict[str, str]:
     """The costs that there are matrices of: columns of the traces, and their names."""
-    counted = [("evaluations", analysis.measures["evaluations"].words)]
-    return [*(counted if analysis.counters else []), ("cpu_s", "CPU seconds")]
+    counted = {"evaluations": analysis.measures["evaluations"].words}
+    return (counted if analysis.counters else {}) | {"cpu_s": "CPU seconds"}
 
 
 def _matrix(analysis: Analysis, target: Target, cost: str) -> pd.DataFrame:
@@ -136,7 +106,7 @@ def _matrix(analysis: Analysis, target: Target, cost: str) -> pd.DataFrame:
 
 def _first_finding(analysis: Analysis, target: Target) -> Finding | None:
     """Who is first to a target, on how many tasks, and by what factor."""
-    cost, words = _costs(analysis)[0]
+    cost, words = next(iter(_costs(analysis).items()))
     if cost == "cpu_s" and not times_compare(analysis.runs, analysis.environments):
         return None
     table = analysis.ask(_matrix, target, cost)
@@ -237,10 +207,10 @@ def _of_all(n: int) -> str:
     return "the only task" if n == 1 else f"any of {n} tasks"
 
 
-def _choice(analysis: Analysis, target: int, cost: int) -> Choice:
-    column, words = _costs(analysis)[cost]
-    table = analysis.ask(_matrix, _TARGETS[target], column)
-    ranked = column != "cpu_s" or times_compare(analysis.runs, analysis.environments)
+def _matrix_table(analysis: Analysis, target: Target, cost: str) -> Table:
+    """The costs of all solvers to a target on each task, as ratios to the lowest."""
+    table = analysis.ask(_matrix, target, cost)
+    ranked = cost != "cpu_s" or times_compare(analysis.runs, analysis.environments)
     tasks = [task.label for task in analysis.tasks_of(SvmTask)]
     rows = []
     for solver in analysis.study.solvers:
@@ -249,30 +219,20 @@ def _choice(analysis: Analysis, target: int, cost: int) -> Choice:
             cells = [_ratio_cell(mine.get(task), ranked) for task in tasks]
             rows.append([Cell(solver.label), *cells])
     headings = [Heading("Solver", term="solver"), *(Heading(task, "number") for task in tasks)]
-    title = f"{capitalised(words)} to stay {_within(_TARGETS[target])}"
-    best = _best_costs(analysis, table, column)
+    title = f"{capitalised(_costs(analysis)[cost])} to stay {_within(target)}"
+    best = _best_costs(analysis, table, cost)
     shown, ones = _with_ones(Table(title, headings, rows, style="matrix"), best)
-    caption = (
-        f"{title}: the median as a ratio to the lowest of the task, with the range over the runs. "
-        f"Solvers with a failed run are not the lowest. {ones}"
-    )
-    named = replace(
+    return replace(
         shown,
-        name=_name(target, column),
-        caption=caption,
-        numbers=table.assign(cost=column, target=_within(_TARGETS[target])),
+        name=f"findings-{cost}-{slug(f'{target.value}-{target.margin:g}')}",
+        caption=f"{title}: the median as a ratio to the lowest of the task, with the range over "
+        f"the runs. Solvers with a failed run are not the lowest. {ones}",
+        numbers=table.assign(cost=cost, target=_within(target)),
     )
-    return Choice(target, cost, named, caption)
 
 
-def _name(target: int, column: str) -> str:
-    """Of a matrix among those of the page: "cpu_s-suboptimality-0-01"."""
-    chosen = _TARGETS[target]
-    return f"{column}-{slug(f'{chosen.value}-{chosen.margin:g}')}"
-
-
-def _has_costs(choice: Choice) -> bool:
-    cells = [cell for row in choice.table.rows for cell in row[1:]]
+def _has_costs(table: Table) -> bool:
+    cells = [cell for row in table.rows for cell in row[1:]]
     return any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
 
 
@@ -339,3 +299,71 @@ def _ratio(value: float) -> str:
     if not math.isfinite(value):
         return formatting.NEVER
     return f"{value:.2f}" if value < 9.995 else f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+
+
+def budget_table(analysis: Analysis) -> Table | None:
+    """Who has the lowest test error after so many evaluations, or seconds."""
+    parts = []
+    for column in comparable_costs(analysis):
+        budgets = _budgets(analysis, column)
+        found = leading.leaders(analysis.runs, analysis.traces, column, budgets)
+        parts.append((_told_apart(analysis, budgets, column), found))
+    tasks = [task.label for task in analysis.tasks_of(SvmTask)]
+    rows = []
+    for names, found in parts:
+        for budget in names:
+            mine = found[found["budget"] == budget]
+            if not mine.empty:
+                cells = [_leader_cell(of_task(mine, task)) for task in tasks]
+                rows.append([Cell(budget), *cells])
+    if not rows:
+        return None
+    headings = [Heading("After", term="after"), *(Heading(task) for task in tasks)]
+    table = Table(
+        "Lowest median test error after a budget",
+        headings,
+        rows,
+        name="findings-budgets",
+        caption="Of the solvers without a failed run.",
+        numbers=pd.concat([found for _, found in parts], ignore_index=True),
+    )
+    return narrow(table)
+
+
+def _budgets(analysis: Analysis, cost: str) -> pd.DataFrame:
+    """The budgets of each task, and the names that they have in the table."""
+    rows = []
+    for task in analysis.tasks_of(SvmTask):
+        if cost == "cpu_s":
+            rows += [
+                (task.label, f"{value:g}{formatting.THIN}s of CPU time", value)
+                for value in _SECONDS
+            ]
+            continue
+        n = first_known(of_task(analysis.runs, task.label)["n_train"])
+        if n is not None:
+            rows += [(task.label, f"{share:g} n² evaluations", share * n * n) for share in _SQUARES]
+    return pd.DataFrame(rows, columns=["task", "budget", "amount"])
+
+
+def _told_apart(analysis: Analysis, budgets: pd.DataFrame, column: str) -> list[str]:
+    """The names of the budgets, without those that a smaller one exceeds all runs like."""
+    ends = analysis.traces.groupby("task")[column].max()
+    names = list(dict.fromkeys(budgets["budget"]))
+    cut = budgets["amount"] < budgets["task"].map(ends)
+    beyond = [name for name in names if not cut[budgets["budget"] == name].any()]
+    return [name for name in names if name not in beyond[1:]]
+
+
+def _leader_cell(found: pd.DataFrame) -> Cell:
+    ahead = found[found["first"]]
+    if ahead.empty:
+        return NONE
+    names = [str(name) for name in ahead["solver"]]
+    shown = ", ".join(names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return Cell(
+        shown + (f" and {more} more" if more > 0 else ""),
+        range=formatting.percent(float(ahead["error"].iloc[0])),
+        number=float(ahead["error"].iloc[0]),
+    )

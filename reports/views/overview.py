@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -14,10 +12,9 @@ from ..analysis import Analysis
 from ..described import SvmTask
 from ..drawing.figures import Scale, draw_small, shared_scale
 from ..frames import first_known, of_task
-from ..panels import Gallery, PanelView, legend
 from ..panels.traces import reference_of, trace_curves
+from ..view import Figure, LegendEntry, Section, legend
 from ..wording import capitalised
-from . import Section
 
 # A study of one task shows it whole.
 _FEWEST_TASKS = 2
@@ -26,45 +23,16 @@ _VALUES = ("suboptimality", "test_error")
 _HIGHEST = {"suboptimality": 100.0}
 
 
-@dataclass(frozen=True)
-class Row:
-    """The small figures of one value, one for each task in the order of the study.
-
-    Attributes
-    ----------
-    title : str
-    note : str
-        What limits them, and who is not in them.
-    gallery : Gallery
-    """
-
-    title: str
-    note: str
-    gallery: Gallery
-
-
-class Overview(Section):
-    """The medians of every task on shared axes: the suboptimality, and the test error."""
-
-    anchor, title, place = "glance", "At a glance", 6
-    template = "overview.html"
-    kinds = ("svm",)
-
-    def applies(self, analysis: Analysis) -> bool:
-        """Where there are tasks to compare, and something to draw of one."""
-        tasks = analysis.tasks_of(SvmTask)
-        return len(tasks) >= _FEWEST_TASKS and any(analysis.ask(_row, value) for value in _VALUES)
-
-    def data(self, analysis: Analysis) -> Mapping[str, Any]:
-        """A row of figures for each value, with one legend for both."""
-        rows = [row for value in _VALUES if (row := analysis.ask(_row, value)) is not None]
-        shown = {label for value in _VALUES for label in _solvers(_medians(analysis, value))}
-        entries = legend(analysis, {label: "" for label in analysis.styles if label in shown})
-        return {
-            "rows": rows,
-            "legend": entries,
-            "marks": " ".join(filter(None, [_words(analysis), analysis.coloring])),
-        }
+def overview_section(analysis: Analysis) -> Iterator[Section]:
+    """The medians of every task on shared axes, where there are tasks to compare."""
+    if len(analysis.tasks_of(SvmTask)) < _FEWEST_TASKS:
+        return
+    shown = {label for value in _VALUES for label in _solvers(analysis.ask(_medians, value))}
+    entries = legend(analysis, {label: "" for label in analysis.styles if label in shown})
+    rows = [row for value in _VALUES if (row := _row(analysis, value, entries)) is not None]
+    if rows:
+        marks = " ".join(filter(None, [_words(analysis), analysis.coloring]))
+        yield Section("glance", "At a glance", "overview.html", {"rows": rows, "marks": marks})
 
 
 def _cost(analysis: Analysis) -> tuple[str, str, str]:
@@ -86,10 +54,6 @@ def _words(analysis: Analysis) -> str:
 
 def _medians(analysis: Analysis, value: str) -> list[pd.DataFrame]:
     """The medians of each task, costs in units that tasks share."""
-    return analysis.ask(_medians_of, value)
-
-
-def _medians_of(analysis: Analysis, value: str) -> list[pd.DataFrame]:
     cost, _, _ = _cost(analysis)
     curves = analysis.ask(trace_curves, cost, value)
     drawn = pd.concat([curves.curves, curves.points])[["task", "solver", "cost", "median"]]
@@ -108,40 +72,32 @@ def _unit(analysis: Analysis, task: str) -> float:
     return np.nan if n is None else n**2
 
 
-def _row(analysis: Analysis, value: str) -> Row | None:
-    """The figures of a value; None if there is nothing to draw."""
+def _row(
+    analysis: Analysis, value: str, entries: list[LegendEntry]
+) -> tuple[str, str, list[Figure]] | None:
+    """The title and note of a value and its figures, one for each task; None if all are empty."""
     _, spent, unit = _cost(analysis)
-    medians = _medians(analysis, value)
+    medians = analysis.ask(_medians, value)
     measure, highest = analysis.measures[value], _HIGHEST.get(value, np.inf)
     levels = [_level(analysis, task.label, value) for task in analysis.tasks_of(SvmTask)]
     scale = shared_scale(medians, levels, measure, spent, unit, highest)
     if scale is None:
         return None
-    return Row(
-        title=f"{capitalised(measure.words)} against {spent}",
-        note=_note(analysis, value, medians, scale),
-        gallery=Gallery(f"glance-{value}", [], _views(analysis, medians, levels, scale)),
-    )
+    figures = []
+    for task, mine, level in zip(analysis.study.tasks, medians, levels, strict=True):
+        place = f"results-{analysis.slugs[task.label]}"
+        drawn = draw_small(mine, level, scale, analysis.styles, task.label)
+        figures.append(
+            Figure(f"glance-{value}-{place}", task.label, drawn, legend=entries, link=place)
+        )
+    title = f"{capitalised(measure.words)} against {spent}"
+    return title, _note(analysis, value, medians, scale), figures
 
 
 def _level(analysis: Analysis, task: str, value: str) -> float:
     """The test error of the reference optimum; NaN where it is unknown, and for other values."""
     error = reference_of(analysis.runs, task).test_error
     return np.nan if value != "test_error" or error is None else error
-
-
-def _views(
-    analysis: Analysis, medians: list[pd.DataFrame], levels: list[float], scale: Scale
-) -> list[PanelView]:
-    """A figure for each task, named after the task's part of the page."""
-    return [
-        PanelView(
-            f"results-{analysis.slugs[task.label]}",
-            task.label,
-            draw_small(medians[place], levels[place], scale, analysis.styles, task.label),
-        )
-        for place, task in enumerate(analysis.tasks_of(SvmTask))
-    ]
 
 
 def _note(analysis: Analysis, value: str, medians: list[pd.DataFrame], scale: Scale) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -16,10 +16,9 @@ from ..described import SvmTask
 from ..drawing.figures import Against, draw_medians
 from ..frames import SPREAD, records
 from ..naming import slug, unused
-from ..panels import Gallery, PanelView, legend
 from ..statistics import scaling
 from ..tables import NONE, Cell, Heading, Table
-from . import Section
+from ..view import Figure, Section, legend
 
 _DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
 _PER_ITERATION = Measure("CPU time per iteration", "CPU seconds per iteration", "seconds")
@@ -27,40 +26,20 @@ _ITERATIONS = Measure("Number of iterations", "iterations", "count")
 _POINTS = Against("training points", lambda n: f"at {formatting.integer(n)} points")
 
 
-@dataclass(frozen=True)
-class FamilyView:
-    """All that the page shows of one family of tasks."""
+def scaling_section(analysis: Analysis) -> Iterator[Section]:
+    """Families of tasks that differ in their size: medians against it, and slopes.
 
-    label: str
-    anchor: str
-    gallery: Gallery
-    table: Table
-    left_out: str
-
-
-class Scaling(Section):
-    """Families of tasks that differ in their size: medians against it, and slopes."""
-
-    anchor, title, place = "scaling", "Scaling", 20
-    template = "scaling.html"
-    kinds = ("svm",)
-
-    def applies(self, analysis: Analysis) -> bool:
-        """Where tasks differ only in their number of training points, or share C n."""
-        return not analysis.ask(_families).empty
-
-    def data(self, analysis: Analysis) -> Mapping[str, Any]:
-        """The families."""
-        groups = [tasks for _, tasks in analysis.ask(_families).groupby("family", sort=False)]
-        names: list[str] = []
-        for tasks in groups:
-            names.append(unused(slug(_first(analysis, tasks).dataset), names))
-        views = zip(names, groups, strict=True)
-        return {"families": [_view(analysis, name, tasks) for name, tasks in views]}
-
-
-def _families(analysis: Analysis) -> pd.DataFrame:
-    return scaling.families(analysis.tasks_of(SvmTask), analysis.runs)
+    Where tasks differ only in their number of training points, or share C n.
+    """
+    found = scaling.families(analysis.tasks_of(SvmTask), analysis.runs)
+    shown, names = [], list[str]()
+    for _, tasks in found.groupby("family", sort=False):
+        names.append(unused(slug(_first(analysis, tasks).dataset), names))
+        shown.append(_family(analysis, f"scaling-{names[-1]}", tasks))
+    if shown:
+        marks = f"Lines join medians over the runs at each n, bands are {SPREAD}."
+        data = {"marks": f"{marks} {analysis.coloring}".strip(), "families": shown}
+        yield Section("scaling", "Scaling", "scaling.html", data)
 
 
 def _first(analysis: Analysis, tasks: pd.DataFrame) -> SvmTask:
@@ -69,36 +48,30 @@ def _first(analysis: Analysis, tasks: pd.DataFrame) -> SvmTask:
     return described[str(tasks["task"].iloc[0])]
 
 
-def _view(analysis: Analysis, name: str, tasks: pd.DataFrame) -> FamilyView:
-    anchor = f"scaling-{name}"
+def _family(
+    analysis: Analysis, anchor: str, tasks: pd.DataFrame
+) -> tuple[str, str, list[Figure], Table, str]:
+    """The anchor and title of a family, its figures and table, and which runs are left out."""
     members = scaling.scaling_runs(analysis.runs, tasks)
     medians = scaling.scaling_medians(members).rename(columns={"n": "x"})
     first = _first(analysis, tasks)
     total = float(tasks["total"].iloc[0])
     words = wording.kernel_words(first, None if math.isnan(total) else total)
     label = ", ".join([first.dataset, *words])
-    drawn = [solver for solver in analysis.styles if solver in set(medians["solver"])]
-    marks = f"Lines join medians over the runs at each n, bands are {SPREAD}."
-    panels = [_panel(analysis, name, medians, label) for name in _DRAWN]
-    return FamilyView(
-        label=label,
-        anchor=anchor,
-        gallery=Gallery(
-            anchor,
-            legend=legend(analysis, dict.fromkeys(drawn, "")),
-            panels=panels,
-            marks=" ".join([marks, analysis.coloring]).strip(),
-        ),
-        table=replace(_table(analysis, label, members), name=name),
-        left_out=_left_out_sentence(scaling.left_out(members)),
-    )
+    entries = legend(analysis, dict.fromkeys(medians["solver"], ""))
+    figures = [
+        replace(_panel(analysis, name, medians, label), name=f"{anchor}-{name}", legend=entries)
+        for name in _DRAWN
+    ]
+    table = replace(_table(analysis, label, members), name=anchor)
+    return anchor, label, figures, table, _left_out_sentence(scaling.left_out(members))
 
 
-def _panel(analysis: Analysis, name: str, medians: pd.DataFrame, label: str) -> PanelView:
+def _panel(analysis: Analysis, name: str, medians: pd.DataFrame, label: str) -> Figure:
     measure, mine = analysis.measures[name], medians[medians["measure"] == name]
     without = set(medians["solver"]) - set(mine["solver"])
     absent = ", ".join(solver for solver in analysis.styles if solver in without)
-    return PanelView(
+    return Figure(
         name,
         title=f"{wording.capitalised(measure.words)} against {_POINTS.words}",
         drawing=draw_medians(mine, measure, _POINTS, analysis.styles, label),

@@ -1,9 +1,10 @@
-"""The results of feasibility methods on each problem: panels and a table."""
+"""A study of feasibility methods: what they solved, and what each needed on each problem."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
@@ -13,12 +14,17 @@ from rich.text import Text
 from .. import formatting
 from ..analysis import Analysis
 from ..described import CellTask, ImagesTask, Task
+from ..formatting import plural
 from ..frames import by_solver, medians, of_task, records
 from ..numbers import measured
-from ..panels import gallery
-from ..solved import fewest_sentence, gap_sentence, solved
+from ..panels.images import image_figures
+from ..panels.kappa import kappa_figures
+from ..panels.solved_profiles import solved_figures
+from ..solved import TIES, fewest_sentence, gap_sentence, solved
+from ..statistics import certificates
 from ..tables import NONE, Cell, Heading, Table, measure_cell, terminal_table
-from . import Part, Section
+from ..view import Section, figures_of
+from ..wording import Finding
 
 # What a narrow terminal keeps: who solved what, then what it took.
 _WEIGHTS = {"solved": 5, "runs": 5, "stage_error": 4, "cpu_s": 3, "n_iter": 2, "proven": 2}
@@ -30,51 +36,84 @@ _CELL_CAPTION = (
 _IMAGES_CAPTION = f"Medians over the runs. {_IMAGES_NOTE}"
 
 
-class FeasibilityTasks(Section):
-    """A part for each problem: what it is, and what each method needed."""
+_OF_STUDY = (kappa_figures, solved_figures)
+_TERMS = (
+    "Solved: with the certificate that the instance has, checked from scratch. Instances of all "
+    "problems count alike; methods differ in what an iteration costs."
+)
 
-    anchor, title, place = "results", "Results", 30
-    template = "task.html"
-    kinds = ("feasibility",)
 
-    def parts(self, analysis: Analysis) -> Iterable[Part]:
-        """One for each problem, in the order of the study."""
-        for task in analysis.study.tasks:
-            name = analysis.slugs[task.label]
-            data = {
-                "problem": _problem(task),
-                "decided": task.decided,
-                "gallery": gallery(analysis, f"task-{name}", task.label),
-                "table": analysis.ask(results, task.label),
-                "note": _note(analysis, task),
-            }
-            yield Part(f"{self.anchor}-{name}", task.label, data)
+def findings_section(analysis: Analysis) -> Iterator[Section]:
+    """Which methods solved all instances, and which needed the fewest iterations on how many."""
+    found = analysis.ask(findings)
+    if found:
+        data = {"findings": found, "terms": _TERMS}
+        yield Section("findings", "Findings", "feasibility_findings.html", data)
 
-    def key_figures(self, analysis: Analysis) -> list[tuple[str, str]]:
-        """How many runs ended with a certificate, and how many without one."""
-        runs = analysis.ask(solved).runs
-        return [
-            ("ended with a certificate", str(int(runs["solved"].sum()))),
-            ("ended at a limit", str(int((runs["ok"] & ~runs["solved"]).sum()))),
-        ]
 
-    def terminal(self, analysis: Analysis) -> Iterable[RenderableType]:
-        """The tables, and how mirror prox compares with its bound."""
-        for task in analysis.study.tasks:
-            table = analysis.ask(results, task.label)
-            yield terminal_table(table, f"{task.label}: {_problem(task)}")
-            yield Text()
-        gap = gap_sentence(analysis)
-        if gap:
-            yield Text(gap)
+def figures_section(analysis: Analysis) -> Iterator[Section]:
+    """What the methods need, against what the problems differ in."""
+    figures, marks = figures_of(analysis, "figures", _OF_STUDY)
+    if figures:
+        yield Section("figures", "Figures", "gallery.html", {"figures": figures, "marks": marks})
+
+
+def task_sections(analysis: Analysis) -> Iterator[Section]:
+    """A section for each problem: what it is, and what each method needed."""
+    for task in analysis.study.tasks:
+        name = analysis.slugs[task.label]
+        figures, marks = figures_of(analysis, f"task-{name}", (image_figures,), task.label)
+        images = isinstance(task, ImagesTask)
+        data = {
+            "problem": _problem(task),
+            "decided": task.decided,
+            "figures": figures,
+            "marks": marks,
+            "table": analysis.ask(results, task.label),
+            "note": _IMAGES_NOTE if images else fewest_sentence(analysis, task.label),
+        }
+        yield Section(f"results-{name}", task.label, "task.html", data)
+
+
+def protocol_section(analysis: Analysis) -> Iterator[Section]:
+    """What a run is, when a problem is solved, and what is counted."""
+    data = {
+        "limit": _limit_words(analysis),
+        "source": analysis.study.source,
+        "gap": gap_sentence(analysis),
+    }
+    yield Section("protocol", "Protocol", "feasibility_protocol.html", data)
+
+
+def ended_figures(analysis: Analysis) -> list[tuple[str, str]]:
+    """For the head of the page: how many runs ended with a certificate, and how many without."""
+    runs = analysis.ask(solved).runs
+    return [
+        ("ended with a certificate", str(int(runs["solved"].sum()))),
+        ("ended at a limit", str(int((runs["ok"] & ~runs["solved"]).sum()))),
+    ]
+
+
+def printed(analysis: Analysis) -> Iterator[RenderableType]:
+    """For the terminal: findings, tables, and how mirror prox compares with its bound."""
+    found = analysis.ask(findings)
+    if found:
+        yield from (Text(finding.sentence) for finding in found)
+        yield Text()
+    for task in analysis.study.tasks:
+        yield terminal_table(analysis.ask(results, task.label), f"{task.label}: {_problem(task)}")
+        yield Text()
+    gap = gap_sentence(analysis)
+    if gap:
+        yield Text(gap)
 
 
 def results(analysis: Analysis, label: str) -> Table:
     """The table of a problem, for :meth:`.Analysis.ask`."""
     (task,) = (task for task in analysis.study.tasks if task.label == label)
-    if isinstance(task, ImagesTask):
-        return _images_table(analysis, task)
-    return _cell_table(analysis, task)
+    images = isinstance(task, ImagesTask)
+    table = _images_table(analysis, task) if images else _cell_table(analysis, task)
+    return replace(table, name=f"results-{analysis.slugs[label]}")
 
 
 def _problem(task: Task) -> str:
@@ -85,11 +124,6 @@ def _problem(task: Task) -> str:
     return f"m = {task.m:,}, n = {task.n:,}, κ = {task.kappa:g}, tolerance {task.tol:g}, " + (
         "separable" if task.generator == "ldfp" else "inseparable by construction"
     )
-
-
-def _note(analysis: Analysis, task: Task) -> str:
-    """Which methods needed the fewest iterations; of images what the errors are."""
-    return _IMAGES_NOTE if isinstance(task, ImagesTask) else fewest_sentence(analysis, task.label)
 
 
 def _cell_table(analysis: Analysis, task: Task) -> Table:
@@ -219,3 +253,58 @@ def _table(task: Task, columns: list[tuple[str, str]], rows: list[list[Cell]]) -
         for term, title in columns
     ]
     return Table(f"Results on {task.label}", headings, rows)
+
+
+def findings(analysis: Analysis) -> list[Finding]:
+    """What the data say, for :meth:`.Analysis.ask`; nothing of fewer than two methods."""
+    cells = {cell.label for cell in analysis.tasks_of(CellTask)}
+    runs = analysis.ask(solved).runs
+    if not runs["task"].isin(cells).any() or len(analysis.study.solvers) < 2:
+        return []
+    return [_solved_finding(analysis, cells), *_fewest_finding(analysis, cells)]
+
+
+def _solved_finding(analysis: Analysis, cells: set[str]) -> Finding:
+    """Of how many instances that a method was to solve it found the certificate."""
+    counts: dict[str, Counter[str]] = {}
+    runs = analysis.ask(solved).runs
+    for task, solver, group in by_solver(runs[runs["status"] != "skipped"]):
+        if task in cells:
+            found = counts.setdefault(solver, Counter())
+            found.update(solved=int(group["solved"].sum()), runs=len(group))
+    shares = {name: found["solved"] / found["runs"] for name, found in counts.items()}
+    best = max(shares.values())
+    words = {name: f"{name} ({n['solved']} of {n['runs']})" for name, n in counts.items()}
+    order = sorted(shares, key=lambda name: -shares[name])
+    others = "".join(f"; {words[name]}" for name in order if shares[name] < best)
+    if not best:
+        return Finding("Instances solved", "none by any method", others)
+    return Finding(
+        "Instances solved", "; ".join(words[name] for name in order if shares[name] == best), others
+    )
+
+
+def _fewest_finding(analysis: Analysis, cells: set[str]) -> list[Finding]:
+    """Who needed the fewest iterations, over the instances of all problems."""
+    totals: Counter[str] = Counter()
+    n = 0
+    for task in (task.label for task in analysis.study.tasks if task.label in cells):
+        counts, n_solved = certificates.fewest_iterations(analysis.ask(solved).runs, task)
+        totals.update(counts)
+        n += n_solved
+    if not totals:
+        return []
+    (first, most), *rest = totals.most_common()
+    listed = "".join(f"; {name} on {count}" for name, count in rest)
+    words = f"{first} on {most} of {plural(n, 'solved instance')}"
+    shared = TIES if totals.total() > n else ""
+    return [Finding("Fewest iterations", words, listed + shared)]
+
+
+def _limit_words(analysis: Analysis) -> str:
+    """The limit of seconds that the runs were given; not always that of the last invocation."""
+    known = analysis.ask(solved).runs["limit"].dropna()
+    if known.empty:
+        return f"{analysis.study.budget.get('timeout', 0):g}"
+    ends = sorted({f"{value:g}" for value in (known.min(), known.max())}, key=float)
+    return " to ".join(ends)

@@ -1,10 +1,10 @@
-"""The tables of what holds over all tasks of a study together."""
+"""What holds over all tasks of a study together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,19 @@ import pandas as pd
 from ...harness.results.measures import Measure
 from .. import formatting
 from ..analysis import Analysis
-from ..derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
+from ..derived import ERROR_TARGET, OBJECTIVE_TARGET
 from ..described import SvmTask
+from ..drawing.figures import draw_profile, draw_trade
 from ..formatting import plural
 from ..frames import records
-from ..statistics import pairwise, profiles, ranks
+from ..naming import slug, unused
+from ..statistics import pairwise, pareto, profiles, ranks
 from ..statistics.integrity import times_compare
+from ..statistics.pairwise import FEWEST_DATASETS
 from ..statistics.running_time import expected_running_time
 from ..statistics.targets import Target, bounds_median
 from ..tables import NONE, Cell, Heading, Table
+from ..view import Figure, Section, legend
 from ..wording import capitalised
 
 #: Targets for the objective and for the test error; problems are tasks with one of them.
@@ -64,7 +68,7 @@ class Question:
     words: str
 
 
-def costs(analysis: Analysis) -> list[str]:
+def comparable_costs(analysis: Analysis) -> list[str]:
     """The costs that may be compared: columns of the traces."""
     times = times_compare(analysis.runs, analysis.environments)
     return [*(["evaluations"] if analysis.counters else []), *(["cpu_s"] if times else [])]
@@ -74,7 +78,7 @@ def questions(analysis: Analysis) -> list[Question]:
     """Each target of the table of results, in each cost that may be compared."""
     return [
         Question(target, cost, f"{_cost_words(analysis, cost)} to stay within {target.words}")
-        for cost in costs(analysis)
+        for cost in comparable_costs(analysis)
         for target in (OBJECTIVE_TARGET, ERROR_TARGET)
     ]
 
@@ -101,6 +105,174 @@ def incomplete(analysis: Analysis) -> frozenset[tuple[str, str]]:
     counts = analysis.counts
     bad = counts[(counts["n_failed"] > 0) | (counts["n_missing"] > 0)]
     return frozenset(zip(bad["task"], bad["solver"], strict=True))
+
+
+# Short names of costs and of families of targets, for anchors.
+_NAMES = {
+    "evaluations": "evaluations",
+    "cpu_s": "seconds",
+    "suboptimality": "objective",
+    "test_error": "error",
+}
+
+
+def across_section(analysis: Analysis) -> Iterator[Section]:
+    """Profiles, pairwise wins, ranks, Pareto fronts and expected running times.
+
+    Where two solvers and two tasks have results, and there are costs and targets.
+    """
+    ok, costs = analysis.runs[analysis.runs["ok"]], comparable_costs(analysis)
+    if min(ok["task"].nunique(), ok["solver"].nunique()) < 2 or not costs:
+        return
+    if not ERROR_TARGET.levels(ok).notna().any():
+        return
+    known, asked = datasets(analysis), questions(analysis)
+    fronts = pareto.fronts(analysis.runs, ("test_error", costs[-1], "n_support"))
+    tables: list[Table] = []
+    data = {
+        "n_tasks": len(known),
+        "n_datasets": len(set(known.values())),
+        "fewest_datasets": FEWEST_DATASETS,
+        "times": "cpu_s" in costs,
+        "data_profiles": _with_legend(
+            analysis,
+            [_data_profile(analysis, family, cost) for cost in costs for family in FAMILIES],
+        ),
+        "solved": _named(tables, solved_table(analysis)),
+        "performance_profiles": _with_legend(
+            analysis, [_performance_profile(analysis, question) for question in asked]
+        ),
+        "asked": [
+            (
+                question.words,
+                _named(tables, wins_table(analysis, question)),
+                _named(tables, pairs_table(analysis, question)),
+                _named(tables, running_time_table(analysis, question)),
+            )
+            for question in asked
+        ],
+        "ranks": _named(tables, rank_table(analysis)),
+        "rank_sentences": [rank_sentence(analysis, question) for question in asked],
+        "trade": _with_legend(analysis, [_trade(analysis, fronts)]),
+        "fronts": _named(tables, fronts_table(analysis, fronts)) if len(fronts) else None,
+        "front_cost": analysis.measures[costs[-1]].words,
+    }
+    yield Section("across", "Across tasks", "across.html", data)
+
+
+def _named(tables: list[Table], table: Table | None) -> Table | None:
+    """The table with the name of its files, which no table before it has."""
+    if table is not None:
+        name = unused(f"across-{slug(table.label)}", [each.name for each in tables])
+        table = replace(table, name=name)
+        tables.append(table)
+    return table
+
+
+def _with_legend(analysis: Analysis, figures: list[Figure]) -> list[Figure]:
+    """The figures with a legend of the solvers that one of them draws."""
+    frames = [each.drawing.data for each in figures if each.drawing is not None]
+    drawn = {str(label) for frame in frames for label in frame["solver"].unique()}
+    entries = legend(analysis, dict.fromkeys(drawn, ""))
+    return [replace(each, legend=entries) for each in figures]
+
+
+def _data_profile(analysis: Analysis, family: str, cost: str) -> Figure:
+    found = analysis.ask(problems, family, cost)
+    words = analysis.measures[cost].words
+    if cost == "evaluations":
+        found, words = profiles.in_squares(found, analysis.runs), f"{words} in units of n²"
+    steps = profiles.data_profile(found)
+    shown = {
+        label: style for label, style in analysis.styles.items() if label in set(found["solver"])
+    }
+    title = f"Problems solved {FAMILY_WORDS[family]}, against {words}"
+    return Figure(
+        f"across-data-{_NAMES[family]}-{_NAMES[cost]}",
+        title,
+        draw_profile(steps, shown, title, words),
+        note=_solved_note(analysis, found, family, cost),
+    )
+
+
+def _solved_note(analysis: Analysis, found: pd.DataFrame, family: str, cost: str) -> str:
+    """How many problems each solver solved, of how many, and who has none."""
+    n_tasks = len(datasets(analysis))
+    parts, absent = [], []
+    for label in analysis.styles:
+        mine = found[found["solver"] == label]
+        if mine.empty:
+            absent.append(f"{label} ({_why_absent(analysis, label, family, cost)})")
+            continue
+        tasks = mine["task"].nunique()
+        some = f" on {tasks} of {n_tasks} tasks" if tasks < n_tasks else ""
+        parts.append(f"{label} {int(np.isfinite(mine['value']).sum())} of {len(mine)}{some}")
+    words = [f"Solved: {', '.join(parts)}."]
+    words += [f"Not counted: {', '.join(absent)}."] if absent else []
+    return " ".join([*words, *_bounds_note(found)])
+
+
+def _bounds_note(problems: pd.DataFrame) -> list[str]:
+    """How many costs are drawn at an upper bound, and whose; nothing without any."""
+    counts = problems[problems["upper_bound"]].groupby("solver", sort=False).size()
+    if counts.empty:
+        return []
+    listed = ", ".join(f"{solver} {count}" for solver, count in counts.items())
+    return [f"Drawn at an upper bound, the cost of the first checkpoint: {listed}."]
+
+
+def _why_absent(analysis: Analysis, label: str, family: str, cost: str) -> str:
+    mine = analysis.runs[analysis.runs["solver"] == label]
+    for status in ("skipped", "missing"):
+        if (mine["status"] == status).all():
+            return status
+    if family == "suboptimality" and not mine["minimises"].any():
+        return "objective not minimised"
+    if cost == "evaluations" and not mine["instrumented"].any():
+        return "not instrumented"
+    return "no target or no count"
+
+
+def _performance_profile(analysis: Analysis, question: Question) -> Figure:
+    found = answers(analysis, question)
+    middle = profiles.medians(found)
+    ratios = profiles.performance_ratios(middle, analysis.ask(incomplete))
+    known = set(ratios["solver"])
+    shown = {label: style for label, style in analysis.styles.items() if label in known}
+    title = f"{question.words}, as a ratio to the best"
+    parts = [
+        f"{row['solver']} {int(row['solved'])} of {plural(row['n'], 'task')}"
+        for row in records(_solved_tasks(ratios))
+    ]
+    return Figure(
+        f"across-performance-{_NAMES[question.target.value]}-{_NAMES[question.cost]}",
+        title,
+        draw_profile(
+            profiles.performance_profile(ratios), shown, title, "ratio to the best of the task"
+        ),
+        note=" ".join([f"Solved: {', '.join(parts)}."] * bool(parts) + _bounds_note(found)),
+    )
+
+
+def _solved_tasks(ratios: pd.DataFrame) -> pd.DataFrame:
+    found = ratios.assign(solved=np.isfinite(ratios["value"]))
+    counts = found.groupby("solver", sort=False)["solved"].agg(["sum", "size"]).reset_index()
+    return counts.set_axis(["solver", "solved", "n"], axis=1)
+
+
+def _trade(analysis: Analysis, fronts: pd.DataFrame) -> Figure:
+    cost = comparable_costs(analysis)[-1]
+    words = analysis.measures[cost].words
+    of_task = fronts.groupby("task")
+    points = fronts[["task", "solver", "front"]].assign(
+        ratio=fronts[cost] / of_task[cost].transform("min"),
+        excess=fronts["test_error"] - of_task["test_error"].transform("min"),
+    )
+    points = points[np.isfinite(points["ratio"])]
+    title = f"Test error above the lowest of the task, in points, against {words}"
+    labels = (f"{words}, ratio to the lowest of the task", "points of test error")
+    drawn = draw_trade(points, analysis.styles, title, labels)
+    return Figure("across-front-error-cost", title, drawn)
 
 
 def solved_table(analysis: Analysis) -> Table:

@@ -1,0 +1,141 @@
+"""What a page is made of: sections, whose figures and tables are made once for all renderers.
+
+The page fills the template of each section with its data; an export writes the figures and tables
+among these data, and the terminal and notebooks show some of the same tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from markupsafe import Markup
+
+from .analysis import Analysis
+from .drawing.canvas import GREY, Drawing, swatch
+from .formatting import plural
+from .frames import of_task, other_problem_solvers, records
+from .statistics.summary import OTHER_PROBLEM
+from .tables import Table
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A solver in a legend."""
+
+    label: str
+    swatch: Markup
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a page.
+
+    Attributes
+    ----------
+    name : str
+        Its anchor on the page and the name of its files.
+    title : str
+        Its caption.
+    drawing : Drawing or None
+        With the frame that it shows; None when no run has anything to draw.
+    note : str
+        What stands below it.
+    legend : sequence of LegendEntry
+    link : str
+        The anchor that its caption leads to; empty for none.
+    """
+
+    name: str
+    title: str
+    drawing: Drawing | None
+    note: str = ""
+    legend: Sequence[LegendEntry] = ()
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page.
+
+    Attributes
+    ----------
+    anchor : str
+        Unique on the page: where links to it lead.
+    title : str
+        The heading.
+    template : str
+        The file in ``templates/`` that makes HTML of the data.
+    data : mapping
+        Words, figures, tables, and lists of them.
+    """
+
+    anchor: str
+    title: str
+    template: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def views(self) -> Iterator[Figure | Table]:
+        """The figures and tables among its data, in their order."""
+        return _views(self.data.values())
+
+
+def _views(values: Any) -> Iterator[Figure | Table]:
+    for value in values:
+        if isinstance(value, Figure | Table):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _views(value)
+
+
+#: Some figures of a task, or of the study where the task is empty, and what their marks mean.
+Family = Callable[[Analysis, str], tuple[list[Figure], str]]
+
+
+def figures_of(
+    analysis: Analysis, prefix: str, families: Sequence[Family], task: str = ""
+) -> tuple[list[Figure], str]:
+    """The figures of all families with their legend and their full names, and their marks."""
+    found, marks = [], []
+    for family in families:
+        figures, words = family(analysis, task)
+        found += figures
+        marks += [words] if figures else []
+    entries = legend(analysis, _runs_notes(analysis, task))
+    figures = [replace(item, name=f"{prefix}-{item.name}", legend=entries) for item in found]
+    return figures, " ".join(filter(None, [*marks, analysis.coloring]))
+
+
+def legend(analysis: Analysis, notes: Mapping[str, str]) -> list[LegendEntry]:
+    """The solvers that a mapping has a note for, often an empty one, in the study's order.
+
+    Those that are grey come last, in one entry.
+    """
+    styles = analysis.styles
+    shown = [label for label in styles if label in notes]
+    grey = [label for label in shown if styles[label].muted]
+    named = [label for label in shown if label not in grey or len(grey) == 1]
+    named.sort(key=lambda label: styles[label].muted)
+    entries = [LegendEntry(label, swatch(styles[label]), notes[label]) for label in named]
+    if len(grey) > 1:
+        noted = "; ".join(f"{label}: {notes[label]}" for label in grey if notes[label])
+        entries.append(LegendEntry(plural(len(grey), "other"), swatch(GREY), noted))
+    return entries
+
+
+def _runs_notes(analysis: Analysis, task: str) -> dict[str, str]:
+    """Whether a solver solves another problem, and how many runs its lines stand on if not all."""
+    if not task:
+        return dict.fromkeys(analysis.styles, "")
+    counts = of_task(analysis.counts, task)
+    shown = counts[counts["n_ok"] + counts["n_failed"] + counts["n_missing"] > 0]
+    others = dict.fromkeys(other_problem_solvers(analysis.runs, task), OTHER_PROBLEM)
+    notes = {}
+    for row in records(shown):
+        some = f"{row['n_ok']} of {row['n_planned']} runs"
+        words = (others.get(row["solver"], ""), some if row["n_ok"] < row["n_planned"] else "")
+        notes[row["solver"]] = ", ".join(filter(None, words))
+    return notes

@@ -1,0 +1,64 @@
+"""The pages of studies: for each kind one list of sections, which all renderers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from rich.console import RenderableType
+
+from ..analysis import Analysis
+from ..view import Section
+from . import across, common, feasibility, findings, overview, scaling, svm
+
+#: The sections of a page in their order; each function gives those that the study has.
+PAGES: Mapping[str, Sequence[Callable[[Analysis], Iterator[Section]]]] = MappingProxyType(
+    {
+        "svm": (
+            findings.findings_section,
+            overview.overview_section,
+            across.across_section,
+            scaling.scaling_section,
+            common.explore_section,
+            svm.task_sections,
+            common.failures_section,
+            common.skipped_section,
+            svm.protocol_section,
+            svm.data_section,
+            common.solvers_section,
+            common.environment_section,
+            common.reproduce_section,
+            common.definitions_section,
+        ),
+        "feasibility": (
+            feasibility.findings_section,
+            feasibility.figures_section,
+            common.explore_section,
+            feasibility.task_sections,
+            common.failures_section,
+            common.skipped_section,
+            feasibility.protocol_section,
+            common.solvers_section,
+            common.environment_section,
+            common.reproduce_section,
+            common.definitions_section,
+        ),
+    }
+)
+_KINDS = {"svm": svm, "feasibility": feasibility}
+
+
+def sections(analysis: Analysis) -> list[Section]:
+    """The sections of a study's page in their order, for :meth:`.Analysis.ask`."""
+    return [section for make in PAGES[analysis.kind] for section in make(analysis)]
+
+
+def key_figures(analysis: Analysis) -> list[tuple[str, str]]:
+    """How runs ended, for the head of the page: words and a number."""
+    return _KINDS[analysis.kind].ended_figures(analysis)
+
+
+def printed(analysis: Analysis) -> Iterator[RenderableType]:
+    """What the terminal shows after a run."""
+    yield from _KINDS[analysis.kind].printed(analysis)
+    yield from common.printed_outcomes(analysis)
