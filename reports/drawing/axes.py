@@ -106,7 +106,7 @@ def set_log_axis(
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
     room = length(axes, which) / max(math.log(high / low), 1e-12)
-    room *= FONT / axes.xaxis.get_label().get_fontsize()
+    room *= FONT / float(axes.xaxis.get_label().get_fontsize())
     most = most or _MOST[which]
     ticks = log_ticks(low, high, most)
     # Powers of ten are thinned evenly until none touch.

@@ -220,7 +220,7 @@ class _Line:
 
     def _ends(self, rows: pd.DataFrame, x: Array, y: Array) -> None:
         """Medians as lone markers with range bars."""
-        bars = {"color": self.style.color, "lw": self.scale}
+        bars: dict[str, Any] = {"color": self.style.color, "lw": self.scale}
         self.axes.hlines(y, rows["x_low"], rows["x_high"], **bars)
         self.axes.vlines(x, self.lines.at(rows["low"]), self.lines.at(rows["high"]), **bars)
         line = self.style.line(1.0, 8 * self.scale) | {"ls": "", "dashes": (None, None)}
@@ -232,7 +232,7 @@ class _Line:
             return
         starts = np.flatnonzero(np.diff(rows["seed"].to_numpy()) != 0) + 1
         lasts = [*(starts - 1), len(x) - 1]
-        look = {"lw": 0.8, "alpha": 0.65} if failed else {"lw": 0.5, "alpha": 0.45}
+        look: dict[str, Any] = {"lw": 0.8, "alpha": 0.65} if failed else {"lw": 0.5, "alpha": 0.45}
         if failed:
             self.axes.plot(
                 x[lasts], y[lasts], ls="", color=self.style.color, marker="x",

@@ -64,7 +64,7 @@ def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_pa
     assert small[0]["y"] == small[1]["y"]
     assert min(box["width"] for box in small) >= 140
     # A solver's line really has a colour: the custom properties of the scheme are defined.
-    stroke = "getComputedStyle(document.querySelector('.legend svg path')).stroke"
+    stroke = "getComputedStyle(document.querySelector('.legend .swatch')).color"
     assert tab.evaluate(stroke) == (
         "rgb(11, 111, 179)" if scheme == "light" else "rgb(88, 169, 230)"
     )
