@@ -94,6 +94,9 @@ def _standalone(
             handlelength=1.9, handletextpad=0.5, columnspacing=1.1,
             borderaxespad=0.0, borderpad=0.2,
         )  # fmt: skip
+    # The layout is the same in all formats, whichever are asked for.
+    FigureCanvasAgg(figure).draw()
+    figure.set_layout_engine("none")
     return figure
 
 
