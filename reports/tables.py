@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from ..harness.results.measures import Measure
 from ..harness.words import visible
 from . import formatting
-from .fitting import Column, Entry, FittedTable
 from .naming import unused
 from .statistics import summary
 
@@ -221,28 +223,85 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
     )
 
 
-def terminal_table(table: Table, title: str) -> FittedTable:
-    """The table for a terminal: the columns with a short heading that it has room for.
+@dataclass(frozen=True)
+class TerminalTable:
+    """A table for rich: what a terminal is too narrow for is left out, and named.
 
-    Parameters
+    Attributes
     ----------
-    table : Table
     title : str
-        What stands above it.
+    headings : sequence of Heading
+        With short titles; the first one names the rows and always stays.
+    rows : sequence of sequence of Cell
     """
-    columns = [
-        Column(
-            heading.short,
-            [_terminal_entry(row[place]) for row in table.rows],
-            right=heading.style == "number",
-            weight=heading.weight,
-        )
-        for place, heading in enumerate(table.headings)
-        if heading.short
-    ]
-    return FittedTable(title, columns)
+
+    title: str
+    headings: Sequence[Heading]
+    rows: Sequence[Sequence[Cell]]
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterable[RenderableType]:
+        """The table without its lightest ranges and columns, and which columns these are."""
+        shown = list(range(len(self.headings)))
+        ranged = list(shown)
+        unbounded = options.update(max_width=_UNBOUNDED)
+        first = max(_LEAST, int(_FIRST * options.max_width))
+
+        def least(places: list[int]) -> int:
+            return min(places, key=lambda place: (self.headings[place].weight, -place))
+
+        while True:
+            drawn = self._drawn(shown, ranged, first)
+            if console.measure(drawn, options=unbounded).maximum <= options.max_width:
+                break
+            if len(ranged) > 0:
+                ranged.remove(least(ranged))
+            elif len(shown) > 1:
+                shown.remove(least(shown[1:]))
+            else:
+                break
+        whole = self._drawn(shown, ranged, None)
+        fits = console.measure(whole, options=unbounded).maximum <= options.max_width
+        yield Text(self.title, style="bold", overflow="fold")
+        yield whole if fits else drawn
+        absent = [each.short for place, each in enumerate(self.headings) if place not in shown]
+        if absent:
+            yield Text(f"not shown for lack of width: {', '.join(absent)}", style="dim")
+
+    def _drawn(self, shown: list[int], ranged: list[int], first: int | None) -> RichTable:
+        drawn = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        for place in shown:
+            start, _, last = self.headings[place].short.rpartition(" ")
+            drawn.add_column(
+                f"{start}\n{last}" if start else last,
+                justify="right" if self.headings[place].style == "number" else "left",
+                overflow="fold",
+                no_wrap=place > 0,
+                max_width=None if place else first,
+            )
+        for row in self.rows:
+            drawn.add_row(*(_terminal_text(row[place], place in ranged) for place in shown))
+        return drawn
 
 
-def _terminal_entry(cell: Cell) -> Entry:
+# Characters: of the first column at least, its share of the line, and more than any line has.
+_LEAST, _FIRST, _UNBOUNDED = 10, 0.34, 10_000
+
+
+def _terminal_text(cell: Cell, ranged: bool) -> Text:
     style = "yellow" if cell.incomplete else "bold" if cell.best else "dim" if cell.absent else ""
-    return Entry(visible(cell.value), visible(cell.range), style)
+    text = Text(visible(cell.value), style=style)
+    if ranged and cell.range:
+        text.append(f"\n{visible(cell.range)}", style="dim not bold")
+    return text
+
+
+def terminal_table(table: Table, title: str) -> TerminalTable:
+    """The table for a terminal, below a title: the columns with a short heading."""
+    places = [place for place, heading in enumerate(table.headings) if heading.short]
+    return TerminalTable(
+        title,
+        [table.headings[place] for place in places],
+        [[row[place] for place in places] for row in table.rows],
+    )

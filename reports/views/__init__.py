@@ -45,7 +45,6 @@ PAGES: Mapping[str, Sequence[Callable[[Analysis], Iterator[Section]]]] = Mapping
         ),
     }
 )
-_KINDS = {"svm": svm, "feasibility": feasibility}
 
 
 def sections(analysis: Analysis) -> list[Section]:
@@ -55,10 +54,12 @@ def sections(analysis: Analysis) -> list[Section]:
 
 def key_figures(analysis: Analysis) -> list[tuple[str, str]]:
     """How runs ended, for the head of the page: words and a number."""
-    return _KINDS[analysis.kind].ended_figures(analysis)
+    kind = svm if analysis.kind == "svm" else feasibility
+    return kind.ended_figures(analysis)
 
 
 def printed(analysis: Analysis) -> Iterator[RenderableType]:
     """What the terminal shows after a run."""
-    yield from _KINDS[analysis.kind].printed(analysis)
+    kind = svm if analysis.kind == "svm" else feasibility
+    yield from kind.printed(analysis)
     yield from common.printed_outcomes(analysis)

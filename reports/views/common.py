@@ -153,9 +153,10 @@ def _described(solver: Solver) -> dict[str, Cell]:
 
 def environment_section(analysis: Analysis) -> Iterator[Section]:
     """The settings of each environment, side by side where there are several."""
-    data = {"words": "No record tells its environment.", "table": None}
+    words, table = "No record tells its environment.", None
     if not analysis.environments.empty:
-        data = {"words": "", "table": _environment_table(analysis.environments)}
+        words, table = "", _environment_table(analysis.environments)
+    data = {"words": words, "table": table}
     yield Section("environment", "Environment", "outcomes.html", data)
 
 

@@ -111,8 +111,10 @@ def printed(analysis: Analysis) -> Iterator[RenderableType]:
 def results(analysis: Analysis, label: str) -> Table:
     """The table of a problem, for :meth:`.Analysis.ask`."""
     (task,) = (task for task in analysis.study.tasks if task.label == label)
-    images = isinstance(task, ImagesTask)
-    table = _images_table(analysis, task) if images else _cell_table(analysis, task)
+    if isinstance(task, ImagesTask):
+        table = _images_table(analysis, task)
+    else:
+        table = _cell_table(analysis, task)
     return replace(table, name=f"results-{analysis.slugs[label]}")
 
 

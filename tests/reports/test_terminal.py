@@ -12,10 +12,9 @@ from rich.console import Console
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.command import print_tables, write_report
-from marginbench.reports.fitting import Column, Entry, fit
 from marginbench.reports.frames import records
 from marginbench.reports.results import load_results
-from marginbench.reports.tables import measure_cell
+from marginbench.reports.tables import Cell, Heading, TerminalTable, measure_cell
 from marginbench.reports.terminal import summary
 
 
@@ -79,19 +78,24 @@ def test_a_narrow_terminal_names_what_it_leaves_out_and_keeps_errors_and_cpu_tim
     assert measure_cell(count, analysis.shown["n_support"]).value not in text.split()
 
 
-def test_columns_leave_by_weight_and_ranges_come_last():
-    rows = [Entry("12345", "1234567"), Entry("1", "1")]
-    columns = [
-        Column("name", [Entry("one"), Entry("two")]),
-        Column("light", rows, right=True),
-        Column("heavy", rows, right=True, weight=2),
+def test_ranges_and_columns_leave_by_weight():
+    headings = [
+        Heading("", short="name"),
+        Heading("", "number", short="light"),
+        Heading("", "number", short="heavy", weight=2),
     ]
-    everything = fit(columns, 22)
-    assert everything.widths == {0: 4, 1: 7, 2: 7}
-    assert everything.ranged == {0, 1, 2}
-    assert fit(columns, 20).ranged == {0, 2}
-    assert list(fit(columns, 17).widths) == [0, 2]
-    assert list(fit(columns, 10).widths) == [0]
+    rows = [[Cell("one"), Cell("12345", "1-2"), Cell("12345", "123-45-7")] for _ in range(2)]
+
+    def shown(width):
+        console = Console(width=width, file=io.StringIO())
+        console.print(TerminalTable("t", headings, rows))
+        return console.file.getvalue()
+
+    assert "123-45-7" in shown(23)
+    assert "123-45-7" not in shown(22)
+    assert "light" in shown(20).splitlines()[1]
+    assert "not shown for lack of width: light" in shown(14)
+    assert "heavy" in shown(14).splitlines()[1]
 
 
 @pytest.mark.parametrize("width", [40, 80, 110])
