@@ -172,7 +172,7 @@ def new_axes(
     margins : tuple of float
         On the left, right, below and above, on a page; alone they are as large as labels need.
     """
-    theme = {
+    theme: dict[Any, Any] = {
         "font.size": sheet.font, "axes.labelsize": sheet.font, "axes.labelcolor": MUTED,
         "axes.labelpad": 3, "axes.edgecolor": MUTED, "axes.linewidth": 0.7 * sheet.scale,
         "axes.spines.left": False, "axes.spines.top": False, "axes.spines.right": False,

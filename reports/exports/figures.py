@@ -95,7 +95,8 @@ def _standalone(
             borderaxespad=0.0, borderpad=0.2,
         )  # fmt: skip
     # The layout is the same in all formats, whichever are asked for.
-    FigureCanvasAgg(figure).draw()
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
     figure.set_layout_engine("none")
     return figure
 
