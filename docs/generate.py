@@ -1,4 +1,5 @@
-"""Write the pages that follow from the code: docs/solvers.md and docs/studies.md.
+"""Write what follows from the code: docs/solvers.md, docs/studies.md, and the parts of pages below
+a note: the commands with their options, and the registered datasets.
 
 python docs/generate.py            # write them
 python docs/generate.py --check    # exit with 1 if they are not what this would write
@@ -15,10 +16,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import typer
 from numpydoc.docscrape import NumpyDocString
 
+from marginbench.data_loaders.sources import sources
 from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.toml import load_study, study_names
+from marginbench.reports.command import COMMANDS, build_app, report, write_report
 from marginbench.solvers import Solver, registry
 from marginbench.solvers.registration import entries
 
@@ -244,7 +248,66 @@ def solvers_of(study: StudyBase) -> str:
     return "; ".join(entry.label for entry in study.solvers)
 
 
+def commands_part() -> Iterator[str]:
+    """Every command with its arguments and options, as the program has them."""
+    app = build_app(write_report, report)
+    for module in COMMANDS:
+        module.add(app)
+    for words, command in _leaves(typer.main.get_command(app), ["marginbench"]):
+        yield from ("", f"### {' '.join(words)}", "", str(command.help or ""), "")
+        yield from table(
+            ("argument or option", "meaning", "default"),
+            (_parameter(each) for each in command.params if not getattr(each, "hidden", False)),
+        )
+
+
+def _leaves(command: Any, words: list[str]) -> Iterator[tuple[list[str], Any]]:
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _leaves(below, [*words, name])
+    if not hasattr(command, "commands"):
+        yield words, command
+
+
+def _parameter(parameter: Any) -> tuple[str, str, str]:
+    is_option = parameter.param_type_name == "option"
+    name = ", ".join(parameter.opts) if is_option else (parameter.metavar or parameter.name.upper())
+    value = f" {parameter.metavar}" if is_option and parameter.metavar else ""
+    default = "" if parameter.default in (None, False, "") else f"`{parameter.default}`"
+    return f"`{name}{value}`", str(getattr(parameter, "help", None) or ""), default
+
+
+def datasets_part() -> Iterator[str]:
+    """Every registered dataset."""
+    yield ""
+    yield from table(
+        ("name", "what it holds", "read from", "split", "parameters and defaults"),
+        (
+            (
+                f"`{source.name}`",
+                source.summary,
+                source.format,
+                source.split,
+                ", ".join(f"`{name} = {value!r}`" for name, value in source.parameters.items()),
+            )
+            for source in sources()
+        ),
+    )
+
+
 PAGES = {"solvers.md": solvers_page, "studies.md": studies_page}
+#: Pages whose last part is written here, below the note.
+PARTS = {"command-line.md": commands_part, "datasets.md": datasets_part}
+
+
+def written() -> Iterator[tuple[str, str]]:
+    """Every page with its text."""
+    for name, lines in PAGES.items():
+        yield name, "\n".join(lines())
+    for name, part in PARTS.items():
+        head, note, _ = (HERE / name).read_text(encoding="utf-8").partition(_NOTE)
+        if not note:
+            raise SystemExit(f"docs/{name} lacks the note below which it is written: {_NOTE}")
+        yield name, "\n".join([head + note, *part()])
 
 
 def main() -> int:
@@ -253,8 +316,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     check = parser.parse_args().check
     stale = []
-    for name, lines in PAGES.items():
-        path, text = HERE / name, "\n".join(lines()).rstrip() + "\n"
+    for name, content in written():
+        path, text = HERE / name, content.rstrip() + "\n"
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue
         stale.append(name)
