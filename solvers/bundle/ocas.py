@@ -12,13 +12,13 @@ from ..interface.problem import Problem, Solution
 from ..numeric.validation import check_one_of, check_positive
 from ..registration import register
 from .estimators import recording, solution_of
-from .exact_search import ExactSearch
 from .inner import PlanesByQP
 from .loop import check_bundle_parameters, minimize_bundle
 from .losses import Hinge
 from .products import check_norms
 from .regularizers import L2
 from .risk import Risk
+from .search import ExactSearch
 
 
 @register("svm")

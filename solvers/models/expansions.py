@@ -326,7 +326,7 @@ def _unpacked(value: Any, place: str, arrays: Mapping[str, np.ndarray]) -> Any:
     )
 
 
-def _descendants(cls: type[Model]) -> Iterator[type[Model]]:
+def _descendants(cls: type[Any]) -> Iterator[type[Any]]:
     """Every class derived from this one that is not abstract."""
     for derived in cls.__subclasses__():
         if not isabstract(derived):

@@ -10,9 +10,9 @@ from scipy.optimize import minimize_scalar
 
 from marginbench.solvers import OCAS, Counters
 from marginbench.solvers.bundle import EpsilonInsensitive, Hinge, minimize_risk
-from marginbench.solvers.bundle.exact_search import ExactSearch
 from marginbench.solvers.bundle.lines import zero_of_slope
 from marginbench.solvers.bundle.risk import Risk
+from marginbench.solvers.bundle.search import ExactSearch
 
 OFFSETS = [None, "eliminated", "feature"]
 
