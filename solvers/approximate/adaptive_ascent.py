@@ -31,24 +31,7 @@ _STATE = np.dtype(
 
 @dataclass
 class AdaptiveAscent:
-    """The state of an ascent on ``sum_i alpha_i - 1/2 ||w||^2`` over ``0 <= alpha_i <= bounds_i``.
-
-    Attributes
-    ----------
-    alpha : ndarray of float64, shape (n,)
-    w : ndarray of float64, shape (n_features,)
-        sum_i alpha_i y_i features_i.
-    preference : ndarray of float64, shape (n,)
-        How often points are drawn, relative to each other.
-    active : ndarray of bool, shape (n,)
-        Which points are not left out at the moment.
-    n_iter : int
-        Draws done.
-    violation : float
-        The largest of all points, at the last look.
-    gap : float
-        Primal minus dual over the sum of the bounds, at the last look. No more than the violation.
-    """
+    """An ascent on ``sum_i alpha_i - 1/2 ||w||^2`` over ``0 <= alpha_i <= bounds_i``."""
 
     features: np.ndarray
     y: np.ndarray
@@ -56,12 +39,15 @@ class AdaptiveAscent:
     adaptive: bool
     shrinking: bool
     rng: np.random.Generator
-    n_iter: int = 0
-    violation: float = np.inf
+    n_iter: int = 0  # Draws done
+    violation: float = np.inf  # The largest of all points, at the last look
+    # Primal minus dual over the sum of the bounds, at the last look. No more than the violation
     gap: float = np.inf
-    alpha: np.ndarray = field(init=False)
-    w: np.ndarray = field(init=False)
+    alpha: np.ndarray = field(init=False)  # float64, shape (n,)
+    w: np.ndarray = field(init=False)  # float64, shape (n_features,): sum_i alpha_i y_i features_i
+    # float64, shape (n,): How often points are drawn, relative to each other
     preference: np.ndarray = field(init=False)
+    # bool, shape (n,): Which points are not left out at the moment
     active: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:

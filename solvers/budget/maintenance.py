@@ -19,27 +19,15 @@ PAIRINGS = {"label": SAME_LABEL, "any": ANY_TWO, "sign": SAME_SIGN}
 
 
 class Rule(NamedTuple):
-    """A strategy as compiled code sees it.
+    """A strategy as compiled code sees it."""
 
-    Attributes
-    ----------
-    kind : {REMOVAL, PROJECTION, MERGING}
-    search : {GOLDEN, LOOKUP}
-    pairing : {SAME_LABEL, ANY_TWO, SAME_SIGN}
-    tolerance : float
-    lowest : float
-    costs : ndarray of float32, shape (n_ratios, grid)
-    least : ndarray of float64, shape (3, grid)
-        These three are of :class:`Tables`.
-    """
-
-    kind: int
-    search: int
-    pairing: int
+    kind: int  # {REMOVAL, PROJECTION, MERGING}
+    search: int  # {GOLDEN, LOOKUP}
+    pairing: int  # {SAME_LABEL, ANY_TWO, SAME_SIGN}
     tolerance: float
     lowest: float
-    costs: np.ndarray
-    least: np.ndarray
+    costs: np.ndarray  # float32, shape (n_ratios, grid)
+    least: np.ndarray  # float64, shape (3, grid); as in :class:`Tables`
 
 
 class Maintenance(ABC):

@@ -29,66 +29,36 @@ COUNTS = np.dtype([(name, np.int64) for name in _COUNTED])
 
 
 class ModelState(NamedTuple):
-    """``w = scale * sum_j coef_j phi(z_j)`` over j < counts.n_points; compiled code changes it.
+    """``w = scale * sum_j coef_j phi(z_j)`` over j < counts.n_points; compiled code changes it."""
 
-    Attributes
-    ----------
-    budget : int
-        The most points it may have after an iteration.
-    points : ndarray, shape (n_features, capacity)
-        z_j in column j, in the kernel's units.
-    coef : ndarray of float64, shape (capacity,)
-        Zero beyond the size.
-    roots : ndarray of float64, shape (capacity,)
-        sqrt(k(z_j, z_j)).
-    owner : ndarray of int64, shape (capacity,)
-        The training point that z_j is; -1 after a merge.
-    labels : ndarray, shape (capacity,) or (0,)
-        The label of the training points that z_j is made of, -1 or +1; kept only where points of
-        the same label are merged.
-    distances, entries : ndarray, shape (capacity,)
-        Exponents and kernel entries of the point that was evaluated last.
-    entry_bits : ndarray of int32 or int64, shape (capacity,)
-        The memory of ``entries``.
-    scratch, scratch_bits : ndarray of float64 and int64, shape (capacity,)
-        One memory.
-    partners : ndarray of int64, shape (capacity,)
-        Scratch of the partner search.
-    buffer : ndarray, shape (n_features,)
-        Holds a point.
-    gram : ndarray of float64, shape (capacity, capacity) or (0, 0)
-        Kernel entries between the points, for projection.
-    factor : ndarray of float64, shape (capacity, capacity) or (0, 0)
-        Upper triangular: ``factor' factor`` is the ridged matrix of kernel entries, in the order
-        of ``order``.
-    order : ndarray of int64, shape (capacity,)
-        The position of the point that each row of the factor belongs to.
-    carried : ndarray of float64, shape (capacity,)
-        Scratch of projection.
-    counts : record of int64
-        The size of the model and the counters of :data:`COUNTS`.
-    degradation : ndarray of float64, shape (1,)
-        Sum of the squared distances in feature space that w was moved by budget maintenance.
-    """
-
-    budget: int
-    points: np.ndarray
-    coef: np.ndarray
-    roots: np.ndarray
-    owner: np.ndarray
+    budget: int  # The most points it may have after an iteration
+    points: np.ndarray  # shape (n_features, capacity): z_j in column j, in the kernel's units
+    coef: np.ndarray  # float64, shape (capacity,): Zero beyond the size
+    roots: np.ndarray  # float64, shape (capacity,): sqrt(k(z_j, z_j))
+    owner: np.ndarray  # int64, shape (capacity,): The training point that z_j is; -1 after a merge
+    # shape (capacity,) or (0,): The label of the training points that z_j is made of, -1 or +1;
+    # kept only where points of the same label are merged
     labels: np.ndarray
+    # shape (capacity,): Exponents and kernel entries of the point that was evaluated last
     distances: np.ndarray
     entries: np.ndarray
-    entry_bits: np.ndarray
-    scratch: np.ndarray
+    entry_bits: np.ndarray  # int32 or int64, shape (capacity,): The memory of ``entries``
+    scratch: np.ndarray  # float64 and int64, shape (capacity,): One memory
     scratch_bits: np.ndarray
-    partners: np.ndarray
-    buffer: np.ndarray
+    partners: np.ndarray  # int64, shape (capacity,): Scratch of the partner search
+    buffer: np.ndarray  # shape (n_features,): Holds a point
+    # float64, shape (capacity, capacity) or (0, 0): Kernel entries between the points, for
+    # projection
     gram: np.ndarray
+    # float64, shape (capacity, capacity) or (0, 0): Upper triangular: ``factor' factor`` is the
+    # ridged matrix of kernel entries, in the order of ``order``
     factor: np.ndarray
+    # int64, shape (capacity,): The position of the point that each row of the factor belongs to
     order: np.ndarray
-    carried: np.ndarray
-    counts: np.void
+    carried: np.ndarray  # float64, shape (capacity,): Scratch of projection
+    counts: np.void  # record of int64: The size of the model and the counters of :data:`COUNTS`
+    # float64, shape (1,): Sum of the squared distances in feature space that w was moved by budget
+    # maintenance
     degradation: np.ndarray
 
 

@@ -19,27 +19,14 @@ ASCENT, DESCENT = range(2)
 
 
 class Method(NamedTuple):
-    """What a drawn point adds to a model.
+    """What a drawn point adds to a model."""
 
-    Attributes
-    ----------
-    kind : {ASCENT, DESCENT}
-        :func:`_ascent` or :func:`_descent`.
-    y : ndarray of float64, shape (n,)
-        Labels, -1 or +1.
-    squares : ndarray of float64, shape (n,)
-        k(x_i, x_i); not read for the Gaussian kernel.
-    duals : ndarray of float64, shape (n,)
-        The method's dual variables, up to a factor; changed in place.
-    step : float
-        C for ASCENT, n C for DESCENT.
-    """
-
-    kind: int
-    y: np.ndarray
-    squares: np.ndarray
+    kind: int  # {ASCENT, DESCENT}: :func:`_ascent` or :func:`_descent`
+    y: np.ndarray  # float64, shape (n,): Labels, -1 or +1
+    squares: np.ndarray  # float64, shape (n,): k(x_i, x_i); not read for the Gaussian kernel
+    # float64, shape (n,): The method's dual variables, up to a factor; changed in place
     duals: np.ndarray
-    step: float
+    step: float  # C for ASCENT, n C for DESCENT
 
 
 @compiled()

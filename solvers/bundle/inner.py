@@ -21,18 +21,10 @@ _INACTIVE = 1e-12
 
 
 class Inner(ABC):
-    """The state of the inner problem.
+    """The state of the inner problem."""
 
-    Attributes
-    ----------
-    lower_bound : float
-        Of the regularised risk, by the planes so far.
-    inner_products : int
-        Products of vectors of the dimension of w with planes, so far.
-    """
-
-    lower_bound: float
-    inner_products: int = 0
+    lower_bound: float  # Of the regularised risk, by the planes so far
+    inner_products: int = 0  # Products of vectors of the dimension of w with planes, so far
 
     @abstractmethod
     def start(self) -> np.ndarray:

@@ -20,21 +20,13 @@ _MAX_STEPS = 200
 
 
 class BestOffset(NamedTuple):
-    """The minimum of a risk over the offset b of the scores.
+    """The minimum of a risk over the offset b of the scores."""
 
-    Attributes
-    ----------
-    value : float
-        The minimum.
-    subgradient : ndarray of float64, shape (n,)
-        A subgradient of it in the scores: one of the risk at a best b, and of sum 0.
-    offset : float
-        A best b.
-    """
-
-    value: float
+    value: float  # The minimum
+    # float64, shape (n,): A subgradient of it in the scores: one of the risk at a best b, and of
+    # sum 0
     subgradient: np.ndarray
-    offset: float
+    offset: float  # A best b
 
 
 class _Point(NamedTuple):

@@ -29,24 +29,12 @@ _MOST_TANGENTS = 100
 
 
 class LinePoint(NamedTuple):
-    """The risk at a point of a line.
+    """The risk at a point of a line."""
 
-    Attributes
-    ----------
-    slope : float
-        Of J along the line, in units of its length.
-    value : float
-        The risk.
-    subgradient : ndarray of float64
-        Of the scores.
-    minimizer : float
-        The eliminated offset.
-    """
-
-    slope: float
-    value: float
-    subgradient: np.ndarray
-    minimizer: float
+    slope: float  # Of J along the line, in units of its length
+    value: float  # The risk
+    subgradient: np.ndarray  # float64: Of the scores
+    minimizer: float  # The eliminated offset
 
 
 class PrimalSearch:

@@ -12,21 +12,11 @@ _MOST_NOTED = 200
 
 @dataclass(frozen=True)
 class BundleStep:
-    """An iteration of a bundle method.
-
-    Attributes
-    ----------
-    n_iter : int
-    gamma : float
-        J(w_t) less the lower bound of the optimum, in units of J.
-    epsilon : float
-        The smallest J so far less the lower bound.
-    lower_bound : float
-    """
+    """An iteration of a bundle method."""
 
     n_iter: int
-    gamma: float
-    epsilon: float
+    gamma: float  # J(w_t) less the lower bound of the optimum, in units of J
+    epsilon: float  # The smallest J so far less the lower bound
     lower_bound: float
 
 

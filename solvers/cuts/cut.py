@@ -22,28 +22,18 @@ _TILE = 1024
 
 @dataclass(frozen=True)
 class Cut:
-    """The lower bound ``offset + <w, g>`` of the risk at w.
-
-    Attributes
-    ----------
-    offset : float
-    points : ndarray of int64, shape (m,)
-        Distinct training points.
-    coef : ndarray of float64, shape (m, n_channels)
-        ``g = sum_p coef_p phi(x_p)`` in each channel.
-    explicit : ndarray of float64, shape (n_explicit,)
-        The part of g outside of the kernel's space.
-    n_drawn : int
-        How many points were drawn for it, those drawn twice and those without effect included.
-    scores : ndarray, shape (n_points, n_channels), or None
-        ``<g, phi(x_p)>`` in each channel for every training point; None if they are not kept.
-    """
+    """The lower bound ``offset + <w, g>`` of the risk at w."""
 
     offset: float
-    points: np.ndarray
+    points: np.ndarray  # int64, shape (m,): Distinct training points
+    # float64, shape (m, n_channels): ``g = sum_p coef_p phi(x_p)`` in each channel
     coef: np.ndarray
+    # float64, shape (n_explicit,): The part of g outside of the kernel's space
     explicit: np.ndarray
+    # How many points were drawn for it, those drawn twice and those without effect included
     n_drawn: int
+    # shape (n_points, n_channels), or None: ``<g, phi(x_p)>`` in each channel for every training
+    # point; None if they are not kept
     scores: np.ndarray | None = None
 
 

@@ -45,15 +45,6 @@ class CutFinder(ABC):
 
     With exact cuts the optimum of the model is a lower bound, and C1 times the violation is the
     duality gap.
-
-    Attributes
-    ----------
-    risk : float
-        The mean margin loss at the last w, over the examples that were looked at.
-    violation : float
-        The risk less the level of the model there.
-    allowed : float
-        The violation at which the run ends.
     """
 
     oracle: KernelOracle
@@ -64,9 +55,10 @@ class CutFinder(ABC):
     rng: np.random.Generator
     n_samples: int = 0
     patience: int = 1
+    # The mean margin loss at the last w, over the examples that were looked at
     risk: float = np.inf
-    violation: float = np.inf
-    allowed: float = 0.0
+    violation: float = np.inf  # The risk less the level of the model there
+    allowed: float = 0.0  # The violation at which the run ends
 
     @abstractmethod
     def find(self, working: WorkingSet) -> Found | None:

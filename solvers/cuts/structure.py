@@ -128,21 +128,12 @@ class StructuredProblem(ABC):
 
 @dataclass(frozen=True)
 class Examples:
-    """Training outputs, whose points stand one after another in the order of the examples.
+    """Training outputs, whose points stand one after another in the order of the examples."""
 
-    Attributes
-    ----------
-    targets : ndarray or list
-        The output of each example.
-    starts : ndarray of int64, shape (n + 1,)
-        Example i has the points from ``starts[i]`` to ``starts[i + 1]``.
-    shares : ndarray of float64, shape (n,)
-        Weights of the examples' losses, of sum 1.
-    """
-
-    targets: Any
+    targets: Any  # The output of each example
+    # int64, shape (n + 1,): Example i has the points from ``starts[i]`` to ``starts[i + 1]``
     starts: np.ndarray
-    shares: np.ndarray
+    shares: np.ndarray  # float64, shape (n,): Weights of the examples' losses, of sum 1
 
     def __len__(self) -> int:
         return len(self.shares)

@@ -212,18 +212,10 @@ def spectral_norm(A: Matrix) -> float:
 
 
 class Geometry(ABC):
-    """How mirror prox moves on the base of a cone: a state, and the point that belongs to it.
+    """How mirror prox moves on the base of a cone: a state, and the point that belongs to it."""
 
-    Attributes
-    ----------
-    diameter : float
-        The distance-generating function's range over the base, Omega_x.
-    lipschitz : float
-        The norm of A from the base's norm to the Euclidean one, L_xy.
-    """
-
-    diameter: float
-    lipschitz: float
+    diameter: float  # The distance-generating function's range over the base, Omega_x
+    lipschitz: float  # The norm of A from the base's norm to the Euclidean one, L_xy
 
     @abstractmethod
     def start(self) -> tuple[np.ndarray, np.ndarray]:

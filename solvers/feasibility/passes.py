@@ -60,37 +60,21 @@ def _significant(weights, out):
 
 
 class SimplexSide(NamedTuple):
-    """The simplex side of mirror prox; changed in place.
+    """The simplex side of mirror prox; changed in place."""
 
-    Attributes
-    ----------
-    log_x : ndarray of float64, shape (n,)
-        Of x_t, plus the pass's ``shift``.
-    w : ndarray of float64, shape (n,)
-        The leading point, without its norming factor.
-    x_sum, p_sum : ndarray of float64, shape (n,)
-        Sums of the normed leading points (one pass late) and of ``A'y_lead``.
-    """
-
-    log_x: np.ndarray
-    w: np.ndarray
+    log_x: np.ndarray  # float64, shape (n,): Of x_t, plus the pass's ``shift``
+    w: np.ndarray  # float64, shape (n,): The leading point, without its norming factor
+    # float64, shape (n,): Sums of the normed leading points (one pass late) and of ``A'y_lead``
     x_sum: np.ndarray
     p_sum: np.ndarray
 
 
 class MirrorStep(NamedTuple):
-    """What a pass is told of its step.
-
-    Attributes
-    ----------
-    length, shift : float
-    inverse : float
-        1 over the sum of ``w`` as the last pass left it, 0 before the first.
-    """
+    """What a pass is told of its step."""
 
     length: float
     shift: float
-    inverse: float
+    inverse: float  # 1 over the sum of ``w`` as the last pass left it, 0 before the first
 
 
 class _Block(NamedTuple):

@@ -22,27 +22,14 @@ Smoothing = Callable[[np.ndarray, float, np.ndarray], tuple[float, np.ndarray]]
 
 @dataclass
 class _Iterate:
-    """Where a run of the smooth loop has arrived.
+    """Where a run of the smooth loop has arrived."""
 
-    Attributes
-    ----------
-    y, image : ndarray
-        The element y, and A x.
-    x : ndarray of float64, shape (n,)
-    n_iter : int
-        Iterations of all runs so far.
-    ended : bool
-        Whether the whole method ends here.
-    reached : bool
-        Whether ||A x|| fell to the run's target.
-    """
-
-    y: np.ndarray
+    y: np.ndarray  # The element y, and A x
     image: np.ndarray
-    x: np.ndarray
-    n_iter: int
-    ended: bool = False
-    reached: bool = False
+    x: np.ndarray  # float64, shape (n,)
+    n_iter: int  # Iterations of all runs so far
+    ended: bool = False  # Whether the whole method ends here
+    reached: bool = False  # Whether ||A x|| fell to the run's target
 
 
 def smooth_perceptron(space: ElementSpace, progress: Progress, mu: float) -> FeasibilityResult:

@@ -13,26 +13,15 @@ from .proofs import inseparability_proof
 
 
 class Space(ABC):
-    """A problem's products, counted as a textbook run counts them, and its exact bounds.
+    """A problem's products, counted as a textbook run counts them, and its exact bounds."""
 
-    Attributes
-    ----------
-    counters : Counters
-    matvecs : int
-        Products of a matrix with a vector so far.
-    noise : float
-        What bounds from running sums may be off by.
-    n : int
-        Entries of x.
-    problem : FeasibilityProblem or None
-        What the space is of; None for points that are known by kernel entries only.
-    """
-
-    n: int
+    n: int  # Entries of x
+    # What the space is of; None for points that are known by kernel
+    # entries only
     problem: FeasibilityProblem | None = None
     counters: Counters
-    matvecs: int = 0
-    noise: float = 1e-12
+    matvecs: int = 0  # Products of a matrix with a vector so far
+    noise: float = 1e-12  # What bounds from running sums may be off by
 
     @abstractmethod
     def separates(self, y: np.ndarray, low: float) -> bool:
@@ -55,15 +44,9 @@ class Space(ABC):
 
 
 class ElementSpace(Space):
-    """A space whose elements are arrays that may be added and scaled.
+    """A space whose elements are arrays that may be added and scaled."""
 
-    Attributes
-    ----------
-    size : int
-        Length of the vectors that :meth:`normal_product` takes.
-    """
-
-    size: int
+    size: int  # Length of the vectors that :meth:`normal_product` takes
 
     @abstractmethod
     def image(self, x: np.ndarray) -> np.ndarray:

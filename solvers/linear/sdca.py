@@ -186,15 +186,7 @@ def ascend(
 
 @dataclass
 class DualAscent:
-    """The state of dual coordinate ascent on one training set.
-
-    Attributes
-    ----------
-    alpha : ndarray of float64, shape (n,)
-    w : ndarray of float64, shape (n_features,)
-    n_iter : int
-        Draws done.
-    """
+    """The state of dual coordinate ascent on one training set."""
 
     X: Matrix
     y: np.ndarray
@@ -203,9 +195,9 @@ class DualAscent:
     shrinking: bool
     rng: np.random.Generator
     counters: Counters
-    n_iter: int = 0
-    alpha: np.ndarray = field(init=False)
-    w: np.ndarray = field(init=False)
+    n_iter: int = 0  # Draws done
+    alpha: np.ndarray = field(init=False)  # float64, shape (n,)
+    w: np.ndarray = field(init=False)  # float64, shape (n_features,)
 
     def __post_init__(self) -> None:
         n, n_features = self.X.shape

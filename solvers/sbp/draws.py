@@ -59,35 +59,19 @@ class DrawStream:
 
 
 class Covered(NamedTuple):
-    """Which points may be drawn: for each class all below a height, and some at that height.
+    """Which points may be drawn: for each class all below a height, and some at that height."""
 
-    Attributes
-    ----------
-    top_positive, top_negative : float
-        The largest height of a covered point of the class.
-    end_positive, end_negative : int
-        Of the points at that height those at positions below this.
-    """
-
-    top_positive: float
-    end_positive: int
+    top_positive: float  # The largest height of a covered point of the class
+    end_positive: int  # Of the points at that height those at positions below this
     top_negative: float
     end_negative: int
 
 
 class Draws(Protocol):
-    """How an iteration chooses the points it moves towards.
+    """How an iteration chooses the points it moves towards."""
 
-    Attributes
-    ----------
-    streams : tuple of DrawStream
-        Where each of the points comes from.
-    covered : Covered or None
-        What was covered at the last draw.
-    """
-
-    streams: tuple[DrawStream, ...]
-    covered: Covered | None
+    streams: tuple[DrawStream, ...]  # Where each of the points comes from
+    covered: Covered | None  # What was covered at the last draw
 
     def draw(self, heights: np.ndarray) -> list[int]:
         """The points to move towards, all with the same weight."""

@@ -24,28 +24,17 @@ class PathState(NamedTuple):
     alpha over the iterations is ``total + weight * values - lag`` at O(1) in an iteration,
     with the weight the sum of the scales so far; ``lag`` corrects for what was added to the values
     later. Both are folded into plain numbers before the scale gets small, so that no digits cancel.
-
-    Attributes
-    ----------
-    signs : ndarray of float32, shape (n,)
-        The labels.
-    diag : ndarray of float64, shape (n,)
-    burn_in : int
-    responses, response_sum : ndarray of float64, shape (n,)
-    values, lag, total : ndarray of float64, shape (n,)
-    progress : record
-        ``n_iter``; ``squared_norm``, that of w; ``scale`` and ``weight``.
     """
 
-    signs: np.ndarray
-    diag: np.ndarray
+    signs: np.ndarray  # float32, shape (n,): The labels
+    diag: np.ndarray  # float64, shape (n,)
     burn_in: int
-    responses: np.ndarray
+    responses: np.ndarray  # float64, shape (n,)
     response_sum: np.ndarray
-    values: np.ndarray
+    values: np.ndarray  # float64, shape (n,)
     lag: np.ndarray
     total: np.ndarray
-    progress: np.void
+    progress: np.void  # record: ``n_iter``; ``squared_norm``, that of w; ``scale`` and ``weight``
 
 
 class Path:
@@ -152,28 +141,17 @@ class Path:
 
 
 class BoundState(NamedTuple):
-    """What the draws so far add up to, see :class:`DrawBound`; compiled code changes it.
+    """What the draws so far add up to, see :class:`DrawBound`; compiled code changes it."""
 
-    Attributes
-    ----------
-    signs : ndarray of float32, shape (n,)
-        The labels.
-    diag : ndarray of float64, shape (n,)
-    groups : ndarray of int64, shape (n,)
-    signed_counts : ndarray of float32, shape (n_groups, n)
-        y_i times the number of draws: exact, as far as whole numbers of this type go.
-    products : ndarray of float64, shape (n_groups, n_groups)
-        <v_g, v_h> for v_g = sum_{i in g} y_i count_i Phi_i.
-    totals : ndarray of float64, shape (n_groups,)
-        Draws.
-    """
-
-    signs: np.ndarray
-    diag: np.ndarray
-    groups: np.ndarray
+    signs: np.ndarray  # float32, shape (n,): The labels
+    diag: np.ndarray  # float64, shape (n,)
+    groups: np.ndarray  # int64, shape (n,)
+    # float32, shape (n_groups, n): y_i times the number of draws: exact, as far as whole numbers of
+    # this type go
     signed_counts: np.ndarray
+    # float64, shape (n_groups, n_groups): <v_g, v_h> for v_g = sum_{i in g} y_i count_i Phi_i
     products: np.ndarray
-    totals: np.ndarray
+    totals: np.ndarray  # float64, shape (n_groups,): Draws
 
 
 class DrawBound:

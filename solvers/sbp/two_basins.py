@@ -41,27 +41,16 @@ STANDING = np.dtype(
 
 
 class Levels(NamedTuple):
-    """Where the water stands in two basins.
+    """Where the water stands in two basins."""
 
-    Attributes
-    ----------
-    positive, negative : float
-        The level less the bias, as the positives' heights see it, and the level plus the bias. If
-        several biases are optimal it is the middle one.
-    rank : int
-        How many points of each class are covered, k; 1 if there is no water.
-    last_positive, last_negative : float
-        The k-th lowest height of each class.
-    tied_positive, tied_negative : bool
-        Whether the next height of the class is the same.
-    """
-
+    # The level less the bias, as the positives' heights see it, and the level plus the bias. If
+    # several biases are optimal it is the middle one
     positive: float
     negative: float
-    rank: int
-    last_positive: float
+    rank: int  # How many points of each class are covered, k; 1 if there is no water
+    last_positive: float  # The k-th lowest height of each class
     last_negative: float
-    tied_positive: bool
+    tied_positive: bool  # Whether the next height of the class is the same
     tied_negative: bool
 
     @property
@@ -174,36 +163,19 @@ def _select(values, low, high, rank):
 
 
 class BasinState(NamedTuple):
-    """Two basins and the windows around their levels; compiled code changes it.
+    """Two basins and the windows around their levels; compiled code changes it."""
 
-    Attributes
-    ----------
-    positive : ndarray of bool, shape (n,)
-        The points of the positive class.
-    members, others : ndarray of int64
-        The positions of the positive and of the negative points.
-    volume : float
-    marks : ndarray of uint8, shape (n,), rounded up
-        Marks of points, padded so that they can be read as whole words.
-    words : ndarray of uint64
-        The same memory.
-    collected : ndarray of int64, shape (2, n)
-        The points collected in the windows of the positives and of the negatives.
-    heights : ndarray of float64, shape (2, n)
-        Their heights.
-    standing : record
-        See :data:`STANDING`; the rank is 0 before the first filling.
-    """
-
-    positive: np.ndarray
-    members: np.ndarray
+    positive: np.ndarray  # bool, shape (n,): The points of the positive class
+    members: np.ndarray  # int64: The positions of the positive and of the negative points
     others: np.ndarray
     volume: float
+    # uint8, shape (n,), rounded up: Marks of points, padded so that they can be read as whole words
     marks: np.ndarray
-    words: np.ndarray
+    words: np.ndarray  # uint64: The same memory
+    # int64, shape (2, n): The points collected in the windows of the positives and of the negatives
     collected: np.ndarray
-    heights: np.ndarray
-    standing: np.void
+    heights: np.ndarray  # float64, shape (2, n): Their heights
+    standing: np.void  # record: See :data:`STANDING`; the rank is 0 before the first filling
 
 
 class TwoBasins:

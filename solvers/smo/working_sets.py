@@ -41,20 +41,12 @@ _LOOKED_AT = 16
 
 @dataclass
 class Dual:
-    """A dual point and what it implies.
+    """A dual point and what it implies."""
 
-    Attributes
-    ----------
-    alpha : ndarray of float64, shape (n,)
-    F : ndarray of float64, shape (n,)
-        y_t - (score of x_t without bias): the bias at which x_t has margin 1.
-    y, C : ndarray of float64, shape (n,)
-    with_bias : bool
-    """
-
-    alpha: np.ndarray
+    alpha: np.ndarray  # float64, shape (n,)
+    # float64, shape (n,): y_t - (score of x_t without bias): the bias at which x_t has margin 1
     F: np.ndarray
-    y: np.ndarray
+    y: np.ndarray  # float64, shape (n,)
     C: np.ndarray
     with_bias: bool
 
