@@ -241,29 +241,7 @@ def _kth_largest(p, k, low, high, near):
             near[n_near] = p[i]
             n_near += 1
     if n_above <= k < n_above + n_near:
-        return _select(near[:n_near], k - n_above, 0.5 * (low + high))
-    near[:] = p
-    return _select(near, k, p[0])
-
-
-@njit(error_model="numpy")
-def _select(values, k, pivot):
-    """The value of rank k, from 0, by counting: equal values, which are many, cost nothing."""
-    while True:
-        n_above, n_equal = 0, 0
-        for i in range(len(values)):
-            n_above += values[i] > pivot
-            n_equal += values[i] == pivot
-        if n_above <= k < n_above + n_equal:
-            return pivot
-        upper, kept = k < n_above, 0
-        if not upper:
-            k -= n_above + n_equal
-        for i in range(len(values)):
-            value = values[i]
-            if (value > pivot) if upper else (value < pivot):
-                values[kept] = value
-                kept += 1
-        values = values[:kept]
-        first, middle, last = values[0], values[kept // 2], values[kept - 1]
-        pivot = max(min(first, middle), min(max(first, middle), last))
+        rank = n_near - 1 - (k - n_above)
+        return np.partition(near[:n_near], rank)[rank]
+    rank = len(p) - 1 - k
+    return np.partition(p, rank)[rank]

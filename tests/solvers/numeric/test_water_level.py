@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
-from marginbench.solvers.numeric.water_level import _level_by_selection, water_level
+from marginbench.solvers.numeric.water_level import water_level
 
 EPS = np.finfo(np.float64).eps
 
@@ -48,13 +48,6 @@ guesses = st.one_of(st.just(0.0), st.floats(-1e8, 1e8))
 @settings(max_examples=300, deadline=None)
 def test_level_is_the_sort_formulas(heights, volume, guess):
     assert_is_level(water_level(heights, volume, guess), heights, volume)
-
-
-@given(heights=height_arrays, volume=st.floats(1e-11, 1e3))
-@settings(max_examples=300, deadline=None)
-def test_selection_is_the_sort_formulas(heights, volume):
-    heights = heights - heights.min()
-    assert_is_level(_level_by_selection(heights.copy(), volume), heights, volume)
 
 
 def clustered(rng, n):
@@ -164,8 +157,6 @@ def test_the_heights_are_left_alone():
 )
 @pytest.mark.parametrize("volume", [1e-60, 1e-11, 1e-3, 1.0, 1e3])
 def test_adversarial_heights(heights, volume):
-    base = heights.min()
-    assert_is_level(_level_by_selection(heights - base, volume), heights - base, volume)
     for guess in (-1e3, 0.0, 1e3):
         assert_is_level(water_level(heights, volume, guess), heights, volume)
 
@@ -186,21 +177,3 @@ def test_a_warm_level_takes_a_few_passes(volume):
     moved = heights + 1e-4 * np.random.default_rng(1).standard_normal(len(heights))
     one_pass = fastest(lambda: np.maximum(0.0, level - moved).sum())
     assert fastest(lambda: water_level(moved, volume, level)) < 40 * one_pass
-
-
-@pytest.mark.parametrize("order", ["rising", "falling", "hill", "valley", "equal"])
-def test_selection_takes_linear_time_whatever_the_order(order):
-    n = 40_000
-    shuffled = np.random.default_rng(0).permutation(n).astype(float)
-    half = np.arange(0.0, n, 2)
-    heights = {
-        "rising": np.arange(float(n)),
-        "falling": np.arange(float(n))[::-1].copy(),
-        "hill": np.r_[half, half[::-1]],
-        "valley": np.r_[half[::-1], half],
-        "equal": np.zeros(n),
-    }[order]
-    volume = 100.0 * n
-    _level_by_selection(shuffled.copy(), volume)
-    random_order = fastest(lambda: _level_by_selection(shuffled.copy(), volume))
-    assert fastest(lambda: _level_by_selection(heights.copy(), volume), 2) < 60 * random_order
