@@ -66,14 +66,6 @@ class OwnFile:
             raise DataError(f"{self.name}: cannot be read (permission denied)")
         return self
 
-    def stamp(self) -> tuple[int, int, int]:
-        """What changes when somebody writes to the file."""
-        try:
-            found = self.path.stat()
-        except OSError as error:
-            raise DataError(f"{self.name}: cannot be read ({error.strerror})") from None
-        return found.st_size, found.st_mtime_ns, found.st_ino
-
     def check_size(self) -> int:
         """The most bytes that are read into memory, packed or not; refuses a file of more."""
         import psutil

@@ -235,19 +235,15 @@ def _make(found: Files | Code, header: store.Header, path: Path, downloads: Path
 
 
 def _make_of_files(found: Files, path: Path, header: store.Header) -> None:
-    stamps = [file.stamp() for file in found.files]
-    made_of: Any = header.params["made_of"]
-    if [file.sha256() for file in found.files] != made_of:
-        raise _changed(found.name)
     with within_memory(found.name), contextlib.ExitStack() as stack:
         parts = [_read(file, found.options, path, stack) for file in found.files]
+        made_of: Any = header.params["made_of"]
+        if [file.sha256() for file in found.files] != made_of:
+            raise _changed(found.name)
         if len(parts) > 1 and any(part[1] is not None for part in parts):
             raise DataError(f"{found.name}: has a test part already; remove test")
         test = parts[1][0] if len(parts) > 1 else parts[0][1]
         _write(path, header, (parts[0][0], test), found.options)
-    if [file.stamp() for file in found.files] != stamps:
-        path.unlink(missing_ok=True)
-        raise _changed(found.name)
 
 
 def _changed(name: str) -> DataError:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, get_args
 
 from ...data_loaders.feasibility import FeasibilityInstance, lap, ldfp
 from ...solvers.feasibility.checking import check_certificate
 from ...solvers.feasibility.problem import FeasibilityProblem
+from ...solvers.feasibility.result import FeasibilityStatus
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
 from ..jobs import CheckpointMessage, PhaseMessage, Send
@@ -76,26 +77,26 @@ def separate(work: CellWork, send: Send) -> dict[str, Any]:
         return {**columns, "status": "wrong", "reason": str(error)}
     for stage in stages:
         send(CheckpointMessage(stage))
-    status = ("converged" if result.converged else "budget") if verdict.valid else "wrong"
+    reason = "; ".join(verdict.reasons) or ("" if result.converged else str(result.message))
     counts = result.counters.as_dict()
     del counts["iterations"]  # n_iter
     return {
         **columns,
-        "found": result.status,
-        "status": status,
-        "reason": "; ".join(verdict.reasons) or ("" if result.converged else str(result.message)),
+        "found": result.status if result.status in get_args(FeasibilityStatus) else "",
+        "status": ("converged" if result.converged else "budget") if verdict.valid else "wrong",
+        "reason": reason,
         "n_iter": int(result.n_iter),
         "counters": counts,
         "wall_s": wall_s,
-        "phi_lo": verdict.phi_lo,
-        "phi_up": verdict.phi_up,
+        **{name: v for name in ("phi_lo", "phi_up") if math.isfinite(v := getattr(verdict, name))},
     }
 
 
 def _stage(point: Any, result: Any) -> Stage:
     """A point of the history; `EvaluationError` if no run can have it."""
     known = all(map(math.isfinite, (point.seconds, point.phi_lo, point.phi_up)))
-    if not known or not 0 <= point.iteration <= result.n_iter or point.seconds < 0:
+    counted = 0 <= point.iteration <= result.n_iter and 0 <= point.matvecs < 2**63
+    if not known or not counted or point.seconds < 0:
         raise EvaluationError("the history has a point that no run can have")
     return Stage(
         n_iter=int(point.iteration),

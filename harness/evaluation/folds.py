@@ -69,8 +69,12 @@ def fold_fingerprint(fingerprint: str, fold: Fold) -> str:
 
 
 def _rows(values: Any, chosen: npt.NDArray[np.bool_]) -> Any:
-    found = values[np.flatnonzero(chosen)]
-    parts = (found.data, found.indices, found.indptr) if sparse.issparse(found) else (found,)
+    return read_only(values[np.flatnonzero(chosen)])
+
+
+def read_only(values: Any) -> Any:
+    """The same array or CSR matrix, which can no longer be written to."""
+    parts = (values.data, values.indices, values.indptr) if sparse.issparse(values) else (values,)
     for part in parts:
         part.flags.writeable = False
-    return found
+    return values

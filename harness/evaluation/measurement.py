@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from numba.core.event import Listener, install_listener
-from scipy import sparse
 from sklearn.base import clone
 
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
 from ..jobs import PhaseMessage, Send
 from ..loading import load_class, load_kernel
+from .folds import read_only
 from .judging import Judgement, TraceMonitor, build_evaluator, compared_rows, load_task_data
 from .svm import DEFAULT_TOL, FitWork
 from .tuning import TrialMonitor, misclassified, tuned_work
@@ -151,10 +151,8 @@ def try_part(
     build: Callable[[dict[str, Any]], Solver], work: FitWork, part: Dataset, monitor: TrialMonitor
 ) -> int:
     """Fit a configuration to a part of the data; its mistakes on the rest."""
-    X, y = part.X_train, part.y_train
     # As in the data and in the warm-up: for others, loops would be compiled again.
-    for array in (y,) if sparse.issparse(X) else (X, y):
-        array.flags.writeable = False
+    X, y = read_only(part.X_train), read_only(part.y_train)
     with without_convergence_warnings():
         build(work.params).fit(X, y, monitor=monitor)
     monitor.clocks.pause()
@@ -168,12 +166,8 @@ def try_part(
 def _warm_up(estimator: Solver, dataset: Dataset) -> None:
     """Fit a copy to a few points of the same types, so that compilation is not timed later."""
     rows = warm_up_rows(dataset.y_train)
-    X, y = dataset.X_train[rows], dataset.y_train[rows]
     # Compiled code distinguishes arrays that may not be written to.
-    whole: Any = X
-    arrays = (whole.data, whole.indices, whole.indptr) if sparse.issparse(X) else (X,)
-    for array in (*arrays, y):
-        array.flags.writeable = False
+    X, y = read_only(dataset.X_train[rows]), read_only(dataset.y_train[rows])
     trial: Solver = clone(estimator)
     known = trial.get_params()
     for name, most in (("max_epochs", 1), ("max_iter", len(y))):

@@ -90,9 +90,9 @@ SOLVERS = {
 METHODS = {
     "turns_its_separator_round": ("wrong", "y does not separate"),
     "says_that_nothing_separates": ("wrong", "x does not prove that nothing separates"),
-    "has_an_odd_status": ("wrong", "the result's status is 'proven'"),
-    "returns_a_long_point": ("wrong", "the result's x has shape (7,), not (100,)"),
-    "returns_objects": ("wrong", "y is no array of numbers"),
+    "has_an_odd_status": ("wrong", "the status 'proven' is none of "),
+    "returns_a_long_point": ("wrong", "x has shape (7,), not (100,)"),
+    "returns_objects": ("wrong", "y is not an array of real numbers"),
     "returns_nan": ("wrong", "y contains NaN or infinity"),
     "reports_other_bounds": ("wrong", "phi_lo is "),
     "has_an_endless_history": ("", ""),

@@ -563,8 +563,8 @@ SINGLE = [
 ]
 
 
-def failing(cls: type[Any]) -> set[str]:
-    found = (checked(cls, "estimator", check) for check in CHECKS["estimator"])
+def failing(cls: type[Any], *, but: str = "") -> set[str]:
+    found = (checked(cls, "estimator", check) for check in CHECKS["estimator"] if check != but)
     return {finding.check for finding in found if finding.verdict == "fail"}
 
 
@@ -575,7 +575,10 @@ def test_the_solver_without_a_fault_passes(good: type[Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", SINGLE, ids=lambda fault: fault.__name__)
 def test_a_fault_of_one_thing_is_caught_by_one_check(broken: Broken, fault: Any) -> None:
-    assert failing(broken(fault)) == {FAULTS[fault][0]}
+    check = FAULTS[fault][0]
+    # scikit-learn's takes longer than all others together.
+    but = "" if check == "scikit-learn" else "scikit-learn"
+    assert failing(broken(fault), but=but) == {check}
 
 
 def wrong_certificate() -> type[Any]:

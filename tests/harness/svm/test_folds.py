@@ -189,19 +189,3 @@ def test_a_task_without_folds_keeps_its_key() -> None:
     task = Task(dataset="checkers", gamma=1.0, C=1.0, label="t")
     assert task.problem(0) == task.problem(5)
     assert task.problem(0).fold is None
-
-
-@pytest.mark.slow
-def test_a_solver_from_outside_is_judged_on_the_same_folds(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text("from marginbench import SMO\n\nclass Mine(SMO):\n    'A copy.'\n")
-    study = make_study(task=[BOARD], solver=[{"name": "SMO"}, {"name": f"{file}:Mine"}], seeds=3)
-    run_study(study, tmp_path / "results")
-    records = records_of(tmp_path / "results")
-    for seed in range(3):
-        own, other = records["Mine", seed], records["SMO", seed]
-        assert own.status == other.status == "converged"
-        assert (own.test_error, own.primal) == (other.test_error, other.primal)
-        assert (own.fingerprint, own.n_test) == (other.fingerprint, other.n_test)

@@ -1,7 +1,8 @@
-"""Solvers that misbehave in every way: each run leaves a record, and the rest goes on.
+"""Solvers that misbehave: each run leaves a record, and the rest goes on.
 
 The solver below behaves on few points, so that the warm-up passes and the run itself goes wrong.
-What every kind of study does with runs that fail is in test_kinds.py.
+What every kind of study does with runs that fail is in test_kinds.py; more ways of harm are in
+tests/faults/test_hostile_solvers.py.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from marginbench.harness.evaluation.measurement import measure
@@ -25,8 +25,6 @@ SOLVERS = '''
 import ctypes
 import mmap
 import os
-import signal
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -65,18 +63,12 @@ class Bad(Solver):
     def raises_odd_text(self, problem):
         raise ValueError("\\ud800 is half a character")
 
-    def leaves(self, problem):
-        sys.exit(7)
-
     def loops(self, problem):
         while True:
             pass
 
     def segfaults(self, problem):
         ctypes.string_at(0)
-
-    def is_killed(self, problem):
-        os.kill(os.getpid(), signal.SIGKILL)
 
     def eats(self, problem):
         self.eaten = []
@@ -88,25 +80,9 @@ class Bad(Solver):
             self.eaten[-1][::4096] = bytes(2**14)
             time.sleep(0.02)
 
-    def has_a_child_that_eats(self, problem):
-        code = "import time; x = bytearray(1_500_000_000); time.sleep(60)"
-        subprocess.run([sys.executable, "-c", code])
-
-    def is_out_of_memory(self, problem):
-        raise MemoryError("Unable to allocate 100 GiB")
-
     def leaves_its_settings(self, problem):
         np.seterr(all="raise")
         sys.setrecursionlimit(60)
-        return 0.5 * problem.y
-
-    def leaves_an_orphan(self, problem):
-        os.system(f"(setsid {sys.executable} -c 'import time; time.sleep(971)' &)")
-        time.sleep(0.5)
-        return 0.5 * problem.y
-
-    def leaves_a_child(self, problem):
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(971)"])
         return 0.5 * problem.y
 
     def returns_nan(self, problem):
@@ -163,25 +139,12 @@ TOO_LONG = "building and warming up the solver took longer than 3 s"
 #: What only a worker and its parent can notice.
 EXPECTED = {
     "raises": ("failed", "ArithmeticError: step size is zero"),
+    "raises odd text": ("failed", "ValueError: \\ud800 is half a character"),
+    "loops at once": ("timeout", TOO_LONG),
     "loops": ("timeout", "solving took longer than 2 s"),
     "segfaults": ("crashed", "the process was killed by SIGSEGV while solving"),
     "eats": ("memory", "more than 600 MB resident while solving"),
     "Chatters": ("converged", ""),
-    "SMO": ("converged", ""),
-}
-#: Variants of the above, each of which costs a worker.
-EXPECTED_SLOW = {
-    "raises odd text": ("failed", "ValueError: \\ud800 is half a character"),
-    "leaves": ("failed", "SystemExit: 7"),
-    "is out of memory": (
-        "memory",
-        "out of memory while solving (MemoryError: Unable to allocate 100 GiB)",
-    ),
-    "loops at once": ("timeout", TOO_LONG),
-    "is killed": ("crashed", "the process was killed by SIGKILL while solving"),
-    "has a child that eats": ("memory", "more than 600 MB resident while solving"),
-    "leaves a child": ("budget", ""),
-    "leaves an orphan": ("budget", ""),
     "SMO": ("converged", ""),
 }
 #: What is wrong with what comes back.
@@ -345,18 +308,3 @@ def test_what_a_solver_does_to_its_process_harms_no_other_run(
         events = list(pool.execute(iter(jobs)))
     ended = {event.job.tag: event.outcome for event in events if isinstance(event, Ended)}
     assert ended["next"].value["status"] == "converged", ended["next"]
-
-
-@pytest.mark.slow
-def test_more_ways_to_end_and_nothing_is_left_running(
-    tmp_path: Path, make_study: Callable[..., Study]
-) -> None:
-    _, records, _ = run_them(tmp_path, study_of(EXPECTED_SLOW, tmp_path, make_study))
-    for name, (status, reason) in EXPECTED_SLOW.items():
-        assert (records[name].status, records[name].reason[: len(reason)]) == (status, reason)
-    left = [
-        process.pid
-        for process in psutil.process_iter(["cmdline"])
-        if any("time.sleep(971)" in word for word in process.info["cmdline"] or [])
-    ]
-    assert left == []
