@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import SolverError, first_line
-from ..execution.local import LocalPool
+from ..execution.local import one_worker
 from ..jobs import (
     Ended,
     Executor,
@@ -38,43 +37,23 @@ _PATIENCE = 3
 
 
 @dataclass(frozen=True)
-class Imported:
-    """A class that could be imported.
-
-    Attributes
-    ----------
-    kind : str
-        The first of the kinds of studies that takes it.
-    sort : {"estimator", "method"}
-        Which checks are for it.
-    """
-
-    kind: str
-    sort: Sort
-
-
-@dataclass(frozen=True)
 class ImportWork(Work):
-    """Import a solver's class, for the first of these kinds of studies that takes it."""
+    """Import a solver's class; the first of these kinds of studies that takes it, and its sort."""
 
     solver: str
     kinds: tuple[str, ...]
 
-    def run(self, send: Send) -> Imported:
+    def run(self, send: Send) -> list[str]:
         send(PhaseMessage("import"))
         problem: SolverError | None = None
         for kind in self.kinds:
             try:
                 cls = load_class(self.solver, kind=kind)
-                return Imported(kind, _sort(cls, kind, self.solver))
+                return [kind, _sort(cls, kind, self.solver)]
             except SolverError as error:
                 problem = problem or error
         assert problem is not None
         raise problem
-
-    def parsed(self, value: Any) -> Imported:
-        found: Imported = described(Imported, value)
-        return found
 
 
 @dataclass(frozen=True)
@@ -110,20 +89,20 @@ def check_solver(
     budget = Budget()
     patience = max(budget.compile_timeout, timeout)
     limits = Limits({"import": patience, "compile": patience, "solve": timeout}, budget.memory)
-    with _worker(executor) as worker:
+    with nullcontext(executor) if executor else one_worker() as worker:
         # The class is imported in the worker: it may hang there.
         outcome = _outcome(worker, Job(name, ImportWork(name, tuple(kinds)), limits))
         if outcome.status == "user":
             raise SolverError(outcome.reason)
         if outcome.status != "done":
             raise SolverError(f"{name}: cannot be imported: {outcome.reason}")
+        kind, sort = outcome.value
         why_not, cut_short = "", 0
-        for check in CHECKS[outcome.value.sort]:
+        for check in CHECKS[sort]:
             if why_not:
                 yield Finding(check, "not run", why_not)
                 continue
-            work = CheckWork(name, outcome.value.kind, check)
-            ended = _outcome(worker, Job(check, work, limits))
+            ended = _outcome(worker, Job(check, CheckWork(name, kind, check), limits))
             found = _finding(check, ended)
             yield found
             cut_short += ended.status in ("timeout", "memory", "crashed")
@@ -131,15 +110,6 @@ def check_solver(
                 why_not = f"mend {check!r} first"
             elif cut_short == _PATIENCE:
                 why_not = f"{_PATIENCE} checks ran into limits; mend these first"
-
-
-@contextmanager
-def _worker(executor: Executor | None) -> Iterator[Executor]:
-    if executor is not None:
-        yield executor
-        return
-    with tempfile.TemporaryDirectory() as logs, LocalPool(1, Path(logs)) as pool:
-        yield pool
 
 
 def _outcome(worker: Executor, job: Job) -> Outcome:

@@ -17,7 +17,6 @@ from marginbench.harness.conformance.findings import CHECKS, Finding
 from marginbench.harness.conformance.measurements import certified_optimum
 from marginbench.harness.conformance.running import (
     CheckWork,
-    Imported,
     ImportWork,
     check_solver,
     checked,
@@ -43,7 +42,7 @@ class Workers:
         for job in jobs:
             yield Started(job)
             if not isinstance(job.work, CheckWork):
-                yield Ended(job, Outcome("done", Imported("svm", "estimator")))
+                yield Ended(job, Outcome("done", ["svm", "estimator"]))
                 continue
             self.done.append(job.tag)
             passed = Outcome("done", Finding(job.tag, "pass"))
@@ -126,9 +125,9 @@ def test_a_class_is_checked_for_the_kind_of_studies_that_takes_it(tmp_path: Path
     file.write_text("from marginbench import PCT, SMO\nclass A(SMO): pass\nclass B(PCT): pass\n")
     kinds = ("svm", "feasibility")
     for name, expected in (
-        (f"{file}:A", Imported("svm", "estimator")),
-        (f"{file}:B", Imported("feasibility", "method")),
-        ("MPKFP", Imported("svm", "estimator")),
+        (f"{file}:A", ["svm", "estimator"]),
+        (f"{file}:B", ["feasibility", "method"]),
+        ("MPKFP", ["svm", "estimator"]),
     ):
         assert ImportWork(name, kinds).run(lambda message: None) == expected
     with pytest.raises(SolverError, match="no feasibility method"):
