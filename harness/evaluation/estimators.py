@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +35,7 @@ _KERNEL = ("kernel", "gamma", "degree", "coef0")
 
 
 @dataclass(frozen=True)
-class Known:
+class Peer:
     """A class whose parameters mean what those of a task mean.
 
     Attributes
@@ -62,32 +62,32 @@ class Known:
 
 _SHARED_KERNELS = ("linear", "poly", "rbf")
 #: Classes of scikit-learn by name. Of every other class the task decides nothing but the seed.
-KNOWN: Mapping[str, Known] = {
-    "SVC": Known(
+PEERS: Mapping[str, Peer] = {
+    "SVC": Peer(
         (*_KERNEL, "C"),
         _SHARED_KERNELS,
         solves=True,
         unless=("class_weight",),
         several="it trains one classifier for each pair of classes",
     ),
-    "NuSVC": Known(_KERNEL, _SHARED_KERNELS),
-    "LinearSVC": Known(("C",)),
-    "LogisticRegression": Known(("C", "fit_intercept")),
+    "NuSVC": Peer(_KERNEL, _SHARED_KERNELS),
+    "LinearSVC": Peer(("C",)),
+    "LogisticRegression": Peer(("C", "fit_intercept")),
 }
 #: What a seed is called; of the parts of a pipeline with their names before it.
 _SEED = "random_state"
 
 
-def known_class(maker: Any) -> Known:
-    """What is known of a class: by its name if it is one of scikit-learn, else by what it says."""
+def peer_of(maker: Any) -> Peer:
+    """A class by its name if it is one of scikit-learn, else by what it says of itself."""
     if inspect.isclass(maker) and maker.__module__.startswith("sklearn."):
-        return KNOWN.get(maker.__qualname__, Known(()))
+        return PEERS.get(maker.__qualname__, Peer(()))
     if getattr(maker, "certificate", None) == "dual":
         parameters = inspect.signature(maker).parameters
         kernels = _SHARED_KERNELS if "kernel" in parameters else ()
         decided = (*_KERNEL, "C", "fit_intercept")
-        return Known(tuple(name for name in decided if name in parameters), kernels, solves=True)
-    return Known((), solves=None)
+        return Peer(tuple(name for name in decided if name in parameters), kernels, solves=True)
+    return Peer((), solves=None)
 
 
 def check_maker(maker: Any, name: str) -> None:
@@ -107,32 +107,20 @@ def check_maker(maker: Any, name: str) -> None:
         )
 
 
-def takes_any_parameter(maker: Any) -> bool:
-    """Whether it has a parameter "**"."""
-    return any(
-        parameter.kind == parameter.VAR_KEYWORD
-        for parameter in inspect.signature(maker).parameters.values()
-    )
-
-
 def traits_of(maker: Any) -> dict[str, Any]:
     """What planning must know of it."""
-    known = known_class(maker)
-    solves = bool(known.solves)
+    peer = peer_of(maker)
+    parameters = inspect.signature(maker).parameters.values()
     return {
+        **asdict(peer),
         "outside": True,
-        "solves": known.solves,
         "supports_bias": True,
-        "supports_no_bias": not solves or "fit_intercept" in known.decided,
+        "supports_no_bias": not peer.solves or "fit_intercept" in peer.decided,
         "supports_sparse": True,
-        "scalarization": "C" if solves else None,
-        "certificate": "dual" if solves else None,
+        "scalarization": "C" if peer.solves else None,
+        "certificate": "dual" if peer.solves else None,
         "instrumented": False,
-        "decided": known.decided,
-        "kernels": known.kernels,
-        "unless": known.unless,
-        "several": known.several,
-        "any_parameter": takes_any_parameter(maker),
+        "any_parameter": any(each.kind == each.VAR_KEYWORD for each in parameters),
     }
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from marginbench import run
-from marginbench.harness.evaluation.estimators import KNOWN
+from marginbench.harness.evaluation.estimators import PEERS
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 
@@ -52,9 +52,9 @@ def test_the_table_of_classes_is_that_of_the_code() -> None:
     rows = re.findall(
         r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", DOCUMENT.read_text("utf-8"), re.M
     )
-    table = {name: cells for name, *cells in rows if name in KNOWN or name.endswith("SVC")}
-    assert list(table) == list(KNOWN)
-    for name, known in KNOWN.items():
+    table = {name: cells for name, *cells in rows if name in PEERS or name.endswith("SVC")}
+    assert list(table) == list(PEERS)
+    for name, known in PEERS.items():
         decided, kernels, judged = table[name]
         assert tuple(re.findall(r"`(\w+)`", decided)) == known.decided
         assert kernels == (", ".join(known.kernels) or "none; runs on every task")
