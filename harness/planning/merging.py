@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..results.records import RecordBase
 from ..results.table import runs_table
 from ..storage import storing
 from ..words import plural
-from .manifest import Scope, configuration, content_of, restored_study, size_of
+from .manifest import Scope, cell_of, configuration, content_of, merged, restored_study
 from .plan import kind_named, limits_hit
 
 #: Prefer the record that was made last.
@@ -127,10 +127,10 @@ def merge(
     """
     folders = list(dict.fromkeys(folders))
     _check(folders, out, prefer)
-    sides = [Described.read(folder) for folder in folders]
+    sides = [_Side.read(folder) for folder in folders]
     with interrupts_deferred() as check_interrupt:
-        choice = _Choice(sides, prefer)
-        described = merged_study(sides, out, choice.base, choice.keys, chosen=bool(prefer))
+        keys, preferred, conflicts, alike = _decided(sides, prefer)
+        described = _described(sides, out, prefer, keys)
         with storing(out):
             out.mkdir(exist_ok=True)
         with closing(Journal(out)) as journal, journal.planning():
@@ -142,13 +142,10 @@ def merge(
                     check_interrupt()
                     _copy(path, out / path.relative_to(side.folder))
             journal.refresh()
-            plan = {
-                (run["task"], run["solver"], run["seed"]): run["key"]
-                for run in described["planned"]
-            }
-            if plan != journal.plan or choice.preferred:
+            plan = {cell_of(run): run["key"] for run in described["planned"]}
+            if plan != journal.plan or preferred:
                 journal.append_plan(described["name"], plan)
-            for record in choice.preferred:
+            for record in preferred:
                 cut = limits_hit(kind_named(record.kind), record)
                 journal.append(record_line(record, cut, preferred=True))
             write_description(out, described)
@@ -158,8 +155,8 @@ def merge(
             out,
             records=len(after),
             copied=sum(entry not in before for entry in after),
-            alike=choice.alike,
-            conflicts=tuple(choice.conflicts),
+            alike=alike,
+            conflicts=tuple(conflicts),
             damaged=tuple(
                 str(item)
                 for side in sides
@@ -169,12 +166,50 @@ def merge(
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A results folder, what its ``study.json`` says, and its journal."""
+
+    folder: Path
+    values: Mapping[str, Any]
+    journal: Journal
+
+    @classmethod
+    def read(cls, folder: Path) -> _Side:
+        values = read_description(folder)
+        if values is None:
+            raise UserError(f"{folder}: no results here ({FILE_NAME} is missing)")
+        return cls(folder, values, Journal(folder))
+
+    @property
+    def newest(self) -> str:
+        """When its last record was begun."""
+        return max((entry.started_at for entry in self.journal.current.values()), default="")
+
+    def load(self, entry: Entry) -> RecordBase:
+        try:
+            return self.journal.load(entry)
+        except RecordError as error:
+            raise UserError(f"{error}; mend or remove that line first") from None
+
+    def content(self, out: Path) -> dict[str, Any]:
+        """The study as plain values, with the ways to the user's files from another folder."""
+        stored = self.values["study"]
+        study = restored_study(kind_named(self.values["kind"]).study, stored, self.folder)
+        content = content_of(Scope(study, study), out)
+        for table in _TABLES:
+            for label, entry in stored[table].items():
+                if entry.get("added"):
+                    content[table][label]["added"] = True
+        return content
+
+
 def _check(folders: Sequence[Path], out: Path, prefer: str) -> None:
     if len(folders) < 2:
         raise UserError("merge takes at least two results folders")
     if prefer and prefer != NEWEST and Path(prefer) not in folders:
-        known = ", ".join(map(str, [*folders, NEWEST]))
-        raise UserError(f"--prefer {prefer}: is none of the folders; give one of {known}")
+        options = ", ".join(map(str, [*folders, NEWEST]))
+        raise UserError(f"--prefer {prefer}: is none of the folders; give one of {options}")
     if out.resolve() in {folder.resolve() for folder in folders} or not out.exists():
         return
     # What an interrupted merge has left has no study.json yet.
@@ -195,205 +230,127 @@ def _copy(source: Path, target: Path) -> None:
             sink.write(source.read_bytes())
 
 
-class _Choice:
-    """Which record is kept of each run.
-
-    Attributes
-    ----------
-    keys : dict
-        Task, solver and seed -> the key of the record that is kept.
-    preferred : list of RecordBase
-        Records that are kept although another one has the same key.
-    base : int
-        The side that holds where studies differ.
+def _decided(
+    sides: Sequence[_Side], prefer: str
+) -> tuple[dict[Cell, str], list[RecordBase], list[Conflict], int]:
+    """The key of each run, records that count over others of their key, conflicts, runs alike.
 
     Raises
     ------
     UserError
-        If records differ and nothing decides.
+        If records differ and ``prefer`` does not decide.
     """
-
-    def __init__(self, sides: Sequence[Described], prefer: str) -> None:
-        self.sides, self.prefer = sides, prefer
-        self.keys: dict[Cell, str] = {}
-        self.preferred: list[RecordBase] = []
-        self.conflicts: list[Conflict] = []
-        self.alike = 0
-        found: dict[Cell, list[tuple[int, Entry]]] = defaultdict(list)
-        for number, side in enumerate(sides):
-            for cell, entry in side.journal.current.items():
-                found[cell].append((number, entry))
-        newest = [
-            max((entry.started_at for entry in side.journal.current.values()), default="")
-            for side in sides
-        ]
-        self.base = 0
-        if prefer == NEWEST:
-            self.base = newest.index(max(newest))
-        elif prefer:
-            self.base = [side.folder for side in sides].index(Path(prefer))
-        undecided: list[Conflict] = []
-        for cell, candidates in found.items():
-            conflict = self._conflict(cell, candidates)
-            winner = candidates[0] if conflict is None else self._preferred(candidates)
-            if winner is None:
-                assert conflict is not None
-                undecided.append(conflict)
-                continue
-            self.keys[cell] = winner[1].key
-            if conflict is not None:
-                self.conflicts.append(conflict)
-                if any(
-                    entry.key == winner[1].key for item, entry in candidates if item != winner[0]
-                ):
-                    self.preferred.append(self._load(*winner))
-        if undecided:
-            first, more = undecided[0], len(undecided) - 1
-            others = f" (and {plural(more, 'other run')})" if more else ""
-            raise UserError(
-                f"{first.run}: {first.what}{others}; nothing was merged, choose with --prefer "
-                "FOLDER or --prefer newest"
-            )
-
-    def _conflict(self, cell: Cell, candidates: Sequence[tuple[int, Entry]]) -> Conflict | None:
-        """In what the records of a run differ; None if they say the same."""
-        (side, first), *others = candidates
-        run = f"{cell[0]} / {cell[1]} / seed {cell[2]}"
-        for number, other in others:
-            places = f"in {self.sides[side].folder} and {self.sides[number].folder}"
-            if other.key != first.key:
-                return Conflict(run, f"recorded under different keys {places}")
-            column = _first_difference(self._load(side, first), self._load(number, other))
-            if column:
-                return Conflict(run, f"{column} differs {places}")
-        self.alike += bool(others)
-        return None
-
-    def _load(self, side: int, entry: Entry) -> RecordBase:
-        try:
-            return self.sides[side].journal.load(entry)
-        except RecordError as error:
-            raise UserError(f"{error}; mend or remove that line first") from None
-
-    def _preferred(self, candidates: Sequence[tuple[int, Entry]]) -> tuple[int, Entry] | None:
-        if self.prefer == NEWEST:
-            return max(candidates, key=lambda candidate: candidate[1].started_at)
-        of_side = (candidate for candidate in candidates if candidate[0] == self.base)
-        return next(of_side, None) if self.prefer else None
+    candidates: dict[Cell, list[tuple[_Side, Entry]]] = defaultdict(list)
+    for side in sides:
+        for cell, entry in side.journal.current.items():
+            candidates[cell].append((side, entry))
+    keys: dict[Cell, str] = {}
+    preferred, conflicts, undecided = list[RecordBase](), list[Conflict](), list[Conflict]()
+    alike = 0
+    for cell, records in candidates.items():
+        what = _difference(records)
+        if not what:
+            keys[cell] = records[0][1].key
+            alike += len(records) > 1
+            continue
+        conflict = Conflict(f"{cell[0]} / {cell[1]} / seed {cell[2]}", what)
+        eligible = records
+        if prefer != NEWEST:
+            eligible = [each for each in records if prefer and each[0].folder == Path(prefer)]
+        if not eligible:
+            undecided.append(conflict)
+            continue
+        conflicts.append(conflict)
+        side, entry = max(eligible, key=lambda each: each[1].started_at)
+        keys[cell] = entry.key
+        if [other.key for _, other in records].count(entry.key) > 1:
+            preferred.append(side.load(entry))
+    if undecided:
+        first, more = undecided[0], len(undecided) - 1
+        others = f" (and {plural(more, 'other run')})" if more else ""
+        raise UserError(
+            f"{first.run}: {first.what}{others}; nothing was merged, choose with --prefer "
+            "FOLDER or --prefer newest"
+        )
+    return keys, preferred, conflicts, alike
 
 
-def _first_difference(first: RecordBase, second: RecordBase) -> str:
-    """The first column in which two records differ other than by their machines; empty if none."""
-    before, after = dict(vars(first)), dict(vars(second))
-    traces = [[_rest(vars(state)) for state in values.pop("trace")] for values in (before, after)]
-    one, other = _rest(before), _rest(after)
-    columns = (name for name in one if repr(one[name]) != repr(other.get(name)))
-    return next(columns, "" if repr(traces[0]) == repr(traces[1]) else "trace")
+def _difference(records: Sequence[tuple[_Side, Entry]]) -> str:
+    """In what the records of a run differ, machines apart, and where; empty if they do not."""
+    (side, first), *others = records
+    for other_side, other in others:
+        places = f"in {side.folder} and {other_side.folder}"
+        if other.key != first.key:
+            return f"recorded under different keys {places}"
+        before, now = _values(side.load(first)), _values(other_side.load(other))
+        differing = [name for name, value in before.items() if value != now.get(name)]
+        if differing:
+            return f"{differing[0]} differs {places}"
+    return ""
 
 
-def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in OF_THE_MACHINE}
+def _values(record: RecordBase) -> dict[str, str]:
+    """The columns of a record that are not of the machine, as texts; the trace comes last."""
+    columns = {name: value for name, value in vars(record).items() if name not in OF_THE_MACHINE}
+    trace = [
+        {name: value for name, value in vars(state).items() if name not in OF_THE_MACHINE}
+        for state in columns.pop("trace")
+    ]
+    return {name: repr(value) for name, value in (columns | {"trace": trace}).items()}
 
 
-@dataclass(frozen=True)
-class Described:
-    """A results folder and what its ``study.json`` says.
-
-    Attributes
-    ----------
-    folder : Path
-    values : mapping
-    journal : Journal
-    """
-
-    folder: Path
-    values: Mapping[str, Any]
-    journal: Journal
-
-    @classmethod
-    def read(cls, folder: Path) -> Described:
-        """Read a folder that can be merged.
-
-        Raises
-        ------
-        UserError
-            If it is no results folder.
-        """
-        values = read_description(folder)
-        if values is None:
-            raise UserError(f"{folder}: no results here ({FILE_NAME} is missing)")
-        return cls(folder, values, Journal(folder))
-
-    def content(self, out: Path) -> dict[str, Any]:
-        """The study as plain values, with the ways to the user's files from another folder."""
-        stored = self.values["study"]
-        study = restored_study(kind_named(self.values["kind"]).study, stored, self.folder)
-        found = content_of(Scope(study, study), out)
-        for table in _TABLES:
-            for label, entry in stored[table].items():
-                if entry.get("added"):
-                    found[table][label]["added"] = True
-        return found
-
-
-def merged_study(
-    sides: Sequence[Described], out: Path, base: int, keys: Mapping[Cell, str], *, chosen: bool
+def _described(
+    sides: Sequence[_Side], out: Path, prefer: str, keys: Mapping[Cell, str]
 ) -> dict[str, Any]:
     """The description of a folder that holds the runs of several.
-
-    Parameters
-    ----------
-    sides : sequence of Described
-    out : Path
-        The folder that is described.
-    base : int
-        The side whose settings and entries hold where they differ.
-    keys : mapping
-        Task, solver and seed -> the key of the record that is kept.
-    chosen : bool
-        Whether the user has chosen the base.
 
     Raises
     ------
     UserError
         If they are not of one study, or differ where nobody has chosen.
     """
-    _check_study(sides)
-    contents = [side.content(out) for side in sides]
-    order = [base, *(place for place in range(len(sides)) if place != base)]
-    content = _merged_content(
-        [contents[place] for place in order], [sides[i] for i in order], chosen
-    )
-    found: dict[str, Any] = dict(sides[base].values)
-    found["study"] = content
-    found["planned"] = _planned([(sides[i], contents[i]) for i in order], content, keys)
-    for table in _TABLES:
-        described = {
-            entry["label"]: entry for i in reversed(order) for entry in sides[i].values[table]
-        }
-        found[table] = [described[label] for label in content[table] if label in described]
-    if "seeds" in found:
-        found["seeds"] = sorted({seed for side in sides for seed in side.values.get("seeds", ())})
-    lines = (line for i in order for line in str(sides[i].values.get("command", "")).split("\n"))
-    found["command"] = "\n".join(dict.fromkeys(filter(None, lines)))
-    found["of"] = size_of(_own_study(found, out), found)
-    return found
-
-
-def _check_study(sides: Sequence[Described]) -> None:
     first = sides[0]
     for side in sides[1:]:
-        for what in ("name", "kind"):
-            if side.values[what] != first.values[what]:
-                raise UserError(
-                    f"{side.folder}: holds the study {side.values['name']!r} of the kind "
-                    f"{side.values['kind']!r}, {first.folder} {first.values['name']!r} of the kind "
-                    f"{first.values['kind']!r}; only folders of one study can be merged"
-                )
+        if any(side.values[what] != first.values[what] for what in ("name", "kind")):
+            raise UserError(
+                f"{side.folder}: holds the study {side.values['name']!r} of the kind "
+                f"{side.values['kind']!r}, {first.folder} {first.values['name']!r} of the kind "
+                f"{first.values['kind']!r}; only folders of one study can be merged"
+            )
+    # The first holds where they differ.
+    if prefer == NEWEST:
+        order = sorted(sides, key=lambda side: side.newest, reverse=True)
+    else:
+        order = sorted(sides, key=lambda side: bool(prefer) and side.folder != Path(prefer))
+    contents = [side.content(out) for side in order]
+    content = _merged_content(contents, order, chosen=bool(prefer))
+    study_type = kind_named(first.values["kind"]).study
+    part = restored_study(study_type, content, out)
+    labels = {
+        label
+        for table in _TABLES
+        for label, entry in content[table].items()
+        if not entry.get("added")
+    }
+    own = [task for task in part.tasks if task.label in labels]
+    whole = part.with_tasks(own or part.tasks)
+    solvers = [entry for entry in part.solvers if entry.label in labels]
+    scope = Scope(whole.with_solvers(solvers or part.solvers), part)
+    described = dict(order[0].values)
+    for side, stored in zip(order, contents, strict=True):
+        for table in _TABLES:
+            stored[table] = {
+                label: content[table][label] if _alike(entry, content[table][label]) else entry
+                for label, entry in stored[table].items()
+            }
+        described = merged(described, {**side.values, "study": stored}, scope, out)
+    for run in described["planned"]:
+        run["key"] = keys.get(cell_of(run), run["key"])
+    return described
 
 
 def _merged_content(
-    contents: Sequence[Mapping[str, Any]], sides: Sequence[Described], chosen: bool
+    contents: Sequence[Mapping[str, Any]], sides: Sequence[_Side], *, chosen: bool
 ) -> dict[str, Any]:
     """The study of all folders; the first one holds where they differ and it was chosen."""
     found = {name: dict(part) for name, part in contents[0].items()}
@@ -414,7 +371,7 @@ def _merged_content(
     return found
 
 
-def _different(what: str, first: Described, second: Described) -> UserError:
+def _different(what: str, first: _Side, second: _Side) -> UserError:
     return UserError(
         f"{second.folder}: its study has another {what} than that of {first.folder}; give "
         "--prefer FOLDER for the one that holds"
@@ -436,41 +393,3 @@ def _without_places(entry: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(params, dict) and isinstance(params.get("test"), str):
         found["dataset_params"] = params | {"test": os.path.basename(params["test"])}
     return found
-
-
-def _planned(
-    sides: Iterable[tuple[Described, Mapping[str, Any]]],
-    content: Mapping[str, Any],
-    keys: Mapping[Cell, str],
-) -> list[dict[str, Any]]:
-    """The planned runs of all sides: those with a record as it is kept, others as first planned."""
-    found: dict[Cell, dict[str, Any]] = {}
-    for side, own in sides:
-        for run in side.values["planned"]:
-            identity = (run["task"], run["solver"], run["seed"])
-            if not all(
-                _alike(own[table][run[table[:-1]]], content[table][run[table[:-1]]])
-                for table in _TABLES
-            ):
-                continue  # its task or solver is configured otherwise now
-            found.setdefault(identity, dict(run) | {"key": keys.get(identity, run["key"])})
-    places = {
-        table: {label: place for place, label in enumerate(content[table])} for table in _TABLES
-    }
-    return sorted(
-        found.values(),
-        key=lambda run: (
-            places["tasks"][run["task"]],
-            places["solvers"][run["solver"]],
-            run["seed"],
-        ),
-    )
-
-
-def _own_study(found: Mapping[str, Any], out: Path) -> Any:
-    """The study without what options added to it."""
-    content = dict(found["study"])
-    for table in _TABLES:
-        own = {label: e for label, e in content[table].items() if not e.get("added")}
-        content[table] = own or content[table]
-    return restored_study(kind_named(found["kind"]).study, content, out)
