@@ -52,13 +52,7 @@ class SolverSpec:
 
     @classmethod
     def parse(cls, text: str, folder: str | Path | None = None) -> SolverSpec:
-        """Take a name apart; a relative file is looked for in ``folder`` (default: the current).
-
-        Raises
-        ------
-        SolverError
-            If the name has a colon but nothing before or after it.
-        """
+        """Take a name apart; a relative file is looked for in ``folder`` (default: the current)."""
         before, colon, class_name = text.rpartition(":")
         if not colon:
             return cls(class_name=text, registry_name=text)
@@ -98,13 +92,7 @@ class SolverSpec:
         return Path(module.origin) if module and module.has_location and module.origin else None
 
     def checked(self) -> SolverSpec:
-        """This, after a look at the file that runs none of its code.
-
-        Raises
-        ------
-        SolverError
-            If there is no such file, it is not Python, or it does not define the class.
-        """
+        """This, after a look at the file that runs none of its code."""
         if self.path is None:
             return self
         if not self.path.is_file():
@@ -149,11 +137,6 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
     """What a solver's name means, a class or not. Runs the code of a user's file.
 
     The parameters are those of :func:`load_class`.
-
-    Raises
-    ------
-    SolverError
-        If there is no such file or name, or importing raises.
     """
     spec = SolverSpec.parse(text, folder).checked()
     if spec.registry_name is not None:
@@ -170,16 +153,7 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
 
 
 def load_kernel(description: Mapping[str, Any]) -> Kernel:
-    """The kernel of a problem by its name and parameters. Runs the code of a user's file.
-
-    Raises
-    ------
-    SolverError
-        If a name with a colon means no class derived from Kernel and no function of two matrices of
-        points, or importing raises.
-    ValueError
-        For a parameter that the kernel does not have, or one out of range.
-    """
+    """The kernel of a problem by its name and parameters. Runs the code of a user's file."""
     from ..solvers.kernels import CallableKernel, Kernel, kernel_of
 
     name = str(description["name"])
@@ -264,13 +238,7 @@ def offers() -> list[Offer]:
 
 
 def offered(name: str) -> Offer | None:
-    """The solver that this name, in any case, means; None if nothing of the name is offered.
-
-    Raises
-    ------
-    SolverError
-        If the name cannot be used.
-    """
+    """The solver that this name, in any case, means; None if nothing of the name is offered."""
     for offer in offers():
         if offer.name.casefold() == name.casefold():
             if offer.problem:

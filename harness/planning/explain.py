@@ -86,26 +86,7 @@ class Explained:
 def explain(
     results: Path, executor: Executor, say: Callable[[str], None] = lambda line: None
 ) -> list[Explained]:
-    """Compare the records of a results folder with what the code of today would plan.
-
-    Parameters
-    ----------
-    results : Path
-    executor : Executor
-        Where solvers are imported and datasets loaded.
-    say : callable
-        Takes one line for the user: what takes long.
-
-    Returns
-    -------
-    list of Explained
-        One for each run of the study, and for each that an option added, in the study's order.
-
-    Raises
-    ------
-    UserError
-        If the folder has no readable ``study.json``, or a solver cannot be imported.
-    """
+    """Compare the records of a results folder with what the code of today would plan."""
     described = read_description(results)
     if described is None:
         raise UserError(f"{results}: no results here (study.json is missing)")
@@ -115,13 +96,7 @@ def explain(
 
 
 def chosen(found: Sequence[Explained], name: str) -> list[Explained]:
-    """The runs of a name: the beginning of a key, or "task/solver/seed".
-
-    Raises
-    ------
-    UserError
-        If there is none.
-    """
+    """The runs of a name: the beginning of a key, or "task/solver/seed"."""
     runs = [
         item
         for item in found

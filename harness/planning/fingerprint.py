@@ -63,22 +63,6 @@ def key_parts(
 
     Two runs with the same key give the same numbers, timings apart; limits that only cut a run
     short (timeout, memory, parallel jobs) are no part of it.
-
-    Parameters
-    ----------
-    kind : str
-        Name of the kind of studies.
-    info : SolverInfo
-        Of the solver's class; its ``source_hash`` covers what judges the run as well.
-    params : mapping
-        Every parameter of the solver; one taken from the reference optimum by its value.
-    task : mapping
-        What determines the task: of the data the fingerprint.
-    seed : int
-    labels : tuple of str
-        Of task and solver: the same configuration under two labels is two runs.
-    versions : mapping, optional
-        Versions of the numeric libraries; the installed ones by default.
     """
     return {
         "kind": kind,
@@ -102,28 +86,7 @@ def numeric_versions() -> dict[str, str]:
 
 
 def source_files(solver: str, defined_in: Path, kind: str) -> dict[str, str]:
-    """The code that determines the runs of a solver; it is read and not run.
-
-    Parameters
-    ----------
-    solver : str
-        Its name: a registry name, "file.py:Class" or "package.module:Class".
-    defined_in : Path
-        The file that defines its class.
-    kind : str
-        Name of the kind of studies.
-
-    Returns
-    -------
-    dict
-        Name of a file -> hash of its code. An installed package counts by its version: its name is
-        "package 1.2", and the hash says nothing.
-
-    Raises
-    ------
-    SolverError
-        If there is no code.
-    """
+    """The code that determines the runs of a solver; it is read and not run."""
     spec = SolverSpec.parse(solver)
     # What the name says comes first: the class itself may say anything.
     starts = [file for file in (spec.located(), defined_in) if file and _is_code(file)]
@@ -206,13 +169,7 @@ def _hash_of_code(content: bytes) -> str:
 
 
 def kernel_code(name: str) -> str:
-    """The hash of the code of a kernel from outside the project; empty for one of the project.
-
-    Raises
-    ------
-    SolverError
-        If there is no code.
-    """
+    """The hash of the code of a kernel from outside the project; empty for one of the project."""
     if ":" not in name:
         return ""
     spec = SolverSpec.parse(name).checked()
@@ -327,15 +284,7 @@ def _is_code(file: Path) -> bool:
 
 
 def version_of(source_hash: str, file: Path) -> str:
-    """The version of a solver.
-
-    Parameters
-    ----------
-    source_hash : str
-        Hash of its source.
-    file : Path
-        The file that defines it.
-    """
+    """The version of a solver."""
     commit = _commit_of(file)
     return source_hash[:_DIGITS] + (f" git:{commit}" if commit else "")
 
@@ -357,12 +306,6 @@ def write_sources(results: Path, solvers: Iterable[SolverInfo]) -> None:
     """Write ``sources/HASH.json`` for each source hash: name of a file -> hash of its code.
 
     A file that is there and whole is left as it is.
-
-    Parameters
-    ----------
-    results : Path
-        The results folder.
-    solvers : iterable of SolverInfo
     """
     for info in solvers:
         if not info.files or read_sources(results, info.source_hash) is not None:

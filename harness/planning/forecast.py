@@ -65,11 +65,6 @@ class Forecast:
     the power of one or two; else as long as other solvers on the same task; else as any run. None
     takes longer than its timeout and the largest overhead seen so far. Compilation, which a machine
     does once, counts with the least that any run took to have its code.
-
-    Parameters
-    ----------
-    jobs : int
-        Runs at the same time; may be raised later.
     """
 
     def __init__(self, jobs: int = 1) -> None:
@@ -111,15 +106,7 @@ class Forecast:
     def remaining(
         self, left: Mapping[Pair, int], running: Iterable[tuple[Pair, float]] = ()
     ) -> Interval | None:
-        """Seconds until all is done; None before any run has ended.
-
-        Parameters
-        ----------
-        left : mapping
-            How many runs of each pair have not begun.
-        running : iterable
-            The pairs of the runs that have, each with the seconds that it has taken so far.
-        """
+        """Seconds until all is done; None before any run has ended."""
         if not self._seconds:
             return None
         runs = [(self._certain(pair), count) for pair, count in left.items() if count]

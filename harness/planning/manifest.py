@@ -83,25 +83,7 @@ def merged(
     results: Path,
     command: str = "",
 ) -> dict[str, Any]:
-    """The description of a folder from that of a command's plan and from the one before.
-
-    Parameters
-    ----------
-    now : mapping
-        With ``tasks``, ``solvers``, ``planned``, and all else that ``study.json`` says; its
-        ``command`` runs the whole study.
-    before : mapping or None
-        The folder's ``study.json``, if it has one.
-    scope : Scope
-    results : Path
-        The folder, from which a user's files are named.
-    command : str
-        The command line of the plan.
-
-    Returns
-    -------
-    dict
-    """
+    """The description of a folder from that of a command's plan and from the one before."""
     before = before or {}
     whole = scope.whole
     known = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
@@ -153,17 +135,7 @@ def merged(
 
 
 def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: Path) -> StudyBase:
-    """The study that :func:`merged` stored, with what options added to it.
-
-    Parameters
-    ----------
-    model : type
-        The type of studies of its kind.
-    content : mapping
-        ``study`` of ``study.json``.
-    results : Path
-        The folder.
-    """
+    """The study that :func:`merged` stored, with what options added to it."""
     tables: dict[str, list[Any]] = {name: [] for name in (*model.task_tables, model.solver_table)}
     for entry in (*content["tasks"].values(), *content["solvers"].values()):
         values = dict(entry)

@@ -233,13 +233,7 @@ def _copy(source: Path, target: Path) -> None:
 def _decided(
     sides: Sequence[_Side], prefer: str
 ) -> tuple[dict[Cell, str], list[RecordBase], list[Conflict], int]:
-    """The key of each run, records that count over others of their key, conflicts, runs alike.
-
-    Raises
-    ------
-    UserError
-        If records differ and ``prefer`` does not decide.
-    """
+    """The key of each run, records that count over others of their key, conflicts, runs alike."""
     candidates: dict[Cell, list[tuple[_Side, Entry]]] = defaultdict(list)
     for side in sides:
         for cell, entry in side.journal.current.items():
@@ -302,13 +296,7 @@ def _values(record: RecordBase) -> dict[str, str]:
 def _described(
     sides: Sequence[_Side], out: Path, prefer: str, keys: Mapping[Cell, str]
 ) -> dict[str, Any]:
-    """The description of a folder that holds the runs of several.
-
-    Raises
-    ------
-    UserError
-        If they are not of one study, or differ where nobody has chosen.
-    """
+    """The description of a folder that holds the runs of several."""
     first = sides[0]
     for side in sides[1:]:
         if any(side.values[what] != first.values[what] for what in ("name", "kind")):

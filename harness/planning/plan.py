@@ -140,13 +140,7 @@ class Kind(ABC):
 
     @abstractmethod
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
-        """What its studies ask of a solver's class; called in a worker.
-
-        Raises
-        ------
-        SolverError
-            If it is no solver for this kind of studies.
-        """
+        """What its studies ask of a solver's class; called in a worker."""
 
     def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
         """Values of what tasks decide with which the other parameters of a class are checked."""
@@ -154,13 +148,7 @@ class Kind(ABC):
 
     @abstractmethod
     def check_solvers(self, study: Any, solvers: Mapping[str, SolverInfo]) -> dict[str, SolverInfo]:
-        """The classes of the solvers by label, once their parameters are checked.
-
-        Raises
-        ------
-        UserError
-            If one does not take its parameters.
-        """
+        """The classes of the solvers by label, once their parameters are checked."""
 
     def remarks(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
         """What the user is told of a study before it is planned."""
@@ -229,12 +217,6 @@ def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:
 
     Neighbours in time must not be neighbours in the plan: machines drift. With one run of each pair
     done, the time that the others need is known.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-    name : str
-        Of the study; it decides the order.
     """
     shuffled = list(runs)
     random.Random(name).shuffle(shuffled)
@@ -251,13 +233,7 @@ def kind_names() -> list[str]:
 
 
 def kind_named(name: str) -> Kind:
-    """The kind with this name.
-
-    Raises
-    ------
-    StudyError
-        If there is none.
-    """
+    """The kind with this name."""
     if name not in KINDS:
         raise StudyError(f"unknown kind {name!r}{suggest(name, kind_names())}")
     kind: Kind = importlib.import_module(f".{name}", __package__).KIND

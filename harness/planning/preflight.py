@@ -211,24 +211,7 @@ class ReferenceQuestion:
 def preflight(
     study: StudyBase, executor: Executor, say: Say, *, threads: int = 1, computes: bool = True
 ) -> Facts:
-    """Find out what planning must know of a study.
-
-    Parameters
-    ----------
-    study : StudyBase
-    executor : Executor
-        Asks workers.
-    say : callable
-        Takes one line for the user: what takes long, what was put right.
-    threads : int
-    computes : bool
-        Whether reference optima are computed, or only looked up.
-
-    Raises
-    ------
-    UserError
-        If a solver cannot be imported or does not take its parameters.
-    """
+    """Find out what planning must know of a study."""
     kind, limits = kind_named(study.kind), run_limits(study.budget)
     solvers = study_solvers(study, executor, say, threads=threads)
     for line in kind.remarks(study, solvers):
@@ -299,11 +282,6 @@ def study_solvers(
     """The classes of a study's solvers by label, their parameters checked.
 
     The parameters are those of :func:`preflight`.
-
-    Raises
-    ------
-    UserError
-        If one cannot be imported or does not take its parameters.
     """
     solvers = described_solvers(
         study.solvers, study.kind, run_limits(study.budget), executor, say, threads=threads
@@ -320,13 +298,7 @@ def described_solvers(
     *,
     threads: int = 1,
 ) -> dict[str, SolverInfo]:
-    """The classes of solvers, by label.
-
-    Raises
-    ------
-    SolverError
-        If one cannot be imported.
-    """
+    """The classes of solvers, by label."""
     alike: dict[str, list[SolverEntry]] = {}
     for entry in entries:
         alike.setdefault(entry.name, []).append(entry)
@@ -443,30 +415,7 @@ def check_parameters(
     given: Sequence[str] = (),
     refused: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Check each solver's parameters against its class.
-
-    Parameters
-    ----------
-    study : StudyBase
-    entries : sequence of SolverEntry
-        Those of its solvers that are to be checked.
-    solvers : mapping
-        The classes by label.
-    decides : str
-        What decides some parameters for all solvers: "task", "[[cell]]", ...
-    decided : sequence of str
-        The names of those.
-    given : sequence of str
-        Parameters that a run gets from elsewhere, so that the study may leave them out.
-    refused : mapping
-        Parameters that no study may set -> why.
-
-    Raises
-    ------
-    StudyError
-        For a parameter that the class does not have, one that is decided or refused, a missing
-        one, and for values that the class itself refuses.
-    """
+    """Check each solver's parameters against its class."""
     # A mistake in a grid counts once, in however many of its entries it is.
     wrong: dict[str, None] = {}
     for entry in entries:

@@ -170,21 +170,7 @@ class Preview:
 
 
 def overview(study: StudyBase, executor: Executor, say: Callable[[str], None]) -> Overview:
-    """Import the solvers of a study, check their parameters and count the runs.
-
-    Parameters
-    ----------
-    study : StudyBase
-    executor : Executor
-        Where solvers are imported.
-    say : callable
-        Takes one line for the user: what takes long.
-
-    Raises
-    ------
-    UserError
-        If a solver cannot be imported or does not take its parameters.
-    """
+    """Import the solvers of a study, check their parameters and count the runs."""
     kind, solvers = kind_named(study.kind), study_solvers(study, executor, say)
     rows = []
     for task in study.tasks:
@@ -209,23 +195,6 @@ def preview(
     """Find out what a run of a study would do.
 
     Solvers are imported and datasets loaded, but no reference optimum is computed.
-
-    Parameters
-    ----------
-    study : StudyBase
-    results : Path
-        The results folder.
-    executor, say
-        Those of :func:`overview`.
-    jobs : int
-        Runs at the same time.
-    retry_failed : bool
-        Whether what did not go as planned would be run again.
-
-    Raises
-    ------
-    UserError
-        If a solver cannot be imported or does not take its parameters.
     """
     facts = preflight(study, executor, say, computes=False)
     rows: dict[tuple[str, str], Row] = {}

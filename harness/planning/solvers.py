@@ -28,13 +28,7 @@ _SUMMARY_LIMIT = 200
 
 
 def describe_dataset(work: DatasetWork) -> DatasetInfo:
-    """Load a dataset and say what it is.
-
-    Raises
-    ------
-    DataError
-        If it cannot be loaded.
-    """
+    """Load a dataset and say what it is."""
     import numpy as np
     from scipy import sparse
 
@@ -65,14 +59,7 @@ def describe_dataset(work: DatasetWork) -> DatasetInfo:
 
 
 def describe_solver(work: DescribeWork) -> SolverInfo:
-    """Import a solver's class and say what it is, and of which version.
-
-    Raises
-    ------
-    SolverError
-        If it cannot be imported, is no solver for this kind of studies or leaves something
-        abstract.
-    """
+    """Import a solver's class and say what it is, and of which version."""
     spec = SolverSpec.parse(work.solver)
     cls = load_named(work.solver, kind=work.kind)
     kind = kind_named(work.kind)
@@ -205,19 +192,7 @@ def listed_solvers() -> tuple[list[Listed], list[str]]:
 
 
 def described(name: str, executor: Executor) -> dict[str, SolverInfo]:
-    """What a solver's class is, for each kind of studies that takes it; imported in a worker.
-
-    Parameters
-    ----------
-    name : str
-        A registry name, one that a package offers, "file.py:Class" or "package.module:Class".
-    executor : Executor
-
-    Raises
-    ------
-    UserError
-        If there is no such class, or no kind of studies takes it.
-    """
+    """What a solver's class is, for each kind of studies that takes it; imported in a worker."""
     infos: dict[str, SolverInfo] = {}
     problem: SolverError | None = None
     registered = find(name, entries())

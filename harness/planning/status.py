@@ -107,13 +107,7 @@ class Standing:
 
 
 class Monitor:
-    """Looks at a results folder again and again.
-
-    Parameters
-    ----------
-    place : str or Path
-        The folder, or the URL of one.
-    """
+    """Looks at a results folder again and again."""
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self._place, self._folder = os.fspath(place), Path(place)
@@ -127,15 +121,7 @@ class Monitor:
         self._last: dict[str, str] = {}
 
     def look(self) -> Standing:
-        """How far the study is now.
-
-        Raises
-        ------
-        UserError
-            If there are no results, or the plan is damaged.
-        StoreError
-            If the store does not serve.
-        """
+        """How far the study is now."""
         self._refresh()
         described = self._described()
         if self._journal is None:

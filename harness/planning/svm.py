@@ -561,11 +561,6 @@ def _search(study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> S
     """The search of a run, but for its seed; None if nothing is tuned.
 
     Values of C and of the kernel concern those solvers that take such a parameter.
-
-    Raises
-    ------
-    StudyError
-        If there are too many configurations.
     """
     taken = info.traits["decided"] if "outside" in info.traits else info.accepted
     values = {name: tried for name, tried in task.tune.items() if name in taken}

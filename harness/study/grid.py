@@ -56,24 +56,7 @@ class Axes:
 
 
 def expanded(values: Any, tables: Mapping[str, Axes]) -> Any:
-    """A study's values with every grid written out.
-
-    Parameters
-    ----------
-    values : dict
-        As read; anything else is handed back. Entries that are objects stay as they are.
-    tables : mapping
-        Name of a table -> its axes.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    StudyError
-        For lists that are empty, repeat a value or do not fit together, and for too many entries.
-    """
+    """A study's values with every grid written out."""
     if not isinstance(values, Mapping):
         return values
     study = dict(values)
@@ -84,13 +67,7 @@ def expanded(values: Any, tables: Mapping[str, Axes]) -> Any:
 
 
 def origins(values: Mapping[str, Any], tables: Mapping[str, Axes]) -> dict[str, list[int]]:
-    """Which entry each expanded entry comes from, by table; both are counted from 0.
-
-    Raises
-    ------
-    StudyError
-        As :func:`expanded`.
-    """
+    """Which entry each expanded entry comes from, by table; both are counted from 0."""
     return {
         table: [origin for origin, _ in _expanded_table(table, values[table], axes)]
         for table, axes in tables.items()
@@ -129,15 +106,7 @@ def _expanded_table(table: str, entries: Sequence[Any], axes: Axes) -> list[tupl
 
 
 class _Grid:
-    """The lists of one entry, and which of them go together.
-
-    Parameters
-    ----------
-    entry : mapping
-    axes : Axes
-    at : tuple
-        The entry's table and its number from 0.
-    """
+    """The lists of one entry, and which of them go together."""
 
     def __init__(self, entry: Mapping[str, Any], axes: Axes, at: tuple[str, int]) -> None:
         self.entry, self.axes, self.at = entry, axes, at
@@ -282,15 +251,7 @@ def _is_verbatim(item: Any) -> bool:
 
 
 def fill_in_labels(values: Any, defaults: Mapping[str, str]) -> Any:
-    """A study's values with a label for each entry that has none, made of another of its keys.
-
-    Parameters
-    ----------
-    values : dict
-        As read; anything else is handed back.
-    defaults : mapping
-        Section -> the key that labels are made of.
-    """
+    """A study's values with a label for each entry that has none, made of another of its keys."""
     if not isinstance(values, dict):
         return values
     filled = dict(values)

@@ -375,14 +375,7 @@ class Budget(StudyPart):
 
 
 def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
-    """What the parent enforces of a budget.
-
-    Parameters
-    ----------
-    budget : Budget
-    grace : float
-        Seconds that a run which ends itself at its timeout is given beyond it.
-    """
+    """What the parent enforces of a budget."""
     return Limits(
         seconds={
             "import": budget.compile_timeout,

@@ -30,11 +30,6 @@ def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
     """Names given one by one or separated by commas, without repetitions.
 
     A comma that is part of one of the ``labels`` separates nothing.
-
-    Raises
-    ------
-    StudyError
-        For what is no text.
     """
     whole = {label.casefold() for label in labels}
     parts: list[str] = []
@@ -56,13 +51,6 @@ def resolve_solver_name(name: str, kind: str, *, folder: str | None = None) -> s
     """A registry name in its own spelling; a file's path made absolute; a module's name as is.
 
     What an installed package offers becomes the "package.module:Class" that it stands for.
-
-    Raises
-    ------
-    StudyError
-        For an unknown name.
-    SolverError
-        For a file that does not exist or does not define the class, or an offer of no use.
     """
     if is_foreign(name):
         return SolverSpec.parse(name, folder).checked().text
@@ -76,13 +64,7 @@ def resolve_solver_name(name: str, kind: str, *, folder: str | None = None) -> s
 
 
 def offered_solver(name: str, kind: str) -> Offer | None:
-    """What an installed package offers by this name; None if it is one of another kind's solvers.
-
-    Raises
-    ------
-    SolverError
-        If the name is offered, but cannot be used.
-    """
+    """What an installed package offers by this name; None if it is one of another kind's solvers."""
     return None if _other_kind(name, kind) else offered(name)
 
 
@@ -130,22 +112,7 @@ def is_users_file(dataset: str, folder: str | None) -> bool:
 def checked_dataset(
     name: str, params: Mapping[str, Any], where: str = "", folder: str | None = None
 ) -> str:
-    """The name of a dataset in its own spelling; of the user's files no content is looked at.
-
-    Parameters
-    ----------
-    name : str
-    params : mapping
-    where : str
-        The place of the table in a file, "study.toml: task[1].", which messages begin with.
-    folder : str, optional
-        Where a relative path begins; the current folder by default.
-
-    Raises
-    ------
-    StudyError
-        If there is none, or it does not take the parameters.
-    """
+    """The name of a dataset in its own spelling; of the user's files no content is looked at."""
     known = dataset_names()
     dataset = find(name, known)
     place = f"{where.removesuffix('.')}: " if where else ""

@@ -67,32 +67,7 @@ def select(
     timeout: float | None = None,
     where: str | None = None,
 ) -> StudyT:
-    """The same study with only some tasks and solvers, or with others in their place.
-
-    Parameters
-    ----------
-    study : StudyBase
-    datasets : sequence of str, optional
-        Labels of tasks, or names of their datasets or generators, in any case; the label of a grid
-        means all of its tasks. A known dataset that a study of SVM solvers does not have comes with
-        its own default kernel width and C; one of the user's files is named by its path.
-    solvers : sequence of str, optional
-        Labels or names of solvers, or labels of grids, in any case; a registry name, one that an
-        installed package offers, "file.py:Class" or "module:Class" that the study does not have
-        runs with its defaults.
-    seeds : int, optional
-        Number of seeds; the most instances of a cell.
-    timeout : float, optional
-        Seconds of solving per run.
-    where : str, optional
-        Only runs for which this expression holds, such as ``C == 10 and solver != "SBP"``.
-
-    Raises
-    ------
-    StudyError
-        For an unknown name, with the nearest known one, a number out of range, or an expression
-        that chooses no run.
-    """
+    """The same study with only some tasks and solvers, or with others in their place."""
     if seeds is not None:
         if not 1 <= seeds <= MAX_RUNS:
             raise StudyError(f"the number of seeds must be from 1 to {MAX_RUNS}, not {seeds}")
@@ -113,16 +88,7 @@ def select(
 
 
 def of_its_own(study: StudyT, tasks: Sequence[TaskEntry], solvers: Sequence[str] | None) -> StudyT:
-    """A study of these tasks alone, named after its tasks and solvers; all else is the default.
-
-    Parameters
-    ----------
-    study : StudyBase
-        One of its kind: nothing is taken from it but the solvers, if none are named.
-    tasks : sequence of TaskEntry
-    solvers : sequence of str, optional
-        As in `select`.
-    """
+    """A study of these tasks alone, named after its tasks and solvers; all else is the default."""
     entries = study.solvers
     if solvers is not None:
         entries = tuple(_select_solvers(study.with_solvers(()), solvers))
@@ -196,26 +162,6 @@ class _Where:
 
     What Python's grammar allows beyond comparisons of names with constants, ``and``, ``or`` and
     ``not`` is refused.
-
-    Parameters
-    ----------
-    text : str
-    values : mapping
-        Each name that runs of the study have -> its values.
-
-    Attributes
-    ----------
-    query : str
-    columns : dict
-        The names in the expression -> those in the query.
-    constants : dict
-        The name of each constant in the query -> its value.
-
-    Raises
-    ------
-    StudyError
-        If it is no expression, names what no run has, or a task, dataset, solver, class or kernel
-        that the study does not have.
     """
 
     def __init__(self, text: str, values: Mapping[str, Sequence[Any]]) -> None:
@@ -330,13 +276,7 @@ def _source(node: ast.expr) -> str:
 
 
 def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
-    """The tasks with one of these names; a dataset that has none gets one where the kind can.
-
-    Raises
-    ------
-    StudyError
-        For a name that is neither.
-    """
+    """The tasks with one of these names; a dataset that has none gets one where the kind can."""
     chosen: list[TaskEntry] = []
     for name in split_names(names, [task.label for task in study.tasks]):
         key = name.casefold()
@@ -358,13 +298,7 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
 
 
 def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]:
-    """The solvers with one of these labels or names; another known solver runs with its defaults.
-
-    Raises
-    ------
-    StudyError
-        For a name that no solver has.
-    """
+    """The solvers with one of these labels or names; another known solver runs with its defaults."""
     chosen: list[SolverEntry] = []
     for name in split_names(names, [solver.label for solver in study.solvers]):
         entries = _solvers_named(study, name)
@@ -382,11 +316,6 @@ def _solvers_named(study: StudyBase, name: str) -> list[SolverEntry] | tuple[str
     """The solvers of a study that a name means, or the name and label of one that it lacks.
 
     Labels come first, then names and classes, grids, and what installed packages offer.
-
-    Raises
-    ------
-    StudyError
-        If there is no solver of that name.
     """
     key = name.casefold()
     entries = [solver for solver in study.solvers if key == solver.label.casefold()]
@@ -429,11 +358,6 @@ def _new_solver(name: str, label: str, taken: Sequence[SolverEntry]) -> SolverEn
     """A solver that the study does not have, with its defaults and a label of its own.
 
     Without a ``label`` it is made of the name of the class.
-
-    Raises
-    ------
-    StudyError
-        If its file or class has a name that no table could show.
     """
     label = _free(label or name.rsplit(":", 1)[-1], taken)
     try:

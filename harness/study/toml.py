@@ -91,20 +91,7 @@ def load_study(name_or_path: str | Path) -> StudyBase:
 
 
 def parse_study(content: bytes, *, where: str, folder: str | None = None) -> StudyBase:
-    """Build a study from the content of a TOML file.
-
-    Parameters
-    ----------
-    content : bytes
-    where : str
-        What the messages call the file.
-    folder : str, optional
-        Where the user's files are looked for, solvers and data; the current folder by default.
-
-    Raises
-    ------
-    StudyError
-    """
+    """Build a study from the content of a TOML file."""
     try:
         return _parsed(content, where, folder)
     except (StudyError, SolverError) as error:
@@ -164,17 +151,6 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
     The standard library reads TOML, but gives no lines. Each statement of a file is TOML by itself:
     it ends with the first line up to which it can be read.
-
-    Parameters
-    ----------
-    text : str
-        Valid TOML. Of other text the lines are found up to what cannot be read.
-
-    Returns
-    -------
-    dict
-        The path of a key -> the line where its statement begins: ``("task", 1, "C")`` is the key
-        ``C`` of the second ``[[task]]``.
     """
     lines: dict[KeyPath, int] = {}
     entries: dict[KeyPath, int] = {}
@@ -238,20 +214,7 @@ def study_type(kind: str) -> type[StudyBase]:
 
 
 def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None) -> StudyBase:
-    """The study with names in their own spelling, and what datasets decide filled in.
-
-    Parameters
-    ----------
-    study : StudyBase
-    file : StudyFile
-        Where the messages say that its entries stand.
-    folder : str, optional
-        Where the files of a user's solvers and data are looked for; the current folder by default.
-
-    Raises
-    ------
-    StudyError
-    """
+    """The study with names in their own spelling, and what datasets decide filled in."""
     # A mistake in a grid is one, in however many of its entries it is found.
     wrong: dict[str, type[UserError]] = {}
     tasks = []
@@ -293,16 +256,7 @@ def _not_found(name: str | Path, shipped: Mapping[str, Any]) -> str:
 
 
 def mistakes(error: ValidationError, file: StudyFile, model: type[BaseModel]) -> list[str]:
-    """A line for each mistake, in the order of the file.
-
-    Parameters
-    ----------
-    error : pydantic.ValidationError
-    file : StudyFile
-        Of the values that were checked.
-    model : type
-        Of what they were to make: a study or a part of one.
-    """
+    """A line for each mistake, in the order of the file."""
     problems = error.errors(include_url=False)
     # A misspelt key is unknown, and the right one is missing: what was written tells more.
     misspelt = {problem["loc"][:-1] for problem in problems if problem["type"] == "extra_forbidden"}
