@@ -16,6 +16,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
     from ..solvers.kernels import Kernel
 
 GROUP = "marginbench.solvers"
-# Name and version of a package whose metadata cannot be read.
-_NAMELESS = ("a package without metadata", "")
+_TARGET = re.compile(r"\w+(\.\w+)*:\w+")
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,12 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
     """
     spec = SolverSpec.parse(text, folder).checked()
     if spec.registry_name is not None:
-        return _registered_class(spec.registry_name, kind)
+        names = solver_names(kind)
+        if spec.registry_name not in names:
+            hint = suggest(spec.registry_name, names)
+            raise SolverError(f"unknown solver {spec.registry_name!r}{hint}")
+        home = importlib.import_module(entries()[spec.registry_name].module)
+        return getattr(home, spec.registry_name)
     module = _import_file(spec.path) if spec.path else _import_module(spec.module or "")
     named = getattr(module, spec.class_name, None)
     if named is None:
@@ -169,15 +174,6 @@ def load_kernel(description: Mapping[str, Any]) -> Kernel:
         f"{name} is no kernel: give a class derived from marginbench.solvers.Kernel, or a function "
         "of two matrices of points, without kernel_params"
     )
-
-
-def _registered_class(name: str, kind: str) -> type[Any]:
-    """The class of a registry name; no other solver is imported."""
-    names = solver_names(kind)
-    if name not in names:
-        raise SolverError(f"unknown solver {name!r}{suggest(name, names)}")
-    cls: type[Any] = getattr(importlib.import_module(entries()[name].module), name)
-    return cls
 
 
 def source_file(cls: Any) -> Path:
@@ -212,23 +208,12 @@ def _import_module(name: str) -> ModuleType:
 
 @dataclass(frozen=True)
 class Offer:
-    """A solver that an installed package offers.
-
-    Attributes
-    ----------
-    name : str
-    target : str
-        "package.module:Class".
-    distribution : str
-        The package with its version, such as "someone-solvers 1.2".
-    problem : str
-        Why the name cannot be used, one line; empty if it can.
-    """
+    """A solver that an installed package offers."""
 
     name: str
-    target: str
-    distribution: str
-    problem: str = ""
+    target: str  # "package.module:Class"
+    distribution: str  # the package with its version, such as "someone-solvers 1.2"
+    problem: str = ""  # why the name cannot be used, one line; empty if it can
 
 
 def offers() -> list[Offer]:
@@ -250,61 +235,32 @@ def offered(name: str) -> Offer | None:
 def _entry_points() -> Iterator[Offer]:
     seen: set[str] = set()
     for distribution in metadata.distributions():
-        name, version = _name_of(distribution)
-        if name in seen:
-            continue  # an earlier folder of the path has it
-        # Several may lack their metadata.
-        seen.update([name] if version else [])
         try:
-            points = [point for point in distribution.entry_points if point.group == GROUP]
+            name, points = distribution.metadata["Name"], distribution.entry_points
+            package = visible(f"{name} {distribution.version}")
         except Exception:  # noqa: BLE001 - damaged metadata of any package must not get in the way
             continue
-        for point in points:
-            yield Offer(visible(point.name), visible(point.value), f"{name} {version}".strip())
-
-
-def _name_of(distribution: metadata.Distribution) -> tuple[str, str]:
-    """The name and the version of a package; no version if its metadata cannot be read."""
-    try:
-        name, version = distribution.metadata["Name"], distribution.version
-    except Exception:  # noqa: BLE001 - as above
-        return _NAMELESS
-    return (visible(name), visible(version)) if name and version else _NAMELESS
+        if name and name not in seen:  # else an earlier folder of the path has it
+            seen.add(name)
+            for point in points:
+                if point.group == GROUP:
+                    yield Offer(visible(point.name), visible(point.value), package)
 
 
 def _problem(offer: Offer, all_offers: list[Offer]) -> str:
     """Why an offer cannot be used."""
     words = f"{offer.distribution} offers the solver {offer.name!r}"
     instead = f"name it {offer.target}"
-    if not _is_target(offer.target):
+    if not _TARGET.fullmatch(offer.target):
         return f"{words} as {offer.target!r}, which is not package.module:Class; ask its authors"
     if ":" in offer.name or "," in offer.name:
         return f"{words}, a name with ':' or ','; {instead}"
     if offer.name.casefold() in map(str.casefold, entries()):
         return f"{words}, which is a solver of marginbench; {instead}"
-    others = [
-        other.distribution
-        for other in all_offers
-        if other.name.casefold() == offer.name.casefold() and other.target != offer.target
-    ]
-    if others:
-        return f"{words}, and so does {others[0]}; {instead}"
+    for other in all_offers:
+        if other.name.casefold() == offer.name.casefold() and other.target != offer.target:
+            return f"{words}, and so does {other.distribution}; {instead}"
     package = offer.target.partition(":")[0].partition(".")[0]
-    if not _is_there(package):
+    if importlib.util.find_spec(package) is None:
         return f"{words}, but there is no module {package!r}; install the package again"
     return ""
-
-
-def _is_target(target: str) -> bool:
-    try:
-        module = SolverSpec.parse(target).module
-    except SolverError:
-        return False
-    return module is not None and all(part.isidentifier() for part in module.split("."))
-
-
-def _is_there(package: str) -> bool:
-    try:
-        return importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):
-        return False

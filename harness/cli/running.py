@@ -266,7 +266,7 @@ def _explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     from ..execution.local import one_worker
-    from ..planning import explain as explaining
+    from ..planning import report as explaining
 
     with one_worker() as worker:
         found = explaining.explain(results, worker, lambda line: typer.echo(line, err=True))

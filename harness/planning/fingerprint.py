@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...data_loaders.atomic import replacing
-from ...solvers.registration import entries
 from ..environment import git
 from ..errors import SolverError
-from ..hashing import hash_files, hash_json
+from ..hashing import hash_files
 from ..loading import SolverSpec
 from ..storage import storing
 
@@ -86,43 +85,55 @@ def numeric_versions() -> dict[str, str]:
 
 
 def source_files(solver: str, defined_in: Path, kind: str) -> dict[str, str]:
-    """The code that determines the runs of a solver; it is read and not run."""
+    """The code that determines the runs of a solver, read and not run: name of a file -> its hash.
+
+    An installed package counts by its version: it is "package 1.2", and its hash says nothing.
+    """
     spec = SolverSpec.parse(solver)
     # What the name says comes first: the class itself may say anything.
     starts = [file for file in (spec.located(), defined_in) if file and _is_code(file)]
     if not starts:
         raise SolverError(f"{solver}: its code cannot be found")
-    own: dict[str, Path] = {}
-    installed: set[str] = set()
-    if spec.path is not None:
-        own = files_beside(spec.path)
-        installed = {installed_version(name) for name in _packages_named(own.values())} - {""}
-    elif spec.module is not None:
-        package = spec.module.partition(".")[0]
-        if package != "marginbench":
-            installed = {installed_version(package)} - {""}
-            own = {} if installed else _files_of_package(package)
-    if not installed or spec.path is not None:
-        for file in starts:
-            if not _is_project(file) and file not in own.values():
-                own[file.name] = file
-    rooms = {*COMMON_ROOMS, *_rooms_named([*own.values(), *starts]), *_rooms_of(starts)}
-    places = [*(f"solvers/{room}" for room in rooms), EVALUATION, *GENERATORS.get(kind, ())]
+    solvers = project_roots()["solvers"]
+    places = {EVALUATION, *GENERATORS.get(kind, ()), *(f"solvers/{room}" for room in COMMON_ROOMS)}
+    own: dict[str, Path | None] = {}
+    if spec.registry_name is None and not _is_project(starts[0]):
+        own = _outside_code(spec)
+        if spec.path is not None or None not in own.values():
+            own |= {
+                file.name: file
+                for file in starts
+                if not _is_project(file) and file not in own.values()
+            }
+        if "marginbench" in _packages_named(own.values()):
+            places.add("solvers")
+    for file in starts:
+        if file.is_relative_to(solvers) and file.parent != solvers:
+            places.add(f"solvers/{file.relative_to(solvers).parts[0]}")
     files = {name: code_hash(file) for name, file in own.items()}
-    files |= dict.fromkeys(installed, hashlib.sha256(b"").hexdigest())
-    return files | project_code(places)
-
-
-def project_code(places: Iterable[str]) -> dict[str, str]:
-    """The code in folders and files of the project, such as "solvers/smo": name -> hash."""
-    files = {}
     for place in places:
         package, _, rest = place.partition("/")
-        path = project_roots()[package] / rest
-        for file in [path] if path.is_file() else path.rglob("*.py"):
-            name = file.relative_to(project_roots()[package]).as_posix()
-            files[f"{package}/{name}"] = code_hash(file)
+        root = project_roots()[package]
+        for file in [root / rest] if rest.endswith(".py") else (root / rest).rglob("*.py"):
+            files[f"{package}/{file.relative_to(root).as_posix()}"] = code_hash(file)
     return files
+
+
+def _outside_code(spec: SolverSpec) -> dict[str, Path | None]:
+    """The files behind a name from outside the project; "package 1.2" has none."""
+    if spec.path is not None:
+        own: dict[str, Path | None] = {**files_beside(spec.path)}
+        installed = {installed_version(name) for name in _packages_named(own.values())} - {""}
+        return own | dict.fromkeys(installed)
+    package = str(spec.module).partition(".")[0]
+    if installed_version(package):
+        return {installed_version(package): None}
+    folder = _folder_of(package)
+    if folder is not None:
+        files = folder.rglob("*.py")
+        return {f"{package}/{file.relative_to(folder).as_posix()}": file for file in files}
+    file = spec.located()
+    return {file.name: file} if file else {}
 
 
 @cache
@@ -172,23 +183,18 @@ def kernel_code(name: str) -> str:
     """The hash of the code of a kernel from outside the project; empty for one of the project."""
     if ":" not in name:
         return ""
-    spec = SolverSpec.parse(name).checked()
-    if spec.path is not None:
-        own = files_beside(spec.path)
-        packages = sorted({installed_version(each) for each in _packages_named(own.values())})
-        return hash_json([packages, {each: code_hash(file) for each, file in own.items()}])
-    package, file = str(spec.module).partition(".")[0], spec.located()
-    if file is None:
+    own = _outside_code(SolverSpec.parse(name).checked())
+    if not own:
         raise SolverError(f"{name}: its code cannot be found")
-    return hash_json([installed_version(package), code_hash(file)])
+    return hash_files({each: code_hash(file) for each, file in own.items()})
 
 
-def code_hash(file: Path) -> str:
+def code_hash(file: Path | None) -> str:
     """SHA-256, in hexadecimal, of a file's syntax tree without comments and docstrings.
 
     A file that cannot be parsed counts by its bytes; it cannot be imported either.
     """
-    return _hash_of_code(file.read_bytes())
+    return _hash_of_code(b"" if file is None else file.read_bytes())
 
 
 @cache
@@ -229,41 +235,10 @@ def _imports(file: Path) -> Iterator[tuple[str, str]]:
             yield from ((node.module, alias.name.replace("*", "")) for alias in node.names)
 
 
-def _packages_named(files: Iterable[Path]) -> set[str]:
-    """The packages that files import, by their first names; not those of Python or the project."""
-    names = {module.partition(".")[0] for file in files for module, _ in _imports(file)}
-    return names - sys.stdlib_module_names - {"marginbench"}
-
-
-def _rooms_named(files: Iterable[Path]) -> set[str]:
-    """The rooms of solvers that files import; all of them for an import of the whole."""
-    rooms = {path.name for path in project_roots()["solvers"].iterdir() if path.is_dir()}
-    named: set[str] = set()
-    for module, name in {imported for file in files for imported in _imports(file)}:
-        parts = [*module.split("."), name] if name else module.split(".")
-        if parts[0] == "marginbench":
-            parts = parts[2:] if parts[1:2] == ["solvers"] else parts[1:]
-            if not parts:
-                return rooms
-            if parts[0] in entries():
-                named.add(entries()[parts[0]].module.split(".")[2])
-            named.update(rooms.intersection(parts[:1]))
-    return named
-
-
-def _rooms_of(files: Iterable[Path]) -> set[str]:
-    solvers = project_roots()["solvers"]
-    paths = [file.relative_to(solvers) for file in files if file.is_relative_to(solvers)]
-    return {path.parts[0] for path in paths if len(path.parts) > 1}
-
-
-def _files_of_package(package: str) -> dict[str, Path]:
-    """The files of a user's package that has no version; none for a single module."""
-    folder = _folder_of(package)
-    if folder is None:
-        return {}
-    files = folder.rglob("*.py")
-    return {f"{package}/{file.relative_to(folder).as_posix()}": file for file in files}
+def _packages_named(files: Iterable[Path | None]) -> set[str]:
+    """The packages that files import, by their first names; not those of Python."""
+    names = {module.partition(".")[0] for file in files if file for module, _ in _imports(file)}
+    return names - sys.stdlib_module_names
 
 
 def _folder_of(package: str) -> Path | None:

@@ -32,22 +32,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Pair:
-    """A solver on a task.
+    """A solver on a task."""
 
-    Attributes
-    ----------
-    task, solver : str
-        Labels.
-    size : float or None
-        Training points, where they are known.
-    limit : float
-        Seconds of solving that a run may take.
-    """
-
-    task: str
+    task: str  # labels
     solver: str
-    size: float | None = None
-    limit: float = float("inf")
+    size: float | None = None  # training points, where they are known
+    limit: float = float("inf")  # seconds of solving that a run may take
 
     @classmethod
     def of(cls, run: Run) -> Pair:

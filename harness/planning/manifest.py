@@ -38,18 +38,10 @@ def planned_run(run: Run) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Scope:
-    """What a command runs of a study.
+    """What a command runs of a study."""
 
-    Attributes
-    ----------
-    whole : StudyBase
-        The study as its file has it.
-    part : StudyBase
-        What the command runs, the study itself or a selection.
-    """
-
-    whole: StudyBase
-    part: StudyBase
+    whole: StudyBase  # the study as its file has it
+    part: StudyBase  # what the command runs, the study itself or a selection
 
     def words(self) -> str:
         """How much of the study the command runs: "1 of 3 tasks"; empty for all of it."""
@@ -64,16 +56,12 @@ class Scope:
                 told.append(f"{len(labels & known)} of {len(known)} {word}s")
             if labels - known:
                 told.append(plural(len(labels - known), f"more {word}"))
-        seeds, chosen_seeds = _most_seeds(self.whole), _most_seeds(self.part)
+        seeds, chosen_seeds = self.whole.most_seeds, self.part.most_seeds
         if chosen_seeds < seeds:
             told.append(f"{chosen_seeds} of {seeds} seeds")
         if self.part.selection is not None:
             told.append(f"where {self.part.selection.text}")
         return ", ".join(told)
-
-
-def _most_seeds(study: StudyBase) -> int:
-    return max(study.n_seeds(task, entry) for task in study.tasks for entry in study.solvers)
 
 
 def merged(

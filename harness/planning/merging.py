@@ -44,46 +44,22 @@ _TABLES = ("tasks", "solvers")
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two records of one run that do not say the same.
+    """Two records of one run that do not say the same."""
 
-    Attributes
-    ----------
-    run : str
-        Task, solver and seed.
-    what : str
-        In what they differ.
-    """
-
-    run: str
-    what: str
+    run: str  # task, solver and seed
+    what: str  # in what they differ
 
 
 @dataclass(frozen=True)
 class Merge:
-    """What :func:`merge` did.
+    """What :func:`merge` did."""
 
-    Attributes
-    ----------
-    out : Path
-        The merged folder.
-    records : int
-        Records in it now.
-    copied : int
-        Those that were not in it before.
-    alike : int
-        Runs that several folders hold, with the same values.
-    conflicts : tuple of Conflict
-        Those that were decided by ``prefer``.
-    damaged : tuple of str
-        A line for each record that cannot be read and was not merged.
-    """
-
-    out: Path
-    records: int
-    copied: int
-    alike: int
-    conflicts: tuple[Conflict, ...] = ()
-    damaged: tuple[str, ...] = ()
+    out: Path  # the merged folder
+    records: int  # records in it now
+    copied: int  # those that were not in it before
+    alike: int  # runs that several folders hold, with the same values
+    conflicts: tuple[Conflict, ...] = ()  # those that were decided by ``prefer``
+    damaged: tuple[str, ...] = ()  # A line for each record that cannot be read and was not merged
 
     @property
     def exit_code(self) -> int:

@@ -36,18 +36,10 @@ _TIMEOUTS = frozenset(
 
 @dataclass(frozen=True)
 class Details:
-    """What is needed of a run only when it is done.
+    """What is needed of a run only when it is done."""
 
-    Attributes
-    ----------
-    work : Work
-        What a worker does; it hands back the columns of the record that it found out.
-    known : mapping
-        Columns of the record that are known before the run.
-    """
-
-    work: Work
-    known: Mapping[str, Any]
+    work: Work  # what a worker does; it hands back the columns of the record that it found out
+    known: Mapping[str, Any]  # columns of the record that are known before the run
 
 
 def _no_details(seed: int) -> Details:
@@ -59,43 +51,21 @@ class Run:
     """One solver on one task with one seed.
 
     A plan may hold a hundred thousand of them, so each holds only what the plan needs.
-
-    Attributes
-    ----------
-    key : str
-        SHA-256 of all that determines what it computes, and of its labels.
-    task, solver : str
-        Labels.
-    seed : int
-    limits : Limits
-    detailed : callable
-        Makes the details of the run with this seed.
-    n_train : int or None
-        Training points, where they are known.
-    foreign : bool
-        Whether it runs code from outside the project.
-    skip_reason : str
-        Why the combination is not supported; empty if it is.
-    failure : str
-        Why the run cannot even start; empty if it can.
-    traits : mapping
-        What is known of the solver's class.
-    reference : object
-        What the kind compares its result with.
     """
 
-    key: str
-    task: str
+    key: str  # SHA-256 of all that determines what it computes, and of its labels
+    task: str  # labels
     solver: str
     seed: int
     limits: Limits
+    # Makes the details of the run with this seed.
     detailed: Callable[[int], Details] = field(default=_no_details, repr=False)
-    n_train: int | None = None
-    foreign: bool = False
-    skip_reason: str = ""
-    failure: str = ""
-    traits: Mapping[str, Any] = field(default_factory=dict)
-    reference: Any = None
+    n_train: int | None = None  # training points, where they are known
+    foreign: bool = False  # whether it runs code from outside the project
+    skip_reason: str = ""  # why the combination is not supported; empty if it is
+    failure: str = ""  # why the run cannot even start; empty if it can
+    traits: Mapping[str, Any] = field(default_factory=dict)  # what is known of the solver's class
+    reference: Any = None  # what the kind compares its result with
 
     @property
     def cell(self) -> Cell:

@@ -48,17 +48,7 @@ _NOT_YET = ReferenceInfo(
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What planning needs to know of a dataset.
-
-    Attributes
-    ----------
-    notes : tuple of str
-        What the user is told now.
-    decided : tuple of str
-        What was decided when the user's own data were read.
-    default_gamma : float or None
-        A kernel width to start from; None if the points are generated.
-    """
+    """What planning needs to know of a dataset."""
 
     fingerprint: str
     n_train: int
@@ -68,47 +58,29 @@ class DatasetInfo:
     n_classes: int
     citation: str
     licence: str
-    notes: tuple[str, ...] = ()
-    decided: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what the user is told now
+    decided: tuple[str, ...] = ()  # what was decided when the user's own data were read
+    # A kernel width to start from; None if the points are generated.
     default_gamma: float | None = None
 
 
 @dataclass(frozen=True)
 class SolverInfo:
-    """What planning needs to know of a solver's class.
+    """What planning needs to know of a solver's class."""
 
-    Attributes
-    ----------
-    shown : str
-        "module:Class" or "file.py:Class".
-    defaults : dict
-        Every parameter of the solver with its default.
-    required : tuple of str
-        Parameters without a default.
-    traits : dict
-        What studies of the kind ask of it: what it supports, promises and counts.
-    defined_in : str
-        The file that defines it.
-    source_hash : str
-        Hash of the code that determines its runs.
-    version : str
-        Of its code, in short.
-    files : mapping
-        What the hash is made of: name of a file -> hash of its code.
-    refusals : tuple of str
-        For each entry of the study that names it: why the class does not take the values of its
-        parameters; empty if it does.
-    """
-
-    shown: str
+    shown: str  # "module:Class" or "file.py:Class"
     summary: str
-    defaults: dict[str, Any]
-    required: tuple[str, ...]
+    defaults: dict[str, Any]  # every parameter of the solver with its default
+    required: tuple[str, ...]  # parameters without a default
+    # What studies of the kind ask of it: what it supports, promises and counts.
     traits: dict[str, Any]
-    defined_in: str = ""
-    source_hash: str = ""
-    version: str = ""
+    defined_in: str = ""  # the file that defines it
+    source_hash: str = ""  # hash of the code that determines its runs
+    version: str = ""  # of its code, in short
+    # What the hash is made of: name of a file -> hash of its code.
     files: Mapping[str, str] = field(default_factory=dict)
+    # For each entry of the study that names it: why the class does not take the values of its
+    # parameters; empty if it does.
     refusals: tuple[str, ...] = ()
 
     @property
@@ -160,52 +132,27 @@ class DescribeWork(Work):
 
 @dataclass(frozen=True)
 class Facts:
-    """What workers found out about a study; a reason (str) stands for what is not to be had.
+    """What workers found out about a study; a reason (str) stands for what is not to be had."""
 
-    Attributes
-    ----------
-    solvers : mapping
-        Label of a solver -> its class.
-    datasets : mapping
-        Label of a task -> its dataset, or why it cannot be loaded. Tasks whose data are generated
-        in the run have none.
-    references : mapping
-        The reference optimum of each task, or of its folds, or why there is none.
-    """
-
-    solvers: Mapping[str, SolverInfo]
+    solvers: Mapping[str, SolverInfo]  # label of a solver -> its class
+    # Label of a task -> its dataset, or why it cannot be loaded. Tasks whose data are generated
+    # in the run have none.
     datasets: Mapping[str, DatasetInfo | str] = field(default_factory=dict)
+    # The reference optimum of each task, or of its folds, or why there is none.
     references: Mapping[ReferenceKey, ReferenceInfo | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ReferenceQuestion:
-    """A reference optimum that a kind of studies needs.
-
-    Attributes
-    ----------
-    key : str or tuple
-    task : str
-        Label of the task, whose dataset it is on.
-    about : str
-        What the user is told that it is of.
-    work : callable
-        Makes the work, from what the dataset is.
-    without : str
-        Why there is none by the task's own account; empty if there is to be one.
-    timeout : float
-        Seconds of solving.
-    foreign : bool
-        Whether the work runs code from outside the project.
-    """
+    """A reference optimum that a kind of studies needs."""
 
     key: ReferenceKey
-    task: str
-    about: str
-    work: Callable[[DatasetInfo], ReferenceWork]
-    without: str
-    timeout: float
-    foreign: bool = False
+    task: str  # label of the task, whose dataset it is on
+    about: str  # what the user is told that it is of
+    work: Callable[[DatasetInfo], ReferenceWork]  # makes the work, from what the dataset is
+    without: str  # why there is none by the task's own account; empty if there is to be one
+    timeout: float  # seconds of solving
+    foreign: bool = False  # whether the work runs code from outside the project
 
 
 def preflight(

@@ -1,45 +1,48 @@
-"""What a study consists of, and what a run of it would do; nothing is run or written."""
+"""What a study consists of, what a run of it would do, and why; nothing is run or written.
+
+One question is behind ``run --dry-run`` and ``explain``: what became of each planned run.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ..errors import UserError
 from ..jobs import Executor
-from ..results.journal import Journal
+from ..results.description import read_description
+from ..results.journal import FOLDER, Entry, Journal
+from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.grid import short
 from ..study.model import StudyBase
 from ..words import plural
+from .fingerprint import read_sources
 from .forecast import Pair, span
-from .plan import Run, is_repeated, kind_named
+from .manifest import added_labels, cell_of, restored_study
+from .plan import Kind, Run, kind_named, wider_limits
 from .preflight import preflight, study_solvers
 
 #: What would become of a run; one that "cannot start" is recorded as failed.
 Fate = Literal["recorded", "to do", "skipped", "cannot start"]
+#: "recorded": reused; "superseded": reused, a record of an earlier version that counts again;
+#: "repeated": its limit is wider now; "stale": recorded under another key; "missing": not recorded.
+State = Literal["recorded", "superseded", "repeated", "stale", "damaged", "missing"]
 
 
 @dataclass
 class Row:
-    """The runs of a solver on a task.
+    """The runs of a solver on a task."""
 
-    Attributes
-    ----------
-    task, solver : str
-        Labels.
-    n_runs : int
-    why_skipped : str
-        Why they will be skipped, as far as this shows without the data.
-    fates : Counter
-        How many of them have which fate, once the results are looked at.
-    """
-
-    task: str
+    task: str  # labels
     solver: str
     n_runs: int = 0
-    why_skipped: str = ""
+    why_skipped: str = ""  # why they will be skipped, as far as this shows without the data
+    # How many of them have which fate, once the results are looked at.
     fates: Counter[Fate] = field(default_factory=Counter)
 
 
@@ -124,19 +127,11 @@ class Overview:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a run of a study would do.
+    """What a run of a study would do."""
 
-    Attributes
-    ----------
-    results : Path
-        The results folder.
-    rows : sequence of Row
-    solving_s : float
-        Seconds of solving that the runs to do may take: their timeouts, shared by the jobs.
-    """
-
-    results: Path
+    results: Path  # the results folder
     rows: Sequence[Row]
+    # Seconds of solving that the runs to do may take: their timeouts, shared by the jobs.
     solving_s: float
 
     @property
@@ -192,16 +187,20 @@ def preview(
     jobs: int = 1,
     retry_failed: bool = False,
 ) -> Preview:
-    """Find out what a run of a study would do.
-
-    Solvers are imported and datasets loaded, but no reference optimum is computed.
-    """
+    """Find out what a run of a study would do, without computing reference optima."""
     facts = preflight(study, executor, say, computes=False)
+    kind = kind_named(study.kind)
+    past = _Past(kind, study, Journal(results))
     rows: dict[tuple[str, str], Row] = {}
     seconds: list[float] = []
-    journal = Journal(results)
-    for run in kind_named(study.kind).plan(study, facts):
-        fate = _fate(study, journal, run, retry_failed=retry_failed)
+    for run in kind.plan(study, facts):
+        state, _, entry = past.state(run)
+        fate: Fate = "skipped" if run.skip_reason else "to do"
+        if run.failure:
+            fate = "cannot start"
+        failed = entry is not None and entry.status not in EXPECTED_STATUSES
+        if state in ("recorded", "superseded") and not (retry_failed and failed):
+            fate = "recorded"
         row = rows.setdefault((run.task, run.solver), Row(run.task, run.solver))
         row.n_runs += 1
         row.fates[fate] += 1
@@ -210,17 +209,6 @@ def preview(
     # No run is spread over several jobs.
     solving_s = max(sum(seconds) / jobs, max(seconds, default=0.0))
     return Preview(results, list(rows.values()), solving_s)
-
-
-def _fate(study: StudyBase, journal: Journal, run: Run, *, retry_failed: bool) -> Fate:
-    record = journal.recorded(run.key)
-    if record is not None and not is_repeated(
-        kind_named(study.kind), study.budget, record, retry_failed=retry_failed
-    ):
-        return "recorded"
-    if run.failure:
-        return "cannot start"
-    return "skipped" if run.skip_reason else "to do"
 
 
 def _counted(counts: Counter[Fate]) -> str:
@@ -236,3 +224,180 @@ def _table(heading: str, rows: Mapping[str, str]) -> Iterator[str]:
     yield heading
     for label, words in rows.items():
         yield f"{label.ljust(width)}  {words}".rstrip()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A part of the key that differs between a record and today's plan."""
+
+    field: str  # "params.tol", "versions.numpy", "source.solvers/smo/smo.py"
+    before: Any  # the values; of a file what became of it is in ``now``
+    now: Any
+
+    @property
+    def words(self) -> str:
+        """In a line."""
+        if self.field.startswith("source.") and isinstance(self.now, str):
+            return f"source: {self.field.removeprefix('source.')} {self.now}"
+        return f"{self.field}: {_shown(self.before)} -> {_shown(self.now)}"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What ``marginbench run`` would do about a planned run, and why."""
+
+    task: str
+    solver: str
+    seed: int
+    state: State
+    reason: str  # one line
+    key: str  # of the run as it is planned today
+    # The line that it is compared with: a file of the journal and the byte where the line begins;
+    # empty if there is none.
+    record: str = ""
+    differences: tuple[Difference, ...] = ()  # what the keys differ in
+
+
+def explain(
+    results: Path, executor: Executor, say: Callable[[str], None] = lambda line: None
+) -> list[Explained]:
+    """Compare the records of a results folder with what the code of today would plan.
+
+    The study is that of the folder's ``study.json``; solvers and data are those of today. There is
+    an answer for each run of the study, and for each that an option added, in the study's order.
+    """
+    described = read_description(results)
+    if described is None:
+        raise UserError(f"{results}: no results here (study.json is missing)")
+    kind, journal = kind_named(described["kind"]), Journal(results)
+    study = restored_study(kind.study, described["study"], results)
+    planned = {cell_of(run) for run in described["planned"]}
+    # Seeds that an option added are beyond those of the study.
+    seeds = max((seed + 1 for _, _, seed in planned), default=1)
+    wide = study.with_seeds(max(seeds, study.most_seeds))
+    facts = preflight(wide, executor, say)
+    added, of_study = added_labels(described["study"]), study.runs()
+    past = _Past(kind, study, journal)
+    explained = []
+    for run in kind.plan(wide, facts):
+        own = run.cell in of_study and not added & {run.task, run.solver}
+        if own or run.cell in planned:
+            state, reason, entry = past.state(run)
+            differences: Iterable[Difference] = ()
+            if state == "stale" and entry is not None:
+                files = facts.solvers[run.solver].files
+                differences = _differences(results, journal.load(entry), run, files)
+            record = "" if entry is None else f"{FOLDER}/{entry.segment}:{entry.offset}"
+            explained.append(
+                Explained(*run.cell, state, reason, run.key, record, tuple(differences))
+            )
+    return explained
+
+
+class _Past:
+    """What a results folder holds of planned runs."""
+
+    def __init__(self, kind: Kind, study: StudyBase, journal: Journal) -> None:
+        self.kind, self.study, self.journal = kind, study, journal
+        self.damages = {item.key: item for item in journal.damages}
+        # The last record of each run, under whatever key.
+        self.latest = {entry.cell: entry for entry in journal.entries}
+
+    def state(self, run: Run) -> tuple[State, str, Entry | None]:
+        """What became of a run, why it is done again or not, and the record that this is about."""
+        entry = self.journal.recorded(run.key)
+        if entry is not None:
+            limits = wider_limits(self.kind, self.study.budget, entry)
+            if limits:
+                raised = " and ".join(limits)
+                why = f"it ended with {entry.status!r}, and {raised} is higher now"
+                return "repeated", why, entry
+            if self.journal.plan.get(run.cell) != run.key:
+                return "superseded", "its record is of an earlier plan, and counts again", entry
+            return "recorded", f"its record is current ({entry.status})", entry
+        if run.key in self.damages:
+            return "damaged", str(self.damages[run.key]), None
+        if run.cell in self.latest:
+            return "stale", "its record has another key", self.latest[run.cell]
+        why = f"no record; it cannot start: {run.failure}" if run.failure else "no record"
+        return "missing", why, None
+
+
+def _differences(
+    results: Path, record: RecordBase, run: Run, files: Mapping[str, str]
+) -> Iterator[Difference]:
+    """In what the key of a record differs from that of a run."""
+    before, now = json.loads(record.key_parts), json.loads(run.known["key_parts"])
+    sources = before.pop("source"), now.pop("source")
+    old = read_sources(results, sources[0])
+    if old is None and sources[0] != sources[1]:
+        yield Difference("source", sources[0][:10], sources[1][:10])
+    elif old is not None:
+        for name in sorted(old.keys() | files.keys()):
+            if name not in files:
+                yield Difference(f"source.{name}", old[name], "is no longer used")
+            elif name not in old:
+                yield Difference(f"source.{name}", None, "is used now")
+            elif old[name] != files[name]:
+                yield Difference(f"source.{name}", old[name], "has changed")
+    flat, today = dict(_flat(before)), dict(_flat(now))
+    for name in sorted(flat.keys() | today.keys()):
+        if flat.get(name) != today.get(name):
+            yield Difference(name, flat.get(name), today.get(name))
+
+
+def chosen(found: Sequence[Explained], name: str) -> list[Explained]:
+    """The runs of a name: the beginning of a key, or "task/solver/seed"."""
+    runs = [
+        item
+        for item in found
+        if (len(name) > 3 and item.key.startswith(name))
+        or name.replace(" ", "") == f"{item.task}/{item.solver}/{item.seed}".replace(" ", "")
+    ]
+    if not runs:
+        raise UserError(
+            f"no planned run {name!r}; give the beginning of a key, or TASK/SOLVER/SEED"
+        )
+    return runs
+
+
+def in_words(found: Sequence[Explained]) -> Iterator[str]:
+    """Lines for the terminal; runs that differ only in their seed share one."""
+    counts = Counter(item.state for item in found)
+    listed = ", ".join(f"{count} {state}" for state, count in counts.items())
+    yield f"{plural(len(found), 'run')}: {listed}"
+    alike: dict[tuple[Any, ...], list[Explained]] = {}
+    for item in found:
+        lines = tuple(difference.words for difference in item.differences)
+        alike.setdefault((item.task, item.solver, item.state, item.reason, lines), []).append(item)
+    for (task, solver, state, reason, lines), items in alike.items():
+        seeds = ", ".join(_stretches(item.seed for item in items))
+        word = "seed" if len(items) == 1 else "seeds"
+        yield f"{state:<10}  {task} / {solver} / {word} {seeds}: {reason}"
+        yield from (f"{'':<12}{line}" for line in lines)
+
+
+def _stretches(numbers: Iterable[int]) -> Iterator[str]:
+    """Numbers in words, three or more in a row as "0 to 2"."""
+    places = enumerate(sorted(numbers))
+    for _, found in itertools.groupby(places, lambda item: item[1] - item[0]):
+        row = [number for _, number in found]
+        yield from [f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row)
+
+
+def as_json(found: Sequence[Explained]) -> str:
+    """The same as JSON: a list of objects, one for each run."""
+    return json.dumps([asdict(item) for item in found], indent=2, ensure_ascii=False)
+
+
+def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested values by dotted names."""
+    if isinstance(value, dict) and value:
+        for name, item in value.items():
+            yield from _flat(item, f"{prefix}.{name}" if prefix else name)
+    else:
+        yield prefix, value
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

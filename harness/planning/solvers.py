@@ -136,25 +136,13 @@ def _parameters(cls: Any, name: str, *, any_name: bool = False) -> tuple[dict[st
 
 @dataclass(frozen=True)
 class Listed:
-    """A line of the list of solvers.
-
-    Attributes
-    ----------
-    name : str
-    kinds : tuple of str or None
-        The kinds of studies that it is for; None for a class that was not imported.
-    target : str
-        "package.module:Class".
-    distribution : str
-        The package that it comes from; for marginbench's own "marginbench".
-    supports : mapping of str to bool, or None
-    summary : str
-    """
+    """A line of the list of solvers."""
 
     name: str
+    # The kinds of studies that it is for; None for a class that was not imported.
     kinds: tuple[str, ...] | None
-    target: str
-    distribution: str
+    target: str  # "package.module:Class"
+    distribution: str  # the package that it comes from; for marginbench's own "marginbench"
     supports: Mapping[str, bool] | None
     summary: str
 

@@ -49,40 +49,20 @@ class Machine:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a study is.
-
-    Attributes
-    ----------
-    study : str
-    planned, done, left : int
-        Runs in the plan; of these, those recorded and those that are not.
-    statuses : dict
-        Status -> number of recorded runs.
-    failures : tuple of str
-        A line for each run that did not go as planned.
-    damaged : int
-        Lines of the journal that cannot be read, since the last plan.
-    running : tuple of Running
-        Runs that commands at work have begun.
-    commands : int
-        Commands at work: on this machine those that are there, elsewhere those that wrote lately.
-    machines : dict
-        Processor, cores and memory -> what was and is done there.
-    left_words : str
-        The time that is left, in words; empty if it is not known.
-    """
+    """How far a study is."""
 
     study: str
-    planned: int
+    planned: int  # runs in the plan; of these, those recorded and those that are not
     done: int
     left: int
-    statuses: dict[str, int]
-    failures: tuple[str, ...]
-    damaged: int
-    running: tuple[Running, ...]
+    statuses: dict[str, int]  # status -> number of recorded runs
+    failures: tuple[str, ...]  # A line for each run that did not go as planned
+    damaged: int  # lines of the journal that cannot be read, since the last plan
+    running: tuple[Running, ...]  # runs that commands at work have begun
+    # Commands at work: on this machine those that are there, elsewhere those that wrote lately.
     commands: int
-    machines: dict[str, Machine]
-    left_words: str
+    machines: dict[str, Machine]  # processor, cores and memory -> what was and is done there
+    left_words: str  # the time that is left, in words; empty if it is not known
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON takes it."""

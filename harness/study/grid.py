@@ -35,24 +35,13 @@ _Address = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Axes:
-    """Which values of a table's entries may be lists.
+    """Which values of a table's entries may be lists."""
 
-    Attributes
-    ----------
-    keys : tuple of str
-        Keys of the entry itself.
-    tables : tuple of str
-        Keys that hold tables, such as ``params``; any value in them may be a list.
-    stem : str
-        The key that labels begin with where an entry has none.
-    lists : tuple of str
-        Names in the tables whose values are lists themselves.
-    """
-
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # keys of the entry itself
+    # Keys that hold tables, such as ``params``; any value in them may be a list.
     tables: tuple[str, ...] = ()
-    stem: str = ""
-    lists: tuple[str, ...] = ()
+    stem: str = ""  # the key that labels begin with where an entry has none
+    lists: tuple[str, ...] = ()  # names in the tables whose values are lists themselves
 
 
 def expanded(values: Any, tables: Mapping[str, Axes]) -> Any:

@@ -64,23 +64,14 @@ class StudyFile:
     """The file of a study, for messages that name file and line.
 
     It equals anything: two studies that say the same are the same, whatever they were read from.
-
-    Attributes
-    ----------
-    where : str
-        What messages call the file.
-    text : str
-        Its content; empty if there is none.
-    origins : mapping
-        Name of a table -> for each entry of the study the entry of the file that it comes from;
-        they differ where the file has grids.
-    solvers : mapping
-        Label of a solver -> the path of its entry in the file.
     """
 
-    where: str
-    text: str = ""
+    where: str  # what messages call the file
+    text: str = ""  # its content; empty if there is none
+    # Name of a table -> for each entry of the study the entry of the file that it comes from;
+    # they differ where the file has grids.
     origins: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    # Label of a solver -> the path of its entry in the file.
     solvers: Mapping[str, KeyPath] = field(default_factory=dict)
 
     def __eq__(self, other: object) -> bool:
@@ -392,18 +383,10 @@ def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
 
 @dataclass(frozen=True)
 class Selection:
-    """Some runs of a study that need not be a product of tasks, solvers and seeds.
+    """Some runs of a study that need not be a product of tasks, solvers and seeds."""
 
-    Attributes
-    ----------
-    text : str
-        The expression that chose them.
-    runs : frozenset of tuple
-        Labels of task and solver, and the seed.
-    """
-
-    text: str
-    runs: frozenset[tuple[str, str, int]]
+    text: str  # the expression that chose them
+    runs: frozenset[tuple[str, str, int]]  # labels of task and solver, and the seed
 
 
 class StudyBase(StudyPart):
@@ -466,6 +449,11 @@ class StudyBase(StudyPart):
     def n_seeds(self, task: Any, entry: SolverEntry) -> int:
         """With how many seeds a solver runs on a task, or on how many of its instances."""
         raise NotImplementedError
+
+    @property
+    def most_seeds(self) -> int:
+        """With how many seeds the solver runs that has most."""
+        return max(self.n_seeds(task, entry) for task in self.tasks for entry in self.solvers)
 
     def seeds_of(
         self, task: Any, entry: SolverEntry, traits: Mapping[str, Any] = MappingProxyType({})

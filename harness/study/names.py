@@ -64,7 +64,7 @@ def resolve_solver_name(name: str, kind: str, *, folder: str | None = None) -> s
 
 
 def offered_solver(name: str, kind: str) -> Offer | None:
-    """What an installed package offers by this name; None if it is one of another kind's solvers."""
+    """What an installed package offers by this name; None for a solver of another kind."""
     return None if _other_kind(name, kind) else offered(name)
 
 

@@ -298,7 +298,7 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
 
 
 def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]:
-    """The solvers with one of these labels or names; another known solver runs with its defaults."""
+    """The solvers with one of these labels or names; others that there are run with defaults."""
     chosen: list[SolverEntry] = []
     for name in split_names(names, [solver.label for solver in study.solvers]):
         entries = _solvers_named(study, name)

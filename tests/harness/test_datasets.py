@@ -19,9 +19,9 @@ from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.planning.explain import explain
 from marginbench.harness.planning.plan import Run, kind_named
 from marginbench.harness.planning.preflight import DatasetWork, preflight
+from marginbench.harness.planning.report import explain
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record

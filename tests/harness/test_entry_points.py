@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +16,6 @@ from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.loading import offered, offers
 from marginbench.harness.planning import solvers
 from marginbench.harness.planning.preflight import SolverInfo
-from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.svm import Record
 from marginbench.harness.study.names import resolve_solver_name
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import load_study
@@ -144,12 +140,6 @@ def test_damaged_metadata_hide_no_other_package(install: Install) -> None:
     (folder / "damaged-1.2.dist-info" / "entry_points.txt").write_bytes(b"\xff\xfe[x")
     (folder / "damaged-1.2.dist-info" / "METADATA").write_bytes(b"")
     assert offered("good") is not None
-    # Packages that have lost their names are not taken for one.
-    for name in ("first", "second"):
-        install(f"{name} = {name}:Theirs", name=name, module=name)
-        (folder / f"{name}-1.2.dist-info" / "METADATA").write_bytes(b"")
-    found = {offer.name: offer.distribution for offer in offers()}
-    assert found["first"] == found["second"] == "a package without metadata"
 
 
 def test_offers_are_listed_without_being_imported(run: Run, install: Install) -> None:
@@ -171,20 +161,6 @@ def test_offers_are_listed_without_being_imported(run: Run, install: Install) ->
     assert listed["SMO"]["distribution"] == "marginbench"
     assert listed["MPKFP"]["kinds"] == ["svm", "feasibility"]
     assert listed["SMO"]["supports"]["supports_bias"] is True
-
-
-STUDY = """
-name = "small"
-seeds = 1
-[[task]]
-dataset = "checkers"
-dataset_params = { n_train = 60, n_test = 30 }
-gamma = 10.0
-C = 1.0
-reference = false
-[[solver]]
-name = "SMO"
-"""
 
 
 @pytest.mark.slow
@@ -218,57 +194,3 @@ def test_odd_defaults_and_no_parameters_at_all_can_be_shown(
     code, out, _ = run("solver", "odd.py:Odd")
     assert code == 0
     assert out.endswith("parameters:\n  none\n")
-
-
-PROJECT = """
-[build-system]
-requires = ["setuptools"]
-build-backend = "setuptools.build_meta"
-[project]
-name = "wheel-solvers"
-version = "0.3"
-[project.entry-points."marginbench.solvers"]
-wheeled = "their_solvers:Theirs"
-[tool.setuptools]
-py-modules = ["their_solvers"]
-"""
-
-
-@pytest.mark.slow
-def test_a_wheel_that_is_installed_offers_its_solver(tmp_path: Path) -> None:
-    source, target = tmp_path / "source", tmp_path / "environment"
-    source.mkdir()
-    (source / "pyproject.toml").write_text(PROJECT)
-    (source / "their_solvers.py").write_text(MODULE)
-    python = target / "bin" / "python"
-    wheel = tmp_path / "wheel_solvers-0.3-py3-none-any.whl"
-    pip = [str(python), "-m", "pip", "-q"]
-    for command in (
-        [sys.executable, "-m", "virtualenv", str(target)],
-        [*pip, "wheel", "--no-deps", "-w", str(tmp_path), "."],
-        [*pip, "install", "--no-deps", "--no-index", str(wheel)],
-    ):
-        done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
-    # The fresh environment takes marginbench and what it needs from the one of the tests.
-    (site,) = target.glob("lib/python*/site-packages")
-    here = sysconfig.get_path("purelib")
-    (site / "tests.pth").write_text(f"import site; site.addsitedir({here!r})\n")
-    done = subprocess.run(
-        [str(python), "-m", "marginbench", "solvers"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "their_solvers:Theirs, from wheel-solvers 0.3" in done.stdout
-    study = tmp_path / "small.toml"
-    study.write_text(STUDY)
-    done = subprocess.run(
-        [str(python), "-m", "marginbench", "run", str(study), "--solver", "wheeled"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "1 run: 1 converged" in done.stdout
-    (record,) = Journal(tmp_path / "results" / "small").records()
-    assert isinstance(record, Record)
-    assert record.solver == "wheeled"
-    assert record.solver_class == "their_solvers:Theirs"

@@ -16,7 +16,7 @@ from marginbench.harness.errors import SolverError, StudyError, UserError
 from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.harness.study.model import SolverEntry
 from marginbench.harness.study.svm import Study, Task
-from marginbench.harness.study.toml import load_study, parse_study, study_names
+from marginbench.harness.study.toml import load_study, parse_study
 
 VALID = """
 name = "mine"
@@ -438,16 +438,6 @@ def test_a_solver_file_is_looked_for_beside_the_study(tmp_path: Path) -> None:
     path.write_text(VALID.replace('"SMO"', '"other.py:Mine"'))
     with pytest.raises(SolverError, match=r"no such file: .*other\.py"):
         load_study(path)
-
-
-def test_shipped_studies_are_found_from_anywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "quickstart" in study_names()
-    for name in study_names():
-        study = load_study(name)
-        assert study.name == name
 
 
 def test_an_unknown_study_suggests_the_nearest() -> None:

@@ -140,11 +140,10 @@ def refusal(content: bytes) -> str | None:
     return None
 
 
-def check_mutations(seed: int, count: int) -> tuple[int, int]:
-    """Each is read, or refused in a line for each mistake; how many were."""
-    draw, texts = random.Random(seed), shipped_texts()
+def test_a_spoilt_study_is_read_or_refused_in_a_line_for_each_mistake() -> None:
+    draw, texts = random.Random(1), shipped_texts()
     read = refused = 0
-    for _ in range(count):
+    for _ in range(100):
         text = mutated(draw.choice(texts), draw)
         content = text.encode("utf-8", "surrogatepass")
         if draw.random() < 0.05:
@@ -158,27 +157,14 @@ def check_mutations(seed: int, count: int) -> tuple[int, int]:
                 assert line.startswith("study.toml")
                 assert line.isprintable()
                 assert len(line) <= MESSAGE_LIMIT
-    return read, refused
-
-
-def test_a_spoilt_study_is_refused_in_a_line_for_each_mistake() -> None:
-    read, refused = check_mutations(seed=1, count=40)
     assert read > 0
-    assert refused > 20
+    assert refused > 50
 
 
-@pytest.mark.slow
-def test_many_spoilt_studies_are_refused_in_one_line() -> None:
-    read, refused = check_mutations(seed=2, count=3000)
-    assert read > 100
-    assert refused > 1500
-
-
-@pytest.mark.parametrize("count", [60, pytest.param(5000, marks=pytest.mark.slow)])
-def test_keys_have_lines_in_all_that_the_standard_library_reads(count: int) -> None:
+def test_keys_have_lines_in_all_that_the_standard_library_reads() -> None:
     draw, texts = random.Random(3), [FORMS, *shipped_texts()]
     read = 0
-    for _ in range(count):
+    for _ in range(200):
         text = mutated(draw.choice(texts), draw)
         try:
             values = tomllib.loads(text)
@@ -186,4 +172,4 @@ def test_keys_have_lines_in_all_that_the_standard_library_reads(count: int) -> N
             continue
         assert set(key_lines(text)) == set(paths_of(values)), text
         read += 1
-    assert read > count // 20
+    assert read > 10

@@ -22,13 +22,13 @@ from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.hashing import hash_files, hash_json
 from marginbench.harness.jobs import Event, Job
-from marginbench.harness.planning.explain import Explained, as_json, chosen, explain, in_words
 from marginbench.harness.planning.fingerprint import (
     content_version,
     numeric_versions,
     read_sources,
     version_of,
 )
+from marginbench.harness.planning.report import Explained, as_json, chosen, explain, in_words
 from marginbench.harness.results.description import read_description, write_description
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
