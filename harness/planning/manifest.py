@@ -45,23 +45,23 @@ class Scope:
 
     def words(self) -> str:
         """How much of the study the command runs: "1 of 3 tasks"; empty for all of it."""
-        told = []
+        words = []
         for word, entries, chosen in (
             ("task", self.whole.tasks, self.part.tasks),
             ("solver", self.whole.solvers, self.part.solvers),
         ):
-            known = {entry.label for entry in entries}
+            own = {entry.label for entry in entries}
             labels = {entry.label for entry in chosen}
-            if known - labels:
-                told.append(f"{len(labels & known)} of {len(known)} {word}s")
-            if labels - known:
-                told.append(plural(len(labels - known), f"more {word}"))
+            if own - labels:
+                words.append(f"{len(labels & own)} of {len(own)} {word}s")
+            if labels - own:
+                words.append(plural(len(labels - own), f"more {word}"))
         seeds, chosen_seeds = self.whole.most_seeds, self.part.most_seeds
         if chosen_seeds < seeds:
-            told.append(f"{chosen_seeds} of {seeds} seeds")
+            words.append(f"{chosen_seeds} of {seeds} seeds")
         if self.part.selection is not None:
-            told.append(f"where {self.part.selection.text}")
-        return ", ".join(told)
+            words.append(f"where {self.part.selection.text}")
+        return ", ".join(words)
 
 
 def merged(
@@ -93,33 +93,36 @@ def merged(
             for label, entry in before.get("study", {}).get(what, {}).items()
             if label in needed
         }
-    found = dict(now)
+    described = dict(now)
     for what in ("tasks", "solvers"):
-        found[what] = _described(what, now[what], before.get(what, ()), kept, content[what])
-    order = {what: _places(content[what]) for what in ("tasks", "solvers")}
-    found["planned"] = sorted(
+        needed = {run[what[:-1]] for run in kept}
+        entries = {each["label"]: each for each in before.get(what, ()) if each["label"] in needed}
+        entries |= {each["label"]: each for each in now[what]}
+        described[what] = [entries[label] for label in content[what] if label in entries]
+    tasks, solvers = (
+        {label: place for place, label in enumerate(content[what])} for what in ("tasks", "solvers")
+    )
+    described["planned"] = sorted(
         [*runs, *kept],
-        key=lambda run: (
-            order["tasks"][run["task"]],
-            order["solvers"][run["solver"]],
-            run["seed"],
-        ),
+        key=lambda run: (tasks[run["task"]], solvers[run["solver"]], run["seed"]),
     )
     if scope.part.selection is not None:
         # A solver of which it chose no run is not part of the page.
         for what in ("tasks", "solvers"):
-            planned = {run[what[:-1]] for run in found["planned"]}
-            found[what] = [entry for entry in found[what] if entry["label"] in planned]
+            planned = {run[what[:-1]] for run in described["planned"]}
+            described[what] = [entry for entry in described[what] if entry["label"] in planned]
     if "seeds" in now:
-        found["seeds"] = sorted({*now["seeds"], *(run["seed"] for run in kept)})
-    found["command"] = _commands(
-        now["command"],
-        command if any(run.get("added") for run in runs) else "",
-        before.get("command", "") if any(run.get("added") for run in kept) else "",
-    )
-    found["study"] = content
-    found["of"] = size_of(whole, found)
-    return found
+        described["seeds"] = sorted({*now["seeds"], *(run["seed"] for run in kept)})
+    # The study's command, and those that added something to it, one in a line.
+    commands = now["command"].split("\n")
+    if any(run.get("added") for run in kept):
+        commands += before.get("command", "").split("\n")[1:]
+    if any(run.get("added") for run in runs):
+        commands.append(command)
+    described["command"] = "\n".join(dict.fromkeys(filter(None, commands)))
+    described["study"] = content
+    described["of"] = size_of(whole, described)
+    return described
 
 
 def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: Path) -> StudyBase:
@@ -213,48 +216,24 @@ def _configured_alike(
 
 def configuration(entry: Mapping[str, Any]) -> str:
     """What an entry of a study says of its runs, but for how many they are."""
-    told = {k: v for k, v in entry.items() if v not in (None, {}, [])}
-    return canonical_json({k: v for k, v in told.items() if k not in _NOT_CONFIGURING})
+    given = {k: v for k, v in entry.items() if v not in (None, {}, [])}
+    return canonical_json({k: v for k, v in given.items() if k not in _NOT_CONFIGURING})
 
 
-def _described(
-    what: str,
-    now: Sequence[Mapping[str, Any]],
-    before: Sequence[Mapping[str, Any]],
-    kept: Sequence[Mapping[str, Any]],
-    content: Mapping[str, Any],
-) -> list[Mapping[str, Any]]:
-    """The descriptions of tasks or solvers that are planned, in the order of the study."""
-    needed = {run[what[:-1]] for run in kept}
-    found = {entry["label"]: entry for entry in before if entry["label"] in needed}
-    found |= {entry["label"]: entry for entry in now}
-    order = _places(content)
-    return sorted(found.values(), key=lambda entry: order[entry["label"]])
-
-
-def _places(labels: Iterable[str]) -> dict[str, int]:
-    return {label: place for place, label in enumerate(labels)}
-
-
-def _commands(whole: str, own: str, earlier: str) -> str:
-    """The study's command, and those that added something to it, one in a line."""
-    lines = [whole, *earlier.split("\n")[1:], own]
-    return "\n".join(dict.fromkeys(line for line in lines if line))
-
-
-def size_of(whole: StudyBase, found: Mapping[str, Any]) -> dict[str, int]:
+def size_of(whole: StudyBase, described: Mapping[str, Any]) -> dict[str, int]:
     """How many tasks, solvers and runs there are when all of the study was run."""
-    described = {entry["label"]: entry for entry in found["solvers"]}
-    runs = {cell_of(run) for run in found["planned"]}
+    solvers = {entry["label"]: entry for entry in described["solvers"]}
+    runs = {cell_of(run) for run in described["planned"]}
     for task in whole.tasks:
         for entry in whole.solvers:
-            if entry.label in described and whole.fits(task, described[entry.label]):
+            if entry.label in solvers and whole.fits(task, solvers[entry.label]):
                 runs |= {
                     (task.label, entry.label, seed)
-                    for seed in whole.seeds_of(task, entry, described[entry.label])
+                    for seed in whole.seeds_of(task, entry, solvers[entry.label])
                 }
+    tasks = {entry.label for entry in whole.tasks}
     return {
-        "tasks": len({entry.label for entry in whole.tasks} | {e["label"] for e in found["tasks"]}),
-        "solvers": len({entry.label for entry in whole.solvers} | set(described)),
+        "tasks": len(tasks | {entry["label"] for entry in described["tasks"]}),
+        "solvers": len({entry.label for entry in whole.solvers} | set(solvers)),
         "runs": len(runs),
     }

@@ -317,22 +317,22 @@ def _merged_content(
     contents: Sequence[Mapping[str, Any]], sides: Sequence[_Side], *, chosen: bool
 ) -> dict[str, Any]:
     """The study of all folders; the first one holds where they differ and it was chosen."""
-    found = {name: dict(part) for name, part in contents[0].items()}
+    united = {name: dict(part) for name, part in contents[0].items()}
     for content, side in zip(contents[1:], sides[1:], strict=True):
         for name, value in content["settings"].items():
-            if name not in _AMOUNTS and value != found["settings"].get(name) and not chosen:
+            if name not in _AMOUNTS and value != united["settings"].get(name) and not chosen:
                 raise _different(f"[{name}]" if isinstance(value, dict) else name, sides[0], side)
-        if "seeds" in found["settings"]:
+        if "seeds" in united["settings"]:
             seeds = content["settings"].get("seeds") or 0
-            found["settings"]["seeds"] = max(found["settings"]["seeds"] or 0, seeds)
+            united["settings"]["seeds"] = max(united["settings"]["seeds"] or 0, seeds)
         for table in _TABLES:
             for label, entry in content[table].items():
-                known = found[table].setdefault(label, entry)
-                if not _alike(known, entry) and not chosen:
+                first = united[table].setdefault(label, entry)
+                if not _alike(first, entry) and not chosen:
                     raise _different(f"{table[:-1]} {label!r}", sides[0], side)
                 if not entry.get("added"):
-                    found[table][label] = {k: v for k, v in known.items() if k != "added"}
-    return found
+                    united[table][label] = {k: v for k, v in first.items() if k != "added"}
+    return united
 
 
 def _different(what: str, first: _Side, second: _Side) -> UserError:
@@ -349,11 +349,11 @@ def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
 
 def _without_places(entry: Mapping[str, Any]) -> dict[str, Any]:
     """An entry with the names of files in place of the ways to them: their content is in keys."""
-    found = dict(entry)
+    plain = dict(entry)
     for name in ("name", "dataset"):
-        if isinstance(found.get(name), str):
-            found[name] = os.path.basename(found[name])
-    params = found.get("dataset_params")
+        if isinstance(plain.get(name), str):
+            plain[name] = os.path.basename(plain[name])
+    params = plain.get("dataset_params")
     if isinstance(params, dict) and isinstance(params.get("test"), str):
-        found["dataset_params"] = params | {"test": os.path.basename(params["test"])}
-    return found
+        plain["dataset_params"] = params | {"test": os.path.basename(params["test"])}
+    return plain
