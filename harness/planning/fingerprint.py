@@ -105,7 +105,7 @@ def source_files(solver: str, defined_in: Path, kind: str) -> dict[str, str]:
                 for file in starts
                 if not _is_project(file) and file not in own.values()
             }
-        if "marginbench" in _packages_named(own.values()):
+        if "marginbench" in _packages_named([*own.values(), *starts]):
             places.add("solvers")
     for file in starts:
         if file.is_relative_to(solvers) and file.parent != solvers:
@@ -123,8 +123,8 @@ def _outside_code(spec: SolverSpec) -> dict[str, Path | None]:
     """The files behind a name from outside the project; "package 1.2" has none."""
     if spec.path is not None:
         own: dict[str, Path | None] = {**files_beside(spec.path)}
-        installed = {installed_version(name) for name in _packages_named(own.values())} - {""}
-        return own | dict.fromkeys(installed)
+        imported = _packages_named(own.values()) - {"marginbench"}  # counts by its code
+        return own | dict.fromkeys({installed_version(name) for name in imported} - {""})
     package = str(spec.module).partition(".")[0]
     if installed_version(package):
         return {installed_version(package): None}

@@ -239,6 +239,18 @@ def test_modules_of_a_users_package_count(tmp_path: Path, monkeypatch: pytest.Mo
     assert folders(single) == {"their_module.py", *COMMON}
 
 
+def test_an_installed_solver_that_builds_on_ours_counts_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "their_module.py"
+    file.write_text("from marginbench import SMO\nclass Mine(SMO): pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(fingerprint, "installed_version", lambda package: f"{package} 1.2")
+    files = source_files("their_module:Mine", file, "svm")
+    assert "their_module 1.2" in files
+    assert "solvers/smo" in folders(files)
+
+
 def test_code_that_is_nowhere_cannot_be_counted(tmp_path: Path) -> None:
     with pytest.raises(SolverError, match="its code cannot be found"):
         source_files(f"{tmp_path}/none.py:Mine", tmp_path / "none.py", "svm")
