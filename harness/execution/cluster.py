@@ -77,26 +77,12 @@ class Engine:
     timing: bool = False
 
     def check_options(self) -> None:
-        """Find mistakes in the options of a cluster; nothing is connected or started.
-
-        Raises
-        ------
-        UserError
-            If the class of the cluster does not take them.
-        """
+        """Find mistakes in the options of a cluster; nothing is connected or started."""
         if self.cluster:
             check_options(self.cluster, self.options)
 
     def check(self) -> None:
-        """Check the options, and that a scheduler answers if one is to run already.
-
-        Raises
-        ------
-        UserError
-            As :meth:`check_options`.
-        EngineError
-            If there is no scheduler.
-        """
+        """Check the options, and that a scheduler answers if one is to run already."""
         self.check_options()
         if self.scheduler:
             from .dask import check_answers
@@ -105,13 +91,7 @@ class Engine:
 
     @contextlib.contextmanager
     def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
-        """An executor on the cluster, until the end of the block; ``say`` takes one line.
-
-        Raises
-        ------
-        EngineError
-            If there is no scheduler, or the cluster cannot be started.
-        """
+        """An executor on the cluster, until the end of the block; ``say`` takes one line."""
         from .dask import DaskExecutor
 
         with contextlib.ExitStack() as stack:
@@ -179,13 +159,7 @@ def chosen_engine(
 
 
 def read_options(path: Path) -> dict[str, Any]:
-    """The options of a cluster: the table ``[cluster]`` of a TOML file, or all of the file.
-
-    Raises
-    ------
-    UserError
-        If it cannot be read, or ``jobs`` is no number of workers.
-    """
+    """The options of a cluster: the table ``[cluster]`` of a TOML file, or all of the file."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -218,20 +192,7 @@ def _check_installed(package: str, option: str) -> None:
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> None:
-    """Find what the class of a batch system does not take; nothing is started or submitted.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`CLUSTERS`. Only dask-jobqueue can tell.
-    options : mapping
-        Keyword arguments of the cluster's class.
-
-    Raises
-    ------
-    UserError
-        If it would refuse them.
-    """
+    """Find what the class of a batch system does not take; only dask-jobqueue can tell."""
     if CLUSTERS[name][0] != "dask_jobqueue":
         return
     for option in _LISTS:
@@ -263,21 +224,7 @@ def _see(name: str) -> str:
 
 @contextlib.contextmanager
 def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any]:
-    """A cluster with this many workers, until the end of the block.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`CLUSTERS`.
-    workers : int
-    options : mapping
-        Keyword arguments of the cluster's class.
-
-    Raises
-    ------
-    EngineError
-        If it cannot be started; the message is that of the library or of the batch system.
-    """
+    """A cluster with this many workers, until the end of the block; errors are one line."""
     try:
         cluster = _class_of(name)(**_with_defaults(CLUSTERS[name][0], options))
     except Exception as error:  # noqa: BLE001 - a library of its own, and a batch system behind it
@@ -302,10 +249,7 @@ def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any
 def _scale(cluster: Any, workers: int) -> None:
     """Start workers, and wait until the batch system has taken their jobs.
 
-    Raises
-    ------
-    Exception
-        Whatever the library raises; ``cluster.scale`` would only log it.
+    It raises whatever the library raises; ``cluster.scale`` would only log it.
     """
     if not hasattr(cluster, "worker_spec"):
         cluster.scale(workers)

@@ -71,13 +71,7 @@ MAX_JOBS = 1000
 
 
 def check_can_run() -> None:
-    """Raise where runs cannot have processes that are limited and killed from outside.
-
-    Raises
-    ------
-    UnsupportedError
-        On Windows.
-    """
+    """Raise an UnsupportedError where runs cannot be limited and killed from outside."""
     # Guardians and programs are started so; where it is missing, so are sessions and signals.
     if not hasattr(os, "posix_spawn"):
         raise UnsupportedError(
@@ -87,12 +81,7 @@ def check_can_run() -> None:
 
 
 def check_jobs(jobs: int) -> None:
-    """Check how many runs are to take place at the same time.
-
-    Raises
-    ------
-    UserError
-    """
+    """Check how many runs are to take place at the same time."""
     if not 1 <= jobs <= MAX_JOBS:
         raise UserError(f"the number of jobs must be from 1 to {MAX_JOBS}, not {jobs}")
 
@@ -100,20 +89,9 @@ def check_jobs(jobs: int) -> None:
 class LocalPool:
     """Runs jobs in worker processes on this machine; use it as a context manager.
 
-    Parameters
-    ----------
-    slots : int
-        How many jobs run at the same time.
-    log_folder : Path
-        Takes what solvers print; removed again when the pool is closed.
-    ahead : bool
-        Whether a job that is done makes room for the next one before its end is told. That one is
-        then prepared while the caller does something about the first, but its clocks start later.
-
-    Raises
-    ------
-    UserError
-        On a system without what limits and kills processes.
+    ``slots`` jobs run at the same time; ``log_folder`` takes what solvers print. ``ahead``: a job
+    that is done makes room for the next one before its end is told. That one is then prepared while
+    the caller does something about the first, but its clocks start later.
     """
 
     def __init__(self, slots: int, log_folder: Path, *, ahead: bool = False) -> None:
@@ -241,15 +219,7 @@ def _wait(watches: list[JobWatch]) -> None:
 
 
 class JobWatch:
-    """A job from the moment it is given to a worker until it has ended.
-
-    Parameters
-    ----------
-    job : Job
-    process : WorkerProcess
-    fresh : bool
-        Whether the worker was started for this job.
-    """
+    """A job from the moment it is given to a worker, a ``fresh`` one or not, until it has ended."""
 
     def __init__(self, job: Job, process: WorkerProcess, *, fresh: bool) -> None:
         self.job, self.process = job, process

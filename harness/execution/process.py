@@ -45,21 +45,8 @@ _TAKES_S, _MAX_MESSAGE = 5, 2**25
 class WorkerProcess:
     """One worker process; nothing that it starts outlives :meth:`kill` or this process.
 
-    Parameters
-    ----------
-    log : Path
-        Takes what the worker prints.
-    threads : int
-        Threads of numeric libraries.
-
-    Attributes
-    ----------
-    log, threads
-        As above.
-    pid : int or None
-        Of the worker itself.
-    closed : str
-        Why no further message comes; empty while one may.
+    ``log`` takes what it prints, ``threads`` limits its numeric libraries, and ``closed`` says why
+    no further message comes; it is empty while one may.
     """
 
     def __init__(self, log: Path, threads: int) -> None:
@@ -187,10 +174,7 @@ class WorkerProcess:
     def cpu_s(self, *, fresh: bool = True) -> float:
         """CPU seconds of the worker and of all that it has started, by the system's account.
 
-        Parameters
-        ----------
-        fresh : bool
-            Whether to look for child processes that have been started in the last half second.
+        Unless this is to be ``fresh``, children of the last half second may be missing.
         """
         if fresh:
             self.family()
@@ -221,10 +205,7 @@ class WorkerProcess:
 
 
 def kill_marked(mark: str) -> None:
-    """Kill every process that has this mark of a worker in its environment.
-
-    This is for what a guardian that was killed itself has left.
-    """
+    """Kill every process with this mark of a worker: what a guardian that was killed has left."""
     wanted = f"{MARK}={mark}".encode()
     for _ in range(100):
         found = [pid for pid in psutil.pids() if wanted in _environment(pid).split(b"\0")]

@@ -75,20 +75,7 @@ class Warmed:
 
 
 def warm(jobs: int, progress: Progress | None = None) -> Warmed:
-    """Compile what studies need and is not in the cache.
-
-    Parameters
-    ----------
-    jobs : int
-        Processes that compile at the same time.
-    progress : Progress, optional
-        Shows the runs; nothing by default.
-
-    Raises
-    ------
-    NotKeptError
-        If the folder cannot be written.
-    """
+    """Compile what studies need and is not in the cache, in so many processes at the same time."""
     started = time.monotonic()
     folder = cache_folder()
     studies = list(_studies())

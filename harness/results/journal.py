@@ -140,15 +140,9 @@ def line_of(header: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
 
 
 def record_line(record: RecordBase, cut: Collection[str] = (), **more: Any) -> bytes:
-    """The line of a record.
+    """The line of a record; ``cut`` are the limits that may have cut the run short.
 
-    Parameters
-    ----------
-    record : RecordBase
-    cut : collection of str
-        Names of the limits that may have cut the run short.
-    **more
-        Further entries of the header.
+    ``more`` are further entries of the header.
     """
     header = {
         "type": "record",
@@ -329,13 +323,7 @@ class Journal:
         return [item for item in self.damages if (item.path.name, item.byte) not in named]
 
     def load(self, entry: Entry) -> RecordBase:
-        """The record of an entry, with all of its columns.
-
-        Raises
-        ------
-        RecordError
-            If its line is no longer what it was; the message names the file.
-        """
+        """The record of an entry; a RecordError names its file if the line has changed."""
         return record_of(self.values(entry))
 
     def values(self, entry: Entry) -> dict[str, Any]:
@@ -347,13 +335,7 @@ class Journal:
             raise RecordError(f"{path}: byte {entry.offset}: {error}") from None
 
     def records(self) -> Iterator[RecordBase]:
-        """The current records with all of their columns, in the order of the plan.
-
-        Raises
-        ------
-        RecordError
-            As :meth:`load`.
-        """
+        """The current records with all of their columns, in the order of the plan."""
         return map(self.load, self.current.values())
 
     def _line(self, segment: str, offset: int, size: int) -> bytes:
@@ -383,13 +365,7 @@ class Journal:
         self.append(line_of(header | {"at": time.time()}, {}))
 
     def append_record(self, record: RecordBase, cut: Collection[str] = ()) -> Entry:
-        """Write a record.
-
-        Raises
-        ------
-        StorageError
-            If it cannot be written; then nothing of it is.
-        """
+        """Write a record; if that fails, nothing of it is written."""
         self.append(record_line(record, cut))
         return self.entries[-1]
 
@@ -437,26 +413,14 @@ class Journal:
 
     @contextlib.contextmanager
     def planning(self) -> Iterator[None]:
-        """No other command changes the plan meanwhile.
-
-        Raises
-        ------
-        BusyError
-            If one does for a minute.
-        StorageError
-            If the journal cannot be written to.
-        """
+        """No other command changes the plan meanwhile."""
         with exclusive(self.folder, _PLANNING_S):
             yield
 
     def check_exists(self) -> None:
-        """Look whether this command's file is still there.
+        """Look whether this command's file is there and can be written.
 
-        Raises
-        ------
-        StorageError
-            If it is gone: a results folder that is removed must not come back with half of it. Or
-            if it can no longer be written to.
+        A results folder that is removed must not come back with half of it.
         """
         if self._own is None or os.access(self._own[0], os.W_OK):
             return

@@ -179,19 +179,7 @@ class Item(NamedTuple):
 
 
 class Store:
-    """The objects below a URL; every failure is one line.
-
-    Parameters
-    ----------
-    url : StoreUrl
-
-    Raises
-    ------
-    UserError
-        If obstore is not installed.
-    StoreError
-        If there are no credentials.
-    """
+    """The objects below a URL; every failure is one line."""
 
     def __init__(self, url: StoreUrl) -> None:
         self._url = url
@@ -357,18 +345,8 @@ class _Part:
 class Mirror:
     """A results folder of this machine that is brought up to date from a store, and pushed to it.
 
-    All commands of this machine on one URL use the same mirror; in it each has its own segment.
-
-    Parameters
-    ----------
-    url : StoreUrl
-
-    Attributes
-    ----------
-    folder : Path
-        The results folder.
-    has_pushed : bool
-        Whether the store has taken anything of this command.
+    All commands of this machine on one URL use the same ``folder``; in it each has its own segment.
+    ``has_pushed`` says whether the store has taken anything of this command.
     """
 
     def __init__(self, url: StoreUrl) -> None:
@@ -395,13 +373,7 @@ class Mirror:
         self._description: tuple[bytes, Item | None] = b"", None
 
     def pull(self) -> None:
-        """Fetch all that the folder lacks, and the description of the study.
-
-        Raises
-        ------
-        StoreError
-            If the store does not serve.
-        """
+        """Fetch all that the folder lacks, and the description of the study."""
         with self._lock:
             there = self._store.list()
             seen = self._root / _SEEN
@@ -414,13 +386,7 @@ class Mirror:
             self._fetch(there)
 
     def exchange(self) -> None:
-        """Push what the store lacks, and fetch what the folder lacks.
-
-        Raises
-        ------
-        StoreError
-            If the store does not serve.
-        """
+        """Push what the store lacks, and fetch what the folder lacks."""
         with self._lock:
             there = self._store.list()
             self._push(there)
@@ -528,12 +494,7 @@ def _parts(there: Mapping[str, Item]) -> list[_Part]:
 
 @contextlib.contextmanager
 def changeable(place: str | os.PathLike[str]) -> Iterator[Path]:
-    """A results folder to be changed; of a URL its mirror, which is pushed if the block ends well.
-
-    Parameters
-    ----------
-    place : str or Path
-    """
+    """A results folder to be changed; of a URL its mirror, which is pushed when the block ends."""
     if not is_url(place):
         yield Path(place)
         return
@@ -545,28 +506,12 @@ def changeable(place: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def synced(place: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """A results folder of a store, for a study.
+    """The mirror of a store, for a study, and what is to be called now and then.
 
-    Parameters
-    ----------
-    place : str
-        Its URL.
-    say : callable
-        Takes one line for the user.
-
-    Yields
-    ------
-    tuple of Path and callable
-        The mirror, and what is to be called now and then: it pushes what is new and fetches what
-        other commands have pushed. A store that does not serve is told of and tried again, but one
-        that refuses the first push ends the study. At the end of the block all that is in the
-        mirror has been pushed.
-
-    Raises
-    ------
-    StoreError
-        If the store does not serve at the beginning or at the end; what was recorded stays in the
-        mirror.
+    That pushes what is new and fetches what other commands have pushed. A store that does not serve
+    is told of and tried again, but one that refuses the first push ends the study. At the end of
+    the block all that is in the mirror has been pushed; if a StoreError says that this failed, it
+    stays in the mirror.
     """
     mirror = Mirror(StoreUrl.parsed(place))
     mirror.pull()
@@ -627,13 +572,7 @@ class _Exchange:
             self._error = error
 
     def finish(self) -> None:
-        """Exchange what is left.
-
-        Raises
-        ------
-        StoreError
-            If the store does not serve.
-        """
+        """Exchange what is left."""
         if self._thread.is_alive():
             self._thread.join()
             if self._error is not None:
@@ -642,18 +581,9 @@ class _Exchange:
 
 
 def pushed_page(page: Path) -> str:
-    """Push the page of a mirror to its store; where it is now.
+    """Push the page of a results folder to its store, if it is a mirror; where it is now.
 
-    Parameters
-    ----------
-    page : Path
-        That of any results folder.
-
-    Raises
-    ------
-    StoreError
-        If the page has changed and the store does not take it, as one that may only be read; the
-        message says where the page is on this machine.
+    A StoreError says where it is on this machine.
     """
     root = page.parent.parent
     if root.parent.name != _FOLDER or not (root / _URL).is_file():

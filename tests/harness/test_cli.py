@@ -17,6 +17,7 @@ import pytest
 import marginbench
 from marginbench import data_loaders
 from marginbench.harness.cli.app import build_app, run_app
+from marginbench.harness.environment import version
 from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.execution import runner
 from marginbench.harness.execution.workbench import InProcess
@@ -176,6 +177,36 @@ def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
         "marginbench run small.toml",
         "marginbench run small.toml --solver smo --seeds 2",
     ]
+
+
+def test_a_report_that_is_up_to_date_is_left_as_it_is(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = []
+
+    def write_report(results: Path, command: str) -> Path:
+        written.append(command)
+        page = results / "report.html"
+        page.write_text(f"by marginbench {version()}")
+        return page
+
+    def call() -> list[str]:
+        with pytest.raises(SystemExit):
+            run_app(build_app(write_report), ["run", "small.toml", "--solver", "smo"])
+        return capsys.readouterr().out.splitlines()
+
+    page = small / "results/small/report.html"
+    call()
+    lines = call()
+    assert (len(written), lines[0].partition(":")[0]) == (1, "nothing new")
+    assert lines[-1] == "report: results/small/report.html"
+    page.write_text("by marginbench 0.0")
+    call()
+    page.unlink()
+    call()
+    (small / "small.toml").write_text(SMALL.replace('"small"', '"small"\ntitle = "Another"'))
+    assert not any(line.startswith("nothing new") for line in call())
+    assert len(written) == 4
 
 
 def test_quiet_prints_the_report_and_what_failed(run: Run, small: Path) -> None:

@@ -23,7 +23,7 @@ from marginbench.harness.errors import (
 )
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.progress import Progress
-from marginbench.harness.execution.runner import RunSummary, run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.plan import Details, Run
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
@@ -112,14 +112,19 @@ def details(run: Run) -> Details:
     return run.detailed(run.seed)
 
 
-def test_a_second_call_repeats_nothing(tmp_path: Path, two_solvers: Study) -> None:
+def test_a_second_call_repeats_and_writes_nothing(tmp_path: Path, two_solvers: Study) -> None:
     first, second = FakeExecutor(), FakeExecutor()
     before = run_study(two_solvers, tmp_path, executor=first)
-    after = run_study(two_solvers, tmp_path, executor=second)
     assert (before.planned, before.already_recorded, len(first.ran)) == (4, 0, 4)
+    files = {path: path.stat() for path in tmp_path.rglob("*") if path.is_file()}
+    after = run_study(two_solvers, tmp_path, executor=second)
     assert (after.planned, after.already_recorded, len(second.ran)) == (4, 4, 0)
     assert before.statuses == after.statuses == {"converged": 4}
-    assert before.exit_code == after.exit_code == 0
+    assert (before.exit_code, before.changed, after.exit_code, after.changed) == (0, True, 0, False)
+    kept = {path: path.stat() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in kept.items()} == {
+        path: (stat.st_ino, stat.st_mtime_ns) for path, stat in files.items()
+    }
 
 
 def test_more_seeds_run_only_the_new_ones(tmp_path: Path, two_solvers: Study) -> None:
@@ -247,13 +252,6 @@ def test_a_journal_of_another_release_ends_the_command_and_stays(
     with pytest.raises(UserError, match=rf"{path.name}: written by another release .*update"):
         run_study(two_solvers, tmp_path, executor=executor)
     assert (executor.ran, path.is_file()) == ([], True)
-
-
-def test_a_command_that_does_nothing_writes_nothing(tmp_path: Path, two_solvers: Study) -> None:
-    run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 class Yields(FakeExecutor):
@@ -591,18 +589,6 @@ def test_a_hung_warm_up_is_not_waited_for_again(tmp_path: Path, two_solvers: Stu
     assert limits == [60.0, 20.0]
 
 
-def test_an_interrupt_keeps_what_is_recorded(tmp_path: Path, two_solvers: Study) -> None:
-    executor = FakeExecutor()
-    executor.interrupt_after = 3
-    with pytest.raises(InterruptedRunError, match="3 of 4 runs are recorded") as caught:
-        run_study(two_solvers, tmp_path, executor=executor, command="marginbench run small")
-    assert "run the same command again to resume: marginbench run small" in str(caught.value)
-    assert executor.closed
-    rest = FakeExecutor()
-    assert run_study(two_solvers, tmp_path, executor=rest).statuses == {"converged": 4}
-    assert len(rest.ran) == 1
-
-
 def test_a_solver_that_cannot_be_imported_stops_before_any_run(
     tmp_path: Path, make_study: MakeStudy
 ) -> None:
@@ -614,12 +600,6 @@ def test_a_solver_that_cannot_be_imported_stops_before_any_run(
 
     with pytest.raises(SolverError, match="SMO: cannot be imported: the process ended"):
         run_study(make_study(task=[TASK]), tmp_path, executor=Broken())
-
-
-def test_the_summary_is_typed(tmp_path: Path, two_solvers: Study) -> None:
-    summary = run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    assert isinstance(summary, RunSummary)
-    assert summary.results == tmp_path
 
 
 def test_a_folder_keeps_the_runs_of_one_study(tmp_path: Path, make_study: MakeStudy) -> None:
@@ -672,22 +652,29 @@ def test_what_a_run_found_before_it_was_killed_is_recorded(
     assert (record.status, record.C, record.tuning_evals, record.wall_s) == ("timeout", 3.0, 7, 2.0)
 
 
-def test_an_interrupt_tells_how_the_recorded_runs_ended(tmp_path: Path, two_solvers: Study) -> None:
-    executor = FakeExecutor()
+def test_an_interrupt_keeps_what_is_recorded(tmp_path: Path, two_solvers: Study) -> None:
+    executor, results = FakeExecutor(), tmp_path / "a"
     executor.interrupt_after = 3
-    with pytest.raises(InterruptedRunError) as raised:
-        run_study(two_solvers, tmp_path / "a", executor=executor)
-    assert raised.value.summary is not None
-    assert raised.value.summary.statuses == {"converged": 3}
-    assert raised.value.summary.results == tmp_path / "a"
+    with pytest.raises(InterruptedRunError, match="3 of 4 runs are recorded") as caught:
+        run_study(two_solvers, results, executor=executor, command="marginbench run small")
+    assert "run the same command again to resume: marginbench run small" in str(caught.value)
+    assert caught.value.summary is not None
+    assert (caught.value.summary.statuses, caught.value.summary.results) == (
+        {"converged": 3},
+        results,
+    )
+    assert executor.closed
+    rest = FakeExecutor()
+    assert run_study(two_solvers, results, executor=rest).statuses == {"converged": 4}
+    assert len(rest.ran) == 1
 
     def interrupted(job: Job) -> Outcome:
         raise KeyboardInterrupt
 
     executor.answer = interrupted  # type: ignore[method-assign]
-    with pytest.raises(InterruptedRunError, match="before the first run") as raised:
+    with pytest.raises(InterruptedRunError, match="before the first run") as caught:
         run_study(two_solvers, tmp_path / "b", executor=executor)
-    assert raised.value.summary is None
+    assert caught.value.summary is None
 
 
 def test_an_interrupt_is_raised_where_nothing_is_half_done(
