@@ -24,7 +24,7 @@ from .analysis import Analysis
 from .described import SvmTask
 from .drawing.canvas import COLOR_VARIABLES
 from .frames import other_problem_solvers
-from .panels.traces import reference_of
+from .panels.svm import reference_of
 from .statistics import curves, integrity
 from .statistics.epochs import epochs_frame
 

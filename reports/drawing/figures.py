@@ -118,21 +118,7 @@ class Reference:
 def draw_traces(
     quantities: Quantities, data: TraceCurves, styles: Styles, reference: Reference, task: str
 ) -> Drawing | None:
-    """How a value of a task's runs changes with what they spend; None if there is nothing to draw.
-
-    Parameters
-    ----------
-    quantities : Quantities
-        What is drawn against what.
-    data : TraceCurves
-        Of this task alone.
-    styles : mapping of str to SolverStyle
-        By solver label; also the drawing order.
-    reference : Reference
-        Drawn as a labelled line.
-    task : str
-        The task's label, for the title.
-    """
+    """How a value of a task's runs changes with what they spend; None if there is nothing."""
     long = data.long()
     spread = [long[name].to_numpy(float) for name in ("low", "high") if name in long]
     values = np.concatenate([*spread, data.unfinished["value"].to_numpy(float)])
@@ -233,19 +219,7 @@ def shared_scale(
     unit: str,
     highest: float = np.inf,
 ) -> Scale | None:
-    """The scale on which the medians of all tasks can be seen; None if nothing can be drawn.
-
-    Parameters
-    ----------
-    medians : sequence of DataFrame
-        Of each task: columns solver, cost and median; ascending in cost.
-    levels : sequence of float
-        Further values that must be on the axis; NaN and zero are left out.
-    shown, spent, unit
-        See :class:`Scale`.
-    highest : float
-        Values above it need not be on the axis.
-    """
+    """The scale on which the medians of all tasks can be seen; None if nothing can be drawn."""
     parts = [frame["median"].to_numpy(np.float64) for frame in medians]
     values = np.concatenate([*parts, np.asarray(levels, dtype=np.float64)])
     costs = np.concatenate([frame["cost"].to_numpy(np.float64) for frame in medians])
@@ -262,20 +236,9 @@ def shared_scale(
 def draw_small(
     medians: pd.DataFrame, level: float, scale: Scale, styles: Styles, task: str
 ) -> Drawing | None:
-    """The medians of a task's solvers as lines, each with a mark at its end; None without any.
+    """The medians of a task's solvers (columns solver, cost, median); None without any.
 
-    Parameters
-    ----------
-    medians : DataFrame
-        Columns solver, cost and median; ascending in cost.
-    level : float
-        Value of a dashed line; NaN for none.
-    scale : Scale
-        Of :func:`shared_scale`.
-    styles : mapping of str to SolverStyle
-        By solver label; grey ones are drawn below the others, and not named.
-    task : str
-        The task's label, for the title.
+    ``level`` is the value of a dashed line, NaN for none.
     """
     if medians.empty:
         return None
@@ -332,20 +295,7 @@ def draw_medians(
     styles: Styles,
     subject: str = "",
 ) -> Drawing | None:
-    """The medians of a measure on a logarithmic axis; None if no value is positive.
-
-    Parameters
-    ----------
-    medians : DataFrame
-        Columns solver, x, median, low, high; ascending in x.
-    measure : Measure
-    against : Against
-        What x is.
-    styles : mapping of str to SolverStyle
-        By solver label; also the drawing order.
-    subject : str
-        What is looked at, for the title.
-    """
+    """Medians (columns solver, x, median, low, high; ascending in x); None if none is positive."""
     values = medians[["low", "high"]].to_numpy(np.float64).ravel()
     if not (np.isfinite(values) & (values > 0)).any():
         return None
@@ -381,13 +331,8 @@ def draw_medians(
 def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) -> Drawing | None:
     """The share of problems that each solver solved within a cost; None if none was solved.
 
-    Parameters
-    ----------
-    steps : DataFrame
-        Of :func:`marginbench.reports.statistics.profiles.data_profile`.
-    solvers : mapping of str to SolverStyle
-        The solvers that have problems, in drawing order; one without a step has solved none.
-    title, xlabel : str
+    ``steps`` is of :func:`marginbench.reports.statistics.profiles.data_profile`; ``solvers`` are
+    those that have problems: one without a step has solved none.
     """
     positive = steps.loc[steps["cost"] > 0, "cost"].to_numpy(np.float64)
     if not len(positive):
@@ -425,15 +370,8 @@ def draw_trade(
 ) -> Drawing | None:
     """By how much each solver misses the lowest error of a task, against its cost; None of none.
 
-    Parameters
-    ----------
-    points : DataFrame
-        Columns task, solver, ratio (of its cost to the lowest of the task), excess (of its error,
-        as a fraction of the test points) and front (drawn filled).
-    styles : mapping of str to SolverStyle
-    title : str
-    labels : (str, str)
-        Below the horizontal axis, and what the vertical one is, for the description.
+    ``points`` has the columns task, solver, ratio (of its cost to the lowest of the task), excess
+    (of its error, as a fraction of the test points) and front (drawn filled).
     """
     if points.empty:
         return None
@@ -466,21 +404,7 @@ def draw_trade(
 def draw_distributions(
     finals: pd.DataFrame, measure: Measure, level: float, styles: Styles, task: str
 ) -> Drawing | None:
-    """The values of all runs, a row for each solver; None if there is no value.
-
-    Parameters
-    ----------
-    finals : DataFrame
-        Columns solver and value, a row for each run.
-    measure : Measure
-        Of the values.
-    level : float
-        Value of a dashed line; NaN for none.
-    styles : mapping of str to SolverStyle
-        By solver label; also the order of the rows.
-    task : str
-        The task's label, for the title.
-    """
+    """The values of all runs (columns solver, value), a row for each solver; None without any."""
     known = finals[np.isfinite(finals["value"].to_numpy(np.float64))]
     order = [solver for solver, _ in by_style(known, styles)]
     if not order:

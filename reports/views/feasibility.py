@@ -17,9 +17,7 @@ from ..described import CellTask, ImagesTask, Task
 from ..formatting import plural
 from ..frames import by_solver, medians, of_task, records
 from ..numbers import measured
-from ..panels.images import image_figures
-from ..panels.kappa import kappa_figures
-from ..panels.solved_profiles import solved_figures
+from ..panels.feasibility import image_figures, kappa_figures, solved_figures
 from ..solved import TIES, fewest_sentence, gap_sentence, solved
 from ..statistics import certificates
 from ..tables import NONE, Cell, Heading, Table, measure_cell, terminal_table

@@ -12,7 +12,7 @@ from ..analysis import Analysis
 from ..described import SvmTask
 from ..drawing.figures import Scale, draw_small, shared_scale
 from ..frames import first_known, of_task
-from ..panels.traces import reference_of, trace_curves
+from ..panels.svm import reference_of, trace_curves
 from ..view import Figure, LegendEntry, Section, legend
 from ..wording import capitalised
 

@@ -16,10 +16,7 @@ from ..derived import ERROR_TARGET, EVALUATIONS_TO_ERROR, OBJECTIVE_TARGET, deri
 from ..described import Study, SvmSolver, SvmStudy, SvmTask
 from ..frames import first_known, of_task, other_problem_solvers, records
 from ..numbers import measured
-from ..panels.bundle_gaps import bundle_figures
-from ..panels.finals import final_figures
-from ..panels.maintenance import maintenance_figures
-from ..panels.traces import trace_figures
+from ..panels.svm import bundle_figures, final_figures, maintenance_figures, trace_figures
 from ..results import SUMS
 from ..statistics import summary
 from ..statistics.curves import BAND

@@ -10,7 +10,7 @@ import pytest
 
 from marginbench.reports import formatting
 from marginbench.reports.drawing.canvas import solver_styles
-from marginbench.reports.panels.bundle_gaps import draw_bundle_gaps
+from marginbench.reports.panels.svm import draw_bundle_gaps
 from marginbench.reports.statistics.bundle_gaps import bundle_gaps, gap_slopes
 
 

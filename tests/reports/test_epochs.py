@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from marginbench.reports.drawing.canvas import solver_styles
-from marginbench.reports.panels.maintenance import draw_maintenance
+from marginbench.reports.panels.svm import draw_maintenance
 from marginbench.reports.statistics.epochs import (
     epochs_frame,
     maintenance_curves,

@@ -16,8 +16,13 @@ from marginbench.reports.drawing import canvas, lines
 from marginbench.reports.drawing.axes import log_ticks, padded, set_log_axis
 from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.drawing.figures import Reference, draw_traces
-from marginbench.reports.panels.finals import final_figures
-from marginbench.reports.panels.traces import PANELS, quantities, trace_curves, trace_figures
+from marginbench.reports.panels.svm import (
+    PANELS,
+    final_figures,
+    quantities,
+    trace_curves,
+    trace_figures,
+)
 from marginbench.reports.results import load_results
 from marginbench.reports.view import figures_of, legend
 

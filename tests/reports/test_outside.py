@@ -11,7 +11,7 @@ from rich.console import Console
 
 from marginbench import report
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.panels.traces import trace_figures
+from marginbench.reports.panels.svm import trace_figures
 from marginbench.reports.results import load_results
 from marginbench.reports.view import figures_of
 from marginbench.reports.views import svm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.panels.solved_profiles import solved_figures
+from marginbench.reports.panels.feasibility import solved_figures
 from marginbench.reports.results import load_results
 
 

@@ -22,7 +22,7 @@ from marginbench.reports.exports import FORMATS, export
 from marginbench.reports.exports.figures import inches, rendered
 from marginbench.reports.exports.making import chosen, csv_bytes, views_of
 from marginbench.reports.page import render
-from marginbench.reports.panels.traces import trace_curves
+from marginbench.reports.panels.svm import trace_curves
 from marginbench.reports.results import load_results
 from marginbench.reports.tables import Cell, Heading, Table
 
