@@ -54,8 +54,8 @@ def sections(analysis: Analysis) -> list[Section]:
 
 def key_figures(analysis: Analysis) -> list[tuple[str, str]]:
     """How runs ended, for the head of the page: words and a number."""
-    kind = svm if analysis.kind == "svm" else feasibility
-    return kind.ended_figures(analysis)
+    of_kind = svm.ended_figures if analysis.kind == "svm" else feasibility.ended_figures
+    return of_kind(analysis)
 
 
 def printed(analysis: Analysis) -> Iterator[RenderableType]:
