@@ -14,8 +14,11 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...data_loaders.atomic import replacing
 from ...harness.environment import version
 from ...harness.errors import StorageError
+from ...harness.interrupts import interrupts_deferred
+from ...harness.storage import storing
 from ..drawing.axes import padded, set_log_axis
 from ..drawing.canvas import FONT, INK, MUTED, RULE, Drawing, drawing
 from ..formatting import plural
@@ -52,7 +55,9 @@ def write_page(comparison: Comparison, path: Path) -> Path:
     """
     sides = comparison.before, comparison.after
     check_target(path, [side.results.folder for side in sides if side.results])
-    return report.write_html(path, render(comparison))
+    with interrupts_deferred(), storing(path), replacing(path) as sink:
+        sink.write(render(comparison).encode())
+    return path
 
 
 def check_target(path: Path, folders: Iterable[Path]) -> None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,6 @@ from rich.console import Console, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ...data_loaders.atomic import replacing
-from ...harness.errors import StorageError
-from ...harness.interrupts import interrupts_deferred
-from ...harness.storage import storing
 from ...harness.words import visible
 from .. import formatting
 from ..formatting import DASH, FIXED, THIN, TIMES, plural
@@ -572,12 +567,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def write_html(path: Path, text: str) -> Path:
-    """Write a page, atomically."""
-    if not path.name or path.is_dir():
-        raise StorageError(f"{path}: is a folder; give the page a file, such as comparison.html")
-    with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(text.encode())
-    return path

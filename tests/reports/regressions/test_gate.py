@@ -238,20 +238,7 @@ def test_bounds_of_the_user():
     assert moved(watched("time_fit", bounds), 1, 1.21) == worse
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "evals=2",
-        "evaluations",
-        "evaluations=0.5",
-        "evaluations=5pt",
-        "test_error=1.5",
-        "test_error=101pt",
-        "evaluations=inf",
-        "evaluations=nan",
-        "failed=2",
-    ],
-)
+@pytest.mark.parametrize("text", ["evals=2", "evaluations=5pt", "test_error=1.5", "failed=2"])
 def test_bounds_that_are_none(text):
     with pytest.raises(ReportError, match="--bound"):
         bounds_of([text], ())

@@ -115,11 +115,6 @@ def test_failures_are_no_steps_and_values_around_them_are_followed(over_time):
     assert steps(history) == [(2, 100, 150)]
 
 
-def test_a_cell_absent_in_the_middle_is_a_gap(over_time):
-    (history,) = histories(over_time([100, None, 100]))
-    assert history.moved == ()
-
-
 def test_creeping_values_have_a_step_where_they_have_left_their_level(over_time):
     (history,) = histories(over_time([1000, 1006, 1012, 1012]))
     assert [place for place, *_ in steps(history)] == [2]
@@ -207,9 +202,3 @@ def test_a_broken_file_of_known_changes_is_a_note(repo, over_time):
     assert history.bad
     (note,) = history.notes
     assert note.startswith("Known changes are not read. benchmarks/annotations.toml of ")
-
-
-def test_one_commit_has_a_history_without_pairs(over_time):
-    (history,) = histories(over_time([100]))
-    assert (history.newest, history.moved) == (None, ())
-    assert "nothing to compare it with" in history.verdict

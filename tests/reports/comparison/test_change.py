@@ -1,4 +1,4 @@
-"""Verdicts on changes, on solvers and on tasks."""
+"""Changes over paired runs, against cases computed by hand, and the verdicts on them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,143 @@ from marginbench.reports.comparison.change import (
     adjusted,
     change,
     combined,
+    error_change,
     judged,
+    mean_over_tasks,
     of_cell,
     of_tasks,
 )
+from marginbench.reports.statistics.errors import SolverErrors
 
 NAN, INF = math.nan, math.inf
+
+
+def changed(before, after, **options):
+    return change(np.array(before, dtype=float), np.array(after, dtype=float), **options)
+
+
+def test_the_interval_is_that_of_the_t_distribution_on_logarithms():
+    # Logarithms of the ratios: 0, log 2, log 4; their mean is log 2, the error of it
+    # log 2 / sqrt(3), and t(0.975; 2) = 4.3027.
+    found = changed([10, 10, 10], [10, 20, 40])
+    half = 4.302653 * math.log(2) / math.sqrt(3)
+    assert found.mean == pytest.approx(2.0)
+    assert found.median == pytest.approx(2.0)
+    assert (found.low, found.high) == pytest.approx((2 * math.exp(-half), 2 * math.exp(half)))
+    # t = sqrt(3); with two degrees of freedom p = 1 - t / sqrt(t**2 + 2).
+    assert found.p == pytest.approx(1 - math.sqrt(3 / 5))
+    assert (found.before, found.after, found.n) == (10.0, 20.0, 3)
+
+
+def test_equal_values_are_identical_and_have_a_ratio_of_1():
+    found = changed([3, 5, 7], [3, 5, 7])
+    assert found.identical
+    assert (found.mean, found.low, found.high, found.p) == (1.0, 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_pairs_have_a_ratio_and_no_interval(n):
+    found = changed([2] * n, [3] * n)
+    assert found.mean == pytest.approx(1.5)
+    assert np.isnan([found.low, found.high, found.p]).all()
+
+
+def test_one_run_that_stands_in_many_pairs_is_one():
+    found = changed([2, 2, 2], [3, 4, 5], n_runs=1)
+    assert np.isnan([found.low, found.high, found.p]).all()
+    assert (found.n, found.n_runs) == (3, 1)
+
+
+def test_exact_values_have_their_range():
+    found = changed([10, 10], [20, 5], exact=True)
+    assert (found.low, found.high) == pytest.approx((0.5, 2.0))
+    assert math.isnan(found.p)
+
+
+def test_a_zero_makes_differences_of_all_pairs():
+    found = changed([0, 10, 20], [5, 12, 20])
+    assert found.scale == "difference"
+    assert (found.mean, found.median) == pytest.approx((7 / 3, 2.0))
+    # Their deviation is sqrt(19 / 3).
+    half = 4.302653 * math.sqrt(19 / 3) / math.sqrt(3)
+    assert (found.low, found.high) == pytest.approx((7 / 3 - half, 7 / 3 + half))
+
+
+def test_unknown_values_are_in_no_pair_and_are_counted():
+    found = changed([NAN, 10, 10, NAN], [5, NAN, 20, NAN])
+    assert (found.n, found.n_unknown) == (1, 2)
+    assert found.mean == pytest.approx(2.0)
+    assert not changed([10, NAN], [10, 5]).identical
+    assert changed([NAN], [NAN]).n == 0
+
+
+def test_never_on_one_side_is_lost_or_gained():
+    found = changed([10, 10, INF, INF], [INF, 20, INF, 30])
+    assert (found.lost, found.gained) == (1, 1)
+    assert (found.reached_before, found.reached_after) == (2, 2)
+    assert found.mean == pytest.approx(2.0)
+    never = changed([10, 20], [INF, INF])
+    assert never.after == INF
+    assert math.isnan(never.mean)
+    assert changed([INF, INF], [INF, INF]).identical
+
+
+def test_a_change_within_the_band_is_no_evidence():
+    assert changed([10, 10, 10], [10.8, 10.9, 10.7], band=1.1).p == 1.0
+    # log 2 beyond log 1.1, without any spread.
+    assert changed([10, 10, 10], [20, 20, 20], band=1.1).p == pytest.approx(0.0)
+
+
+def test_b_against_a_mirrors_a_against_b():
+    a, b = [3, 5, 9, 2], [4, 5, 3, 8]
+    there, back = changed(a, b, band=1.05), changed(b, a, band=1.05)
+    assert back.mean == pytest.approx(1 / there.mean)
+    assert back.median == pytest.approx(1 / there.median)
+    assert (back.low, back.high) == pytest.approx((1 / there.high, 1 / there.low))
+    assert back.p == pytest.approx(there.p)
+
+
+def errors(*masks) -> SolverErrors:
+    mistakes = np.array(masks, dtype=bool)
+    return SolverErrors(mistakes.mean(axis=1), mistakes.shape[1], mistakes)
+
+
+def test_errors_on_the_same_points_are_identical_and_on_others_are_not():
+    mask = np.arange(100) < 5
+    same = error_change(errors(mask), errors(mask), n=1, by_chance=False)
+    assert same.identical
+    assert (same.mean, same.p) == (0.0, 1.0)
+    other = error_change(errors(mask), errors(np.roll(mask, 50)), n=1, by_chance=False)
+    assert other.mean == 0.0
+    assert not other.identical
+
+
+def test_the_p_of_a_difference_agrees_with_its_interval():
+    a = np.arange(400) < 20
+    for wrong in (24, 30, 34, 60):
+        found = error_change(errors(a), errors(np.arange(400) < wrong), n=1, by_chance=False)
+        assert (found.p < 0.05) == (found.low > 0), wrong
+    assert found.mean == pytest.approx(0.1)
+
+
+def test_errors_of_one_seed_of_a_solver_that_draws_have_no_interval():
+    a, b = errors(np.arange(100) < 5), errors(np.arange(100) < 50)
+    assert math.isnan(error_change(a, b, n=1, by_chance=True).low)
+    assert error_change(a, b, n=1, by_chance=False).low > 0
+
+
+def test_the_mean_over_tasks_is_geometric_with_an_interval_from_three_on():
+    mean, low, high = mean_over_tasks(np.array([2.0, 8.0]), "ratio")
+    assert mean == pytest.approx(4.0)
+    assert np.isnan([low, high]).all()
+    mean, low, high = mean_over_tasks(np.array([1.0, 2.0, 4.0]), "ratio")
+    assert mean == pytest.approx(2.0)
+    # All three draws are the same task with probability 1/27 > 2.5 %.
+    assert (low, high) == pytest.approx((1.0, 4.0))
+    back = mean_over_tasks(np.array([1.0, 0.5, 0.25]), "ratio")
+    assert back == pytest.approx((0.5, 0.25, 1.0))
+    assert mean_over_tasks(np.array([0.01, -0.01]), "difference")[0] == pytest.approx(0.0)
+    assert np.isnan(mean_over_tasks(np.array([]), "ratio")).all()
 
 
 def verdict_on(before, after, *, exact=False, band=1.0, bound=1.05, **options):
