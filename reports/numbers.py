@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 import pandas as pd
 
 from ..harness.results.measures import Format, Measure
+from .described import SvmTask
 
 #: The unit of the stored values of a measure, by the name of its format.
 UNITS: Mapping[Format, str] = MappingProxyType(
@@ -67,3 +68,13 @@ def measured(
     )
     columns = ["task", "solver", "measure", "title", "unit", "n_planned", *_STATISTICS]
     return found[columns].reset_index(drop=True)
+
+
+def kernel_parameters(tasks: Iterable[SvmTask]) -> pd.DataFrame:
+    """The parameters of the kernel of each task, by label: ``kernel_gamma`` and the like."""
+    tasks = list(tasks)
+    rows = [
+        {f"kernel_{name}": value for name, value in task.kernel.items() if name != "name"}
+        for task in tasks
+    ]
+    return pd.DataFrame(rows, index=[task.label for task in tasks])

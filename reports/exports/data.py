@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 from ...harness.planning.plan import kind_named
 from ...harness.results.measures import columns_of, counter_measures
 from ..analysis import Analysis
+from ..described import SvmTask
+from ..numbers import kernel_parameters
 
 #: Formats of runs and traces.
 STORED = ("parquet", "csv")
@@ -48,6 +50,8 @@ _ADDED: Mapping[str, str] = MappingProxyType(
 def frames(analysis: Analysis) -> dict[str, pd.DataFrame]:
     """The tables of :data:`TITLES`."""
     runs, traces = analysis.runs, analysis.traces
+    parameters = kernel_parameters(analysis.tasks_of(SvmTask))
+    runs = runs.join(parameters, on="task")
     return {"runs": runs, "traces": traces, "columns": _columns(analysis, runs, traces)}
 
 
@@ -62,7 +66,7 @@ def _columns(analysis: Analysis, runs: pd.DataFrame, traces: pd.DataFrame) -> pd
     }
     of_checkpoint = {name: item.doc for name, item in columns_of(record.checkpoint).items()}
     rows = [
-        (table, column, _type(frame[column]), {**known, **_ADDED}.get(column, ""))
+        (table, column, _type(frame[column]), _meaning(column, {**known, **_ADDED}))
         for table, frame, known in (
             ("runs", runs, meanings),
             ("traces", traces, meanings | of_checkpoint),
@@ -70,6 +74,12 @@ def _columns(analysis: Analysis, runs: pd.DataFrame, traces: pd.DataFrame) -> pd
         for column in frame.columns
     ]
     return pd.DataFrame(rows, columns=["table", "column", "type", "meaning"])
+
+
+def _meaning(column: str, known: Mapping[str, str]) -> str:
+    name = column.removeprefix("kernel_")
+    parameter = f"parameter {name} of the task's kernel" if name != column else ""
+    return known.get(column, parameter)
 
 
 def _type(column: pd.Series) -> str:

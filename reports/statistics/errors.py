@@ -158,7 +158,8 @@ def intervals(runs: pd.DataFrame, folds: Mapping[str, int] = MappingProxyType({}
             shown = error_interval(errors)
             rows.append(
                 {"task": task, "solver": solver, "value": shown.value}
-                | {"low": shown.low, "high": shown.high, "best": solver in equals}
+                | {"low": shown.low, "high": shown.high}
+                | {"best": solver in equals and len(found) > 1}
             )
     return pd.DataFrame(rows, columns=["task", "solver", "value", "low", "high", "best"])
 

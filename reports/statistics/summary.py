@@ -213,6 +213,9 @@ def _mark_best(table: pd.DataFrame, end: str) -> pd.DataFrame:
     eligible = table[table["ranked"] & counted & table["complete"] & (table["absent"] == "")]
     eligible = eligible[np.isfinite(eligible["median"])]
     keys = ["task", "measure"]
+    # A lone solver is not the best of anything.
+    rivals = table[table["absent"] == ""].groupby(keys)["solver"].nunique().rename("rivals")
+    eligible = eligible[(eligible.join(rivals, on=keys)["rivals"] > 1).to_numpy(bool)]
     best = eligible.sort_values("median", kind="stable").groupby(keys)[end].first()
     reach = eligible.join(best.rename("reach"), on=keys)["reach"]
     # Runs of the best reach up to there: who has one below cannot be told from it.

@@ -17,6 +17,7 @@ PAGES: Mapping[str, Sequence[Callable[[Analysis], Iterator[Section]]]] = Mapping
         "svm": (
             findings.findings_section,
             overview.overview_section,
+            findings.targets_section,
             across.across_section,
             scaling.scaling_section,
             common.explore_section,

@@ -152,6 +152,7 @@ def across_section(analysis: Analysis) -> Iterator[Section]:
             for question in asked
         ],
         "ranks": _named(tables, rank_table(analysis)),
+        "powerless": _powerless(analysis, asked),
         "rank_sentences": [rank_sentence(analysis, question) for question in asked],
         "trade": _with_legend(analysis, [_trade(analysis, fronts)]),
         "fronts": _named(tables, fronts_table(analysis, fronts)) if len(fronts) else None,
@@ -394,6 +395,21 @@ def rank_sentence(analysis: Analysis, question: Question) -> str:
     if len(bounded):
         parts.append(f"{plural(len(bounded.drop_duplicates()), 'median')} only known as a bound")
     return f"{question.words}, {_datasets(n_blocks)}: {'; '.join(parts)}."
+
+
+def _powerless(analysis: Analysis, asked: list[Question]) -> str:
+    """That there are too few datasets for any test of ranks; empty where one has power."""
+    ranked = [analysis.ask(blocks, question).shape for question in asked]
+    ranked = [shape for shape in ranked if min(shape) > 1]
+    needed = [ranks.needed_datasets(n_solvers) for _, n_solvers in ranked]
+    if not ranked or any(n >= least for (n, _), least in zip(ranked, needed, strict=True)):
+        return ""
+    n, n_solvers = max(ranked)
+    return (
+        f"Ranks have insufficient power: a pair of {n_solvers} solvers can be told apart only on "
+        f"{ranks.needed_datasets(n_solvers)} datasets or more, and {_datasets(n)} can be ranked. "
+        "An export has the average ranks."
+    )
 
 
 def _differ(values: pd.DataFrame) -> bool:

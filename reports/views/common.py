@@ -59,7 +59,9 @@ def failures_section(analysis: Analysis) -> Iterator[Section]:
         words = f"None: every planned run {tried}ended as planned."
     else:
         table = _outcomes_table("Failures", failures, analysis.words, "failures")
-    yield Section("failures", "Failures", "outcomes.html", {"words": words, "table": table})
+    yield Section(
+        "failures", "Failures", "outcomes.html", {"words": words, "table": table, "folded": ""}
+    )
 
 
 def skipped_section(analysis: Analysis) -> Iterator[Section]:
@@ -70,7 +72,9 @@ def skipped_section(analysis: Analysis) -> Iterator[Section]:
             "as failures."
         )
         table = _outcomes_table("Skipped runs", analysis.skipped, analysis.words, "skipped")
-        yield Section("skipped", "Skipped", "outcomes.html", {"words": words, "table": table})
+        n = int(analysis.skipped["n"].sum())
+        data = {"words": words, "table": table, "folded": f"{plural(n, 'run')} and the reasons"}
+        yield Section("skipped", "Skipped", "outcomes.html", data)
 
 
 def printed_outcomes(analysis: Analysis) -> Iterator[RenderableType]:
@@ -132,7 +136,8 @@ def solvers_section(analysis: Analysis) -> Iterator[Section]:
     title = f"{word}s"
     named = [Heading(word, term="solver"), *headings]
     table = Table(title, named, rows, cards=True, name="solvers")
-    yield Section("solvers", title, "table.html", {"table": table})
+    folded = f"What the {len(rows)} {analysis.words.solver}s are, with parameters and versions"
+    yield Section("solvers", title, "table.html", {"table": table, "folded": folded})
 
 
 def _versions(analysis: Analysis, label: str) -> str:
@@ -156,7 +161,7 @@ def environment_section(analysis: Analysis) -> Iterator[Section]:
     words, table = "No record tells its environment.", None
     if not analysis.environments.empty:
         words, table = "", _environment_table(analysis.environments)
-    data = {"words": words, "table": table}
+    data = {"words": words, "table": table, "folded": integrity.machine(analysis.environments)}
     yield Section("environment", "Environment", "outcomes.html", data)
 
 
@@ -194,6 +199,7 @@ def reproduce_section(analysis: Analysis) -> Iterator[Section]:
     data = {
         "study": analysis.study,
         "commits": integrity.commits(analysis.environments),
+        "year": integrity.period(analysis.runs)[-10:][:4],
         "sources": list(sources.values()),
     }
     yield Section("reproduce", "Reproduce and cite", "reproduce.html", data)

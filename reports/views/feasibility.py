@@ -46,7 +46,7 @@ def findings_section(analysis: Analysis) -> Iterator[Section]:
     found = analysis.ask(findings)
     if found:
         data = {"findings": found, "terms": _TERMS}
-        yield Section("findings", "Findings", "feasibility_findings.html", data)
+        yield Section("findings", "Findings", "findings.html", data)
 
 
 def figures_section(analysis: Analysis) -> Iterator[Section]:
@@ -63,6 +63,8 @@ def task_sections(analysis: Analysis) -> Iterator[Section]:
         figures, marks = figures_of(analysis, f"task-{name}", (image_figures,), task.label)
         images = isinstance(task, ImagesTask)
         data = {
+            "label": task.label,
+            "folded": False,
             "problem": _problem(task),
             "decided": task.decided,
             "figures": figures,

@@ -42,7 +42,15 @@ _MOST_NAMED = 2
 
 
 def findings_section(analysis: Analysis) -> Iterator[Section]:
-    """Sentences from the data, who is first to which target, and who leads at which budget.
+    """Sentences from the data: who is first, on how many tasks, and how sure that is."""
+    found = analysis.ask(findings)
+    if found:
+        data = {"findings": found, "terms": _terms(found)}
+        yield Section("findings", "Findings", "findings.html", data)
+
+
+def targets_section(analysis: Analysis) -> Iterator[Section]:
+    """Who is first to which target, and who leads at which budget.
 
     Where some run has a result, and there is more than one solver to compare.
     """
@@ -50,18 +58,17 @@ def findings_section(analysis: Analysis) -> Iterator[Section]:
         return
     costs = _costs(analysis)
     choices = [[_matrix_table(analysis, target, cost) for cost in costs] for target in _TARGETS]
-    found = analysis.ask(findings)
     # Where no task has a target, as where all are tuned, there is nothing to choose.
     some = any(_has_costs(table) for tables in choices for table in tables)
-    data = {
-        "findings": found,
-        "terms": _terms(found),
-        "targets": [_within(target) for target in _TARGETS],
-        "costs": list(costs.values()),
-        "choices": choices if some else [],
-        "budgets": budget_table(analysis),
-    }
-    yield Section("findings", "Findings", "findings.html", data)
+    budgets = budget_table(analysis)
+    if some or budgets is not None:
+        data = {
+            "targets": [_within(target) for target in _TARGETS],
+            "costs": list(costs.values()),
+            "choices": choices if some else [],
+            "budgets": budgets,
+        }
+        yield Section("targets", "Costs to targets", "targets.html", data)
 
 
 def findings(analysis: Analysis) -> list[Finding]:
@@ -211,12 +218,14 @@ def _matrix_table(analysis: Analysis, target: Target, cost: str) -> Table:
     """The costs of all solvers to a target on each task, as ratios to the lowest."""
     table = analysis.ask(_matrix, target, cost)
     ranked = cost != "cpu_s" or times_compare(analysis.runs, analysis.environments)
+    competing = table[table["absent"] == ""].groupby("task")["solver"].nunique()
+    several = set(competing.index[competing > 1])  # a lone solver is not the best
     tasks = [task.label for task in analysis.tasks_of(SvmTask)]
     rows = []
     for solver in analysis.study.solvers:
         mine = {row["task"]: row for row in records(table[table["solver"] == solver.label])}
         if mine and not all(row["absent"] == leading.SKIPPED for row in mine.values()):
-            cells = [_ratio_cell(mine.get(task), ranked) for task in tasks]
+            cells = [_ratio_cell(mine.get(task), ranked and task in several) for task in tasks]
             rows.append([Cell(solver.label), *cells])
     headings = [Heading("Solver", term="solver"), *(Heading(task, "number") for task in tasks)]
     title = f"{capitalised(_costs(analysis)[cost])} to stay {_within(target)}"

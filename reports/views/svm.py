@@ -15,7 +15,7 @@ from ..analysis import Analysis
 from ..derived import ERROR_TARGET, EVALUATIONS_TO_ERROR, OBJECTIVE_TARGET, derived_measures
 from ..described import Study, SvmSolver, SvmStudy, SvmTask
 from ..frames import first_known, of_task, other_problem_solvers, records
-from ..numbers import measured
+from ..numbers import kernel_parameters, measured
 from ..panels.svm import bundle_figures, final_figures, maintenance_figures, trace_figures
 from ..results import SUMS
 from ..statistics import summary
@@ -57,7 +57,10 @@ def task_sections(analysis: Analysis) -> Iterator[Section]:
         data = {
             "problem": _problem(analysis.runs, task),
             "decided": task.decided,
+            "label": task.label,
             "figures": figures,
+            # Of several tasks the section at a glance shows the same curves.
+            "folded": len(analysis.study.tasks) > 1,
             "marks": marks,
             "table": results(analysis, task.label, of_task(analysis.counts, task.label)),
             "note": " ".join(notes),
@@ -259,13 +262,15 @@ def data_section(analysis: Analysis) -> Iterator[Section]:
         name="tasks",
         numbers=_data_numbers(analysis),
     )
-    yield Section("tasks", "Tasks and data", "table.html", {"table": table})
+    folded = "Sizes, problems and reference optima of the tasks"
+    yield Section("tasks", "Tasks and data", "table.html", {"table": table, "folded": folded})
 
 
 def _data_numbers(analysis: Analysis) -> pd.DataFrame:
     """The first record of each task that knows them; of several folds that of the first seed."""
     runs = analysis.runs.assign(resolution=resolution(analysis.runs))
-    return runs.groupby("task", sort=False)[list(_DATA_NUMBERS)].first().reset_index()
+    found = runs.groupby("task", sort=False)[list(_DATA_NUMBERS)].first().reset_index()
+    return found.join(kernel_parameters(analysis.tasks_of(SvmTask)), on="task")
 
 
 def _data_row(analysis: Analysis, task: SvmTask) -> list[Cell]:

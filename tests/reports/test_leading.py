@@ -11,7 +11,7 @@ from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived import OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import leading
-from marginbench.reports.views.findings import budget_table, findings, findings_section
+from marginbench.reports.views.findings import budget_table, findings, targets_section
 
 SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
 
@@ -140,7 +140,7 @@ def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
 
 
 def test_the_matrix_marks_the_first_and_shades_the_others(analysis):
-    (section,) = findings_section(analysis)
+    (section,) = targets_section(analysis)
     choice = section.data["choices"][0][0]
     cells = {row[0].value: row[1:] for row in choice.rows}
     assert (cells["Fast"][0].value, cells["Fast"][0].best, cells["Fast"][0].shade) == (
@@ -162,7 +162,7 @@ def test_many_tasks_are_rows(make, write_results):
     ]
     solvers = [make.solver("Fast"), make.solver("Slow")]
     folder = write_results(records, [make.task(task) for task in tasks], solvers)
-    (section,) = findings_section(Analysis(load_results(folder)))
+    (section,) = targets_section(Analysis(load_results(folder)))
     data = section.data
     choice = data["choices"][0][0]
     assert [heading.title for heading in choice.headings] == ["Task", "Fast", "Slow"]
@@ -177,7 +177,7 @@ def test_many_tasks_are_rows(make, write_results):
 def test_one_solver_or_no_result_has_no_findings(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([10], [0.1]))
     alone = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
-    assert not list(findings_section(Analysis(alone)))
+    assert not list(targets_section(Analysis(alone)))
 
 
 def test_a_solver_with_a_failed_run_is_no_rival(make, write_results):

@@ -57,7 +57,8 @@ def test_objectives_of_another_problem_are_not_compared(analysis):
     assert found["Forest", "suboptimality"].absent == "no model"
     assert found["SMO", "suboptimality"].median == pytest.approx(0.01)
     best = {solver for (solver, measure), cell in found.items() if cell.best}
-    assert {s for (s, m), cell in found.items() if cell.best and m == "suboptimality"} == {"SMO"}
+    # The only one with an objective is not the best of several.
+    assert not any(cell.best for (_, m), cell in found.items() if m == "suboptimality")
     # Fewer support vectors, but of another problem.
     assert (found["LIBSVM", "n_support"].median, found["LIBSVM", "n_support"].best) == (1, False)
     assert found["SMO", "n_support"].best
