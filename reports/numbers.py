@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..harness.results.measures import Format, Measure
 from .described import SvmTask
+from .frames import is_number
 
 #: The unit of the stored values of a measure, by the name of its format.
 UNITS: Mapping[Format, str] = MappingProxyType(
@@ -70,11 +71,14 @@ def measured(
     return found[columns].reset_index(drop=True)
 
 
-def kernel_parameters(tasks: Iterable[SvmTask]) -> pd.DataFrame:
-    """The parameters of the kernel of each task, by label: ``kernel_gamma`` and the like."""
-    tasks = list(tasks)
-    rows = [
-        {f"kernel_{name}": value for name, value in task.kernel.items() if name != "name"}
+def kernel_parameters(tasks: Iterable[SvmTask], taken: Collection[str] = ()) -> pd.DataFrame:
+    """The numbers among the parameters of each task's kernel, by label: ``kernel_gamma``, say."""
+    rows = {
+        task.label: {
+            f"kernel_{name}": float(value)
+            for name, value in task.kernel.items()
+            if is_number(value) and f"kernel_{name}" not in taken
+        }
         for task in tasks
-    ]
-    return pd.DataFrame(rows, index=[task.label for task in tasks])
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")

@@ -50,7 +50,7 @@ _ADDED: Mapping[str, str] = MappingProxyType(
 def frames(analysis: Analysis) -> dict[str, pd.DataFrame]:
     """The tables of :data:`TITLES`."""
     runs, traces = analysis.runs, analysis.traces
-    parameters = kernel_parameters(analysis.tasks_of(SvmTask))
+    parameters = kernel_parameters(analysis.tasks_of(SvmTask), runs.columns)
     runs = runs.join(parameters, on="task")
     return {"runs": runs, "traces": traces, "columns": _columns(analysis, runs, traces)}
 

@@ -270,7 +270,7 @@ def _data_numbers(analysis: Analysis) -> pd.DataFrame:
     """The first record of each task that knows them; of several folds that of the first seed."""
     runs = analysis.runs.assign(resolution=resolution(analysis.runs))
     found = runs.groupby("task", sort=False)[list(_DATA_NUMBERS)].first().reset_index()
-    return found.join(kernel_parameters(analysis.tasks_of(SvmTask)), on="task")
+    return found.join(kernel_parameters(analysis.tasks_of(SvmTask), found.columns), on="task")
 
 
 def _data_row(analysis: Analysis, task: SvmTask) -> list[Cell]:
