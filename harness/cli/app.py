@@ -38,15 +38,9 @@ def build_app(
 ) -> typer.Typer:
     """The application with all its commands.
 
-    Parameters
-    ----------
-    write_report : callable
-        ``write_report(results_folder, command) -> path`` turns a results folder into a report, and
-        prints its tables.
-    write_page : callable, optional
-        The same, but prints nothing; ``write_report`` by default.
-    import_report : callable
-        Imports what they need, while the first worker of a run starts.
+    ``write_report(results_folder, command) -> path`` turns results into a report and prints its
+    tables; ``write_page`` prints nothing. ``import_report`` imports what they need while the first
+    worker of a run starts.
     """
     app = typer.Typer(
         name="marginbench",
@@ -66,14 +60,7 @@ def build_app(
 
 
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
-    """Run the application and exit; a user's mistake becomes one line, not a traceback.
-
-    Parameters
-    ----------
-    app : typer.Typer
-    arguments : list of str, optional
-        Those of the process by default.
-    """
+    """Run the application and exit; a user's mistake becomes one line, not a traceback."""
     _open_closed_streams()
     codecs.register_error("marginbench", _spelled)
     for stream in (sys.stdout, sys.stderr):

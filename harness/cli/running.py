@@ -30,19 +30,7 @@ def add(
     write_page: ReportWriter,
     import_report: Callable[[], None],
 ) -> None:
-    """Add the commands to the application.
-
-    Parameters
-    ----------
-    app : typer.Typer
-    write_report : callable
-        ``write_report(results_folder, command) -> path`` turns a results folder into a report, and
-        prints its tables.
-    write_page : callable
-        The same, but prints nothing.
-    import_report : callable
-        Imports what they need.
-    """
+    """Add the commands to the application."""
     _add_run(app, write_report, write_page, import_report)
     _add_report(app, write_report)
     app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
