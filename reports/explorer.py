@@ -22,7 +22,7 @@ from ..harness.words import visible
 from . import formatting
 from .analysis import Analysis
 from .described import SvmTask
-from .drawing.canvas import COLOR_VARIABLES
+from .drawing.canvas import COLOR_VARIABLES, PALETTE
 from .frames import other_problem_solvers
 from .panels.svm import reference_of
 from .statistics import curves, integrity
@@ -89,9 +89,9 @@ def explorer_data(analysis: Analysis) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        ``spec`` (of Vega-Lite, without its data), ``tasks``, ``solvers``, ``costs``, ``values`` and
-        ``series``: for each task, solver, cost and value (by their places) the medians. None if no
-        run has a checkpoint to draw.
+        ``spec`` (of Vega-Lite, without its data), ``tasks``, ``solvers``, ``palette``, ``costs``,
+        ``values`` and ``series``: for each task, solver, cost and value (by their places) the
+        medians. None if no run has a checkpoint to draw.
     """
     traces = _with_further(analysis.traces, analysis.runs)
     costs, values = _axes(analysis, traces)
@@ -113,6 +113,7 @@ def explorer_data(analysis: Analysis) -> dict[str, Any] | None:
         "spec": SPECIFICATION,
         "tasks": [_task(analysis, task.label, list(values)) for task in analysis.study.tasks],
         "solvers": solvers,
+        "palette": [f"var(--solver-{place})" for place in range(len(PALETTE))],
         "costs": [
             _axis(name, item) | {"note": caution if item.format == "seconds" else ""}
             for name, item in costs.items()

@@ -299,7 +299,8 @@ def _shortened(tag: re.Match[str]) -> str:
     """A tag with numbers to a hundredth of a point, and its words in the page's font."""
     text = _NUMBERS.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), tag[0])
     text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
-    text = re.sub(r" \n", " ", text)
+    if text.startswith("<path"):
+        text = re.sub(r"([MLC]) ", r"\1", text.replace(" \n", ""))
     # Sizes, weights and alignment stay. Which of the two forms it is depends on matplotlib.
     text = re.sub(r"font: ((?:\w+ )*?[\d.]+px) [^;\"]*", rf"font: \1 {_FONT}", text)
     return re.sub(r"(?<=px; )font-family: [^;\"]*", f"font-family: {_FONT}", text)

@@ -180,6 +180,15 @@ def test_it_fits_any_width_in_the_colours_of_the_scheme(visit, crowd, width, sch
     assert ("rgb(11, 111, 179)" if scheme == "light" else "rgb(88, 169, 230)") in strokes
     assert len(strokes) == 25
     assert len(set(strokes)) == 9
+    # Of those that are isolated each has a colour of its own.
+    for place in range(9, 12):
+        tab.locator(".explorer button").nth(place).click()
+    isolated = (
+        figure(tab)
+        .locator(".mark-line path")
+        .evaluate_all("found => found.map(one => getComputedStyle(one).stroke)")
+    )
+    assert len(set(isolated)) == 3
 
 
 def test_without_a_script_it_is_hidden_and_on_paper_it_is_a_figure(visit, realistic_page):
