@@ -13,9 +13,9 @@ import pandas as pd
 import pyarrow as pa
 
 from ..harness.planning.plan import kind_named
+from ..harness.results.journal import runs_table
 from ..harness.results.measures import counter_measures
 from ..harness.results.records import EXPECTED_STATUSES, RecordBase, schema_of
-from ..harness.results.table import runs_table
 from ..solvers.numeric.counters import (
     FeasibilityCounters,
     computed_counters,

@@ -126,9 +126,12 @@ def _add_run(
             "quiet": quiet,
         }
         from ..execution import runner
-        from ..execution.cluster import chosen_engine
 
-        engine = chosen_engine(scheduler, cluster, cluster_options, timing=timing, jobs=jobs)
+        engine = None
+        if timing or (scheduler, cluster, cluster_options) != (None, None, None):
+            from ..execution.cluster import chosen_engine
+
+            engine = chosen_engine(scheduler, cluster, cluster_options, timing=timing, jobs=jobs)
         if dry_run:
             if engine is not None:
                 engine.check_options()

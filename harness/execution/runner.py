@@ -40,10 +40,9 @@ from ..results.description import (
     read_description,
     write_description,
 )
-from ..results.journal import Cell, Entry, Journal, failure_line
+from ..results.journal import Cell, Entry, Journal, failure_line, runs_table
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..results.stores import is_url, local_folder, synced
-from ..results.table import runs_table
 from ..storage import storing
 from ..study.model import StudyBase, StudyFile
 from ..study.select import of_its_own, select

@@ -18,9 +18,8 @@ from ...data_loaders.atomic import replacing
 from ..errors import EXIT_OK, EXIT_RUNS, BusyError, RecordError, UserError
 from ..interrupts import interrupts_deferred
 from ..results.description import FILE_NAME, read_description, write_description
-from ..results.journal import FOLDER, Cell, Entry, Journal, record_line
+from ..results.journal import FOLDER, Cell, Entry, Journal, record_line, runs_table
 from ..results.records import RecordBase
-from ..results.table import runs_table
 from ..storage import storing
 from ..words import plural
 from .manifest import Scope, cell_of, configuration, content_of, merged, restored_study

@@ -26,14 +26,31 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ...data_loaders.atomic import replacing
 from ..errors import RecordError, StorageError, UserError
 from ..storage import exclusive, lock_file, storing
 from ..words import REASON_LIMIT, visible
-from .records import EXPECTED_STATUSES, SCHEMA_VERSION, RecordBase, Status, record_of
+from .records import (
+    EXPECTED_STATUSES,
+    SCHEMA_VERSION,
+    RecordBase,
+    Status,
+    check_columns,
+    record_of,
+    schema_of,
+    table_of,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FOLDER = "journal"
+#: The current records as one table, made from the journal.
+TABLE = "runs.parquet"
+# Of its metadata, the entry that names the journal; and records that become a part of it at a time.
+_TABLE_KEY, _ROWS = b"marginbench.journal", 500
 _DIGITS = 32
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 _KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
@@ -499,6 +516,80 @@ class Journal:
                 self.append(line_of({"type": "end", "schema": SCHEMA_VERSION}, {}))
             os.close(self._own[1])
             self._own = None
+
+
+def runs_table(
+    results: Path, record_type: type[RecordBase], *, write: bool = False
+) -> tuple[pa.Table, dict[str, str]]:
+    """The current records as a table, and why others cannot be read: key -> a line.
+
+    They come from ``runs.parquet`` if the journal is still the one of which it was made. With
+    ``write`` that is written if it is not up to date.
+    """
+    import pyarrow.parquet as pq
+
+    stamp = _files(results)
+    found = _stored(results / TABLE, record_type, stamp)
+    if found is None:
+        found = _made(results, record_type)
+        if write:
+            table, damaged = found
+            described = json.dumps({"journal": stamp, "damaged": damaged})
+            table = table.replace_schema_metadata({_TABLE_KEY: described.encode()})
+            with storing(results / TABLE), replacing(results / TABLE) as sink:
+                pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    return found
+
+
+def _files(results: Path) -> list[list[Any]]:
+    """The files of the journal with their sizes and times."""
+    files = [(path.name, path.stat()) for path in sorted((results / FOLDER).glob("*.jsonl"))]
+    return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in files]
+
+
+def _stored(
+    path: Path, record_type: type[RecordBase], stamp: list[list[Any]]
+) -> tuple[pa.Table, dict[str, str]] | None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # Whatever is wrong with it, the journal tells the same.
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        described = json.loads(file.schema_arrow.metadata[_TABLE_KEY])
+        if described["journal"] == stamp:
+            table = file.read().replace_schema_metadata(None)
+            if table.schema.equals(schema_of(record_type)):
+                return table, described["damaged"]
+    return None
+
+
+def _made(results: Path, record_type: type[RecordBase]) -> tuple[pa.Table, dict[str, str]]:
+    import pyarrow as pa
+
+    journal = Journal(results)
+    damaged = {item.key: _below(results, item) for item in journal.damages if item.key}
+    entries = list(journal.current.values())
+    parts = [table_of(record_type, [])]
+    for start in range(0, len(entries), _ROWS):
+        rows = []
+        for entry in entries[start : start + _ROWS]:
+            damaged.pop(entry.key, None)
+            try:
+                values = journal.values(entry)
+                if values["kind"] != record_type.kind:
+                    raise RecordError(f"of a study of the kind {values['kind']!r}")
+                check_columns(record_type, values)
+                rows.append(values)
+            except RecordError as error:
+                damaged[entry.key] = _below(results, error)
+        parts.append(table_of(record_type, rows))
+    return pa.concat_tables(parts), damaged
+
+
+def _below(results: Path, words: object) -> str:
+    """A line that names a file from the results folder on: pages say nothing of where that is."""
+    return str(words).removeprefix(f"{results}{os.sep}")
 
 
 def failure_line(record: RecordBase | Entry) -> str:

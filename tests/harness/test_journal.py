@@ -21,11 +21,10 @@ from marginbench import parse_record
 from marginbench.harness.errors import RecordError, StorageError, UserError
 from marginbench.harness.planning.plan import kind_named, kind_names
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
-from marginbench.harness.results.journal import Journal, line_of, record_line
+from marginbench.harness.results.journal import TABLE, Journal, line_of, record_line, runs_table
 from marginbench.harness.results.measures import Column, Measure, columns_of, measures_of
 from marginbench.harness.results.records import SCHEMA_VERSION, RecordBase, schema_of
 from marginbench.harness.results.svm import Checkpoint, Record
-from marginbench.harness.results.table import FILE_NAME, runs_table
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
 COMMON: dict[str, Any] = {
@@ -383,7 +382,7 @@ def test_others_can_read_the_records(tmp_path: Path, kind: str) -> None:
     record = MAKERS[kind](study="s")
     journal_with(tmp_path, record)
     runs_table(tmp_path, type(record), write=True)
-    (row,) = pd.read_parquet(tmp_path / FILE_NAME).to_dict("records")
+    (row,) = pd.read_parquet(tmp_path / TABLE).to_dict("records")
     assert (row["kind"], row["status"], row["schema_version"]) == (
         kind,
         "converged",
@@ -398,10 +397,10 @@ def test_the_table_is_that_of_the_journal(tmp_path: Path) -> None:
     (path,) = journal_with(tmp_path, *records[:3]).segments()
     table, damaged = runs_table(tmp_path, Record, write=True)
     assert (table["seed"].to_pylist(), damaged) == ([0, 1, 2], {})
-    stored = (tmp_path / FILE_NAME).read_bytes()
+    stored = (tmp_path / TABLE).read_bytes()
     again, _ = runs_table(tmp_path, Record, write=True)
     assert again.equals(table)
-    assert (tmp_path / FILE_NAME).read_bytes() == stored
+    assert (tmp_path / TABLE).read_bytes() == stored
     # Another line, a damaged line, a damaged table: what the journal says holds.
     with path.open("ab") as file:
         file.write(record_line(records[0].__class__(**vars(records[0]) | {"status": "budget"})))
@@ -409,12 +408,12 @@ def test_the_table_is_that_of_the_journal(tmp_path: Path) -> None:
     table, damaged = runs_table(tmp_path, Record)
     assert (table["status"].to_pylist(), damaged) == (["budget", "converged", "converged"], {})
     runs_table(tmp_path, Record, write=True)
-    stored = (tmp_path / FILE_NAME).read_bytes()
+    stored = (tmp_path / TABLE).read_bytes()
     rng = random.Random(3)
     for number in range(60):
         content = bytearray(stored)
         (flip, cut)[number % 2](content, rng)
-        (tmp_path / FILE_NAME).write_bytes(content)
+        (tmp_path / TABLE).write_bytes(content)
         assert runs_table(tmp_path, Record)[0].equals(table)
 
 
