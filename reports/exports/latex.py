@@ -6,7 +6,6 @@ pdflatex does not know are written so that they read as they are.
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 import unicodedata
@@ -128,8 +127,9 @@ _PIECES = re.compile(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+|-{{2,}}|'{{2,}}|[?!]`
 _TEXT_WIDTHS = MappingProxyType({"wide": "0.25", "reason": "0.25", "statuses": "0.11"})
 # Letters of a line above the columns of a group, for each of them.
 _LETTERS = 13
-# Columns beside the first that a page of text is wide enough for.
-_WIDEST = 6
+# Letters of a line of text in this size, of the gap between columns, and the size of what stands
+# below values: of the class article on paper of either size.
+_PAGE, _GAP, _SMALL = 80.0, 2.0, 0.9
 
 
 def escaped(text: str) -> str:
@@ -208,7 +208,7 @@ def tabular(table: Table, name: str) -> str:
         r"\footnotesize",
         r"\setlength{\tabcolsep}{4pt}",
     ]
-    for place, columns in enumerate(_parts(len(table.headings))):
+    for place, columns in enumerate(_parts(table)):
         lines += [r"\par\bigskip" if place else r"\par\smallskip"]
         lines += _part(table, columns)
     return "\n".join([*lines, r"\end{table}"]) + "\n"
@@ -220,11 +220,26 @@ def _caption(table: Table) -> str:
     return ". ".join(filter(None, [table.label, table.caption]))
 
 
-def _parts(n: int) -> list[list[int]]:
-    """The places of n columns in parts of about equal width, each beginning with the first one."""
-    count = max(1, math.ceil((n - 1) / _WIDEST))
-    size = math.ceil((n - 1) / count) if n > 1 else 1
-    return [[0, *range(first, min(first + size, n))] for first in range(1, max(n, 2), size)]
+def _parts(table: Table) -> list[list[int]]:
+    """The places of columns in parts that fit the width of a page, each with the first one."""
+    widths = [_width(table, place) for place in range(len(table.headings))]
+    parts, room = [[0]], 0.0
+    for place, width in enumerate(widths[1:], 1):
+        if width > room and len(parts[-1]) > 1:
+            parts.append([0])
+        room = (_PAGE - widths[0] if parts[-1] == [0] else room) - width
+        parts[-1].append(place)
+    return parts
+
+
+def _width(table: Table, place: int) -> float:
+    """About how wide a column is, in letters."""
+    heading, cells = table.headings[place], [row[place] for row in table.rows]
+    if heading.style in _TEXT_WIDTHS:
+        return _PAGE * float(_TEXT_WIDTHS[heading.style]) + _GAP
+    words = heading.title.split(" ") if heading.style == "number" else [heading.title]
+    below = [_SMALL * len(text) for cell in cells for text in (cell.range, cell.note)]
+    return max(0.0, *map(len, words), *(len(cell.value) for cell in cells), *below) + _GAP
 
 
 def _part(table: Table, columns: list[int]) -> list[str]:
