@@ -19,7 +19,6 @@ from .naming import slugs
 from .results import SUMS, Results
 from .statistics import (
     errors,
-    highlights,
     integrity,
     leading,
     objective,
@@ -113,7 +112,7 @@ class Analysis:
             f"{self.measures[cost].words} to stay within {ERROR_TARGET.words}, by their "
             "mean rank over the tasks; the others are grey."
         )
-        return highlights.best_ranked(costs, labels, MOST_COLORED), rule
+        return leading.best_ranked(costs, labels, MOST_COLORED), rule
 
     @cached_property
     def slugs(self) -> dict[str, str]:

@@ -401,8 +401,13 @@ def _powerless(analysis: Analysis, asked: list[Question]) -> str:
     """That there are too few datasets for any test of ranks; empty where one has power."""
     ranked = [analysis.ask(blocks, question).shape for question in asked]
     ranked = [shape for shape in ranked if min(shape) > 1]
+    if not ranked:
+        return (
+            "Nothing can be ranked: at least two solvers need a cost on at least half of the "
+            "tasks, and these tasks at least two datasets."
+        )
     needed = [ranks.needed_datasets(n_solvers) for _, n_solvers in ranked]
-    if not ranked or any(n >= least for (n, _), least in zip(ranked, needed, strict=True)):
+    if any(n >= least for (n, _), least in zip(ranked, needed, strict=True)):
         return ""
     n, n_solvers = max(ranked)
     return (
