@@ -187,7 +187,12 @@ def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
     folder.mkdir(exist_ok=True)
     # The bytes of the file itself, not compressed once more.
     bytes_alone = {"Accept-Encoding": "identity"}
-    downloader = pooch.HTTPDownloader(timeout=TIMEOUT_S, headers=bytes_alone)
+    downloader = pooch.HTTPDownloader(
+        progressbar=_Limit(folder, max_bytes(file.max_bytes)),
+        chunk_size=_BUFFER_BYTES,
+        timeout=TIMEOUT_S,
+        headers=bytes_alone,
+    )
     try:
         with _quiet_pooch():
             for pause in (*PAUSES_S, math.nan):
@@ -202,6 +207,26 @@ def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
     finally:
         with contextlib.suppress(OSError):  # it is not empty
             folder.rmdir()
+
+
+class _Limit:
+    """Ends a download that is larger than its file may be; pooch tells it of each chunk."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self.total = 0
+        self._folder, self._most = folder, most
+
+    def update(self, _: int) -> None:
+        if sum(path.stat().st_size for path in self._folder.iterdir()) > self._most:
+            raise ValueError(
+                f"larger than the limit of {self._most} bytes; if you trust the address, set "
+                f"{BYTES_VARIABLE} to a higher limit"
+            )
+
+    def reset(self) -> None:
+        """Pooch asks for it when the file is whole."""
+
+    close = reset
 
 
 def _may_pass(error: OSError) -> bool:

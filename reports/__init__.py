@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..harness.results.stores import local_folder
 from .errors import ReportError as ReportError
 
 
@@ -35,12 +34,11 @@ def report(folder: Path | str, command: str = "") -> Path:
     ReportError
         If the folder is not a results folder.
     """
+    from ..harness.results.stores import local_folder, pushed_page
     from .analysis import Analysis
     from .page import write_page
     from .results import load_results
 
     path = write_page(Analysis(load_results(local_folder(folder), write=True)), command).path
-    from ..harness.results.stores import pushed_page
-
     pushed_page(path)
     return path

@@ -121,6 +121,21 @@ def test_a_wrong_hash_leaves_nothing(site, tmp_path):
     assert site.fetch(tmp_path, WHOLE, sha256=SHA256) == CONTENT
 
 
+def test_an_endless_body_stops_at_the_limit(site, tmp_path, monkeypatch):
+    def endless(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        while True:
+            handler.wfile.write(bytes(1 << 16))
+
+    message = site.refusal(tmp_path, endless, max_bytes=10_000_000)
+    assert "(larger than the limit of 10000000 bytes; if you trust the address, set" in message
+    assert len(site.requests) == 1
+    assert site.fetch(tmp_path, WHOLE, max_bytes=len(CONTENT)) == CONTENT
+    monkeypatch.setenv(files.BYTES_VARIABLE, str(len(CONTENT) - 1))
+    assert f"limit of {len(CONTENT) - 1} bytes" in site.refusal(tmp_path, WHOLE)
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 501])
 def test_a_final_status_is_not_asked_for_again(site, tmp_path, status):
     assert f"(HTTP status {status})" in site.refusal(tmp_path, fixed(status))
