@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...harness.results.stores import is_url, local_folder
 from ..errors import ReportError
 
 #: Formats that can be asked for, and those that are written unless others are.
@@ -99,6 +98,7 @@ def export(
     StorageError
         If something cannot be written.
     """
+    from ...harness.results.stores import is_url
     from .making import Request, made
     from .writing import write_all
 
@@ -129,6 +129,7 @@ def listed(results: Path | str) -> list[Listed]:
     ReportError
         If the folder is not a results folder.
     """
+    from ...harness.results.stores import local_folder
     from ..analysis import Analysis
     from ..results import load_results
     from .data import TITLES
