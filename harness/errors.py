@@ -97,10 +97,6 @@ class RecordError(Exception):
     """A record file that cannot be read; the message names the file and why."""
 
 
-class LaterRecordError(RecordError):
-    """A record that a later release has written: it is whole, but cannot be read here."""
-
-
 class EvaluationError(Exception):
     """A model that cannot be what its solver says it is; the message says why."""
 

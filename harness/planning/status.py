@@ -17,10 +17,10 @@ from typing import Any
 
 from ..errors import UserError
 from ..results.description import FILE_NAME, DamagedDescriptionError, read_description
-from ..results.journal import Entry, Journal, Start
+from ..results.journal import Entry, Journal, Start, failure_line
 from ..results.records import EXPECTED_STATUSES
 from ..results.stores import Mirror, StoreUrl, is_url
-from ..words import REASON_LIMIT, plural, visible
+from ..words import plural
 from .forecast import Forecast, Pair, eta_words, recorded_seconds
 
 _UNKNOWN = "another machine"
@@ -131,7 +131,11 @@ class Monitor:
             done=len(current),
             left=len(left),
             statuses=dict(Counter(entry.status for entry in current.values())),
-            failures=tuple(_failures(current.values())),
+            failures=tuple(
+                failure_line(entry)
+                for entry in current.values()
+                if entry.status not in EXPECTED_STATUSES
+            ),
             damaged=len(self._journal.new_damages()),
             running=running,
             commands=commands,
@@ -160,13 +164,6 @@ def _environment(folder: Path, entry: Entry) -> Mapping[str, Any]:
         match = _ENVIRONMENT.search(file.read(entry.size))
     found: Mapping[str, Any] = json.loads(json.loads(match[1])) if match else {}
     return found
-
-
-def _failures(entries: Iterable[Entry]) -> Iterator[str]:
-    for entry in entries:
-        if entry.status not in EXPECTED_STATUSES:
-            reason = f" ({visible(entry.reason, REASON_LIMIT)})" if entry.reason else ""
-            yield f"{entry.task} / {entry.solver} / seed {entry.seed}: {entry.status}{reason}"
 
 
 def setting_words(environment: Mapping[str, Any]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from ...harness.cli.folders import results_folder
 from ...harness.errors import UserError
+
+if TYPE_CHECKING:
+    from ..comparison.result import Comparison
 
 _HELP = (
     "Compare the runs of two results folders, or of two solvers in one; nothing is run. Exit code "
@@ -61,13 +64,18 @@ def _compare(
     from ..comparison.studies import compare
 
     found = compare(a, b, solver=solver, against=against, bounds=bound or ())
+    show(found, html, as_json=as_json, all_rows=all_rows)
+
+
+def show(found: Comparison, html: Path | None, *, as_json: bool, all_rows: bool) -> NoReturn:
+    """Print a comparison, write its page if there is a place for one, and exit with its code."""
+    from ..comparison.report import in_words, terminal
+
     if html is not None:
         found.write_page(html)
     if as_json:
         typer.echo(found.to_json())
     else:
-        from ..comparison.report import in_words, terminal
-
         width, color = terminal()
         typer.echo(in_words(found, width, all_rows=all_rows, color=color))
     if html is not None:

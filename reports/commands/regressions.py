@@ -12,6 +12,7 @@ import typer
 from ...harness.errors import UserError
 from ...harness.words import visible
 from ..errors import ReportError
+from .compare import show
 
 if TYPE_CHECKING:
     from ..regressions.asv_files import Snapshot
@@ -79,7 +80,6 @@ def _regressions(
         raise UserError("--text and --json are two forms of the same output; give one of them")
     if results is not None and (suite or short or again):
         raise UserError("--results runs nothing; leave out --suite, --short and --again")
-    from ..comparison.report import in_words, terminal
     from ..regressions import annotations
     from ..regressions.gate import bounds_of, regressions
     from ..regressions.repository import Repository
@@ -109,16 +109,7 @@ def _regressions(
         bounds=bounds_of(bound or [], names),
         notes=["Changes that are not committed were not measured."] if changed else [],
     )
-    if html is not None:
-        found.write_page(html)
-    if as_json:
-        typer.echo(found.to_json())
-    else:
-        width, color = terminal()
-        typer.echo(in_words(found, width, all_rows=all_rows, color=color))
-    if html is not None:
-        typer.echo(f"page: {html}", err=as_json)
-    raise typer.Exit(found.exit_code)
+    show(found, html, as_json=as_json, all_rows=all_rows)
 
 
 def _measured(

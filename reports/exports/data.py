@@ -17,8 +17,6 @@ from ..analysis import Analysis
 from ..described import SvmTask
 from ..numbers import kernel_parameters
 
-#: Formats of runs and traces.
-STORED = ("parquet", "csv")
 #: The tables of data by name, and what a row of each is.
 TITLES: Mapping[str, str] = MappingProxyType(
     {
