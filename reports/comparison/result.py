@@ -132,23 +132,6 @@ class Difference:
     disturbs: bool = False
 
 
-@dataclass(frozen=True)
-class Tables:
-    """What is compared.
-
-    Attributes
-    ----------
-    pairs, measures, cells, solvers : DataFrame
-        Of the runs (:func:`.pairing.paired`), of each measure of each solver on each task, of
-        each solver on each task, and of each measure of each solver over tasks.
-    """
-
-    pairs: pd.DataFrame
-    measures: pd.DataFrame
-    cells: pd.DataFrame
-    solvers: pd.DataFrame
-
-
 #: Task, solver, measure and ratio of a worsening -> why it is accepted; empty if it is not.
 Accepted = Callable[[str, str, str, float], str]
 
@@ -158,8 +141,11 @@ def compared(
     after: Side,
     measures: Mapping[str, Compared],
     accepted: Accepted = lambda task, solver, measure, ratio: "",
-) -> Tables:
-    """Pair the runs of two sides, and judge each measure of each solver on each task."""
+) -> dict[str, pd.DataFrame]:
+    """The frames of a :class:`Comparison`: pairs, frame, cells and solvers.
+
+    Pairs the runs of two sides, and judges each measure of each solver on each task.
+    """
     runs = before.runs, after.runs
     if before.solver != after.solver:
         single = {side.name for side in (before, after) if side.deterministic}
@@ -167,7 +153,12 @@ def compared(
     pairs = pairing.paired(*runs)
     rows = list(_changes((before, after), measures, pairs))
     frame = _judged(rows, measures, pairs, accepted)
-    return Tables(pairs, frame, _cells(pairs, frame), _over_tasks(frame, measures))
+    return {
+        "pairs": pairs,
+        "frame": frame,
+        "cells": _cells(pairs, frame),
+        "solvers": _over_tasks(frame, measures),
+    }
 
 
 def _changes(
@@ -345,8 +336,20 @@ class Comparison:
         A and B.
     measures : mapping of str to Compared
         What is compared, with the bounds.
-    tables : Tables
-        The numbers.
+    frame : DataFrame
+        One row for each task, solver and measure, in the order of A's study.
+
+        ``verdict`` and ``why``; ``n`` pairs of runs; ``before`` and ``after``, the medians of A and
+        B; ``mean`` with its 95 % interval ``low`` and ``high``: the geometric mean of the ratios
+        B / A, or where ``scale`` is "difference" the mean of B - A; ``p`` and ``q``, the same
+        adjusted for how many solvers and tasks the measure has; ``beyond``, whether the whole
+        interval of a worsening is beyond its bound.
+    cells : DataFrame
+        One row for each task and solver: its verdict, and how its runs were paired.
+    solvers : DataFrame
+        One row for each solver and measure: the mean over tasks with its bootstrap interval.
+    pairs : DataFrame
+        One row for each run of either side: whether it is compared, or why not.
     environment, code : list of Difference
         What differs between the environments, and between the solvers of one label.
     times : str
@@ -362,7 +365,10 @@ class Comparison:
     before: Side
     after: Side
     measures: Mapping[str, Compared]
-    tables: Tables
+    frame: pd.DataFrame
+    cells: pd.DataFrame
+    solvers: pd.DataFrame
+    pairs: pd.DataFrame
     environment: list[Difference]
     code: list[Difference]
     times: str
@@ -374,33 +380,6 @@ class Comparison:
     def advice(self) -> pd.DataFrame:
         """Rows that only advise and are told all the same; none of results folders."""
         return self.frame.iloc[:0]
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row for each task, solver and measure, in the order of A's study.
-
-        ``verdict`` and ``why``; ``n`` pairs of runs; ``before`` and ``after``, the medians of A and
-        B; ``mean`` with its 95 % interval ``low`` and ``high``: the geometric mean of the ratios
-        B / A, or where ``scale`` is "difference" the mean of B - A; ``p`` and ``q``, the same
-        adjusted for how many solvers and tasks the measure has; ``beyond``, whether the whole
-        interval of a worsening is beyond its bound.
-        """
-        return self.tables.measures
-
-    @property
-    def cells(self) -> pd.DataFrame:
-        """One row for each task and solver: its verdict, and how its runs were paired."""
-        return self.tables.cells
-
-    @property
-    def solvers(self) -> pd.DataFrame:
-        """One row for each solver and measure: the mean over tasks with its bootstrap interval."""
-        return self.tables.solvers
-
-    @property
-    def pairs(self) -> pd.DataFrame:
-        """One row for each run of either side: whether it is compared, or why not."""
-        return self.tables.pairs
 
     def _count(self, outcome: str) -> int:
         return int((self.pairs["outcome"] == outcome).sum())

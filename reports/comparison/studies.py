@@ -127,12 +127,12 @@ def compare(
         before,
         after,
         measures,
-        compared(before, after, measures),
-        environment,
-        code,
-        times,
-        _cautions(before, after),
-        (study.title or study.name) if study else "",
+        **compared(before, after, measures),
+        environment=environment,
+        code=code,
+        times=times,
+        cautions=_cautions(before, after),
+        title=(study.title or study.name) if study else "",
     )
 
 

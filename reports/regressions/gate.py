@@ -193,10 +193,17 @@ def regressions(
     b = _side("B", after, head, both, measures, turns, gone, broken)
     b = replace(b, values=_with_lost(a, b, measures, broken))
     tables = compared(a, b, measures, accepted)
-    environment = differences(_machine(before), _machine(after))
-    cautions = [*notes, *_known(tables.measures), *_notes(before, after)]
-    times = _TIMES if any(item.advice for item in measures.values()) else ""
-    found = Regressions(a, b, measures, tables, environment, [], times, cautions, "Regressions")
+    found = Regressions(
+        a,
+        b,
+        measures,
+        **tables,
+        environment=differences(_machine(before), _machine(after)),
+        code=[],
+        times=_TIMES if any(item.advice for item in measures.values()) else "",
+        cautions=[*notes, *_known(tables["frame"]), *_notes(before, after)],
+        title="Regressions",
+    )
     return replace(found, commands=tuple(_commands(found, head)))
 
 
