@@ -5,9 +5,7 @@ sampler in turn in one process, one thread each, and prints seconds and errors, 
 of the samples, and how many times faster each is. The error is meant to be within half a point of
 LIBSVM's. ``--points`` and ``--gamma`` change the task (200 000 points and 10 by default: sigma^2 =
 0.05 as ``exp(-||x - z||^2 / (2 sigma^2))``).
-``python -m benchmarks.compare.cuts_speed --scaling`` prints seconds at several numbers of points
-instead, and the slopes of a straight line through the logarithms of their medians, one for each
-number of points, with 95 % intervals; the study ``cuts08-scaling`` does the same in the harness.
+The study ``cuts08-scaling`` measures how time grows with the number of points.
 ``python -m benchmarks.compare.cuts_speed --smo --points 30000`` compares both samplers of r = 400
 with SMO, each with its own stopping rule, for C = 1 and for C = 10 000 / n.
 """
@@ -21,7 +19,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from marginbench.data_loaders.datasets.checkers import DEFAULTS, check_parameters, read
-from marginbench.reports.statistics.scaling import FEWEST_SIZES, fit_slope
 from marginbench.solvers import LIBSVM, SMO, CuttingPlane
 
 #: CUTS08 section 6.2: r = 1000 for the constant-time sampler, 400 for the linear-time one. With
@@ -35,13 +32,6 @@ SAMPLERS = {
 #: The methods of :func:`against_smo`, and C1 = C n where C is not 1.
 SMO_AGAINST = ("linear, r=400", "constant, r=400")
 FIXED_TOTAL = 10_000.0
-#: Points by method in :func:`scaling`: as far as each goes in minutes.
-SIZES = {
-    "constant, r=400": [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000],
-    "constant, r=1000": [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000],
-    "linear, r=400": [1_000, 3_000, 10_000, 30_000, 100_000],
-    "SMO": [1_000, 3_000, 10_000, 30_000, 100_000],
-}
 
 
 def board(n, n_test=20_000, seed=0):
@@ -149,66 +139,14 @@ def against_smo(n, gamma, rounds, methods):
                   f"{iterations:6.0f} iterations", flush=True)  # fmt: skip
 
 
-def slope(sizes, seconds):
-    """The growth of seconds with sizes in words: see :func:`.scaling.fit_slope`.
-
-    Parameters
-    ----------
-    sizes, seconds : sequence of float
-    """
-    fitted = fit_slope(sizes, seconds)
-    if fitted is None:
-        return f"not fitted, {FEWEST_SIZES} sizes needed"
-    return f"{fitted.slope:.2f} ({fitted.low:.2f} to {fitted.high:.2f})"
-
-
-def scaling(gamma, largest, seeds, methods):
-    """Print seconds and errors at growing numbers of points, and the slopes.
-
-    Parameters
-    ----------
-    gamma : float
-    largest : int
-        No board of more points.
-    seeds : int
-        Boards of each size.
-    methods : list of str
-        Names in :data:`SIZES`.
-    """
-    print(f"checkers, gamma {gamma:g}, C 1, {seeds} boards of each size")
-    for name in methods:
-        sizes, seconds, iterations = [], [], []
-        for n in (n for n in SIZES[name] if n <= largest):
-            found = []
-            for seed in range(seeds):
-                solver = (
-                    SMO(gamma=gamma, cache_size=1000.0)
-                    if name == "SMO"
-                    else CuttingPlane(gamma=gamma, random_state=seed, **SAMPLERS[name])
-                )
-                found.append(timed(solver, board(n, seed=seed)))
-                iterations.append(solver.n_iter_)
-            sizes += [n] * seeds
-            seconds += [run[0] for run in found]
-            cpu, _, train, test = np.mean(found, axis=0)
-            print(f"{name:<22} {n:>8} points {cpu:8.2f} CPU s, train {100 * train:5.2f} %, "
-                  f"test {100 * test:5.2f} %, {np.mean(iterations[-seeds:]):8.0f} iterations",
-                  flush=True)  # fmt: skip
-        each = slope(sizes, np.divide(seconds, iterations))
-        print(f"{name:<22} slope {slope(sizes, seconds)}; of the time of an iteration {each}",
-              flush=True)  # fmt: skip
-
-
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--points", type=int, default=200_000)
     parser.add_argument("--gamma", type=float, default=10.0)
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--scaling", action="store_true")
-    mode.add_argument("--smo", action="store_true")
+    parser.add_argument("--smo", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--method", action="append", choices=[*SAMPLERS, "SMO"])
+    parser.add_argument("--method", action="append", choices=SAMPLERS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     numba.set_num_threads(1)
@@ -217,16 +155,12 @@ def main():
         for solver in (CuttingPlane(**options) for options in SAMPLERS.values()):
             solver.set_params(tol=0.1).fit(*small[:2])  # compiles
         SMO().fit(*small[:2])
-        if arguments.scaling:
-            methods = arguments.method or list(SIZES)
-            scaling(arguments.gamma, arguments.points, arguments.seeds, methods)
-        elif arguments.smo:
-            methods = [name for name in arguments.method or SMO_AGAINST if name in SAMPLERS]
+        if arguments.smo:
+            methods = arguments.method or SMO_AGAINST
             against_smo(arguments.points, arguments.gamma, arguments.seeds, methods)
         else:
             methods = arguments.method or list(SAMPLERS)
-            samplers = [method for method in methods if method in SAMPLERS]
-            compare(arguments.points, arguments.gamma, samplers, arguments.seeds)
+            compare(arguments.points, arguments.gamma, methods, arguments.seeds)
 
 
 if __name__ == "__main__":
