@@ -16,6 +16,7 @@ import typer
 from ..errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from ..removed import replacement
 from . import data, folders, running, solvers, studies
+from .doctor import doctor
 from .output import complain, data_code, help_only
 from .running import ReportWriter
 
@@ -27,6 +28,8 @@ _PLAIN = str.maketrans(
     | {"\N{MINUS SIGN}": "-", "\N{MULTIPLICATION SIGN}": "x", "≤": "<=", "≥": ">="}
     | {"·": "-", "→": "->", "“": "'", "”": "'"}
 )
+# What a shell sets to ask for the words that may come next.
+_COMPLETE = "_MARGINBENCH_COMPLETE"
 # What a shell reports for a command that wrote into a closed pipe: 128 + SIGPIPE.
 EXIT_PIPE = 141
 
@@ -47,7 +50,6 @@ def build_app(
         help="Compare large-margin solvers fairly: on kernel evaluations, time and accuracy.",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        add_completion=False,
     )
     app.callback(invoke_without_command=True)(_main)
     running.add(app, write_report, write_page or write_report, import_report)
@@ -56,6 +58,7 @@ def build_app(
     app.add_typer(studies.study, name="study")
     app.add_typer(solvers.new, name="new")
     app.add_typer(data.data, name="data")
+    app.command("doctor", help="Say whether this machine is fit for measurements.")(doctor)
     return app
 
 
@@ -79,8 +82,10 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
 
 
 def _run(app: typer.Typer, arguments: list[str]) -> int:
-    # Not app(), which has exit codes of its own for Ctrl-C and for closed pipes.
     command = typer.main.get_command(app)
+    if _COMPLETE in os.environ:
+        command(prog_name="marginbench")
+    # Not command(), which has exit codes of its own for Ctrl-C and for closed pipes.
     try:
         with command.make_context("marginbench", list(arguments)) as context:
             result = command.invoke(context)

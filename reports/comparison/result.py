@@ -141,8 +141,8 @@ def compared(
     after: Side,
     measures: Mapping[str, Compared],
     accepted: Accepted = lambda task, solver, measure, ratio: "",
-) -> dict[str, pd.DataFrame]:
-    """The frames of a :class:`Comparison`: pairs, frame, cells and solvers.
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The frames of a :class:`Comparison`: frame, cells, solvers and pairs.
 
     Pairs the runs of two sides, and judges each measure of each solver on each task.
     """
@@ -153,12 +153,7 @@ def compared(
     pairs = pairing.paired(*runs)
     rows = list(_changes((before, after), measures, pairs))
     frame = _judged(rows, measures, pairs, accepted)
-    return {
-        "pairs": pairs,
-        "frame": frame,
-        "cells": _cells(pairs, frame),
-        "solvers": _over_tasks(frame, measures),
-    }
+    return frame, _cells(pairs, frame), _over_tasks(frame, measures), pairs
 
 
 def _changes(

@@ -127,7 +127,7 @@ def compare(
         before,
         after,
         measures,
-        **compared(before, after, measures),
+        *compared(before, after, measures),
         environment=environment,
         code=code,
         times=times,

@@ -197,11 +197,11 @@ def regressions(
         a,
         b,
         measures,
-        **tables,
+        *tables,
         environment=differences(_machine(before), _machine(after)),
         code=[],
         times=_TIMES if any(item.advice for item in measures.values()) else "",
-        cautions=[*notes, *_known(tables["frame"]), *_notes(before, after)],
+        cautions=[*notes, *_known(tables[0]), *_notes(before, after)],
         title="Regressions",
     )
     return replace(found, commands=tuple(_commands(found, head)))

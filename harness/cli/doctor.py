@@ -1,0 +1,186 @@
+"""The command that says whether this machine is fit for measurements."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+import typer
+
+from ..errors import EXIT_OK, EXIT_RUNS
+from .output import print_table
+
+State = Literal["ok", "note", "wrong"]
+
+#: Variables that set the number of threads of a library.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+#: Packages of the extras, and what they are for.
+_EXTRAS = {
+    "cloud": ("obstore", "results in object stores"),
+    "dask": ("distributed", "clusters"),
+    "peers": ("sklearnex", "solvers of other libraries"),
+    "regressions": ("asv", "regressions of commits"),
+}
+# Processes of others beyond this share of the cores disturb times.
+_BUSY_SHARE = 0.25
+_LEAST_FREE_GB = 2.0
+# Single-precision operations in a cycle of a core with two units that multiply and add.
+_PER_CYCLE = {"avx512f": 64, "avx2": 32}
+# Of the most that the processor can do; libraries reach more than half.
+_SLOW_BLAS = 0.25
+_SIZE = 768
+
+
+class Finding(NamedTuple):
+    """What was looked at, whether it is as it should be, and what was found."""
+
+    check: str
+    state: State
+    found: str
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Look at everything, and print it; the exit code."""
+    findings = [*_software(), *_processor(), *_memory(), *_folders()]
+    if as_json:
+        typer.echo(json.dumps([item._asdict() for item in findings], indent=2, ensure_ascii=False))
+    else:
+        print_table([("CHECK", "STATE", "FOUND"), *findings])
+    return EXIT_RUNS if any(item.state == "wrong" for item in findings) else EXIT_OK
+
+
+def _software() -> Iterator[Finding]:
+    from ..environment import environment
+
+    found = environment()
+    commit = f", commit {found['commit'][:10]}" if found["commit"] else ""
+    changed = ", with changes that are not committed" if found["dirty"] else ""
+    yield Finding("marginbench", "ok", f"{found['marginbench']}{commit}{changed}")
+    versions = (f"{name} {version}" for name, version in found["libraries"].items())
+    yield Finding("libraries", "ok", f"Python {found['python']}, {', '.join(versions)}")
+    missing = [
+        f"{extra} ({what})" for extra, (name, what) in _EXTRAS.items() if find_spec(name) is None
+    ]
+    names = f"not installed: {'; '.join(missing)}" if missing else "all installed"
+    yield Finding("extras", "note" if missing else "ok", names)
+    yield Finding("platform", "ok", f"{found['platform']}, {found['processor']}")
+
+
+def _processor() -> Iterator[Finding]:
+    import psutil
+
+    logical = os.cpu_count() or 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
+    cores = psutil.cpu_count(logical=False) or logical
+    yield Finding("cores", "ok", f"{cores}, {logical} logical, {usable} for this process")
+    named = [f"{name}={os.environ[name]}" for name in _THREADS if name in os.environ]
+    threads = f"{', '.join(named)}: runs of studies set their own" if named else "not limited"
+    yield Finding("threads", "ok", threads)
+    busy = psutil.cpu_percent(interval=0.5) / 100
+    advice = ": times measured now are disturbed" if busy > _BUSY_SHARE else ""
+    state: State = "note" if advice else "ok"
+    yield Finding("other work", state, f"{100 * busy:.0f} % of the processor{advice}")
+    yield from _clock()
+    yield _blas()
+
+
+def _clock() -> Iterator[Finding]:
+    """What slows the processor down or lets its speed vary."""
+    import psutil
+
+    governors = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+    names = sorted({path.read_text(encoding="ascii").strip() for path in governors})
+    if names:
+        steady = names == ["performance"]
+        advice = "" if steady else ": its speed varies; 'performance' makes times steadier"
+        yield Finding("clock", "ok" if steady else "note", f"{', '.join(names)}{advice}")
+    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    if battery is not None and not battery.power_plugged:
+        yield Finding("power", "note", "on battery: the processor may be slowed down")
+
+
+def _blas() -> Finding:
+    """How fast one thread multiplies matrices, of what the processor can do."""
+    import numpy as np
+    import psutil
+    from threadpoolctl import threadpool_limits
+
+    from ..environment import environment
+
+    matrix = np.random.default_rng(0).random((_SIZE, _SIZE), dtype=np.float32)
+    seconds = []
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(8):
+            start = time.perf_counter()
+            matrix @ matrix
+            seconds.append(time.perf_counter() - start)
+    speed = 2 * _SIZE**3 / min(seconds) / 1e9
+    frequency = psutil.cpu_freq()
+    per_cycle = next((most for name, most in _PER_CYCLE.items() if name in _instructions()), 0)
+    told = f"{environment()['blas']}; {speed:.0f} GFLOP/s on one thread"
+    most = per_cycle * (frequency.max or frequency.current) / 1e3 if frequency else 0.0
+    if not most:
+        return Finding("BLAS", "ok", told)
+    slow = speed < _SLOW_BLAS * most
+    advice = ": slow; another build of NumPy may be faster" if slow else ""
+    return Finding("BLAS", "note" if slow else "ok", f"{told}, of {most:.0f} at most{advice}")
+
+
+def _instructions() -> set[str]:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return set()
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    return set(flags.split())
+
+
+def _memory() -> Iterator[Finding]:
+    import psutil
+
+    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    low = memory.available < 0.25 * memory.total
+    found = f"{memory.available / 1e9:.1f} of {memory.total / 1e9:.1f} GB free"
+    advice = "; other programs use much of it" if low else ""
+    yield Finding("memory", "note" if low else "ok", f"{found}{advice}")
+    if swap.used > 0.1 * memory.total:
+        yield Finding("swap", "note", f"{swap.used / 1e9:.1f} GB used: memory was short")
+
+
+def _folders() -> Iterator[Finding]:
+    from ...data_loaders.cache import datasets_folder
+    from ...data_loaders.files import MIRROR_VARIABLE
+    from ...solvers.numeric.compiling import cache_folder
+
+    yield _writable("datasets", datasets_folder())
+    yield _writable("compiled code", cache_folder())
+    yield _writable("this folder", Path.cwd())
+    mirror = os.environ.get(MIRROR_VARIABLE, "").strip()
+    if not mirror:
+        yield Finding("mirror", "ok", f"none: datasets are downloaded ({MIRROR_VARIABLE} is unset)")
+    elif "://" in mirror or Path(mirror).expanduser().is_dir():
+        yield Finding("mirror", "ok", mirror)
+    else:
+        yield Finding("mirror", "wrong", f"{mirror}: no such folder; correct {MIRROR_VARIABLE}")
+
+
+def _writable(what: str, folder: Path) -> Finding:
+    """Whether files can be written into a folder, or one that is made there."""
+    there = next(each for each in (folder, *folder.parents) if each.is_dir())
+    try:
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(b"marginbench")
+        free = shutil.disk_usage(there).free / 1e9
+    except OSError as error:
+        return Finding(what, "wrong", f"{folder}: cannot be written ({error.strerror or error})")
+    low = free < _LEAST_FREE_GB
+    return Finding(what, "note" if low else "ok", f"{folder}, {free:.1f} GB free")

@@ -1,0 +1,65 @@
+"""``marginbench doctor``, and the completion of words in a shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from marginbench.harness.cli import doctor
+
+
+def marginbench(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "marginbench", *words],
+        env={**os.environ, "COLUMNS": "100", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_machine_is_described_line_by_line(tmp_path):
+    done = marginbench("doctor", MARGINBENCH_CACHE=str(tmp_path), MARGINBENCH_MIRROR="")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = {line.split("  ")[0]: line for line in done.stdout.splitlines()}
+    assert {"marginbench", "libraries", "cores", "BLAS", "memory", "mirror"} <= lines.keys()
+    assert str(tmp_path) in lines["datasets"]
+    assert "GFLOP/s on one thread" in lines["BLAS"]
+
+
+def test_a_mirror_that_is_missing_is_wrong():
+    done = marginbench("doctor", "--json", MARGINBENCH_MIRROR="/no/such/folder")
+    assert done.returncode == 1
+    wrong = [item for item in json.loads(done.stdout) if item["state"] == "wrong"]
+    assert [item["check"] for item in wrong] == ["mirror"]
+    assert "MARGINBENCH_MIRROR" in wrong[0]["found"]
+
+
+def test_a_folder_that_cannot_be_written_is_wrong(tmp_path, monkeypatch):
+    def refuse(**where):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(doctor.tempfile, "TemporaryFile", refuse)
+    finding = doctor._writable("datasets", tmp_path / "not" / "made")
+    assert (finding.state, finding.found) == (
+        "wrong",
+        f"{tmp_path}/not/made: cannot be written (Read-only file system)",
+    )
+
+
+def test_a_full_disk_is_noted(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "_LEAST_FREE_GB", float("inf"))
+    assert doctor._writable("datasets", tmp_path).state == "note"
+
+
+def test_a_shell_completes_commands_and_options():
+    def words(line: str) -> list[str]:
+        asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+        done = marginbench(**asked, _MARGINBENCH_COMPLETE="complete_bash")
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.split()
+
+    assert {"report", "regressions"} == set(words("marginbench re"))
+    assert "--timeout" in words("marginbench run --t")
