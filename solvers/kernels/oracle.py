@@ -238,13 +238,23 @@ class KernelOracle:
         return self.row(i)
 
     @property
-    def stored(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def stored(self) -> tuple[np.ndarray, np.ndarray]:
         """For compiled loops: stored rows, and where among them each row is, -1 if it is not.
 
-        None if nothing is stored. What a loop has read it tells :meth:`note_read`.
+        What a loop has read it tells :meth:`note_read`.
         """
         store = self._store_ahead[0] if self.looks_ahead else self._cache
-        return None if store is None else (store.rows, store.slot_of_row)
+        return self._given_rows if store is None else (store.rows, store.slot_of_row)
+
+    @cached_property
+    def _given_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """What there is without a store: the rows of a Gram matrix, or none."""
+        if self.kernel.evaluates:
+            rows, slots = np.empty((0, self.n), self.dtype), np.full(self.n, -1)
+        else:
+            rows, slots = self.points.values.view(), np.arange(self.n)
+        rows.flags.writeable = False
+        return rows, slots
 
     def note_read(self, index: np.ndarray) -> None:
         """Count rows that were read from :attr:`stored`, as if :meth:`row_ahead` had given them.
@@ -259,8 +269,8 @@ class KernelOracle:
         if self.looks_ahead:
             store, ahead = self._store_ahead
             ahead.note(index)
-        assert store is not None
-        store.slots(index)
+        if store is not None:
+            store.slots(index)
 
     @property
     def looks_ahead(self) -> bool:

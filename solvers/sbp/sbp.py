@@ -21,9 +21,9 @@ from ..numeric.validation import (
     check_whole,
 )
 from ..registration import register
-from .draws import Draws, OneBasinDraws, TwoBasinDraws, cover, first_covered
-from .holdout import Split, Stabilisation
-from .state import DrawBound, Path, add_draw, move_one, move_two
+from .draws import Draws, draw
+from .state import Iterates, move
+from .two_basins import basin_state
 
 # A check of the responses looks at this many points.
 _CHECKED_POINTS = 32
@@ -159,20 +159,23 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         run = _Run(problem, self)
-        limit = run.n_steps
+        n_train, limit = len(run.train), self.max_epochs * len(run.train)
         if self.burn_in >= limit:
             raise ValueError(
                 f"burn_in={self.burn_in} leaves none of the {limit} iterations to average: make "
                 "it smaller"
             )
-        check_every = max(1, round(self.check_every * run.split.n_train))
+        check_every = max(1, round(self.check_every * n_train))
         status: SolveStatus = "budget"
         t = 0
         while t < limit:
-            ahead = min(limit - t, check_every - t % check_every)
+            ahead = min(limit - t, check_every - t % check_every, run.iterates.until_mark())
             if self.drift_check is not None:
                 ahead = min(ahead, self.drift_check - t % self.drift_check)
-            t += run.advance(t, ahead, monitor.next_checkpoint - problem.kernel_evals)
+            evals = min(_MOST_ENTRIES, max(1.0, monitor.next_checkpoint - problem.kernel_evals))
+            ahead = int(min(ahead, math.ceil(evals / run.evals)))
+            run.advance(ahead, limit - t)
+            t += ahead
             if monitor.due(problem.kernel_evals) and monitor.record(t, run.model):
                 status = "stopped"
                 break
@@ -182,8 +185,8 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
                 status = "converged"
                 break
         self.margin_ = run.margin()
-        self.certificate_ = run.bound.value()
-        self.validation_errors_ = run.validation_errors()
+        self.certificate_ = run.iterates.bound(run.volume)
+        self.validation_errors_ = np.array(run.errors) if self.validation_fraction > 0 else None
         self.drift_, self.drift_evals_ = run.drift, run.drift_evals
         return Solution(run.model(), t, status, run.shortfall())
 
@@ -192,80 +195,75 @@ class _Run:
     """One run on one problem: the iterates, the draws, and the rules that end it."""
 
     def __init__(self, problem: Problem, solver: SBP) -> None:
-        self.problem = problem
-        self.split = Split(problem.y, solver.validation_fraction, problem.rng)
-        n_train = self.split.n_train
+        self.problem, self.solver = problem, solver
+        y = problem.y
+        self.train = hold_out(y, solver.validation_fraction, problem.rng)
+        self.held_out = np.setdiff1d(np.arange(problem.n), self.train, assume_unique=True)
         diag = problem.oracle.diag()
         if not diag.max() > 0:
             raise ValueError("every k(x, x) is 0: there is no direction to move in")
         self.radius = float(np.sqrt(diag.max()))
-        suffix = solver.averaging == "suffix"
-        diag = self.split.reorder(diag)
-        self.path = Path(self.split.y, diag, solver.burn_in, suffix=suffix)
-        self._train_responses = self.path.responses[:n_train]
-        positive_class = self.split.y[:n_train] > 0
-        volume = n_train * float(solver.nu)
-        groups = np.zeros(problem.n, dtype=np.int64)
-        self.draws: Draws
-        if solver.fit_intercept:
-            pairs = solver.sampling == "pair"
-            self.draws = TwoBasinDraws(problem.rng, positive_class, volume, pairs=pairs)
-            if not pairs:
-                groups = (self.split.y > 0).astype(np.int64)
-        else:
-            strict = solver.ties == "lt"
-            self.draws = OneBasinDraws(problem.rng, positive_class, volume, strict=strict)
-        self.bound = DrawBound(self.path.y, self.path.diag, groups, volume)
+        self.volume = len(self.train) * float(solver.nu)
+        pairs = solver.fit_intercept and solver.sampling == "pair"
+        # With single draws for two classes their frequencies are looked at class by class.
+        groups = (y > 0) & bool(solver.fit_intercept and not pairs)
+        self.iterates = Iterates(
+            y, diag, self.train, groups.astype(np.int64), solver.burn_in,
+            suffix=solver.averaging == "suffix",
+        )  # fmt: skip
+        basins = basin_state(
+            y[self.train] > 0, self.volume, with_bias=bool(solver.fit_intercept),
+            strict=solver.ties == "lt",
+        )  # fmt: skip
+        self.draws = Draws(problem.rng, basins, pairs=pairs)
+        # Kernel evaluations of an iteration.
+        self.evals = len(self.draws.streams) * problem.n
+        self.errors: list[float] = []
         self.drift, self.drift_evals = 0.0, 0
-        self.n_steps = solver.max_epochs * n_train
-        self._tol = float(solver.tol)
-        self._stabilisation = (
-            Stabilisation(solver.patience) if solver.validation_fraction > 0 else None
-        )
 
-    def advance(self, t: int, n_iterations: int, n_evals: float) -> int:
-        """Go on from iteration t, at most so far; how many iterations were done, at least one."""
+    def advance(self, n_iterations: int, left: int) -> None:
+        """So many iterations; rows that are not stored are fetched for one iteration at a time."""
+        oracle, streams = self.problem.oracle, self.draws.streams
+        drawn = np.empty((n_iterations, len(streams)), dtype=np.int64)
         done = 0
-        stored = self.problem.oracle.stored
-        if isinstance(self.draws, TwoBasinDraws) and self.split.order is None and stored:
-            streams = self.draws.streams
-            most = min(_MOST_ENTRIES, max(1.0, n_evals)) / (len(streams) * self.problem.n)
-            most = min(n_iterations, math.ceil(most), self.path.until_mark())
-            drawn = np.empty((int(most), len(streams)), dtype=np.int64)
-            taken = np.array([stream.n_taken for stream in streams])
-            done = _iterate(
-                self.path.state,
-                self.bound.state,
-                self.draws.basins.state,
-                tuple(stream.known for stream in streams),
-                taken,
-                *stored,
-                self.radius,
-                drawn,
-            )
-            for stream, n_taken in zip(streams, taken, strict=True):
-                stream.n_taken = int(n_taken)
-            self.problem.oracle.note_read(drawn[:done].ravel())
-        if done > 0:
-            self.path.mark()
-            return done
-        self.iterate(t + 1)
-        return 1
+        while done < n_iterations:
+            more, short = self._iterate(drawn[done:], *oracle.stored, is_drawn=False)
+            oracle.note_read(drawn[done : done + more].ravel())
+            done += more
+            if short >= 0:
+                streams[short].extend()
+            elif done < n_iterations:
+                fetched = self._fetched(drawn[done], left - done - 1)
+                self._iterate(drawn[done : done + 1], *fetched, is_drawn=True)
+                done += 1
+        self.iterates.mark()
 
-    def iterate(self, t: int) -> None:
-        """Iteration t of SBP12 Algorithm 1, with rows that may have to be computed."""
-        eta = 1.0 / (self.radius * np.sqrt(t))  # line 4
-        drawn = self.draws.draw(self._train_responses)  # lines 5 and 6: gamma, i under water
+    def _iterate(
+        self, drawn: np.ndarray, rows: np.ndarray, slots: np.ndarray, *, is_drawn: bool
+    ) -> tuple[int, int]:
+        streams = self.draws.streams
+        taken = np.array([stream.n_taken for stream in streams])
+        known = tuple(stream.known for stream in streams)
+        found: tuple[int, int] = _iterate(
+            self.iterates.state, self.draws.basins, known, taken, rows, slots, self.radius, drawn,
+            is_drawn,
+        )  # fmt: skip
+        for stream, n_taken in zip(streams, taken, strict=True):
+            stream.n_taken = int(n_taken)
+        return found
+
+    def _fetched(self, drawn: np.ndarray, left: int) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of these points, and where each stands among them."""
 
         def upcoming(count: int) -> np.ndarray:
-            later = self.draws.probable(self._train_responses, count, self.n_steps - t)
-            return np.append(drawn, later)
+            heights = self.iterates.responses[self.train]
+            return np.append(drawn, self.train[self.draws.probable(heights, count, left)])
 
-        rows = [self.split.row(self.problem.oracle, i, upcoming) for i in drawn]
-        # Lines 7 to 13: alpha_i += eta, c_j += eta y_i y_j K_ij, back into the ball, the sums.
-        self.path.move(drawn, rows, eta)
-        for i, row in zip(drawn, rows, strict=True):
-            add_draw(self.bound.state, i, row)
+        rows = np.stack([self.problem.oracle.row_ahead(int(i), upcoming) for i in drawn])
+        rows.flags.writeable = False
+        slots = np.full(self.problem.n, -1)
+        slots[drawn] = np.arange(len(drawn))
+        return rows, slots
 
     def margin(self) -> float:
         """f(w) at the average w."""
@@ -275,94 +273,119 @@ class _Run:
         """The average w and its bias, divided by the level."""
         alpha, _, level, bias = self._average()
         scale = 1.0 / level if level > 0 else 1.0
-        coef = self.split.restore(alpha * scale * self.split.y)
-        return self.problem.expansion(coef, bias * scale)
+        return self.problem.expansion(alpha * scale * self.problem.y, bias * scale)
 
     def is_done(self) -> bool:
         """Whether a rule ends the run; notes the error on the held-out points."""
+        tol = float(self.solver.tol)
         stable = False
-        if self._stabilisation is not None:
-            stable = self._stabilisation.add(self._validation_error())
-        if self._tol == 0:
+        if self.solver.validation_fraction > 0:
+            self.errors.append(self._validation_error())
+            stable = self._since_lowest() >= self.solver.patience
+        if tol == 0:
             return stable
-        upper = self.bound.value()
-        return stable or upper - self.margin() <= self._tol * upper
+        upper = self.iterates.bound(self.volume)
+        return stable or upper - self.margin() <= tol * upper
 
     def shortfall(self) -> str:
         """What the rules have not found yet; empty without a rule."""
         found = []
-        if self._tol > 0:
-            upper = self.bound.value()
+        if self.solver.tol > 0:
+            upper = self.iterates.bound(self.volume)
             gap = (upper - self.margin()) / upper if 0 < upper < math.inf else math.inf
-            found.append(short_of(f"the certified gap is {gap:.3g} of its upper bound", self._tol))
-        if self._stabilisation is not None:
-            found.append(self._stabilisation.shortfall())
+            found.append(
+                short_of(f"the certified gap is {gap:.3g} of its upper bound", self.solver.tol)
+            )
+        if self.solver.validation_fraction > 0:
+            checks = f"{self._since_lowest()} of {len(self.errors)}" if self.errors else "0"
+            found.append(
+                f"{checks} checks found no lower held-out error, patience={self.solver.patience}"
+            )
         return "; ".join(found)
 
-    def validation_errors(self) -> np.ndarray | None:
-        """The errors at the checks so far; None if no points are held out."""
-        return None if self._stabilisation is None else np.array(self._stabilisation.errors)
+    def _since_lowest(self) -> int:
+        """Checks since the first one with the lowest error."""
+        return len(self.errors) - 1 - int(np.argmin(self.errors))
 
     def check_drift(self) -> None:
         """Compare responses with those of the current w; replace all if they have drifted."""
         # Points of a generator of its own: the draws are the same whether or not one checks.
-        chosen = np.random.default_rng(self.path.n_iter).permutation(self.problem.n)
+        chosen = np.random.default_rng(self.iterates.n_iter).permutation(self.problem.n)
         chosen = np.sort(chosen[:_CHECKED_POINTS])
         fresh = self._fresh_responses(chosen)
-        drift = float(np.abs(fresh - self.path.responses[chosen]).max()) / self.radius
+        drift = float(np.abs(fresh - self.iterates.responses[chosen]).max()) / self.radius
         self.drift = max(self.drift, drift)
         if drift > np.sqrt(np.finfo(self.problem.oracle.dtype).eps):
-            self.path.replace_responses(self._fresh_responses(np.arange(self.problem.n)))
+            self.iterates.replace_responses(self._fresh_responses(np.arange(self.problem.n)))
 
     def _fresh_responses(self, index: np.ndarray) -> np.ndarray:
         """Responses of these points from alpha alone, counted in ``drift_evals``."""
-        coef = self.path.alpha() * self.split.y
+        coef = self.iterates.alpha() * self.problem.y
         self.drift_evals += len(index) * int(np.count_nonzero(coef))
-        scores = self.problem.oracle.exact_scores(
-            self.split.restore(coef), self.split.positions(index), charged=False
-        )
-        return self.split.y[index] * scores
+        scores = self.problem.oracle.exact_scores(coef, index, charged=False)
+        return self.problem.y[index] * scores
 
     def _average(self) -> tuple[np.ndarray, np.ndarray, float, float]:
         """alpha and the responses of the average w, its level and its bias."""
-        alpha, responses = self.path.average()
-        return alpha, responses, *self.draws.level(responses[: self.split.n_train])
+        alpha, responses = self.iterates.average()
+        return alpha, responses, *self.draws.level(responses[self.train])
 
     def _validation_error(self) -> float:
         _, responses, _, bias = self._average()
-        held_out = slice(self.split.n_train, None)
-        y = self.split.y[held_out]
-        predicted_positive = y * responses[held_out] + bias > 0
+        y = self.problem.y[self.held_out]
+        predicted_positive = y * responses[self.held_out] + bias > 0
         return float(np.mean(predicted_positive != (y > 0)))
 
 
 @njit(error_model="numpy")
-def _iterate(path, bound, basins, candidates, taken, rows, slots, radius, drawn):
-    """Iterations with bias whose rows are stored, as :meth:`_Run.iterate` does them one by one.
+def _iterate(state, basins, candidates, taken, rows, slots, radius, drawn, is_drawn):
+    """SBP12 Algorithm 1, one iteration for each row of ``drawn``, where it puts its points.
 
-    Until a row is missing, or candidates run out, or ``drawn`` is full; returns how many were done.
+    It ends early where a kernel row is not among ``rows`` (``slots[i]`` is -1): then the points of
+    that iteration stand in ``drawn``, and the next call may begin with them (``is_drawn``). Returns
+    how many were done, and the stream that has run out of candidates, or -1.
     """
-    heights, positive = path.responses, basins.positive
-    after = np.empty_like(taken)
-    for done in range(len(drawn)):
-        covered = cover(basins, heights)
-        for s in range(len(candidates)):
-            at = first_covered(candidates[s], taken[s], heights, positive, *covered)
-            if at == len(candidates[s]) or slots[candidates[s][at]] < 0:
-                return done
-            drawn[done, s] = candidates[s][at]
-            after[s] = at + 1
-        taken[:] = after
-        step = 1.0 / (radius * np.sqrt(path.progress.n_iter + 1))
-        i = drawn[done, 0]
-        row = rows[slots[i]]
-        if len(candidates) == 1:
-            move_one(path, i, row, step)
-            add_draw(bound, i, row)
-        else:
-            j = drawn[done, 1]
-            other = rows[slots[j]]
-            move_two(path, i, j, row, other, step)
-            add_draw(bound, i, row)
-            add_draw(bound, j, other)
-    return len(drawn)
+    heights = state.responses
+    for t in range(len(drawn)):
+        if not (is_drawn and t == 0):
+            if len(state.train) < len(state.responses):
+                heights = state.heights
+                for p in range(len(heights)):
+                    heights[p] = state.responses[state.train[p]]
+            # Lines 5 and 6: the water level, and a point under water, or one of each class.
+            short = draw(basins, heights, candidates, taken, drawn[t])
+            if short >= 0:
+                return t, short
+            for s in range(len(candidates)):
+                drawn[t, s] = state.train[drawn[t, s]]
+        for i in drawn[t]:
+            if slots[i] < 0:
+                return t, -1
+        step = 1.0 / (radius * np.sqrt(state.progress.n_iter + 1))  # line 4
+        move(state, drawn[t], rows, slots, step)  # lines 7 to 13
+    return len(drawn), -1
+
+
+def hold_out(y: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
+    """The points to train on, ascending: all but this part of each class.
+
+    Raises
+    ------
+    ValueError
+        If that would be all points of a class, or none of a fraction that is not 0.
+    """
+    train = np.ones(len(y), dtype=bool)
+    for label in (-1.0, 1.0) if fraction > 0 else ():
+        members = np.flatnonzero(y == label)
+        size = round(fraction * len(members))
+        if size == len(members):
+            raise ValueError(
+                f"validation_fraction={fraction} holds out all {size} points of a class: "
+                "make it smaller"
+            )
+        train[rng.permutation(members)[:size]] = False
+    if fraction > 0 and train.all():
+        raise ValueError(
+            f"validation_fraction={fraction} holds out none of {len(y)} points: make it larger"
+        )
+    return np.flatnonzero(train)

@@ -1,8 +1,7 @@
-"""The state of SBP between iterations: the iterate, its average, and a bound by the draws."""
+"""The state of SBP between iterations: w, its average, and a bound by the draws."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +10,14 @@ from ..numeric.compiling import njit
 
 _PROGRESS = [
     ("n_iter", np.int64),
-    ("squared_norm", np.float64),
+    ("squared_norm", np.float64),  # of w
     ("scale", np.float64),
     ("weight", np.float64),
 ]
 
 
-class PathState(NamedTuple):
-    """The iterate and the sums over the iterates, see :class:`Path`; compiled code changes it.
+class State(NamedTuple):
+    """What the iterations change, in compiled code.
 
     alpha is ``scale * values``. Since a value of the scale holds for all points at once, the sum of
     alpha over the iterations is ``total + weight * values - lag`` at O(1) in an iteration,
@@ -28,37 +27,55 @@ class PathState(NamedTuple):
 
     signs: np.ndarray  # float32, shape (n,): The labels
     diag: np.ndarray  # float64, shape (n,)
+    train: np.ndarray  # int64, shape (n_train,): The points that are not held out
     burn_in: int
-    responses: np.ndarray  # float64, shape (n,)
+    responses: np.ndarray  # float64, shape (n,): c_j = y_j <w, Phi_j>
     response_sum: np.ndarray
+    heights: np.ndarray  # float64, shape (n_train,): A buffer for those of the training points
     values: np.ndarray  # float64, shape (n,)
     lag: np.ndarray
     total: np.ndarray
-    progress: np.void  # record: ``n_iter``; ``squared_norm``, that of w; ``scale`` and ``weight``
+    progress: np.void  # record: see ``_PROGRESS``
+    groups: np.ndarray  # int64, shape (n,): Classes of which each has draws of its own
+    # float32, shape (n_groups, n): y_i times the number of draws: exact, as far as whole numbers of
+    # this type go
+    signed_counts: np.ndarray
+    # float64, shape (n_groups, n_groups): <v_g, v_h> for v_g = sum_{i in g} y_i count_i Phi_i
+    products: np.ndarray
+    n_draws: np.ndarray  # float64, shape (n_groups,)
 
 
-class Path:
-    """The iterate w in the unit ball, its responses c_j = y_j <w, Phi_j>, and their averages."""
+class Iterates:
+    """w in the unit ball, its responses and their averages; with ``suffix`` of the last ones."""
 
     def __init__(
-        self, y: np.ndarray, diag: np.ndarray, burn_in: int = 0, *, suffix: bool = False
+        self,
+        y: np.ndarray,
+        diag: np.ndarray,
+        train: np.ndarray,
+        groups: np.ndarray,
+        burn_in: int,
+        *,
+        suffix: bool,
     ) -> None:
-        n = len(y)
-        self.y = y
-        self.diag = diag
-        self.burn_in = burn_in
+        n, n_groups = len(y), int(groups.max()) + 1
         self.responses = np.zeros(n)
-        progress = np.array([(0, 0.0, 1.0, 0.0)], dtype=_PROGRESS)[0]
-        self.state = PathState(
+        self.state = State(
             signs=y.astype(np.float32),
             diag=diag,
+            train=train,
             burn_in=burn_in,
             responses=self.responses,
             response_sum=np.zeros(n),
+            heights=np.empty(len(train)),
             values=np.zeros(n),
             lag=np.zeros(n),
             total=np.zeros(n),
-            progress=progress,
+            progress=np.array([(0, 0.0, 1.0, 0.0)], dtype=_PROGRESS)[0],
+            groups=groups,
+            signed_counts=np.zeros((n_groups, n), dtype=np.float32),
+            products=np.zeros((n_groups, n_groups)),
+            n_draws=np.zeros(n_groups),
         )
         self._suffix = suffix
         # How many iterates the sums of the last two powers of 2 hold, and these sums.
@@ -70,46 +87,27 @@ class Path:
         """Iterations done."""
         return int(self.state.progress["n_iter"])
 
-    @property
-    def squared_norm(self) -> float:
-        """||w||^2."""
-        return float(self.state.progress["squared_norm"])
-
-    @squared_norm.setter
-    def squared_norm(self, value: float) -> None:
-        self.state.progress["squared_norm"] = value
-
     def alpha(self) -> np.ndarray:
         """alpha, a fresh array of shape (n,)."""
         return np.asarray(self.state.progress["scale"] * self.state.values)
 
-    def alpha_sum(self) -> np.ndarray:
-        """The sum of alpha over the iterations that count, a fresh array of shape (n,)."""
-        state, weight = self.state, self.state.progress["weight"]
-        return np.asarray(state.total + (weight * state.values - state.lag))
-
-    def move(self, drawn: Sequence[int], rows: Sequence[np.ndarray], step: float) -> None:
-        """w <- projection on the unit ball of w + step times the mean y_i Phi_i of the drawn i."""
-        if len(drawn) == 1:
-            move_one(self.state, drawn[0], rows[0], step)
-        else:
-            move_two(self.state, drawn[0], drawn[1], rows[0], rows[1], step)
-        self.mark()
+    def _alpha_sum(self) -> np.ndarray:
+        state = self.state
+        return np.asarray(state.total + (state.progress["weight"] * state.values - state.lag))
 
     def until_mark(self) -> float:
         """Iterations to the next one after which :meth:`mark` has to be called."""
         if not self._suffix:
             return np.inf
-        n_counted = max(self.n_iter - self.burn_in, 0)
-        return self.burn_in + 2 ** n_counted.bit_length() - self.n_iter
+        burn_in = self.state.burn_in
+        return burn_in + 2 ** max(self.n_iter - burn_in, 0).bit_length() - self.n_iter
 
     def mark(self) -> None:
         """After an iteration: keep the sums if the number of iterates in them is a power of 2."""
-        n_counted = self.n_iter - self.burn_in
+        n_counted = self.n_iter - self.state.burn_in
         if self._suffix and n_counted > 0 and n_counted & (n_counted - 1) == 0:
             self._left_out = self._next_left_out
-            sums = self.alpha_sum(), self.state.response_sum.copy()
-            self._next_left_out = n_counted, *sums
+            self._next_left_out = n_counted, self._alpha_sum(), self.state.response_sum.copy()
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
         """alpha and the responses, averaged; the last ones as long as nothing is to be averaged.
@@ -117,10 +115,10 @@ class Path:
         With ``suffix`` the first 2^(k-1) of at least 2^k and fewer than 2^(k+1) iterates are left
         out: a quarter to a half.
         """
-        n_counted = self.n_iter - self.burn_in
+        n_counted = self.n_iter - self.state.burn_in
         if n_counted <= 0:
             return self.alpha(), self.responses.copy()
-        alpha, responses = self.alpha_sum(), self.state.response_sum
+        alpha, responses = self._alpha_sum(), self.state.response_sum
         if not self._suffix:
             return alpha / n_counted, responses / n_counted
         n_left_out, alpha_before, responses_before = self._left_out
@@ -132,73 +130,78 @@ class Path:
     def replace_responses(self, responses: np.ndarray) -> None:
         """Go on with responses of the same iterate that were computed afresh."""
         self.responses[:] = responses
-        self.squared_norm = float(np.einsum("i,i", self.alpha(), responses))
-        if self.squared_norm > 1:
-            factor = 1.0 / np.sqrt(self.squared_norm)
+        squared_norm = float(np.einsum("i,i", self.alpha(), responses))
+        if squared_norm > 1:
+            factor = 1.0 / np.sqrt(squared_norm)
             _shrink(self.state, factor)
             self.responses *= factor
-            self.squared_norm = 1.0
+        self.state.progress["squared_norm"] = min(squared_norm, 1.0)
 
+    def bound(self, volume: float) -> float:
+        """U(p) = ||sum_i p_i y_i Phi_i|| + volume max_i p_i >= max f, at the draws' frequencies p.
 
-class BoundState(NamedTuple):
-    """What the draws so far add up to, see :class:`DrawBound`; compiled code changes it."""
-
-    signs: np.ndarray  # float32, shape (n,): The labels
-    diag: np.ndarray  # float64, shape (n,)
-    groups: np.ndarray  # int64, shape (n,)
-    # float32, shape (n_groups, n): y_i times the number of draws: exact, as far as whole numbers of
-    # this type go
-    signed_counts: np.ndarray
-    # float64, shape (n_groups, n_groups): <v_g, v_h> for v_g = sum_{i in g} y_i count_i Phi_i
-    products: np.ndarray
-    totals: np.ndarray  # float64, shape (n_groups,): Draws
-
-
-class DrawBound:
-    """U(p) = ||sum_i p_i y_i Phi_i|| + volume max_i p_i >= max f, at the draws' frequencies p.
-
-    Within a group of points p is proportional to the counts of the draws. The groups' masses are
-    fixed: with an unregularised bias the bound holds only if both classes have the same mass.
-    """
-
-    def __init__(self, y: np.ndarray, diag: np.ndarray, groups: np.ndarray, volume: float) -> None:
-        n_groups = int(groups.max()) + 1
-        self._volume = volume
-        self.state = BoundState(
-            signs=y.astype(np.float32),
-            diag=diag,
-            groups=groups,
-            signed_counts=np.zeros((n_groups, len(y)), dtype=np.float32),
-            products=np.zeros((n_groups, n_groups)),
-            totals=np.zeros(n_groups),
-        )
-
-    def value(self) -> float:
-        """U(p); infinite as long as a group has no draws."""
-        totals, products = self.state.totals, self.state.products
-        if not totals.all():
+        Within a group p is proportional to the counts of the draws. The groups' masses are fixed:
+        with an unregularised bias the bound holds only if both classes have the same mass.
+        Infinite as long as a group has no draws.
+        """
+        n_draws, products = self.state.n_draws, self.state.products
+        if not n_draws.all():
             return float("inf")
-        masses = 1.0 / (len(totals) * totals)
+        masses = 1.0 / (len(n_draws) * n_draws)
         squared_norm = float(np.einsum("g,gh,h", masses, products, masses))
         largest = float((np.abs(self.state.signed_counts).max(axis=1) * masses).max())
-        return float(np.sqrt(max(squared_norm, 0.0))) + self._volume * largest
+        return float(np.sqrt(max(squared_norm, 0.0))) + volume * largest
 
 
 @njit(error_model="numpy")
-def _add(path, i, amount):
-    """alpha_i += amount."""
-    added = amount / path.progress.scale
-    path.values[i] += added
-    path.lag[i] += added * path.progress.weight
+def move(state, drawn, rows, slots, step):
+    """w <- w + step times the mean y_i Phi_i of the drawn one or two, back into the unit ball.
+
+    SBP12 Algorithm 1, lines 7 to 13; ``rows[slots[i]]`` is the kernel row of point i.
+    """
+    responses, response_sum, signs = state.responses, state.response_sum, state.signs
+    progress, diag = state.progress, state.diag
+    share = step / len(drawn)
+    i, j = drawn[0], drawn[-1]
+    row, other = rows[slots[i]], rows[slots[j]]
+    signed, other_signed = share * signs[i], share * signs[j]
+    # Line 8; for the second point its response after the move towards the first.
+    grown = progress.squared_norm + (2 * share * responses[i] + share * share * diag[i])
+    if len(drawn) > 1:
+        response = responses[j] + signs[j] * (signed * row[j])
+        grown += 2 * share * response + share * share * diag[j]
+    # Lines 11 and 12: back into the ball.
+    factor = 1.0 / np.sqrt(grown) if grown > 1 else 1.0
+    progress.squared_norm = min(grown, 1.0)
+    progress.n_iter += 1
+    counted = 1.0 if progress.n_iter > state.burn_in else 0.0
+    if len(drawn) > 1:
+        for k in range(len(responses)):
+            moved = signed * row[k] + other_signed * other[k]
+            responses[k] = factor * (responses[k] + signs[k] * moved)
+            response_sum[k] += counted * responses[k]
+    else:
+        for k in range(len(responses)):
+            responses[k] = factor * (responses[k] + signs[k] * (signed * row[k]))
+            response_sum[k] += counted * responses[k]
+    for k in drawn:  # line 7: alpha_k += share
+        added = share / progress.scale
+        state.values[k] += added
+        state.lag[k] += added * progress.weight
+        _count_draw(state, k, rows[slots[k]])
+    if factor < 1:
+        _shrink(state, factor)
+    if counted > 0:  # line 13
+        progress.weight += progress.scale
 
 
 @njit(error_model="numpy")
-def _shrink(path, factor):
+def _shrink(state, factor):
     """alpha *= factor, for a factor of at most 1."""
-    progress = path.progress
+    progress = state.progress
     progress.scale *= factor
     if progress.scale < 0.5:
-        values, lag, total = path.values, path.lag, path.total
+        values, lag, total = state.values, state.lag, state.total
         for i in range(len(values)):
             total[i] += progress.weight * values[i] - lag[i]
             values[i] *= progress.scale
@@ -207,89 +210,16 @@ def _shrink(path, factor):
 
 
 @njit(error_model="numpy")
-def move_one(path, i, row, step):
-    """:meth:`Path.move` towards one point: lines 7 to 13 of SBP12 Algorithm 1."""
-    grown = _grown(path, i, path.responses[i], path.progress.squared_norm, step)
-    factor, counted = _begin(path, grown)
-    signed = step * path.signs[i]
-    _move_one(path.responses, path.response_sum, path.signs, row, signed, factor, counted)
-    _add(path, i, step)
-    _end(path, factor, counted)
-
-
-@njit(error_model="numpy")
-def move_two(path, i, j, row, other_row, step):
-    """:meth:`Path.move` towards two points, half as far towards each."""
-    responses, signs = path.responses, path.signs
-    share = step / 2
-    signed, other_signed = share * signs[i], share * signs[j]
-    grown = _grown(path, i, responses[i], path.progress.squared_norm, share)
-    # The response after the move towards the first.
-    grown = _grown(path, j, responses[j] + signs[j] * (signed * row[j]), grown, share)
-    factor, counted = _begin(path, grown)
-    _move_two(
-        responses, path.response_sum, signs, row, other_row, signed, other_signed, factor, counted
-    )
-    _add(path, i, share)
-    _add(path, j, share)
-    _end(path, factor, counted)
-
-
-@njit(error_model="numpy")
-def _grown(path, i, response, squared_norm, share):
-    """||w||^2 after a step to a point with this response (SBP12 Algorithm 1, line 8)."""
-    return squared_norm + (2 * share * response + share * share * path.diag[i])
-
-
-@njit(error_model="numpy")
-def _begin(path, grown):
-    """Count an iteration; the factor that leads back into the ball, and 1 if w is averaged.
-
-    SBP12 Algorithm 1, lines 11 and 12.
-    """
-    progress = path.progress
-    progress.n_iter += 1
-    progress.squared_norm = min(grown, 1.0)
-    factor = 1.0 / np.sqrt(grown) if grown > 1 else 1.0
-    return factor, 1.0 if progress.n_iter > path.burn_in else 0.0
-
-
-@njit(error_model="numpy")
-def _end(path, factor, counted):
-    if factor < 1:
-        _shrink(path, factor)
-    if counted > 0:
-        path.progress.weight += path.progress.scale
-
-
-@njit(error_model="numpy")
-def _move_one(responses, response_sum, signs, row, signed, factor, counted):
-    for j in range(len(responses)):
-        responses[j] = factor * (responses[j] + signs[j] * (signed * row[j]))
-        response_sum[j] += counted * responses[j]
-
-
-@njit(error_model="numpy")
-def _move_two(
-    responses, response_sum, signs, row, other_row, signed, other_signed, factor, counted
-):
-    for j in range(len(responses)):
-        moved = signed * row[j] + other_signed * other_row[j]
-        responses[j] = factor * (responses[j] + signs[j] * moved)
-        response_sum[j] += counted * responses[j]
-
-
-@njit(error_model="numpy")
-def add_draw(bound, i, row):
-    """Count a draw of point i, whose kernel row is given; costs no evaluation."""
-    group, sign = bound.groups[i], bound.signs[i]
-    for other in range(len(bound.signed_counts)):
-        product = sign * _product(row, bound.signed_counts[other])
-        bound.products[group, other] += product
-        bound.products[other, group] += product
-    bound.products[group, group] += bound.diag[i]
-    bound.signed_counts[group, i] += sign
-    bound.totals[group] += 1
+def _count_draw(state, i, row):
+    """Count a draw of point i for the bound; its kernel row costs no evaluation."""
+    group, sign = state.groups[i], state.signs[i]
+    for other in range(len(state.signed_counts)):
+        product = sign * _product(row, state.signed_counts[other])
+        state.products[group, other] += product
+        state.products[other, group] += product
+    state.products[group, group] += state.diag[i]
+    state.signed_counts[group, i] += sign
+    state.n_draws[group] += 1
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})

@@ -169,6 +169,8 @@ class BasinState(NamedTuple):
     members: np.ndarray  # int64: The positions of the positive and of the negative points
     others: np.ndarray
     volume: float
+    with_bias: bool  # Otherwise both classes are one basin
+    strict: bool  # Whether that covers what lies under the level alone
     # uint8, shape (n,), rounded up: Marks of points, padded so that they can be read as whole words
     marks: np.ndarray
     words: np.ndarray  # uint64: The same memory
@@ -178,38 +180,25 @@ class BasinState(NamedTuple):
     standing: np.void  # record: See :data:`STANDING`; the rank is 0 before the first filling
 
 
-class TwoBasins:
-    """Levels of slowly changing heights; the results are those of :func:`two_basin_level`.
-
-    One pass sums up what lies below two narrow windows around the expected k-th heights, and
-    collects what lies in them, which is then sorted. If the answer is not there, selection finds
-    it. A k-th height is expected to move as far as the points collected around it do on average.
-    """
-
-    def __init__(self, positive: np.ndarray, volume: float) -> None:
-        n = len(positive)
-        marks = np.zeros(-(-n // 8) * 8, dtype=np.uint8)
-        self.state = BasinState(
-            positive=positive,
-            members=np.flatnonzero(positive),
-            others=np.flatnonzero(~positive),
-            volume=float(volume),
-            marks=marks,
-            words=marks.view(np.uint64),
-            collected=np.empty((2, n), dtype=np.int64),
-            heights=np.empty((2, n)),
-            standing=np.zeros(1, dtype=STANDING)[0],
-        )
-
-    @property
-    def n_selections(self) -> int:
-        """How often selection had to find the levels."""
-        return int(self.state.standing["n_selections"])
-
-    def fill(self, heights: np.ndarray) -> Levels:
-        """The levels for these heights, float64, shape (n,)."""
-        fill(self.state, heights)
-        return Levels(*self.state.standing.item()[: len(Levels._fields)])
+def basin_state(
+    positive: np.ndarray, volume: float, *, with_bias: bool = True, strict: bool = False
+) -> BasinState:
+    """Basins that have not been filled yet."""
+    n = len(positive)
+    marks = np.zeros(-(-n // 8) * 8, dtype=np.uint8)
+    return BasinState(
+        positive=positive,
+        members=np.flatnonzero(positive),
+        others=np.flatnonzero(~positive),
+        volume=float(volume),
+        with_bias=with_bias,
+        strict=strict,
+        marks=marks,
+        words=marks.view(np.uint64),
+        collected=np.empty((2, n), dtype=np.int64),
+        heights=np.empty((2, n)),
+        standing=np.zeros(1, dtype=STANDING)[0],
+    )
 
 
 @njit(error_model="numpy")
