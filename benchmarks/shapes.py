@@ -142,15 +142,8 @@ def _of_exact(model, cell):
 
 def _of_other(model, cell):
     X, y = cell.training()
-    if hasattr(model, "dual_coef_"):
-        beta = np.ravel(model.dual_coef_)
-        scores = _gram(cell.task)[:, model.support_] @ beta
-        norm = beta @ scores[model.support_]
-    else:
-        w = np.ravel(model.coef_)
-        scores, norm = X @ w, w @ w
-    primal = 0.5 * norm + cell.task.C * np.maximum(0.0, 1.0 - y * scores).sum()
-    gap = primal / _optimum(cell.task).bound - 1
+    scores, norm = tasks.scores_and_norm(model, _gram(cell.task), X)
+    gap = tasks.objective(scores, norm, y, cell.task.C) / _optimum(cell.task).bound - 1
     return work.counted(model, *cell.testing()) | {"suboptimality": work.above_optimum(gap)}
 
 

@@ -287,27 +287,37 @@ def suboptimality(model, cell):
 
     The objective comes from the model's coefficients and float64 kernel entries.
     """
-    return _objective(model, cell) / optimum(cell.kernel, cell.storage, cell.bias).bound - 1
-
-
-def _objective(model, cell):
-    y = points(cell.storage).y
-    if hasattr(model, "dual_coef_"):
-        scores, norm = _expansion(model, cell)
+    data, best = points(cell.storage), optimum(cell.kernel, cell.storage, cell.bias)
+    if hasattr(model, "dual_coef_") and not hasattr(model, "support_"):
+        # Merged points are none of the training points.
+        X, V = data.dense()[0], np.asarray(model.support_vectors_, dtype=np.float64)
+        beta = np.ravel(model.dual_coef_)
+        function, params = _FUNCTIONS[cell.kernel], KERNELS[cell.kernel]
+        scores, norm = function(X, V, **params) @ beta, beta @ function(V, V, **params) @ beta
     else:
-        X, w = points(cell.storage).dense()[0], np.ravel(model.coef_)
-        scores, norm = X @ w, w @ w
+        scores, norm = scores_and_norm(model, gram(cell.kernel, cell.storage)[0], data.dense()[0])
     offset = float(np.ravel(model.intercept_)[0]) if cell.bias else 0.0
-    return 0.5 * norm + C * np.maximum(0.0, 1.0 - y * (scores + offset)).sum()
+    return objective(scores + offset, norm, data.y, C) / best.bound - 1
 
 
-def _expansion(model, cell):
-    """Scores of the training points, and the squared norm, of a sum over support vectors."""
-    beta = np.ravel(model.dual_coef_)
-    if hasattr(model, "support_"):
-        K = gram(cell.kernel, cell.storage)[0][:, model.support_]
-        return K @ beta, beta @ K[model.support_] @ beta
-    # Merged points are none of the training points.
-    X, V = points(cell.storage).dense()[0], np.asarray(model.support_vectors_, dtype=np.float64)
-    function, params = _FUNCTIONS[cell.kernel], KERNELS[cell.kernel]
-    return function(X, V, **params) @ beta, beta @ function(V, V, **params) @ beta
+def scores_and_norm(model, K, X):
+    """Scores of the training points, and the squared norm, from a model's coefficients.
+
+    Parameters
+    ----------
+    model : Solver
+        With ``support_`` and ``dual_coef_``, or with ``coef_``.
+    K : ndarray of float64, shape (n, n)
+    X : array, shape (n, d)
+    """
+    if hasattr(model, "dual_coef_"):
+        beta = np.ravel(model.dual_coef_)
+        scores = K[:, model.support_] @ beta
+        return scores, beta @ scores[model.support_]
+    w = np.ravel(model.coef_)
+    return X @ w, w @ w
+
+
+def objective(scores, squared_norm, y, C):
+    """1/2 ||w||^2 + C sum of hinge losses."""
+    return 0.5 * squared_norm + C * np.maximum(0.0, 1.0 - y * scores).sum()
