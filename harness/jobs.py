@@ -9,7 +9,8 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 if TYPE_CHECKING:
     from .results.records import CheckpointBase
@@ -23,6 +24,9 @@ TIMED: frozenset[Phase] = frozenset({"tune", "solve"})
 class Work:
     """Something that a worker does. What it needs is imported when it runs."""
 
+    #: The type of its checkpoints, if it has any.
+    checkpoint: ClassVar[Any] = None
+
     def run(self, send: Send) -> Any:
         """Do it and return the result; phases and checkpoints are sent as they come."""
         raise NotImplementedError
@@ -30,48 +34,24 @@ class Work:
     def parsed(self, value: Any) -> Any:
         """The result from its plain form, in which it came from another process.
 
-        Raises
-        ------
-        ValueError
-            If it is none.
+        A ValueError says why it is none.
         """
         return value
 
-    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
-        """A checkpoint from its columns.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If it is none.
-        """
-        raise ValueError("this work has no checkpoints")
-
-    def parsed_found(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Columns of the record that are known before the end, from their plain form.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If they are none.
-        """
-        raise ValueError("this work finds nothing before its end")
-
 
 def described(cls: type[Any], value: Any) -> Any:
-    """A dataclass from its plain form.
-
-    Raises
-    ------
-    ValueError
-        If a field is missing, unknown or of another type.
-    """
-    from pydantic import TypeAdapter
-
+    """A dataclass from its plain form; a ValueError names a field that does not fit."""
     unknown = set(value) - {item.name for item in fields(cls)}
     if unknown:
         raise ValueError(f"{min(unknown)!r:.40} is no field of it")
-    return TypeAdapter(cls).validate_python(value)
+    return _adapter(cls).validate_python(value)
+
+
+@cache
+def _adapter(cls: type[Any]) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cls)
 
 
 @dataclass(frozen=True)
@@ -127,7 +107,7 @@ class PhaseMessage:
 
 
 @dataclass(frozen=True)
-class FoundMessage:
+class ColumnsMessage:
     """What the record is to say, however the run ends: columns by name."""
 
     columns: dict[str, Any]
@@ -150,7 +130,7 @@ class ResultMessage:
     traceback: str = ""
 
 
-Message = PhaseMessage | FoundMessage | CheckpointMessage | ResultMessage
+Message = PhaseMessage | ColumnsMessage | CheckpointMessage | ResultMessage
 Send = Callable[[Message], None]
 
 
@@ -181,10 +161,10 @@ def decoded(body: bytes, work: Work) -> Message:
         kind = fields.pop("type")
         if kind == "PhaseMessage" and fields["phase"] in get_args(Phase):
             return PhaseMessage(fields["phase"], float(fields["solve_s"]))
-        if kind == "FoundMessage":
-            return FoundMessage(work.parsed_found(fields["columns"]))
+        if kind == "ColumnsMessage":
+            return ColumnsMessage(work.parsed(fields["columns"]))
         if kind == "CheckpointMessage":
-            return CheckpointMessage(work.parsed_checkpoint(fields["checkpoint"]))
+            return CheckpointMessage(work.checkpoint(**fields["checkpoint"]))
         value = None if fields["kind"] else work.parsed(fields.pop("value"))
         return ResultMessage(**fields | {"value": value})
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -205,8 +185,8 @@ class Outcome:
         One line.
     phase : str
         Where it ended.
-    found : dict
-        Columns of the record that it found out before it ended.
+    columns : dict
+        Columns of the record that it told before it ended.
     trace : list of CheckpointBase
         What it reported before it ended.
     solve_s, data_s, compile_s, evaluation_s : float
@@ -220,7 +200,7 @@ class Outcome:
     reason: str = ""
     traceback: str = ""
     phase: Phase = "start"
-    found: dict[str, Any] = field(default_factory=dict)
+    columns: dict[str, Any] = field(default_factory=dict)
     trace: list[CheckpointBase] = field(default_factory=list)
     solve_s: float = 0.0
     data_s: float = 0.0

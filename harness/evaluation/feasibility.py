@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..jobs import Send, Work
 from ..results.feasibility import FeasibilityRecord, Stage
-from ..results.records import CheckpointBase, parsed_columns
+from ..results.records import parsed_columns
 
 
 class _Judged(Work):
     """Work whose result is the columns of a record."""
 
+    checkpoint: ClassVar[Any] = Stage
+
     def parsed(self, value: Any) -> dict[str, Any]:
         return parsed_columns(FeasibilityRecord, value)
-
-    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
-        return Stage(**columns)
 
 
 @dataclass(frozen=True)

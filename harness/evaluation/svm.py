@@ -7,11 +7,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from ..jobs import Send, Work, described
-from ..results.records import CheckpointBase, parsed_columns
-from ..results.svm import TUNING_COSTS, Checkpoint, Record
+from ..results.records import parsed_columns
+from ..results.svm import Checkpoint, Record
 
 #: The accuracy of "converged" for an estimator without a parameter tol: scikit-learn's default.
 DEFAULT_TOL = 1e-3
@@ -162,6 +162,7 @@ class RunWork(Work):
     problem: Problem
     solver: str
     params: dict[str, Any]
+    checkpoint: ClassVar[Any] = Checkpoint
     _: KW_ONLY
     search: Search | None = None
     decided: tuple[str, ...] | None = None
@@ -169,17 +170,6 @@ class RunWork(Work):
 
     def parsed(self, value: Any) -> dict[str, Any]:
         return parsed_columns(Record, value)
-
-    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
-        return Checkpoint(**columns)
-
-    def parsed_found(self, columns: dict[str, Any]) -> dict[str, Any]:
-        search, choice = self.search, columns.pop("choice")
-        if search is None or not set(columns) <= {"tuning", *TUNING_COSTS}:
-            raise ValueError("no columns of tuning")
-        if type(choice) is not int or not 0 <= choice < len(search.configurations):
-            raise ValueError(f"configuration {choice!r:.40}")
-        return parsed_columns(Record, columns) | self.columns_of(search.configurations[choice])
 
     def configured(self, values: dict[str, Any]) -> Self:
         """The work with these values in the place of what was to be tuned."""

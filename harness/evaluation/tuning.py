@@ -20,7 +20,7 @@ from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
 from ...solvers.numeric.counters import Counters
 from ..errors import first_line
-from ..jobs import FoundMessage, PhaseMessage, Send
+from ..jobs import ColumnsMessage, PhaseMessage, Send
 from .judging import Clocks
 from .svm import Round, RunWork, Search, StoppingRules
 
@@ -82,10 +82,9 @@ class Tuned:
     trials: list[Trial]
 
     def columns(self) -> dict[str, Any]:
-        """What the record says of it, with ``choice``."""
+        """What the record says of the trials."""
         counts = [trial.kernel_evals for trial in self.trials if trial.kernel_evals is not None]
         return {
-            "choice": self.choice,
             "tuning": json.dumps([asdict(trial) for trial in self.trials], default=repr),
             "tuning_wall_s": sum(trial.wall_s for trial in self.trials),
             "tuning_cpu_s": sum(trial.cpu_s for trial in self.trials),
@@ -161,9 +160,10 @@ def tuned_work(
         return work, {}
     send(PhaseMessage("tune"))
     tuned = tune(work, dataset, fit)
-    send(FoundMessage(tuned.columns()))
     chosen = work.search.configurations[tuned.choice]
-    return work.configured(chosen), work.parsed_found(tuned.columns())
+    columns = tuned.columns() | work.columns_of(chosen)
+    send(ColumnsMessage(columns))
+    return work.configured(chosen), columns
 
 
 class _Trials(Generic[WorkT]):

@@ -25,9 +25,9 @@ from ..errors import UnsupportedError, UserError
 from ..jobs import (
     TIMED,
     CheckpointMessage,
+    ColumnsMessage,
     Ended,
     Event,
-    FoundMessage,
     Job,
     Message,
     Outcome,
@@ -295,8 +295,8 @@ class JobWatch:
         return None
 
     def _take(self, message: Message) -> None:
-        if isinstance(message, FoundMessage):
-            self._outcome.found = message.columns
+        if isinstance(message, ColumnsMessage):
+            self._outcome.columns = message.columns
         elif isinstance(message, CheckpointMessage):
             self._outcome.trace.append(message.checkpoint)
         elif isinstance(message, PhaseMessage):

@@ -676,7 +676,7 @@ class _Runner:
             self._slow_to_compile.add(run.solver)
         details = self._begun.pop(run.key)
         record = self._new_record(run, details)
-        record.take(outcome.found)
+        record.take(outcome.columns)
         record.reason, record.traceback = outcome.reason, outcome.traceback
         record.trace = list(outcome.trace)
         record.peak_memory_mb = outcome.peak_memory_mb

@@ -18,7 +18,10 @@ from ..jobs import (
     Job,
     Message,
     Outcome,
+    ResultMessage,
     Started,
+    decoded,
+    encoded,
 )
 from ..loading import load_class
 from ..planning.plan import Run, kind_named
@@ -39,7 +42,8 @@ class InProcess:
         """Run the jobs one after the other."""
         for job in jobs:
             yield Started(job)
-            yield Ended(job, Outcome("done", value=job.work.run(_ignore)))
+            result = ResultMessage(job.work.run(_ignore))
+            yield Ended(job, Outcome("done", value=decoded(encoded(result), job.work).value))
 
     def close(self) -> None:
         """Nothing is held."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate, chain
-from typing import Any, ClassVar, Literal, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 import pyarrow as pa
-from pydantic import TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from ..errors import RecordError
-from .measures import Column, Measure, column, columns_of
+from .measures import Measure, column, columns_of
 
 SCHEMA_VERSION = 9
 
@@ -165,13 +165,13 @@ class RecordBase:
     @property
     def impossible(self) -> str:
         """What in it no run can have; empty if there is nothing."""
-        row = dict(vars(self))
-        trace = [dict(vars(state)) for state in self.trace]
-        return (
-            _problem(type(self), row)
-            or next(filter(None, (_problem(self.checkpoint, state) for state in trace)), "")
-            or next(filter(None, (_too_large(place) for place in (row, *trace))), "")
-        )
+        try:
+            parsed_columns(type(self), vars(self))
+            for state in self.trace:
+                parsed_columns(self.checkpoint, vars(state))
+        except ValueError as error:
+            return str(error)
+        return ""
 
     def row(self) -> dict[str, Any]:
         """All columns but the trace by name, with each counter as a column of its own."""
@@ -244,38 +244,61 @@ def _numbers(declared: Any, name: str, values: list[Any]) -> list[Any]:
 
 @cache
 def _floats(declared: Any) -> frozenset[str]:
-    hints = get_type_hints(declared)
-    return frozenset(
-        name for name, hint in hints.items() if hint is float or float in get_args(hint)
-    )
+    return frozenset(n for n, hint in get_type_hints(declared).items() if _is_of(float, hint))
 
 
-def parsed_columns(record_type: type[RecordBase], value: Any) -> dict[str, Any]:
-    """Columns of a record that came from another process.
+def parsed_columns(declared: Any, values: Any) -> dict[str, Any]:
+    """Columns of a record or checkpoint that came from another process.
 
     Raises
     ------
     ValueError
-        If one is not of the schema or holds what no run can find.
+        If one is not of the schema or holds what no run can have.
     """
-    declared: Any = record_type
-    adapters = _adapters(declared)
-    if not isinstance(value, dict):
+    if not isinstance(values, dict):
         raise ValueError("no columns of a record")
-    unknown = sorted(set(value) - set(adapters))
-    if unknown:
-        raise ValueError(f"no column {unknown[0]!r:.40}")
-    columns = {name: adapters[name].validate_python(item) for name, item in value.items()}
-    problem = _problem(record_type, columns)
-    if problem:
-        raise ValueError(problem)
+    adapters, columns = _adapters(declared), {}
+    for name, value in values.items():
+        if name not in adapters:
+            raise ValueError(f"no column {name!r:.40}")
+        try:
+            columns[name] = adapters[name].validate_python(value)
+        except ValueError:
+            raise ValueError(f"{name} is {value!r:.40}") from None
     return columns
 
 
 @cache
 def _adapters(declared: Any) -> dict[str, TypeAdapter[Any]]:
-    hints = get_type_hints(declared)
-    return {item.name: TypeAdapter(hints[item.name]) for item in fields(declared)}
+    """What checks the values of each column."""
+    hints, adapters = get_type_hints(declared), dict[str, TypeAdapter[Any]]()
+    for name, item in columns_of(declared).items():
+        hint = hints[name]
+        if _is_of(int, hint):
+            low = -(2**63) if item.low is None else int(item.low)
+            hint = Annotated[hint, Field(ge=low, lt=2**63)]
+        elif item.low is not None or item.high is not None:
+            hint = Annotated[hint, Field(ge=item.low, le=item.high)]
+        elif item.json:
+            hint = Annotated[hint, AfterValidator(partial(_checked_json, kind=item.json))]
+        elif name == "counters":
+            hint = dict[str, Annotated[int, Field(ge=0, lt=2**63)]] | None
+        adapters[name] = TypeAdapter(hint)
+    return adapters
+
+
+def _is_of(plain: type, hint: Any) -> bool:
+    return hint is plain or plain in get_args(hint)
+
+
+@lru_cache(64)
+def _checked_json(text: str, kind: str) -> str:
+    """The text, if it is that of a JSON object, or of an array of objects ("array")."""
+    value = json.loads(text)
+    items = value if kind == "array" and isinstance(value, list) else [value]
+    if isinstance(value, list) != (kind == "array") or not all(isinstance(i, dict) for i in items):
+        raise ValueError(f"no JSON {kind}")
+    return text
 
 
 def schema_of(record_type: Any) -> pa.Schema:
@@ -326,56 +349,3 @@ def _arrow_type(hint: Any) -> pa.DataType:
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     counters = values.pop("counters")
     return values | (counters or {})
-
-
-def _problem(declared: type, row: Mapping[str, Any]) -> str:
-    """What no run can have written; empty if there is nothing."""
-    if "status" in row and row["status"] not in STATUSES:
-        return f"status is {row['status']!r}"
-    for name, described in _limited(declared):
-        if name not in row:
-            continue
-        value = row[name]
-        if described.json and not is_json(value, described.json):
-            return f"{name} is not a JSON {described.json}"
-        if value is None or described.json:
-            continue
-        if described.low is not None and not value >= described.low:
-            return f"{name} is {value}"
-        if described.high is not None and not value <= described.high:
-            return f"{name} is {value}"
-    for name, count in (row.get("counters") or {}).items():
-        if count < 0:
-            return f"{name} is {count}"
-    return ""
-
-
-@cache
-def _limited(declared: type) -> tuple[tuple[str, Column], ...]:
-    """The columns that hold JSON or have a range."""
-    return tuple(
-        (name, item)
-        for name, item in columns_of(declared).items()
-        if item.json or item.low is not None or item.high is not None
-    )
-
-
-def _too_large(row: Mapping[str, Any]) -> str:
-    """A number that no column can hold."""
-    numbers = {**row, **(row.get("counters") or {})}
-    for name, value in numbers.items():
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            return f"{name} is too large"
-    return ""
-
-
-@lru_cache(64)
-def is_json(text: Any, kind: str) -> bool:
-    """Whether it is the text of a JSON object, or of an array of objects ("array")."""
-    try:
-        found = json.loads(text)
-    except (TypeError, ValueError):
-        return False
-    if kind == "object":
-        return isinstance(found, dict)
-    return isinstance(found, list) and all(isinstance(item, dict) for item in found)

@@ -646,7 +646,7 @@ def test_what_a_run_found_before_it_was_killed_is_recorded(
     tmp_path: Path, make_study: MakeStudy
 ) -> None:
     found = {"C": 3.0, "tuning": "[]", "tuning_evals": 7}
-    killed = Outcome("timeout", reason="too long", found=found, phase="solve", solve_s=2.0)
+    killed = Outcome("timeout", reason="too long", columns=found, phase="solve", solve_s=2.0)
     run_study(make_study(task=[TASK]), tmp_path, executor=FakeExecutor(SMO=killed))
     record = records_of(tmp_path)["SMO", 0]
     assert (record.status, record.C, record.tuning_evals, record.wall_s) == ("timeout", 3.0, 7, 2.0)

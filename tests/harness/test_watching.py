@@ -18,7 +18,7 @@ from marginbench.harness.execution.local import JobWatch
 from marginbench.harness.execution.process import WorkerProcess
 from marginbench.harness.jobs import (
     CheckpointMessage,
-    FoundMessage,
+    ColumnsMessage,
     Job,
     Limits,
     Message,
@@ -38,7 +38,12 @@ TUNED = FitWork(
     1.19,
     search=Search(configurations({"C": [1.0, 10.0]}), params={"C": None, "tol": 0.1}),
 )
-FOUND = {"choice": 1, "tuning": "[]", "tuning_wall_s": 1.0, "tuning_cpu_s": 1.0, "tuning_evals": 5}
+FOUND: dict[str, Any] = TUNED.columns_of({"C": 10.0}) | {
+    "tuning": "[]",
+    "tuning_wall_s": 1.0,
+    "tuning_cpu_s": 1.0,
+    "tuning_evals": 5,
+}
 
 
 class Worker:
@@ -125,22 +130,21 @@ def test_only_the_cpu_time_of_solving_is_limited(
 
 
 def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path: Path) -> None:
-    found = FoundMessage(FOUND)
+    found = ColumnsMessage(FOUND)
     watch = watched(TUNED, tmp_path, phase("tune"), found, phase("solve"), tune=9.0, solve=0.0)
     outcome = watch.check()
     assert outcome is not None
     assert outcome.status == "timeout"
-    assert outcome.found["C"] == 10.0
-    assert json.loads(outcome.found["params"]) == {"C": 10.0, "tol": 0.1}
-    assert outcome.found["tuning_evals"] == 5
+    assert outcome.columns["C"] == 10.0
+    assert json.loads(outcome.columns["params"]) == {"C": 10.0, "tol": 0.1}
+    assert outcome.columns["tuning_evals"] == 5
 
 
 @pytest.mark.parametrize(
     ("work", "change"),
     [
-        (PLAIN, {}),
-        (TUNED, {"choice": 2}),
-        (TUNED, {"test_error": 0.0}),
+        (TUNED, {"test_error": 2.0}),
+        (TUNED, {"odd": 2.0}),
         (TUNED, {"tuning": "none"}),
         (TUNED, {"tuning_evals": -5}),
     ],
@@ -148,7 +152,7 @@ def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path: Path) -> 
 def test_what_no_tuning_can_have_found_ends_the_run(
     tmp_path: Path, work: FitWork, change: dict[str, Any]
 ) -> None:
-    outcome = watched(work, tmp_path, FoundMessage(FOUND | change)).check()
+    outcome = watched(work, tmp_path, ColumnsMessage(FOUND | change)).check()
     assert outcome is not None
     assert outcome.status == "crashed"
     assert outcome.reason.startswith("the process sent no valid message: ")

@@ -29,7 +29,7 @@ from marginbench.harness.evaluation.svm import (
 )
 from marginbench.harness.evaluation.tuning import Tuned, tune
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.jobs import FoundMessage, Message, PhaseMessage
+from marginbench.harness.jobs import ColumnsMessage, Message, PhaseMessage
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.svm import Study
@@ -244,8 +244,9 @@ def test_a_tuned_run_is_the_run_of_what_it_chose() -> None:
     columns = work.run(messages.append)
     phases = [m.phase for m in messages if isinstance(m, PhaseMessage)]
     assert phases[:4] == ["data", "compile", "tune", "solve"]
-    (found,) = [m for m in messages if isinstance(m, FoundMessage)]
-    chosen = GRID[found.columns["choice"]]
+    (found,) = [m for m in messages if isinstance(m, ColumnsMessage)]
+    chosen = {"C": found.columns["C"], "gamma": json.loads(found.columns["kernel"])["gamma"]}
+    assert chosen in GRID
     assert (columns["C"], json.loads(columns["kernel"])["gamma"]) == (chosen["C"], chosen["gamma"])
     assert json.loads(columns["params"]) == {**search.params, **chosen}
     kernel = {"name": "rbf", "gamma": chosen["gamma"]}
