@@ -15,7 +15,7 @@ import typer
 
 from ..errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from ..removed import replacement
-from . import data, folders, running, solvers, studies
+from . import data, running, solvers, studies
 from .doctor import doctor
 from .output import complain, data_code, help_only
 from .running import ReportWriter
@@ -53,7 +53,6 @@ def build_app(
     )
     app.callback(invoke_without_command=True)(_main)
     running.add(app, write_report, write_page or write_report, import_report)
-    folders.add(app)
     app.registered_commands += solvers.commands.registered_commands
     app.add_typer(studies.study, name="study")
     app.add_typer(solvers.new, name="new")

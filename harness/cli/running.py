@@ -1,4 +1,4 @@
-"""The commands that run studies and look at their results."""
+"""The commands that run studies, and those on their results folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import EXIT_DATA, InterruptedRunError, UserError, first_line
-from .folders import Results
 from .output import complain
 
 if TYPE_CHECKING:
@@ -22,6 +21,24 @@ ReportWriter = Callable[[Path, str], Path]
 
 # Seconds for the report of an interrupted command.
 _PAGE_SECONDS = 20.0
+_Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
+
+
+def results_folder(text: str) -> Path:
+    """The results folder that an argument names; of a URL its mirror, brought up to date."""
+    # A function of its own: its name is that of the argument in the help.
+    from ..results.stores import local_folder
+
+    return local_folder(text)
+
+
+#: An argument that is a results folder or a URL.
+Results = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR|URL", parser=results_folder, help="A results folder, or the URL of one."
+    ),
+]
 
 
 def add(
@@ -31,19 +48,7 @@ def add(
     import_report: Callable[[], None],
 ) -> None:
     """Add the commands to the application."""
-    _add_run(app, write_report, write_page, import_report)
-    _add_report(app, write_report)
-    app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
-        _explain
-    )
 
-
-def _add_run(
-    app: typer.Typer,
-    write_report: ReportWriter,
-    write_page: ReportWriter,
-    import_report: Callable[[], None],
-) -> None:
     @app.command("run", help="Run a study and write its report; finished runs are not repeated.")
     def run(
         study: Annotated[
@@ -90,9 +95,7 @@ def _add_run(
         quiet: Annotated[
             bool, typer.Option("--quiet", help="Print nothing but errors and the report's path.")
         ] = False,
-        as_json: Annotated[
-            bool, typer.Option("--json", help="Print the outcome as one JSON object.")
-        ] = False,
+        as_json: _Json = False,
         log_json: Annotated[
             bool, typer.Option("--log-json", help="Log one JSON object an event to stderr.")
         ] = False,
@@ -159,11 +162,22 @@ def _add_run(
             written = write(summary.results, _command_of(summary.results))
         elif not quiet and not as_json:
             typer.echo("nothing new: the report is as it was ('marginbench report' writes it anew)")
-        report = pushed_page(written)
+        written_to = pushed_page(written)
         for reason in summary.data_errors:
             complain(reason, EXIT_DATA)
-        show(summary, report)
+        show(summary, written_to)
         return int(summary.exit_code)
+
+    @app.command("report", help="Write the report of a results folder again.")
+    def report(results: Results) -> None:
+        from ..results.stores import pushed_page
+
+        typer.echo(f"report: {pushed_page(write_report(results, _command_of(results)))}")
+
+    app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
+        _explain
+    )
+    app.command("merge", help="Merge results folders of one study, as of several machines.")(_merge)
 
 
 def _is_current(page: Path) -> bool:
@@ -234,16 +248,6 @@ def _page_of_a_part(
     return page
 
 
-def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
-    @app.command("report", help="Write the report of a results folder again.")
-    def report(
-        results: Results,
-    ) -> None:
-        from ..results.stores import pushed_page
-
-        typer.echo(f"report: {pushed_page(write_report(results, _command_of(results)))}")
-
-
 def _explain(
     results: Results,
     run: Annotated[
@@ -309,3 +313,45 @@ def _command_line(
         if value is not None:
             words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
     return shlex.join(words)
+
+
+def _merge(
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR...", help="Results folders, or URLs of them.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        str,
+        typer.Option(metavar="DIR|URL", help="A new folder, or one of these.", show_default=False),
+    ],
+    prefer: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR|newest",
+            help="Whose record is kept where two differ.",
+            show_default=False,
+        ),
+    ] = "",
+    as_json: _Json = False,
+) -> int:
+    from ..planning.merging import merge
+    from ..results.stores import changeable, is_url, local_folder
+    from ..words import plural
+
+    sides = {text: local_folder(text) for text in folders}
+    preferred = str(sides.get(prefer, prefer))
+    with changeable(out) as folder:
+        done = merge(list(sides.values()), folder, prefer=preferred)
+    for line in done.damaged:
+        complain(f"not merged: {line}", done.exit_code)
+    if as_json:
+        place = {"out": out} if is_url(out) else {}
+        typer.echo(json.dumps(done.as_dict() | place | {"exit_code": done.exit_code}))
+        return int(done.exit_code)
+    for conflict in done.conflicts:
+        typer.echo(f"{conflict.run}: {conflict.what}; decided by --prefer {prefer}")
+    same = f"{plural(done.alike, 'run')} in several folders with the same values"
+    typer.echo(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {same}")
+    return int(done.exit_code)

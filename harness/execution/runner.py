@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,8 @@ def run(
         Where to run: :func:`.cluster.chosen_engine` makes one; worker
         processes on this machine by default.
     meanwhile : callable
-        Done while the first worker starts, as there is nothing else to do.
+        Done while the first worker starts, as there is nothing else to do, unless something is
+        recorded already.
 
     Returns
     -------
@@ -398,9 +400,9 @@ class _Runner:
         self.described = False  # whether study.json tells what is planned
         self._commands = "", ""
         self._plans_left = 10  # two studies of one name could drop each other's runs for ever
+        self._before: dict[str, Any] | None = None  # what study.json said
         self._description_stamp = 0, 0
         self._budget = canonical_json(self.study.budget.limits())
-        self._environment = ""
         self._running_elsewhere = frozenset[str]()
         self._place = 0, 1  # among the commands at work
         self._helps = False  # whether only runs of their shares are left
@@ -411,6 +413,10 @@ class _Runner:
         # Why data could not be used, as runs found out that only then looked at them.
         self._data_errors = list[str]()
 
+    @cached_property
+    def _environment(self) -> str:
+        return canonical_json(environment())
+
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run jobs; ends with whatever must end the study."""
         self.check()
@@ -420,8 +426,8 @@ class _Runner:
                 raise StorageError(event.outcome.reason)  # not about the job
             if isinstance(event, Waiting):
                 self.progress.refresh(event.phases)
-                if self.meanwhile is not None:
-                    # Not when the first job starts: others may be about to.
+                # Not when the first job starts: others may be about to.
+                if self.meanwhile is not None and not self.journal.entries:
                     meanwhile, self.meanwhile = self.meanwhile, None
                     meanwhile()
             yield event
@@ -443,7 +449,6 @@ class _Runner:
 
     def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
         """Write study.json and the plan, and find out what is recorded already."""
-        self._environment = canonical_json(environment())
         self._commands = command, whole_command
         with self.journal.planning():
             self.look_at_others(now=True)
@@ -492,7 +497,7 @@ class _Runner:
             )
 
     def _describe(self, described: dict[str, Any]) -> None:
-        write_description(self.results, described)
+        write_description(self.results, described, self._before)
         self._description_stamp = _stamp(self.results)
         self.described = True
 
@@ -516,9 +521,10 @@ class _Runner:
     def _described(self) -> dict[str, Any]:
         """What study.json is to say: of this command's runs and those that were planned before."""
         study, before = self.study, None
+        self._before = None
         command, whole_command = self._commands
         try:
-            before = read_description(self.results)
+            before = self._before = read_description(self.results)
         except DamagedDescriptionError as error:
             aside = move_aside(self.results)
             self.progress.say(f"{error.why}; moved to {aside}, written anew")

@@ -33,7 +33,9 @@ class DamagedDescriptionError(UserError):
         self.why = why
 
 
-def write_description(folder: Path, values: dict[str, Any]) -> None:
+def write_description(
+    folder: Path, values: dict[str, Any], before: dict[str, Any] | None = None
+) -> None:
     """Write ``study.json`` atomically, with its digest, unless it says the same already.
 
     Parameters
@@ -42,6 +44,8 @@ def write_description(folder: Path, values: dict[str, Any]) -> None:
         The results folder.
     values : dict
         What JSON does not know goes by its ``repr``.
+    before : dict, optional
+        What :func:`read_description` has found, of a reader who holds the folder.
 
     Raises
     ------
@@ -51,6 +55,8 @@ def write_description(folder: Path, values: dict[str, Any]) -> None:
     path = folder / FILE_NAME
     # The digest is that of what a reader gets: tuples as lists, keys as texts.
     stored = json.loads(json.dumps(values, default=repr))
+    if stored == before:
+        return
     stored[_DIGEST] = hash_json(stored)
     text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
     content = text.encode("utf-8", "backslashreplace")

@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 import pyarrow as pa
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from ..errors import RecordError
 from .measures import Measure, column, columns_of
@@ -167,8 +167,7 @@ class RecordBase:
         """What in it no run can have; empty if there is nothing."""
         try:
             parsed_columns(type(self), vars(self))
-            for state in self.trace:
-                parsed_columns(self.checkpoint, vars(state))
+            _parsed(self.checkpoint, self.values()["trace"])
         except ValueError as error:
             return str(error)
         return ""
@@ -257,21 +256,28 @@ def parsed_columns(declared: Any, values: Any) -> dict[str, Any]:
     """
     if not isinstance(values, dict):
         raise ValueError("no columns of a record")
-    adapters, columns = _adapters(declared), {}
-    for name, value in values.items():
+    columns = _parsed(declared, {name: [value] for name, value in values.items()})
+    return {name: value for name, (value,) in columns.items()}
+
+
+def _parsed(declared: Any, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """The same of several records or checkpoints: the values of each column."""
+    adapters, parsed = _adapters(declared), {}
+    for name, values in columns.items():
         if name not in adapters:
             raise ValueError(f"no column {name!r:.40}")
         try:
-            columns[name] = adapters[name].validate_python(value)
-        except ValueError:
-            raise ValueError(f"{name} is {value!r:.40}") from None
-    return columns
+            parsed[name] = adapters[name].validate_python(values)
+        except ValidationError as error:
+            place = int(error.errors()[0]["loc"][0])
+            raise ValueError(f"{name} is {values[place]!r:.40}") from None
+    return parsed
 
 
 @cache
-def _adapters(declared: Any) -> dict[str, TypeAdapter[Any]]:
+def _adapters(declared: Any) -> dict[str, TypeAdapter[list[Any]]]:
     """What checks the values of each column."""
-    hints, adapters = get_type_hints(declared), dict[str, TypeAdapter[Any]]()
+    hints, adapters = get_type_hints(declared), {}
     for name, item in columns_of(declared).items():
         hint = hints[name]
         if _is_of(int, hint):
@@ -283,7 +289,7 @@ def _adapters(declared: Any) -> dict[str, TypeAdapter[Any]]:
             hint = Annotated[hint, AfterValidator(partial(_checked_json, kind=item.json))]
         elif name == "counters":
             hint = dict[str, Annotated[int, Field(ge=0, lt=2**63)]] | None
-        adapters[name] = TypeAdapter(hint)
+        adapters[name] = TypeAdapter(list[hint])  # type: ignore[valid-type]
     return adapters
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ...harness.cli.folders import results_folder
+from ...harness.cli.running import results_folder
 from ...harness.errors import UserError
 
 if TYPE_CHECKING:

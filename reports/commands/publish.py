@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ...harness.cli.folders import results_folder
 from ...harness.cli.output import complain
+from ...harness.cli.running import results_folder
 from ...harness.errors import EXIT_OK, EXIT_RUNS
 from ..errors import ReportError
 

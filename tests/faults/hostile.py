@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.svm import SVC
 
-from marginbench import MPLFP, SMO, Counters, KernelExpansion, Solution, hyperparameters
+from marginbench import MPLFP, SMO, Counters, Solution, hyperparameters
 
 #: What every process that is left behind has among its arguments.
 LEFT = "import time; time.sleep(97531)"
@@ -73,14 +73,8 @@ class Harm:
     def exits_at_once(self):
         os._exit(0)
 
-    def aborts(self):
-        os.abort()
-
     def segfaults(self):
         ctypes.string_at(0)
-
-    def kills_itself(self):
-        os.kill(os.getpid(), signal.SIGKILL)
 
     def kills_its_guardian(self):
         subprocess.Popen([sys.executable, "-c", LEFT], start_new_session=True)
@@ -95,14 +89,6 @@ class Harm:
     def loops(self):
         while True:
             pass
-
-    def sleeps(self):
-        time.sleep(10_000)
-
-    def waits_for_a_lock(self):
-        lock = threading.Lock()
-        lock.acquire()
-        lock.acquire()
 
     def ignores_signals_and_loops(self):
         for number in range(1, 64):
@@ -131,9 +117,6 @@ class Harm:
 
     # leaves something behind
 
-    def leaves_a_child(self):
-        subprocess.Popen([sys.executable, "-c", LEFT])
-
     def leaves_a_daemon(self):
         if os.fork() == 0:
             os.setsid()
@@ -157,20 +140,7 @@ class Harm:
         for _ in range(3):
             threading.Thread(target=self.loops, daemon=True).start()
 
-    def leaves_its_settings(self):
-        np.seterr(divide="raise")
-        sys.setrecursionlimit(80)
-        os.chdir("/")
-        os.umask(0o777)
-        os.environ["OMP_NUM_THREADS"] = "64"
-
     # speaks to the parent
-
-    def hangs_up(self):
-        # The first descriptor beyond the standard ones that is a socket is the connection.
-        sockets = [fd for fd in range(3, 256) if _is_socket(fd)]
-        os.close(sockets[0])
-        self.loops()
 
     def stops_within_a_message(self):
         sockets = [fd for fd in range(3, 256) if _is_socket(fd)]
@@ -203,17 +173,9 @@ class Hostile(SMO, Harm):
         found = getattr(self, self.how)()
         return self.solution if found is None else found
 
-    def loops_in_pauses(self):
-        while True:
-            with self.monitor.paused():
-                pass
-
     def loops_in_one_pause(self):
         with self.monitor.paused():
             self.loops()
-
-    def loops_in_a_snapshot(self):
-        self.monitor.record(1, self.loops)
 
     def loops_in_its_predictions(self):
         self.decision_function = lambda X: self.loops()
@@ -223,9 +185,6 @@ class Hostile(SMO, Harm):
     def says_converged_too_early(self):
         coef = 0.05 * self.problem.y
         return Solution(self.problem.expansion(coef), self.solution.n_iter, "converged")
-
-    def predicts_otherwise(self):
-        self.decision_function = lambda X: np.ones(X.shape[0])
 
     def predicts_with_objects(self):
         self.decision_function = lambda X: [object()] * X.shape[0]
@@ -243,13 +202,6 @@ class Hostile(SMO, Harm):
 
     def returns_no_model(self):
         return replace(self.solution, model="a model")
-
-    def returns_points_of_its_own(self):
-        model = self.solution.model
-        changed = KernelExpansion(
-            model.kernel, model.points, model.coef, 0.0, model.support + 10**6, model.n_train
-        )
-        return replace(self.solution, model=changed)
 
     def counts_backwards(self):
         self.monitor.record(self.solution.n_iter, lambda: self.solution.model)

@@ -53,29 +53,6 @@ def test_1_a_run_that_fails_with_five_million_characters(place: Place) -> None:
     assert "characters)" in ended.err
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["rnu"],
-        ["run", "quikstart"],
-        ["run", "--seedz", "3"],
-        ["run", "small.toml", "--solver", "no.py:X"],
-        ["run", "small.toml", "--out", "small.toml"],
-        ["run", "small.toml", "--solver", "e\u202evil.py:X"],
-        ["report", "nowhere"],
-        ["data", "fetch", "digitz"],
-    ],
-    ids=" ".join,
-)
-def test_2_a_mistake(place: Place, arguments: list[str]) -> None:
-    (place.folder / "e\u202evil.py").write_text("class X: pass\n", encoding="utf-8")
-    ended = place.command(*arguments)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.splitlines() == ended.said
-    assert len(ended.said) == 1
-    assert "\u202e" not in ended.err
-
-
 def test_3_data_that_cannot_be_loaded(place: Place) -> None:
     """Whether they are asked for by name or by a study."""
     place.environment["MARGINBENCH_MIRROR"] = str(place.folder / "empty")

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from .conftest import LONG, Place, numbers
+from .conftest import LONG, Place
 
 pytestmark = pytest.mark.slow
 
@@ -43,29 +43,6 @@ def test_an_interrupt_at_any_moment(place: Place, moment: float) -> None:
     assert ended.said[0].startswith("marginbench: interrupted")
     assert "Traceback" not in ended.err
     assert ended.out == ""
-
-
-def test_an_interrupted_command_can_be_given_again_at_once(place: Place) -> None:
-    """The lock is free, the runs that ended are recorded, and the others follow."""
-    place.write_study(epochs=3000)
-    process = place.start("run", "small.toml")
-    assert process.stderr is not None
-    said = ""
-    while "[1/3]" not in said:
-        said = process.stderr.readline()
-        assert said
-    process.send_signal(signal.SIGINT)
-    ended = place.end(process)
-    assert ended.code == 130
-    (line,) = ended.said
-    assert "of 3 runs are recorded in results/small; run the same command again to resume" in line
-    results = place.folder / "results" / "small"
-    kept = numbers(results)
-    assert 1 <= len(kept) < 3
-    again = place.command("run", "small.toml")
-    assert again.code == 0
-    assert f"{len(kept)} of 3 runs already recorded" in again.err
-    assert {key: numbers(results)[key] for key in kept} == kept
 
 
 def test_a_second_interrupt_while_the_first_is_tidied_up(place: Place) -> None:

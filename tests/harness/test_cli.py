@@ -15,14 +15,12 @@ import psutil
 import pytest
 
 import marginbench
-from marginbench import data_loaders
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.environment import version
 from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.execution import runner
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.planning.preflight import DatasetWork
 from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.journal import Journal
 
@@ -264,22 +262,6 @@ def test_a_dry_run_runs_and_writes_nothing(
     assert (found["planned"], found["solving_s"]) == (4, 30.0)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--timing",), "--timing chooses machines of a cluster"),
-        (("--cluster", "slrum"), "--cluster 'slrum' is not known"),
-        (("--scheduler", "http://node0"), "--scheduler 'http://node0': must be tcp://HOST:PORT"),
-    ],
-)
-def test_a_dry_run_checks_the_options_of_a_cluster(
-    run: Run, small: Path, options: tuple[str, ...], message: str
-) -> None:
-    code, out, err = run("run", "small.toml", "--dry-run", *options)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"marginbench: {message}")
-
-
 def test_a_dry_run_computes_no_reference_optimum(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,40 +309,6 @@ def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.Monkey
     assert "no planned run 'nothing'" in err
 
 
-def test_a_run_that_fails_gives_exit_code_1_and_is_left_to_the_report(
-    run: Run, small: Path
-) -> None:
-    # SBP takes nu from the reference optimum, of which the task wants none.
-    for _ in range(2):
-        code, out, err = run("run", "small.toml", "--out", "elsewhere")
-        assert code == 1
-        assert out.splitlines() == [
-            "2 runs: 1 converged, 1 failed",
-            "report: elsewhere/report.html",
-        ]
-        assert "SBP" not in err
-
-
-def test_data_that_cannot_be_loaded_give_exit_code_3_and_one_line(
-    run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer = InProcess.execute
-
-    def execute(self: InProcess, jobs: Iterator[Job]) -> Iterator[Event]:
-        for job in jobs:
-            if isinstance(job.work, DatasetWork):
-                yield Started(job)
-                yield Ended(job, Outcome("data", reason="checkers: cannot be made"))
-            else:
-                yield from answer(self, iter([job]))
-
-    monkeypatch.setattr(InProcess, "execute", execute)
-    code, out, err = run("run", "small.toml", "--seeds", "3")
-    assert code == 3
-    assert "6 runs: 6 failed" in out
-    assert err.splitlines() == ["marginbench: checkers: cannot be made"]
-
-
 def test_version_and_help(run: Run) -> None:
     assert run("--version")[1].startswith("marginbench 0.")
     code, out, _ = run()
@@ -396,18 +344,6 @@ def test_data_are_fetched_and_verified(
     assert "digits: damaged" in out
 
 
-def test_data_that_cannot_be_fetched_give_exit_code_3(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(name: str) -> Path:
-        raise data_loaders.DataError(f"{name}: cannot be fetched;\nset MARGINBENCH_MIRROR")
-
-    monkeypatch.setattr(data_loaders, "fetch", fail)
-    code, _, err = run("data", "fetch", "digits")
-    assert code == 3
-    assert err == "marginbench: digits: cannot be fetched; set MARGINBENCH_MIRROR\n"
-
-
 def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def write_report(results: Path, command: str) -> Path:
         raise RuntimeError("a bug")
@@ -415,13 +351,6 @@ def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION})
     with pytest.raises(RuntimeError, match="a bug"):
         run_app(build_app(write_report), ["report", str(tmp_path)])
-
-
-def test_a_damaged_description_is_said_so(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "study.json").write_text('{"comm')
-    code, _, err = run("report", str(tmp_path))
-    assert code == 2
-    assert "study.json: damaged (it is not JSON); run the study again" in err
 
 
 def test_help_needs_no_heavy_module() -> None:
@@ -551,41 +480,6 @@ def test_the_report_of_an_interrupted_study_takes_a_bounded_time(
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert err.endswith("run the same command again to resume: marginbench run slow.toml\n")
-
-
-@pytest.mark.slow
-def test_a_report_that_fails_does_not_hide_how_to_resume(
-    script: Callable[..., subprocess.Popen[str]], tmp_path: Path
-) -> None:
-    broken = SCRIPT.replace("path.write_text(command)", "raise TypeError('a bug')")
-    (tmp_path / "command.py").write_text(broken)
-    results = tmp_path / "results" / "slow"
-    process = script("run", "slow.toml")
-    wait_for(lambda: len(Journal(results).entries) >= 1)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert err.splitlines()[-2] == "no report: TypeError: a bug"
-    assert err.endswith("run the same command again to resume: marginbench run slow.toml\n")
-
-
-@pytest.mark.slow
-def test_json_goes_through_a_pipe(
-    script: Callable[..., subprocess.Popen[str]], tmp_path: Path
-) -> None:
-    (tmp_path / "slow.toml").write_text(
-        STUDY.replace("1500", "2").replace("seeds = 6", "seeds = 2")
-    )
-    process = script("run", "slow.toml", "--json")
-    out, err = process.communicate(timeout=120)
-    assert json.loads(out)["statuses"] == {"budget": 2}
-    assert "2 runs to do" in err.splitlines()
-    # Whoever reads the output has gone.
-    process = script("run", "slow.toml", "--json")
-    assert process.stdout is not None
-    process.stdout.close()
-    process.wait(timeout=120)
-    assert process.returncode == 141
 
 
 def test_what_was_removed_names_its_replacement(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import socket
 import subprocess
@@ -27,10 +26,6 @@ from marginbench.harness.study.svm import Study
 @pytest.fixture(autouse=True)
 def all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "find_spec", lambda name: name)
-
-
-def test_without_options_runs_take_place_here() -> None:
-    assert chosen_engine(jobs=4) is None
 
 
 def test_a_scheduler_and_a_cluster(tmp_path: Path) -> None:
@@ -156,35 +151,6 @@ def test_a_scheduler_that_does_not_answer_is_told_in_one_line(
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(EngineError, match=f"^{address}: no Dask scheduler answers there"):
             Engine(scheduler=address).check()
-
-
-@pytest.mark.slow
-def test_an_address_of_tls_without_certificates_is_told_in_one_line(
-    recwarn: pytest.WarningsRecorder,
-) -> None:
-    pytest.importorskip("distributed", reason="needs marginbench[dask]")
-    with pytest.raises(EngineError, match=r"no Dask scheduler answers there .*TLS configuration"):
-        Engine(scheduler="tls://127.0.0.1:1").check()
-    gc.collect()
-    assert not [item for item in recwarn if "never awaited" in str(item.message)]
-
-
-@pytest.mark.slow
-def test_a_cluster_starts_without_a_word_where_the_port_of_dashboards_is_taken() -> None:
-    pytest.importorskip("dask_jobqueue", reason="needs marginbench[dask]")
-    code = """
-import contextlib, socket
-from marginbench.harness.execution import cluster as clusters
-
-with socket.socket() as taken:
-    with contextlib.suppress(OSError):  # another process has it
-        taken.bind(("", 8787))
-        taken.listen()
-    with clusters.started("slurm", 0, {"cores": 1, "memory": "1GB"}):
-        pass
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
 
 
 @pytest.mark.slow

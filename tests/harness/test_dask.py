@@ -23,7 +23,7 @@ pytest.importorskip("distributed", reason="needs marginbench[dask]")
 from distributed import LocalCluster, Worker
 
 from marginbench.harness.errors import EngineError
-from marginbench.harness.evaluation.svm import EstimatorWork, FitWork, Problem
+from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution import dask
 from marginbench.harness.execution.dask import (
     DaskExecutor,
@@ -81,23 +81,6 @@ def test_a_users_file_is_imported_from_what_travelled(own: Path, tmp_path: Path)
     assert names == ["__init__.py", "helper.py", "own.py"]
 
 
-def test_what_a_run_has_changed_is_put_right_before_the_next(own: Path, tmp_path: Path) -> None:
-    parcel = packed(job(f"{own}:Own"), {})
-    parcel.unpacked(tmp_path / "there")
-    (file,) = (tmp_path / "there").rglob("helper.py")
-    file.write_text("SCALE = 4\n")
-    parcel.unpacked(tmp_path / "there")
-    assert file.read_text() == "SCALE = 3\n"
-
-
-def test_a_maker_in_a_file_travels_too(own: Path, tmp_path: Path) -> None:
-    work = EstimatorWork(PROBLEM, f"{own}:Own", {}, 0)
-    parcel = packed(Job("tag", work, Limits({}, 1.0), foreign=True), {})
-    found = parcel.unpacked(tmp_path / "there").work
-    assert isinstance(found, EstimatorWork)
-    assert Path(found.solver.rpartition(":")[0]).read_text() == OWN
-
-
 def test_a_kernel_in_a_file_must_be_the_same_there(own: Path, tmp_path: Path) -> None:
     name = f"{own}:SCALE"
     problem = replace(PROBLEM, kernel={"name": name}, kernel_code=kernel_code(name))
@@ -109,12 +92,6 @@ def test_a_kernel_in_a_file_must_be_the_same_there(own: Path, tmp_path: Path) ->
     own.unlink()
     with pytest.raises(UnfitError, match=r"own\.py:SCALE is missing"):
         parcel.unpacked(tmp_path)
-
-
-def test_a_registered_solver_needs_nothing_but_marginbench(tmp_path: Path) -> None:
-    parcel = packed(job("SMO"), {})
-    assert (parcel.file, parcel.files, parcel.needs) == ("", {}, ("", ""))
-    assert parcel.unpacked(tmp_path) == parcel.job
 
 
 @pytest.mark.slow

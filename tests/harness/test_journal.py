@@ -9,21 +9,18 @@ import os
 import random
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
 import pytest
 
 from marginbench import parse_record
 from marginbench.harness.errors import RecordError, StorageError, UserError
-from marginbench.harness.planning.plan import kind_named, kind_names
+from marginbench.harness.planning.plan import kind_names
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import TABLE, Journal, line_of, record_line, runs_table
-from marginbench.harness.results.measures import Column, Measure, columns_of, measures_of
-from marginbench.harness.results.records import SCHEMA_VERSION, RecordBase, schema_of
+from marginbench.harness.results.records import SCHEMA_VERSION, RecordBase
 from marginbench.harness.results.svm import Checkpoint, Record
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
@@ -60,8 +57,6 @@ MAKERS: dict[str, Callable[..., RecordBase]] = {
     "feasibility": feasibility_record,
 }
 each_kind = pytest.mark.parametrize("kind", kind_names())
-record_types = [kind_named(kind).record for kind in kind_names()]
-stored_types = [*record_types, *(cls.checkpoint for cls in record_types)]
 
 
 def journal_with(results: Path, *records: RecordBase, **plan: str) -> Journal:
@@ -377,21 +372,6 @@ def test_a_folder_that_is_removed_does_not_come_back(tmp_path: Path) -> None:
         assert not (results / "journal").exists()
 
 
-@each_kind
-def test_others_can_read_the_records(tmp_path: Path, kind: str) -> None:
-    record = MAKERS[kind](study="s")
-    journal_with(tmp_path, record)
-    runs_table(tmp_path, type(record), write=True)
-    (row,) = pd.read_parquet(tmp_path / TABLE).to_dict("records")
-    assert (row["kind"], row["status"], row["schema_version"]) == (
-        kind,
-        "converged",
-        SCHEMA_VERSION,
-    )
-    assert dict(row["counters"]) == COMMON["counters"]
-    assert row["trace"][0]["wall_s"] == 0.1
-
-
 def test_the_table_is_that_of_the_journal(tmp_path: Path) -> None:
     records = several(4)
     (path,) = journal_with(tmp_path, *records[:3]).segments()
@@ -417,80 +397,7 @@ def test_the_table_is_that_of_the_journal(tmp_path: Path) -> None:
         assert runs_table(tmp_path, Record)[0].equals(table)
 
 
-def test_what_is_damaged_is_told_with_the_table(tmp_path: Path) -> None:
-    records = several(2)
-    (path,) = journal_with(tmp_path, *records).segments()
-    path.write_bytes(without_end(path)[:-5])
-    for _ in range(2):
-        table, damaged = runs_table(tmp_path, Record, write=True)
-        assert table["seed"].to_pylist() == [0]
-        assert damaged.keys() == {records[1].key}
-        assert "line 3" in damaged[records[1].key]
-
-
-def test_a_row_of_a_table_has_a_column_for_each_counter() -> None:
-    row = svm_record().row()
-    assert (row["kernel_evals"], row["of_a_user"]) == (10, 2**60)
-    assert not {"counters", "trace"} & set(row)
-    assert svm_record().trace[0].row()["kernel_evals"] == 10
-    assert "kernel_evals" not in svm_record(counters=None).row()
-
-
-@pytest.mark.parametrize("declared", stored_types, ids=lambda cls: cls.__name__)
-def test_every_column_is_declared_with_its_meaning(declared: type) -> None:
-    columns = columns_of(declared)
-    assert set(columns) == {item.name for item in fields(declared)}
-    for name, column in columns.items():
-        assert isinstance(column, Column), name
-        assert len(column.doc) > 2, name
-        assert column.doc[-1] not in ".!", name
-
-
-@pytest.mark.parametrize("declared", record_types, ids=lambda cls: cls.__name__)
-def test_the_schema_has_every_column_with_the_type_of_its_values(declared: Any) -> None:
-    schema = schema_of(declared)
-    assert schema.names == ["kind", *columns_of(declared)]
-    trace = schema.field("trace").type.value_type
-    assert [item.name for item in trace] == list(columns_of(declared.checkpoint))
-    assert trace.field("counters").type == schema.field("counters").type
-    for name, column in columns_of(declared).items():
-        if column.json:
-            assert schema.field(name).type == pa.string(), name
-        if column.low is not None:
-            assert schema.field(name).type in (pa.int64(), pa.float64()), name
-
-
 #: What pages, tables and the terminal show, by kind: columns of runs and of checkpoints.
-SHOWN = {
-    "svm": {
-        "wall_s", "cpu_s", "kernel_evals", "kernel_evals_computed", "inner_products",
-        "train_error", "test_error", "n_support", "suboptimality", "n_iter", "peak_memory_mb",
-    },
-    "feasibility": {
-        "wall_s", "cpu_s", "n_iter", "matvecs", "inner_products", "kernel_evals", "gamma",
-        "train_error", "test_error", "peak_memory_mb",
-    },
-}  # fmt: skip
-
-
-@each_kind
-def test_what_reports_show_is_declared_as_a_measure(kind: str) -> None:
-    measures = measures_of(kind_named(kind).record)
-    assert set(measures) >= SHOWN[kind]
-    for name, measure in measures.items():
-        assert isinstance(measure, Measure)
-        assert measure.title, name
-        assert measure.words == measure.words.strip() != "", name
-        # A value that may be absent says why.
-        assert bool(measure.needs) == bool(measure.absent), name
-
-
-@each_kind
-def test_a_checkpoint_and_its_run_agree_on_their_measures(kind: str) -> None:
-    cls = kind_named(kind).record
-    runs = measures_of(cls)
-    for name, measure in measures_of(cls.checkpoint).items():
-        assert runs[name] == measure, name
 
 
 def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint() -> None:

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from marginbench.harness.execution import guardian
-from marginbench.harness.execution.process import MARK, WorkerProcess
+from marginbench.harness.execution.process import WorkerProcess
 from marginbench.harness.jobs import Job, Limits, Send, Work
 
 TREE = """
@@ -200,12 +200,3 @@ def test_modules_beside_the_current_folder_are_not_imported(
     finally:
         process.kill()
     assert (tmp_path / "log").read_text() == ""
-
-
-def test_all_of_a_worker_is_marked(tmp_path: Path) -> None:
-    process = WorkerProcess(tmp_path / "log", 1)
-    try:
-        until(lambda: process.pid is not None)
-        assert MARK in psutil.Process(process.pid).environ()
-    finally:
-        process.kill()

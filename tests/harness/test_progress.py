@@ -126,13 +126,6 @@ def test_plain_lines_count_the_runs() -> None:
     assert lines[2] == "[2/2] digits · SMO · seed 1: converged, 1.25 s, test error 3.12 %"
 
 
-def test_a_failure_says_why() -> None:
-    line = outcome_line(
-        record("a", "X", 0, status="crashed", reason="killed", wall_s=None, test_error=None)
-    )
-    assert line == "a · X · seed 0: crashed (killed)"
-
-
 def test_the_line_of_a_feasibility_run_says_what_was_found() -> None:
     common = {"key": "k", "study": "s", "task": "cell", "solver": "VN", "solver_class": "c"}
     found = FeasibilityRecord(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -17,7 +16,6 @@ import pytest
 from marginbench.harness.errors import (
     InterruptedRunError,
     SolverError,
-    StorageError,
     StudyError,
     UserError,
 )
@@ -25,14 +23,12 @@ from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.planning.plan import Details, Run
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
 from marginbench.harness.planning.solvers import describe_solver
-from marginbench.harness.results.journal import Journal, line_of
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
-from marginbench.harness.study.toml import parse_study
 
 MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
@@ -98,20 +94,6 @@ def two_solvers(make_study: MakeStudy) -> Study:
     return make_study(task=[TASK], solver=[SMO, {"name": "SDCA"}], seeds=2)
 
 
-def test_what_a_run_needs_is_made_once(
-    tmp_path: Path, two_solvers: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = []
-    monkeypatch.setattr(Run, "details", property(lambda run: made.append(run.key) or details(run)))
-    executor = FakeExecutor()
-    run_study(two_solvers, tmp_path, executor=executor)
-    assert sorted(made) == sorted(job.tag for job in executor.ran)
-
-
-def details(run: Run) -> Details:
-    return run.detailed(run.seed)
-
-
 def test_a_second_call_repeats_and_writes_nothing(tmp_path: Path, two_solvers: Study) -> None:
     first, second = FakeExecutor(), FakeExecutor()
     before = run_study(two_solvers, tmp_path, executor=first)
@@ -133,26 +115,6 @@ def test_more_seeds_run_only_the_new_ones(tmp_path: Path, two_solvers: Study) ->
     run_study(select(two_solvers, seeds=3), tmp_path, executor=executor)
     seeds = [job.work.params.get("random_state") for job in executor.ran]  # type: ignore[union-attr]
     assert seeds == [2, 2]
-
-
-def test_a_solver_may_have_fewer_seeds(tmp_path: Path, make_study: MakeStudy) -> None:
-    entries = [{"name": "SMO", "seeds": 1}, {"name": "SDCA"}, {"name": "Pegasos", "seeds": 9}]
-    run_study(make_study(task=[TASK], solver=entries, seeds=3), tmp_path, executor=FakeExecutor())
-    found = [("Pegasos", 0), ("Pegasos", 1), ("Pegasos", 2), ("SDCA", 0), ("SDCA", 1), ("SDCA", 2)]
-    assert sorted(records_of(tmp_path)) == [*found, ("SMO", 0)]
-
-
-def test_runs_come_in_the_same_shuffled_order(tmp_path: Path, make_study: MakeStudy) -> None:
-    study = make_study(task=[TASK], solver=[SMO, {"name": "SDCA"}], seeds=8)
-    orders = []
-    for name in ("a", "b"):
-        executor = FakeExecutor()
-        run_study(study, tmp_path / name, executor=executor)
-        orders.append([job.tag for job in executor.ran])
-    assert orders[0] == orders[1]
-    planned = [run["key"] for run in json.loads((tmp_path / "a/study.json").read_text())["planned"]]
-    assert orders[0] != planned
-    assert sorted(orders[0]) == sorted(planned)
 
 
 def test_the_description_of_the_study(tmp_path: Path, two_solvers: Study) -> None:
@@ -222,36 +184,6 @@ def test_a_raised_limit_gives_another_chance(
     executor = FakeExecutor()
     run_study(two_solvers.model_copy(update={"budget": budget}), tmp_path, executor=executor)
     assert len(executor.ran) == (2 if repeated else 0)
-
-
-def test_a_damaged_line_is_named_once_and_its_run_done_again(
-    tmp_path: Path, two_solvers: Study
-) -> None:
-    run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    (path,) = Journal(tmp_path).segments()
-    *lines, _end = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines)[:-50])
-    executor, told = FakeExecutor(), Told()
-    summary = run_study(two_solvers, tmp_path, executor=executor, progress=told)
-    assert (len(executor.ran), summary.already_recorded) == (1, 3)
-    assert re.fullmatch(
-        rf"{path}: line 9 \(byte \d+\) is damaged; the run is done again", told.lines[0]
-    )
-    assert len(records_of(tmp_path)) == 4
-    run_study(two_solvers, tmp_path, executor=FakeExecutor(), progress=(again := Told()))
-    assert again.lines == [f"4 of 4 runs already recorded in {tmp_path}"]
-
-
-def test_a_journal_of_another_release_ends_the_command_and_stays(
-    tmp_path: Path, two_solvers: Study
-) -> None:
-    run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    path = tmp_path / "journal" / "later.jsonl"
-    path.write_bytes(line_of({"type": "record", "schema": 99}, {}))
-    executor = FakeExecutor()
-    with pytest.raises(UserError, match=rf"{path.name}: written by another release .*update"):
-        run_study(two_solvers, tmp_path, executor=executor)
-    assert (executor.ran, path.is_file()) == ([], True)
 
 
 class Yields(FakeExecutor):
@@ -345,13 +277,6 @@ def test_unsupported_combinations_are_skipped_with_a_reason(
     assert len(executor.ran) == 2
 
 
-def test_more_than_two_classes_are_run(tmp_path: Path, two_solvers: Study) -> None:
-    executor = FakeExecutor()
-    executor.data = Outcome("done", replace(executor.data.value, n_classes=10))
-    assert run_study(two_solvers, tmp_path, executor=executor).statuses == {"converged": 4}
-    assert {record.n_classes for record in records_of(tmp_path).values()} == {10}
-
-
 def test_data_that_cannot_be_loaded_fail_their_runs_only(
     tmp_path: Path, make_study: MakeStudy
 ) -> None:
@@ -404,28 +329,6 @@ def test_without_a_reference_only_its_columns_are_missing(
     assert records_of(tmp_path)["SMO", 0].suboptimality == pytest.approx(0.05)
 
 
-def test_a_task_can_do_without_a_reference(tmp_path: Path, make_study: MakeStudy) -> None:
-    class Counting(FakeExecutor):
-        asked = 0
-
-        def answer(self, job: Job) -> Outcome:
-            self.asked += isinstance(job.work, ReferenceWork)
-            return super().answer(job)
-
-    tasks = [TASK | {"label": "with"}, TASK | {"label": "without", "reference": False}]
-    study = make_study(task=tasks, solver=[{"name": "SMO"}, {"name": "SBP"}])
-    executor = Counting()
-    summary = run_study(study, tmp_path, executor=executor)
-    assert executor.asked == 1
-    assert summary.statuses == {"converged": 3, "failed": 1}
-    records: dict[tuple[str, str], Any] = {
-        (r.task, r.solver): r for r in Journal(tmp_path).records()
-    }
-    assert records["with", "SMO"].reference_primal == 10.0
-    assert records["without", "SMO"].reference_primal is None
-    assert "the task has reference = false" in records["without", "SBP"].reason
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -445,35 +348,6 @@ def test_parameters_are_checked_before_anything_runs(
     with pytest.raises(StudyError, match=message):
         run_study(study, tmp_path, executor=executor)
     assert executor.ran == []
-
-
-def test_a_wrong_value_names_its_line_whichever_entry_of_a_grid_has_it(tmp_path: Path) -> None:
-    text = """name = "grid"
-[[task]]
-dataset = "digits"
-[[solver]]
-name = "SBP"
-params = { nu = [0.5, "reference"], max_epochs = [
-  3, 0] }
-[[solver]]
-name = "LIBSVM"
-[solver.params]
-shrinkin = true
-"""
-    for given, message in (
-        (
-            text.replace("3, 0]", "3, 4]"),
-            "study.toml:11: solver[2].params.shrinkin: unknown parameter 'shrinkin'",
-        ),
-        (
-            text.replace("shrinkin ", "shrinking "),
-            "study.toml:6: solver[1].params.max_epochs: max_epochs must be a whole number >= 1",
-        ),
-    ):
-        study = parse_study(given.encode(), where="study.toml")
-        with pytest.raises(StudyError) as caught:
-            run_study(study, tmp_path, executor=FakeExecutor())
-        assert str(caught.value).startswith(message)
 
 
 class Told(Progress):
@@ -525,18 +399,6 @@ def test_a_deterministic_solver_whose_task_is_tuned_has_every_seed(
     assert told.lines == []
     found = json.loads((tmp_path / "study.json").read_text())
     assert [run["seed"] for run in found["planned"]] == [0, 1, 2]
-
-
-def test_what_a_deterministic_solver_repeated_before_is_no_longer_planned(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
-    entry = {"name": "SMO", "label": "SMO"}
-    before = make_study(task=[TASK], solver=[entry | {"seeds": 2}], seeds=2)
-    run_study(before, tmp_path, executor=FakeExecutor())
-    now = make_study(task=[TASK], solver=[entry], seeds=2)
-    run_study(now, tmp_path, executor=FakeExecutor())
-    planned = json.loads((tmp_path / "study.json").read_text())["planned"]
-    assert [run["seed"] for run in planned] == [0]
 
 
 def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path: Path) -> None:
@@ -618,28 +480,6 @@ def test_a_folder_keeps_the_runs_of_one_study(tmp_path: Path, make_study: MakeSt
         run_study(other, tmp_path, executor=FakeExecutor())
     assert run_study(first, tmp_path, executor=FakeExecutor()).already_recorded == 1
     assert json.loads((tmp_path / "study.json").read_text())["name"] == "first"
-
-
-def test_a_reason_is_stored_as_one_bounded_line(tmp_path: Path, make_study: MakeStudy) -> None:
-    loud = Outcome("failed", reason="bad\x00\u202e" + "y" * 5_000_000, traceback="T\n" * 100_000)
-    study = make_study(task=[TASK], solver=[{"name": "SMO"}])
-    summary = run_study(study, tmp_path, executor=FakeExecutor(SMO=loud))
-    (record,) = records_of(tmp_path).values()
-    assert len(record.reason) == 500
-    assert record.reason.startswith("bad\\x00\\u202eyyy")
-    assert len(record.traceback) == 10_000
-    assert len(summary.unexpected[0]) < 600
-
-
-def test_a_cache_that_cannot_be_written_ends_the_study(tmp_path: Path, two_solvers: Study) -> None:
-    """It says nothing about a dataset, so no run is recorded as failed."""
-    for what in ("data", "reference"):
-        executor = FakeExecutor()
-        setattr(executor, what, Outcome("storage", reason="cache: cannot be written"))
-        with pytest.raises(StorageError, match="cache: cannot be written") as raised:
-            run_study(two_solvers, tmp_path / what, executor=executor)
-        assert raised.value.exit_code == 4
-        assert not (tmp_path / what / "journal").exists()
 
 
 def test_what_a_run_found_before_it_was_killed_is_recorded(

@@ -176,16 +176,6 @@ def test_two_machines_share_a_study(
 
 
 @pytest.mark.slow
-def test_parts_of_a_study_are_planned_together(
-    board: Study, store: Path, machine: MakeMachine
-) -> None:
-    for name, part in (("here", "Perceptron"), ("there", "Pegasos")):
-        machine(name).run(select(board, solvers=[part]), Counting(Counter()), whole=board)
-    standing = Monitor(f"file://{store}").look()
-    assert (standing.planned, standing.done, standing.left) == (6, 6, 0)
-
-
-@pytest.mark.slow
 def test_parts_that_are_planned_at_the_same_time_are_planned_together_then(
     board: Study, store: Path, machine: MakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.report import overview
-from marginbench.harness.study.toml import load_study, parse_study
+from marginbench.harness.study.toml import load_study
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -89,28 +89,6 @@ def test_a_shipped_study_is_shown_as_it_runs(run: Run) -> None:
     assert found["tasks"][3]["label"] == "digits, with bias"
 
 
-def test_validation_names_the_runs_that_will_be_skipped(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(
-        'name = "mine"\nseeds = 2\n[[task]]\ndataset = "digits"\n[[solver]]\nname = "SBP"\n'
-        '[[solver]]\nname = "sklearn.svm:SVC"\n'
-    )
-    code, out, err = run("study", "validate", "mine.toml")
-    assert (code, err) == (0, "")
-    assert out == (
-        "ok: 1 task x 2 solvers x 2 seeds = 4 runs, 2 skipped\n"
-        "skipped: SVC on digits: SVC always fits a bias, which the task has not; set "
-        "fit_intercept = true there, or other_problem = true for the solver\n"
-    )
-
-
-def test_solvers_of_other_libraries_are_tuned_as_well(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(
-        'name = "mine"\n[[task]]\ndataset = "digits"\nfit_intercept = true\n'
-        'tune = { C = [1.0, 10.0] }\n[[solver]]\nname = "sklearn.svm:SVC"\n'
-    )
-    assert "skipped" not in run("study", "validate", "mine.toml")[1]
-
-
 def test_a_kernel_in_a_file_of_ones_own(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from marginbench.solvers import Linear\n\n\nclass Mine(Linear):\n    pass\n"
@@ -145,16 +123,6 @@ def test_validation_says_what_is_wrong(run: Run, tmp_path: Path) -> None:
         line = text[: text.index(old)].count("\n") + 1
         assert err.startswith(f"marginbench: mine.toml:{line}: ")
         assert message in err
-
-
-def test_a_product_is_said_as_one() -> None:
-    study = parse_study(
-        b'name = "p"\nseeds = 5\n[[task]]\ndataset = "digits"\nC = [1, 2]\n'
-        b'[[solver]]\nname = "Pegasos"\nparams = { max_epochs = [1, 2, 3] }\n',
-        where="p.toml",
-    )
-    found = overview(study, InProcess(), lambda line: None)
-    assert found.size == "2 tasks x 3 solvers x 5 seeds = 30 runs"
 
 
 @pytest.mark.parametrize(

@@ -167,14 +167,6 @@ def test_several_commands_of_a_machine_use_one_mirror(mirror_of: MakeMirror) -> 
     assert journal(first.folder) == journal(elsewhere.folder)
 
 
-def test_what_was_killed_before_it_was_pushed_is_pushed_by_the_next_command(
-    mirror_of: MakeMirror, store: Path
-) -> None:
-    append(mirror_of("here"), line(1) + b"cut sho")
-    mirror_of("here").exchange()
-    assert journal(store) == {f"{FIRST}.000000000000.jsonl": line(1)}
-
-
 def test_a_folder_that_was_copied_to_a_store_is_read(mirror_of: MakeMirror, store: Path) -> None:
     (store / "journal").mkdir(parents=True)
     (store / "journal" / f"{FIRST}.jsonl").write_bytes(line(1))
@@ -335,14 +327,6 @@ def test_the_page_goes_to_the_store_unless_it_is_there(
     with pytest.raises(StoreError, match=f"access was denied; the page is here: {page}$"):
         pushed_page(page)
     assert pushed_page(store / "report.html") == str(store / "report.html")
-
-
-def test_what_cannot_be_written_is_one_line(mirror_of: MakeMirror, store: Path) -> None:
-    mirror = mirror_of("here")
-    append(mirror, line(1))
-    store.write_text("a file")
-    with pytest.raises(StoreError, match=f"^file://{store}: cannot be read or written \\("):
-        mirror.exchange()
 
 
 @pytest.mark.parametrize(

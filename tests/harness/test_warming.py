@@ -64,13 +64,6 @@ def test_it_says_what_it_did_and_then_that_nothing_is_left(folder):
     assert (found["compiled"], found["kept"], found["folder"]) == (0, 3, str(place))
 
 
-def test_what_was_removed_is_compiled_again(folder):
-    place, _ = folder
-    said()
-    (place / "warm.nbi").unlink()
-    assert said().startswith("compiled 3 of 3")
-
-
 def test_a_run_that_was_cut_short_leaves_something_to_do(folder):
     _, compiles = folder
     compiles.statuses = {"timeout": 1, "failed": 3}
@@ -87,13 +80,6 @@ def test_a_folder_that_cannot_be_written_is_told_and_does_no_harm(tmp_path, monk
     assert "machine code cannot be kept here (Not a directory)" in result.output
     assert "set NUMBA_CACHE_DIR" in result.output
     assert result.output.count("\n") == 1
-
-
-def test_jobs_must_be_positive():
-    result = CliRunner().invoke(
-        build_app(lambda results, command: results), ["warm", "--jobs", "0"]
-    )
-    assert "the number of jobs must be from 1 to 1000, not 0" in str(result.exception)
 
 
 @pytest.mark.slow

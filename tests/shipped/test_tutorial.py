@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from marginbench.harness.results.journal import Journal
+from marginbench.solvers.numeric.compiling import cache_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 # A block of the page, after a comment that says what it is.
@@ -55,10 +56,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(folder: Path) -> dict[str, str]:
-    """The commands of this environment first, and nothing cached."""
+    """The commands of this environment first, and nothing cached but machine code."""
     binaries = Path(sys.executable).parent
     path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "MARGINBENCH_CACHE": str(folder / "cache")}
+    return {
+        **os.environ,
+        "PATH": path,
+        "MARGINBENCH_CACHE": str(folder / "cache"),
+        "NUMBA_CACHE_DIR": str(cache_folder().parent),
+    }
 
 
 def test_the_tutorial_works_as_it_is_written(folder: Path, environment: dict[str, str]) -> None:
