@@ -39,7 +39,7 @@ class Work:
         return value
 
 
-def described(cls: type[Any], value: Any) -> Any:
+def described(cls: Any, value: Any) -> Any:
     """A dataclass from its plain form; a ValueError names a field that does not fit."""
     unknown = set(value) - {item.name for item in fields(cls)}
     if unknown:
@@ -48,7 +48,7 @@ def described(cls: type[Any], value: Any) -> Any:
 
 
 @cache
-def _adapter(cls: type[Any]) -> Any:
+def _adapter(cls: Any) -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(cls)

@@ -42,8 +42,9 @@ class InProcess:
         """Run the jobs one after the other."""
         for job in jobs:
             yield Started(job)
-            result = ResultMessage(job.work.run(_ignore))
-            yield Ended(job, Outcome("done", value=decoded(encoded(result), job.work).value))
+            result = encoded(ResultMessage(job.work.run(_ignore)))
+            told: Any = decoded(result, job.work)
+            yield Ended(job, Outcome("done", value=told.value))
 
     def close(self) -> None:
         """Nothing is held."""
