@@ -1,5 +1,5 @@
 """Write what follows from the code: docs/solvers.md, docs/studies.md, and the parts of pages below
-a note: the commands with their options, and the registered datasets.
+a note: the commands with their options, the registered datasets, and the keys of study files.
 
 python docs/generate.py            # write them
 python docs/generate.py --check    # exit with 1 if they are not what this would write
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import re
 import sys
 import textwrap
@@ -18,9 +19,13 @@ from typing import Any
 
 import typer
 from numpydoc.docscrape import NumpyDocString
+from pydantic import BaseModel
 
 from marginbench.data_loaders.sources import sources
-from marginbench.harness.study.model import StudyBase
+from marginbench.harness.study.feasibility import Cell, FeasibilityStudy, Images
+from marginbench.harness.study.grid import Axes
+from marginbench.harness.study.model import Budget, SolverEntry, StudyBase
+from marginbench.harness.study.svm import ReferenceSettings, Study, Task, Tuning
 from marginbench.harness.study.toml import load_study, study_names
 from marginbench.reports.command import COMMANDS, build_app, report, write_report
 from marginbench.solvers import Solver, registry
@@ -294,9 +299,62 @@ def datasets_part() -> Iterator[str]:
     )
 
 
+def keys_part() -> Iterator[str]:
+    """Every key of a study file with its default, as the classes that read it say."""
+    for heading, part in TABLES.items():
+        yield ""
+        yield from table((heading, "default", "meaning"), _keys_of(part))
+        axes = getattr(part, "axes", None)
+        if isinstance(axes, Axes):
+            keys = ", ".join(f"`{key}`" for key in axes.keys)
+            inside = ", ".join(f"`{key}`" for key in axes.tables)
+            words = [keys] * bool(keys) + [f"every value in {inside}"] * bool(inside)
+            yield from ("", *filled(f"[Lists](#grids) are possible for {' and '.join(words)}."))
+
+
+def _keys_of(part: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
+    for entry in NumpyDocString(inspect.getdoc(part) or "")["Attributes"]:
+        field, default = (
+            part.model_fields[entry.name],
+            re.sub(r"\{.*\}", "", entry.type).partition(", ")[2],
+        )
+        if field.is_required() and not default:
+            default = "required"
+        elif not default:
+            value = field.get_default(call_default_factory=True)
+            default = "none" if value is None else f"`{_toml(value)}`" if value != "" else "empty"
+        words = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(entry.desc)).replace("``", "`")
+        meaning = re.sub(
+            r"docs/([\w-]+)\.md", lambda m: f"[{m[1].replace('-', ' ')}]({m[1]}.md)", words
+        )
+        yield f"`{entry.name}`", default.replace("``", "`"), meaning
+    if isinstance(getattr(part, "axes", None), Axes):
+        yield "`zip`", "none", "Lists that are taken together, see [above](#grids)."
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
 PAGES = {"solvers.md": solvers_page, "studies.md": studies_page}
 #: Pages whose last part is written here, below the note.
-PARTS = {"command-line.md": commands_part, "datasets.md": datasets_part}
+PARTS = {
+    "command-line.md": commands_part,
+    "datasets.md": datasets_part,
+    "study-files.md": keys_part,
+}
+#: The tables of study files and what reads them.
+TABLES: dict[str, type[BaseModel]] = {
+    "key": Study,
+    "`[budget]`": Budget,
+    "`[reference]`": ReferenceSettings,
+    "`[tuning]`": Tuning,
+    "`[[task]]`": Task,
+    "`[[solver]]`, `[[method]]`": SolverEntry,
+    "feasibility key": FeasibilityStudy,
+    "`[[cell]]`": Cell,
+    "`[[images]]`": Images,
+}
 
 
 def written() -> Iterator[tuple[str, str]]:

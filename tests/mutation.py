@@ -54,7 +54,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "harness/planning/report.py": ("harness/test_study_commands.py", "harness/test_cli.py"),
     "harness/study/model.py": ("harness/test_study_file.py", "harness/test_grids.py"),
     "harness/study/toml.py": ("harness/test_study_file.py", "harness/test_toml_lines.py"),
-    "harness/study/names.py": ("harness/test_selection.py", "harness/test_entry_points.py"),
     "harness/study/select.py": ("harness/test_selection.py", "harness/test_where.py"),
     "harness/results/records.py": ("harness/test_records.py",),
     **dict.fromkeys(

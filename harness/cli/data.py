@@ -132,7 +132,7 @@ def _info(
 @data.command("remove", help="Remove imported datasets from the cache.")
 def _remove(names: _Names = None) -> int:
     from ...data_loaders import DataError, remove_imported
-    from ..study.names import split_names
+    from ..study.select import split_names
 
     wanted = split_names(names or [])
     if not wanted:
@@ -151,7 +151,7 @@ def _remove(names: _Names = None) -> int:
 def _as_dict(name: str) -> dict[str, Any]:
     """What is known of a dataset without reading its points."""
     from ...data_loaders import imported_info
-    from ..study.names import registered_source
+    from ..study.model import registered_source
 
     source = registered_source(name)
     if source is None:
@@ -197,7 +197,8 @@ def _dataset_names(names: list[str]) -> list[str]:
     """Names in the datasets' own spelling."""
     from ...data_loaders import suggest
     from ...data_loaders.sources import unknown
-    from ..study.names import dataset_names, find, imported_names, split_names
+    from ..study.model import dataset_names, find, imported_names
+    from ..study.select import split_names
 
     known = [*dataset_names(), *imported_names()]
     wanted = split_names(names)

@@ -110,7 +110,7 @@ def _check(
 ) -> int:
     from ..conformance.running import check_solver
     from ..planning.plan import kind_named
-    from ..study.names import resolve_solver_name
+    from ..study.model import resolve_solver_name
 
     if not 0 < timeout < float("inf"):
         raise UserError(f"--timeout must be a number of seconds > 0, not {timeout:g}")
@@ -135,7 +135,7 @@ def _kinds_of(solver: str) -> tuple[str, ...]:
     """The kinds of studies that a registered solver is for; all of them for any other."""
     from ...solvers.registration import entries
     from ..planning.plan import kind_names
-    from ..study.names import find
+    from ..study.model import find
 
     known = entries()
     name = find(solver, known)

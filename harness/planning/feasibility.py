@@ -12,8 +12,7 @@ from ..hashing import canonical_json, hash_json
 from ..planning.fingerprint import key_parts
 from ..results.feasibility import FeasibilityRecord
 from ..study.feasibility import Cell, FeasibilityStudy, Images
-from ..study.model import SolverEntry, run_limits
-from ..study.names import is_foreign, is_users_file
+from ..study.model import SolverEntry, is_foreign, is_users_file, run_limits
 from .plan import Configuration, Details, Kind, Run
 from .preflight import DatasetInfo, Facts, SolverInfo, check_parameters
 

@@ -17,8 +17,7 @@ from typing import Any
 
 from ..hashing import canonical_json
 from ..results.journal import Cell
-from ..study.model import StudyBase, table_type
-from ..study.names import is_foreign
+from ..study.model import StudyBase, is_foreign, table_type
 from ..words import plural
 from .plan import Run
 
@@ -226,7 +225,7 @@ def size_of(whole: StudyBase, described: Mapping[str, Any]) -> dict[str, int]:
     runs = {cell_of(run) for run in described["planned"]}
     for task in whole.tasks:
         for entry in whole.solvers:
-            if entry.label in solvers and whole.fits(task, solvers[entry.label]):
+            if entry.label in solvers:
                 runs |= {
                     (task.label, entry.label, seed)
                     for seed in whole.seeds_of(task, entry, solvers[entry.label])

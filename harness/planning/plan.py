@@ -20,8 +20,7 @@ from ..errors import StudyError
 from ..jobs import Limits, Work
 from ..results.journal import Cell, Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
-from ..study.model import Budget, StudyBase
-from ..study.names import KINDS
+from ..study.model import KINDS, Budget, StudyBase
 
 if TYPE_CHECKING:
     from .preflight import Facts, ReferenceQuestion, SolverInfo

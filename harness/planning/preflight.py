@@ -30,8 +30,7 @@ from ..jobs import (
     Work,
     described,
 )
-from ..study.model import SolverEntry, StudyBase, run_limits
-from ..study.names import is_foreign
+from ..study.model import SolverEntry, StudyBase, is_foreign, run_limits
 from .plan import kind_named
 
 Say = Callable[[str], None]

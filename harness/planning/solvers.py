@@ -14,8 +14,15 @@ from ..errors import SolverError
 from ..hashing import hash_files
 from ..jobs import Executor
 from ..loading import SolverSpec, load_named, offered, offers, shown_name, source_file
-from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
-from ..study.names import find, is_foreign, resolve_solver_name
+from ..study.model import (
+    REFERENCE,
+    Budget,
+    SolverEntry,
+    find,
+    is_foreign,
+    resolve_solver_name,
+    run_limits,
+)
 from ..words import REASON_LIMIT, visible
 from .fingerprint import source_files, version_of
 from .plan import kind_named, kind_names

@@ -28,8 +28,7 @@ from ..evaluation.svm import (
 )
 from ..hashing import canonical_json, hash_json
 from ..results.svm import Record
-from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
-from ..study.names import is_foreign
+from ..study.model import REFERENCE, Budget, SolverEntry, is_foreign, run_limits
 from ..study.svm import Study, Task
 from .fingerprint import kernel_code, key_parts, numeric_versions
 from .plan import Configuration, Details, Kind, Run

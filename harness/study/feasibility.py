@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -28,10 +29,14 @@ class Cell(TaskEntry):
 
     Attributes
     ----------
+    label : str
+        What tables and options call the cell; must be unique.
     generator : {"ldfp", "lap"}
-        Separable problems, or problems that nothing separates.
-    m, n : int
-        Dimension and number of columns.
+        ``"ldfp"``: separable problems; ``"lap"``: problems that nothing separates.
+    m : int
+        Dimension.
+    n : int
+        Number of columns.
     kappa : float
         As in :func:`marginbench.data_loaders.ldfp` and :func:`marginbench.data_loaders.lap`.
     tol : float
@@ -70,11 +75,17 @@ class Images(DatasetTask):
 
     Attributes
     ----------
-    dataset, dataset_params
-        A data set with more than two classes, a registered one or the user's own.
-    n_train, n_validation : int
-        Points drawn from the training part by the instance's seed, apart from each other, the same
-        number of every class. The test part is used whole.
+    label : str
+        What tables and options call the data; must be unique.
+    dataset : str
+        A data set with more than two classes, a registered one or your own, as in a task.
+    dataset_params : dict
+        Its parameters.
+    n_train : int
+        Points drawn from the training part by the instance's seed, the same number of every class.
+        The test part is used whole.
+    n_validation : int
+        Points drawn likewise, apart from those.
     gammas : list of float
         Widths of the Gaussian kernel; the one with the least validation error is taken, for each
         method by itself.
@@ -84,6 +95,8 @@ class Images(DatasetTask):
         Iterations for each class after which the predictor is scored.
     unit_norm : bool
         Whether points are scaled to unit length.
+    instances : int
+        How many; instance i has the seed i.
     """
 
     label: Label
@@ -117,9 +130,8 @@ class FeasibilityStudy(StudyBase):
     Attributes
     ----------
     source : str
-        Where the published numbers come from.
-    budget : Budget
-        ``timeout``: seconds of iterations of each run, after which it ends with what it has.
+        Where the published numbers come from. All other keys but ``seeds``, ``[reference]`` and
+        ``[tuning]`` are those above; how often a method runs, ``instances`` says.
     """
 
     task_tables: ClassVar[tuple[str, ...]] = ("cell", "images")
@@ -156,11 +168,18 @@ class FeasibilityStudy(StudyBase):
     def n_seeds(self, task: Cell | Images, entry: SolverEntry) -> int:
         return min(task.instances, entry.seeds or task.instances)
 
+    def seeds_of(
+        self,
+        task: Cell | Images,
+        entry: SolverEntry,
+        traits: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Sequence[int]:
+        """None for a method that takes what the task has not."""
+        fits = traits.get("takes", task.takes) == task.takes
+        return super().seeds_of(task, entry, traits) if fits else ()
+
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         if entry.tune:
             raise StudyError(f"{where}.tune: only solvers of SVM tasks are tuned; use params")
         if entry.other_problem:
             raise StudyError(f"{where}.other_problem is for solvers of SVM studies; remove it")
-
-    def fits(self, task: Cell | Images, described: Mapping[str, Any]) -> bool:
-        return bool(described.get("takes", task.takes) == task.takes)

@@ -1,11 +1,11 @@
-"""What studies of all kinds have in common, as typed objects."""
+"""What studies of all kinds have in common, as typed objects, and what names in them mean."""
 
 from __future__ import annotations
 
 import math
 import os
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,15 +19,25 @@ from pydantic import (
     Field,
     PrivateAttr,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 
+from ...data_loaders import DataError, Source, sources, suggest
+from ...data_loaders.cache import datasets_folder
+from ...data_loaders.own.finding import find_own, is_own
+from ...data_loaders.own.importing import imported_names as names_in
+from ...data_loaders.sources import unknown
+from ...solvers.registration import solver_names
+from .. import removed
 from ..errors import StudyError
 from ..jobs import Limits
+from ..loading import SolverSpec, offered, offers
 from ..words import plural, visible
-from .grid import Axes, expanded, fill_in_labels
-from .names import checked_dataset, is_users_file
+from .grid import Axes, written_out
 
+#: The kinds of studies.
+KINDS = ("svm", "feasibility")
 #: More runs are a slip: the plan of so many takes a minute and a gigabyte.
 MAX_RUNS = 200_000
 #: The value of a parameter that is to be that of the reference optimum.
@@ -116,13 +126,93 @@ def key_path(path: Sequence[str | int]) -> str:
     return words
 
 
+def find(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that this is in any case, or None."""
+    exact = {candidate.casefold(): candidate for candidate in candidates}
+    return exact.get(name.casefold())
+
+
+def is_foreign(name: str) -> bool:
+    """Whether a solver's name means code from outside the project, not a registered solver."""
+    return ":" in name
+
+
+def resolve_solver_name(
+    name: str, kind: str, *, folder: str | None = None, labels: Iterable[str] = ()
+) -> str:
+    """A registry name in its own spelling; a file's path made absolute; a module's name as is.
+
+    What an installed package offers becomes the "package.module:Class" that it stands for. If there
+    is none of the name, the nearest one may also be one of the ``labels``.
+    """
+    if is_foreign(name):
+        return SolverSpec.parse(name, folder).checked().text
+    registered = find(name, solver_names(kind))
+    if registered is not None:
+        return registered
+    for other in KINDS:
+        if find(name, solver_names(other)) is not None:
+            raise StudyError(f"{name} is a solver for studies of the kind {other!r}, not {kind!r}")
+    offer = offered(name)
+    if offer is not None:
+        return offer.target
+    if name in removed.SOLVERS:
+        raise StudyError(f"unknown solver {name!r}: {removed.SOLVERS[name]}")
+    if name.endswith(".py"):
+        raise StudyError(f"{name!r} is a file; name the class in it too, as in {name}:MySolver")
+    names = dict.fromkeys([*labels, *solver_names(kind), *(offer.name for offer in offers())])
+    raise StudyError(f"unknown solver {name!r}{suggest(name, list(names))}")
+
+
+def dataset_names() -> list[str]:
+    """Names of the registered datasets."""
+    return [source.name for source in sources()]
+
+
+def imported_names() -> list[str]:
+    """Names of the imported datasets."""
+    return list(names_in(datasets_folder()))
+
+
+def registered_source(dataset: str) -> Source | None:
+    """Where a registered dataset comes from; None for one of the user's own."""
+    return next((source for source in sources() if source.name == dataset), None)
+
+
+def is_users_file(dataset: str, folder: str | None) -> bool:
+    """Whether the name of a dataset means a file, a folder or code of the user."""
+    if dataset in dataset_names() or dataset in imported_names():
+        return False
+    return is_own(dataset, folder)
+
+
+def _checked_dataset(
+    name: str, params: Mapping[str, Any], where: str = "", folder: str | None = None
+) -> str:
+    """The name of a dataset in its own spelling; of the user's files no content is looked at."""
+    source = registered_source(find(name, dataset_names()) or "")
+    try:
+        if source is not None:
+            source.resolve(dict(params))
+            return source.name
+        if name in imported_names():
+            if params:
+                raise DataError(f"{name}: was imported with its options; remove dataset_params")
+            return name
+        if is_own(name, folder):
+            find_own(name, params, folder)
+            return name
+    except DataError as error:
+        raise StudyError(f"{where}: {error}" if where else str(error)) from None
+    message = unknown(name, [*dataset_names(), *imported_names()])
+    raise StudyError(f"{where}.dataset: {message}" if where else message)
+
+
 class StudyPart(BaseModel):
     """A table of a study file: no unknown keys, no values of another type.
 
-    Raises
-    ------
-    StudyError
-        For values that make none; one line for each mistake.
+    Values that make none raise a StudyError, with a line for each mistake. What the attributes of
+    parts are said to be is the text of docs/study-files.md.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -147,19 +237,23 @@ class SolverEntry(StudyPart):
     Attributes
     ----------
     name : str
-        A registry name, "file.py:Class" or "package.module:Class".
-    label : str
-        Unique in the study; by default the name of the class.
+        A name that ``marginbench solvers`` lists, ``"file.py:Class"`` (from the folder of the study
+        file), ``"package.module:Class"``, or a classifier or program from elsewhere, see
+        docs/outside-solvers.md.
+    label : str, the class
+        What tables and options call the solver; must be unique.
     params : dict
-        Parameters of the estimator. ``nu = "reference"`` takes the value of the task's reference
-        optimum, in studies of SVM solvers.
+        Parameters of the class; ``nu = "reference"`` takes the value at the reference optimum, in
+        studies of SVM solvers.
     tune : dict
-        Values to choose from, by parameter, in studies of SVM solvers: see ``[tuning]``.
-    seeds : int or None
+        Values of the class's own parameters to choose from, in studies of SVM solvers, see
+        docs/tuning.md.
+    seeds : int or None, all
         Run with no more than so many of the study's seeds, or of a task's instances.
     other_problem : bool
         Run a solver of SVM studies that always fits a bias, or never fits one, on other tasks too:
-        it solves another problem there, and its objective is not compared.
+        it solves another problem there, marked as such, and its objective is not compared; see
+        docs/outside-solvers.md.
     """
 
     name: Name
@@ -205,12 +299,7 @@ class TaskEntry(StudyPart):
     def completed(self, where: str = "", folder: str | None = None) -> Self:
         """The same with names in their own spelling and what the data decide filled in.
 
-        Relative paths begin in ``folder``, or where we are.
-
-        Raises
-        ------
-        StudyError
-            For a name that there is not; the message begins with ``where``.
+        Relative paths begin in ``folder``, or where we are; messages begin with ``where``.
         """
         return self
 
@@ -228,15 +317,7 @@ LIST_OPTIONS = ("categorical", "drop", "missing_words")
 
 
 class DatasetTask(TaskEntry):
-    """A task on a dataset.
-
-    Attributes
-    ----------
-    dataset : str
-        A registered or imported name, a path, or "file.py:name".
-    dataset_params : dict
-        Parameters of a registered dataset, or options of the user's own.
-    """
+    """A task on a dataset."""
 
     dataset: Name
     dataset_params: dict[str, Any] = Field(default_factory=dict)
@@ -258,16 +339,9 @@ class DatasetTask(TaskEntry):
         return self.label, self.dataset
 
     def completed(self, where: str = "", folder: str | None = None) -> Self:
-        """With the dataset's name in its own spelling.
-
-        Raises
-        ------
-        StudyError
-            For an unknown dataset or a file that is not there, or one that does not take the
-            parameters.
-        """
+        """With the dataset's name in its own spelling."""
         folder = self.folder if folder is None else folder
-        dataset = checked_dataset(self.dataset, self.dataset_params, where, folder)
+        dataset = _checked_dataset(self.dataset, self.dataset_params, where, folder)
         return self.model_copy(update={"dataset": dataset}).placed(folder)
 
     def placed(self, folder: str | None) -> Self:
@@ -296,13 +370,7 @@ class DatasetTask(TaskEntry):
 
 
 class Stop(StudyPart):
-    """What a run need not go beyond.
-
-    Attributes
-    ----------
-    suboptimality : float
-        Relative to the task's reference optimum, as checkpoints find it.
-    """
+    """What a run need not go beyond: a suboptimality relative to the task's reference optimum."""
 
     suboptimality: Positive
 
@@ -313,29 +381,33 @@ class Budget(StudyPart):
     Attributes
     ----------
     timeout : float
-        Seconds of solving; data, compilation and evaluation do not count.
+        Seconds of solving; data, compilation and evaluation do not count. In a study of feasibility
+        methods a run ends by it with what it has.
     cpu_timeout : float or None
-        CPU seconds of solving, of all threads and child processes together. It does not depend on
-        what else the machine does; ``timeout`` holds as well.
+        CPU seconds of solving, all threads and child processes together: a limit that other work on
+        the machine does not change. ``timeout`` holds as well; set it well above.
     kernel_evals : float or None
-        Evaluations that a run may ask for: kernel entries and what other methods have in their
-        place, counted as in :class:`marginbench.Counters`. Looked at when a checkpoint is due.
+        Evaluations at which a run ends: kernel entries and what other methods have in their place,
+        counted as in :class:`marginbench.Counters` and looked at when a checkpoint is due; see
+        docs/tuning.md.
     iterations : int or None
-        Iterations that a run may do. Looked at when a checkpoint is due.
+        Iterations at which a run ends, looked at when a checkpoint is due.
     stop : Stop or None
-        Ends a run that is good enough.
+        ``{ suboptimality = 1e-3 }`` ends runs that are so near to the reference optimum.
     memory : float
         Megabytes (10^6 bytes) that a worker process, its children included, may hold resident.
     checkpoint_factor : float
         Checkpoints come at kernel evaluations that grow by this factor.
     epoch_checkpoints : bool
-        And at the end of each epoch, of solvers that say where theirs end (BSGD and BSCA).
-    compile_timeout, data_timeout, evaluation_timeout : float
-        Seconds for importing a solver and for warming it up, for getting the data, and for one
-        evaluation. They are there to catch what hangs.
-    total_timeout : float or None
-        Seconds that all phases of a run may take together. By default the sum of the other four,
-        with ``timeout`` counted twice.
+        And at the end of each epoch, for solvers that report it (BSGD and BSCA).
+    compile_timeout : float
+        Seconds for importing a solver, and for its warm-up.
+    data_timeout : float
+        Seconds for loading the data.
+    evaluation_timeout : float
+        Seconds for one evaluation.
+    total_timeout : float or None, the sum of the four, ``timeout`` twice
+        Seconds of everything together.
     """
 
     timeout: Positive = 60.0
@@ -394,14 +466,6 @@ class StudyBase(StudyPart):
 
     A kind of studies derives from this, adds the tables of its file, and says which of them hold
     tasks and which one solvers.
-
-    Attributes
-    ----------
-    title, description : str
-        For the report.
-    cost : str
-        What running it takes, in words.
-    budget : Budget
     """
 
     #: The kind's name, in a study file too.
@@ -458,15 +522,7 @@ class StudyBase(StudyPart):
     def seeds_of(
         self, task: Any, entry: SolverEntry, traits: Mapping[str, Any] = MappingProxyType({})
     ) -> Sequence[int]:
-        """The seeds with which a solver runs on a task.
-
-        Parameters
-        ----------
-        task : TaskEntry
-        entry : SolverEntry
-        traits : mapping
-            What is known of the solver's class.
-        """
+        """The seeds with which a solver runs on a task, from what is known of its class."""
         once = entry.seeds is None and self.repeats_itself(task, entry, traits)
         seeds = range(1 if once else self.n_seeds(task, entry))
         chosen = self._selection
@@ -481,13 +537,7 @@ class StudyBase(StudyPart):
     def runs(
         self, traits: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     ) -> set[tuple[str, str, int]]:
-        """Every run of the study: the labels of its task and solver, and its seed.
-
-        Parameters
-        ----------
-        traits : mapping
-            Label of a solver -> what is known of its class.
-        """
+        """The labels of task and solver, and the seed, of every run; ``traits`` are by label."""
         return {
             (task.label, entry.label, seed)
             for task in self.tasks
@@ -503,22 +553,13 @@ class StudyBase(StudyPart):
         """What :meth:`new_task` can make a task of."""
         return []
 
-    def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
-        """Whether a solver, as ``study.json`` describes it, is run on a task."""
-        return True
-
     @model_validator(mode="after")
     def _check_size(self) -> Self:
         self.check_size()
         return self
 
     def check_size(self) -> None:
-        """Check that there are not more runs than can be planned, without listing them.
-
-        Raises
-        ------
-        StudyError
-        """
+        """Check that there are not more runs than can be planned, without listing them."""
         tasks, solvers = self.tasks, self.solvers
         n_runs, how = len(tasks) * len(solvers), "at least"
         if n_runs <= MAX_RUNS:
@@ -551,13 +592,7 @@ class StudyBase(StudyPart):
         return self._file is not None
 
     def check_chosen(self, runs: Sequence[Any]) -> None:
-        """Check that an expression has chosen some of the runs that there are.
-
-        Raises
-        ------
-        StudyError
-            If the runs that it chose turn out not to exist.
-        """
+        """Check that the runs that an expression chose turn out to exist."""
         if self._selection is not None and not runs:
             raise StudyError(
                 f"--where {self._selection.text!r}: no run of the study is chosen; a deterministic "
@@ -571,15 +606,7 @@ class StudyBase(StudyPart):
         return study
 
     def message_prefix(self, solver: str, *keys: str) -> str:
-        """The beginning of a message about a solver: file, line and key, as far as there are.
-
-        Parameters
-        ----------
-        solver : str
-            Its label.
-        *keys : str
-            The way to a value in its entry.
-        """
+        """The beginning of a message about a solver: file, line and key, as far as there are."""
         file = self._file
         if file is None or solver not in file.solvers:
             return f"solver {solver!r}: "
@@ -587,13 +614,7 @@ class StudyBase(StudyPart):
         return f"{file.at(path)}: {key_path(path)}: "
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
-        """Check what can be checked of a solver without importing its class.
-
-        Raises
-        ------
-        StudyError
-            The message begins with ``where``.
-        """
+        """Check what can be checked of a solver without importing its class."""
 
     @classmethod
     def from_toml(cls, path: Path | str) -> Self:
@@ -625,10 +646,12 @@ class StudyBase(StudyPart):
 
     @model_validator(mode="before")
     @classmethod
-    def _write_out(cls, values: Any) -> Any:
+    def _write_out(cls, values: Any, info: ValidationInfo) -> Any:
         """Grids become entries, and entries without a label get one."""
-        stems = {table: axes.stem for table, axes in cls.axes().items() if axes.stem}
-        return fill_in_labels(expanded(values, cls.axes()), stems)
+        written, origins = written_out(values, cls.axes())
+        if info.context is not None:
+            info.context.update(origins)
+        return written
 
     @classmethod
     def axes(cls) -> dict[str, Axes]:
@@ -639,25 +662,18 @@ class StudyBase(StudyPart):
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
-        tasks = " and ".join(f"[[{table}]]" for table in self.task_tables if getattr(self, table))
-        for names, written in (
-            (self.task_tables, tasks),
-            ((self.solver_table,), f"[[{self.solver_table}]]"),
-        ):
+        for tables in (self.task_tables, (self.solver_table,)):
             seen: set[str] = set()
-            places = (
-                (name, number, entry)
-                for name in names
-                for number, entry in enumerate(getattr(self, name))
-            )
-            for name, number, entry in places:
-                if entry.label.casefold() in seen:
-                    raise StudyError(
-                        f"two entries of {written} have the label {entry.label!r}; give each its "
-                        "own",
-                        at=(name, number, "label"),
-                    )
-                seen.add(entry.label.casefold())
+            for table in tables:
+                for number, entry in enumerate(getattr(self, table)):
+                    if entry.label.casefold() in seen:
+                        written = " and ".join(f"[[{t}]]" for t in tables if getattr(self, t))
+                        raise StudyError(
+                            f"two entries of {written} have the label {entry.label!r}; give each "
+                            "its own",
+                            at=(table, number, "label"),
+                        )
+                    seen.add(entry.label.casefold())
         return self
 
 

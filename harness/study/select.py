@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -12,11 +13,11 @@ from pydantic import ValidationError
 
 from ...data_loaders import suggest
 from ...data_loaders.sources import unknown
-from ...solvers.registration import solver_names
 from ..errors import StudyError
 from ..hashing import hash_json
+from ..loading import offered
 from ..words import shown, visible
-from .grid import label_of
+from .grid import free_label, label_of
 from .model import (
     MAX_LABEL,
     MAX_RUNS,
@@ -25,14 +26,8 @@ from .model import (
     StudyBase,
     StudyFile,
     TaskEntry,
-)
-from .names import (
-    find,
     is_foreign,
-    offered_solver,
     resolve_solver_name,
-    split_names,
-    unknown_solver,
 )
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
@@ -44,15 +39,15 @@ _MAX_DEPTH = 50
 _NAMING = ("task", "dataset", "solver", "class", "kernel", "generator")
 # "class" is a word of Python; texts in quotes are left as they are.
 _CLASS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\bclass\b""")
-_OPERATORS: Mapping[type[ast.cmpop], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.In: "in",
-    ast.NotIn: "not in",
+_OPERATORS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda item, items: item in items,
+    ast.NotIn: lambda item, items: item not in items,
 }
 # Characters of a name that is too long for a message.
 _SHOWN = 100
@@ -110,41 +105,29 @@ def of_its_own(study: StudyT, tasks: Sequence[TaskEntry], solvers: Sequence[str]
 
 
 def _chosen_runs(study: StudyBase, text: str) -> Selection:
-    """The runs for which an expression holds, by pandas on a frame of all runs."""
-    import pandas as pd
-
-    pairs = [
-        (_cells(task, entry), study.seeds_of(task, entry))
-        for task in study.tasks
-        for entry in study.solvers
+    """The runs for which an expression holds."""
+    properties = [
+        (task, entry, _properties(task, entry)) for task in study.tasks for entry in study.solvers
     ]
     values: dict[str, dict[Any, None]] = {"seed": {}}
-    for cells, _ in pairs:
-        for name, value in cells.items():
+    for _, _, each in properties:
+        for name, value in each.items():
             values.setdefault(name, {})[value] = None
-    where = _Where(text, {name: list(each) for name, each in values.items()})
-    columns: dict[str, list[Any]] = {
-        name: [cells.get(name) for cells, seeds in pairs for _ in seeds]
-        for name in {"task", "solver", *where.columns} - {"seed"}
-    }
-    columns["seed"] = [seed for _, seeds in pairs for seed in seeds]
-    frame = pd.DataFrame(columns, dtype=object)
-    query = frame.rename(columns=where.columns)
-    try:
-        chosen = query.query(where.query, engine="python", local_dict=where.constants).index
-    except TypeError:
-        raise where.error("texts and numbers have no order") from None
+    expression = _Expression(text, {name: list(each) for name, each in values.items()})
     runs = frozenset(
-        frame.loc[chosen, ["task", "solver", "seed"]].itertuples(index=False, name=None)
+        (task.label, entry.label, seed)
+        for task, entry, each in properties
+        for seed in study.seeds_of(task, entry)
+        if expression.holds({**each, "seed": seed})
     )
     if not runs:
         raise StudyError(f"--where {text!r}: no run of the study is chosen")
     return Selection(text, runs)
 
 
-def _cells(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
+def _properties(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
     """What is known of the runs of a solver on a task, by the names in expressions."""
-    cells = {
+    properties = {
         **entry.params,
         **task.facets,
         **{f"solver.{name}": value for name, value in entry.params.items()},
@@ -154,82 +137,95 @@ def _cells(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
         "class": entry.class_name,
     }
     scalar = str | int | float | None
-    return {name: v if isinstance(v, scalar) else repr(v) for name, v in cells.items()}
+    return {name: v if isinstance(v, scalar) else repr(v) for name, v in properties.items()}
 
 
-class _Where:
-    """An expression of ``--where`` as a query of pandas, which sees only names and operators.
+class _Expression:
+    """An expression of ``--where``: comparisons of properties with constants, and, or, not.
 
-    What Python's grammar allows beyond comparisons of names with constants, ``and``, ``or`` and
-    ``not`` is refused.
+    What Python's grammar allows beyond these is refused, and so is a name or a label that no run
+    has. ``values`` are those of each property that there are.
     """
 
     def __init__(self, text: str, values: Mapping[str, Sequence[Any]]) -> None:
         self.text, self.values = text, values
-        self.columns: dict[str, str] = {}
-        self.constants: dict[str, Any] = {}
         if len(text) > MAX_LENGTH:
             raise StudyError(f"--where: an expression may have {MAX_LENGTH} characters")
         if not text.strip():
             raise StudyError('--where: the expression is empty; write one such as "C == 10"')
         spelled = _CLASS.sub(lambda match: match[1] or "class_", text.strip())
         try:
-            tree = ast.parse(spelled, mode="eval")
+            self.tree = ast.parse(spelled, mode="eval").body
         except SyntaxError as error:
-            raise self.error(f"not an expression ({error.msg})") from None
+            raise self._error(f"not an expression ({error.msg})") from None
         except (ValueError, MemoryError, RecursionError):
-            raise self.error("not an expression") from None
-        self.query = self._translated(tree.body)
+            raise self._error("not an expression") from None
+        self._check(self.tree)
 
-    def error(self, message: str) -> StudyError:
-        """The error that this expression is wrong."""
-        return StudyError(f"--where {shown(self.text)}: {message}")
+    def holds(self, properties: Mapping[str, Any]) -> bool:
+        """Whether it is true of a run."""
+        try:
+            return self._holds(self.tree, properties)
+        except TypeError:
+            raise self._error("texts and numbers have no order") from None
 
-    def _translated(self, node: ast.expr, depth: int = 0) -> str:
-        if depth > _MAX_DEPTH:
-            raise self.error("nested too deeply")
+    def _holds(self, node: ast.expr, properties: Mapping[str, Any]) -> bool:
+        """What a run does not have compares as false."""
         if isinstance(node, ast.BoolOp):
-            word = " and " if isinstance(node.op, ast.And) else " or "
-            return f"({word.join(self._translated(part, depth + 1) for part in node.values)})"
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return f"(not {self._translated(node.operand, depth + 1)})"
-        if isinstance(node, ast.Compare):
-            return self._comparison(node)
-        raise self.error(
-            f"{_source(node)} is no comparison; write one such as C == 10, joined by and, or, not"
+            parts = [self._holds(part, properties) for part in node.values]
+            return all(parts) if isinstance(node.op, ast.And) else any(parts)
+        if isinstance(node, ast.UnaryOp):
+            return not self._holds(node.operand, properties)
+        assert isinstance(node, ast.Compare)
+        names = map(_name, (node.left, *node.comparators))
+        sides = [
+            properties.get(name) if name else self._constant(side)
+            for name, side in zip(names, (node.left, *node.comparators), strict=True)
+        ]
+        return None not in sides and all(
+            _OPERATORS[type(op)](left, right)
+            for op, left, right in zip(node.ops, sides, sides[1:], strict=False)
         )
 
-    def _comparison(self, node: ast.Compare) -> str:
-        """The comparison; what a run does not have compares as false."""
-        if not all(type(operator) in _OPERATORS for operator in node.ops):
-            raise self.error("only ==, !=, <, <=, >, >=, in and not in compare")
-        nodes = [node.left, *node.comparators]
-        listed = [False, *(isinstance(operator, ast.In | ast.NotIn) for operator in node.ops)]
-        if [isinstance(side, ast.List | ast.Tuple) for side in nodes] != listed:
-            raise self.error("'in' takes a list, such as C in [1, 10]; no other takes one")
-        names = [name for name in map(_name, nodes) if name]
+    def _check(self, node: ast.expr, depth: int = 0) -> None:
+        if depth > _MAX_DEPTH:
+            raise self._error("nested too deeply")
+        if isinstance(node, ast.BoolOp):
+            for part in node.values:
+                self._check(part, depth + 1)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self._check(node.operand, depth + 1)
+        elif isinstance(node, ast.Compare):
+            self._check_comparison(node)
+        else:
+            raise self._error(
+                f"{_source(node)} is no comparison; write one such as C == 10, joined by and, or, "
+                "not"
+            )
+
+    def _check_comparison(self, node: ast.Compare) -> None:
+        if not all(type(op) in _OPERATORS for op in node.ops):
+            raise self._error("only ==, !=, <, <=, >, >=, in and not in compare")
+        sides = [node.left, *node.comparators]
+        listed = [False, *(isinstance(op, ast.In | ast.NotIn) for op in node.ops)]
+        if [isinstance(side, ast.List | ast.Tuple) for side in sides] != listed:
+            raise self._error("'in' takes a list, such as C in [1, 10]; no other takes one")
+        names = [name for name in map(_name, sides) if name]
         for name in names:
             if name not in self.values:
-                raise self.error(f"unknown name {name!r}{suggest(name, list(self.values))}")
-        sides = [self._side(side) for side in nodes]
+                raise self._error(f"unknown name {name!r}{suggest(name, list(self.values))}")
+        constants = [self._constant(side) for side in sides if not _name(side)]
         if not names:
-            raise self.error(f"{_source(node)} compares no property of a run")
-        if all(isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for op in node.ops):
-            self._check_values(names, node)
-        parts = [
-            f"({left} {_OPERATORS[type(operator)]} {right})"
-            for left, operator, right in zip(sides, node.ops, sides[1:], strict=False)
-        ]
-        parts += [f"({self.columns[name]} == {self.columns[name]})" for name in names]
-        return f"({' and '.join(parts)})"
-
-    def _side(self, node: ast.expr) -> str:
-        name = _name(node)
-        if name:
-            return self.columns.setdefault(name, f"column_{len(self.columns)}")
-        constant = f"constant_{len(self.constants)}"
-        self.constants[constant] = self._constant(node)
-        return f"@{constant}"
+            raise self._error(f"{_source(node)} compares no property of a run")
+        if any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
+            return
+        for text in (
+            each for side in constants for each in (side if isinstance(side, list) else [side])
+        ):
+            for name in set(names).intersection(_NAMING) if isinstance(text, str) else ():
+                if text not in self.values[name]:
+                    hint = suggest(text, [str(value) for value in self.values[name]])
+                    raise self._error(f"no {name} of the study is {text!r}{hint}")
 
     def _constant(self, node: ast.expr) -> Any:
         if isinstance(node, ast.List | ast.Tuple):
@@ -242,20 +238,10 @@ class _Where:
             value = self._constant(node.operand)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return -value
-        raise self.error(f"{_source(node)} is neither a name nor a number, text, true or false")
+        raise self._error(f"{_source(node)} is neither a name nor a number, text, true or false")
 
-    def _check_values(self, names: Iterable[str], node: ast.Compare) -> None:
-        texts = [
-            item.value
-            for item in ast.walk(node)
-            if isinstance(item, ast.Constant) and isinstance(item.value, str)
-        ]
-        for name in set(names).intersection(_NAMING):
-            known = self.values[name]
-            for text in texts:
-                if text not in known:
-                    hint = suggest(text, [str(value) for value in known])
-                    raise self.error(f"no {name} of the study is {text!r}{hint}")
+    def _error(self, message: str) -> StudyError:
+        return StudyError(f"--where {shown(self.text)}: {message}")
 
 
 def _name(node: ast.expr) -> str:
@@ -275,6 +261,22 @@ def _source(node: ast.expr) -> str:
         return "it"
 
 
+def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
+    """Names given one by one or separated by commas, without repetitions.
+
+    A comma that is part of one of the ``labels`` separates nothing.
+    """
+    whole = {label.casefold() for label in labels}
+    parts: list[str] = []
+    for name in [names] if isinstance(names, str) else names:
+        if not isinstance(name, str):
+            raise StudyError(
+                f"{shown(name)} is no name; give a text, such as 'SMO' or 'file.py:Class'"
+            )
+        parts += [name] if name.strip().casefold() in whole else name.split(",")
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+
 def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
     """The tasks with one of these names; a dataset that has none gets one where the kind can."""
     chosen: list[TaskEntry] = []
@@ -284,11 +286,11 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
         tasks = tasks or _of_grid(study.tasks, key)
         if not tasks:
             # A label of the study stays that of the study's own task, chosen or not.
-            label = _free(label_of(name)[: MAX_LABEL - 4], [*chosen, *study.tasks])
-            new = study.new_task(name, label)
+            label = label_of(name)[: MAX_LABEL - 4]
+            new = study.new_task(name, free_label(label, _taken([*chosen, *study.tasks])))
             if new is None:
-                names_of_tasks = [text for task in study.tasks for text in task.names]
-                hints = dict.fromkeys([*names_of_tasks, *_stems(study.tasks), *study.other_tasks()])
+                own = [text for task in study.tasks for text in task.names]
+                hints = dict.fromkeys([*own, *_stems(study.tasks), *study.other_tasks()])
                 raise StudyError(unknown(name, list(hints)))
             tasks = [new]
         chosen.extend(task for task in tasks if task not in chosen)
@@ -301,47 +303,28 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
     """The solvers with one of these labels or names; others that there are run with defaults."""
     chosen: list[SolverEntry] = []
     for name in split_names(names, [solver.label for solver in study.solvers]):
-        entries = _solvers_named(study, name)
-        if not isinstance(entries, list):
-            target, label = entries
+        entries = (
+            [solver for solver in study.solvers if name.casefold() == solver.label.casefold()]
+            or [solver for solver in study.solvers if _is_called(solver, name)]
+            or _of_grid(study.solvers, name.casefold())
+        )
+        if not entries:
+            labels = [*(solver.label for solver in study.solvers), *_stems(study.solvers)]
+            target = resolve_solver_name(name, study.kind, labels=labels)
+            entries = [solver for solver in study.solvers if solver.name == target]
+        if not entries:
+            offer = None if target == name or is_foreign(name) else offered(name)
+            label = offer.name if offer else target.rsplit(":", 1)[-1]
             # A label of the study stays that of the study's own solver, chosen or not.
-            entries = [_new_solver(target, label, [*chosen, *study.solvers])]
+            entries = [_new_solver(target, free_label(label, _taken([*chosen, *study.solvers])))]
         chosen.extend(solver for solver in entries if solver not in chosen)
     if not chosen:
         raise StudyError("no solver is selected")
     return chosen
 
 
-def _solvers_named(study: StudyBase, name: str) -> list[SolverEntry] | tuple[str, str]:
-    """The solvers of a study that a name means, or the name and label of one that it lacks.
-
-    Labels come first, then names and classes, grids, and what installed packages offer.
-    """
-    key = name.casefold()
-    entries = [solver for solver in study.solvers if key == solver.label.casefold()]
-    if entries:
-        return entries
-    if is_foreign(name):
-        target = resolve_solver_name(name, study.kind)
-        entries = [solver for solver in study.solvers if solver.name == target]
-        return entries or _of_grid(study.solvers, key) or (target, "")
-    entries = [
-        solver
-        for solver in study.solvers
-        if key in (solver.name.casefold(), solver.class_name.casefold())
-    ]
-    entries = entries or _of_grid(study.solvers, key)
-    if entries:
-        return entries
-    registered = find(name, solver_names(study.kind))
-    if registered is not None:
-        return registered, ""
-    offer = offered_solver(name, study.kind)
-    if offer is None:
-        labels = [solver.label for solver in study.solvers]
-        raise StudyError(unknown_solver(name, study.kind, [*labels, *_stems(study.solvers)]))
-    entries = [solver for solver in study.solvers if solver.name == offer.target]
-    return entries or (offer.target, offer.name)
+def _is_called(solver: SolverEntry, name: str) -> bool:
+    return name.casefold() in (solver.name.casefold(), solver.class_name.casefold())
 
 
 def _of_grid(entries: Sequence[EntryT], stem: str) -> list[EntryT]:
@@ -354,12 +337,12 @@ def _stems(entries: Iterable[TaskEntry | SolverEntry]) -> list[str]:
     return [entry.label.partition(", ")[0] for entry in entries if ", " in entry.label]
 
 
-def _new_solver(name: str, label: str, taken: Sequence[SolverEntry]) -> SolverEntry:
-    """A solver that the study does not have, with its defaults and a label of its own.
+def _taken(entries: Iterable[TaskEntry | SolverEntry]) -> set[str]:
+    return {entry.label.casefold() for entry in entries}
 
-    Without a ``label`` it is made of the name of the class.
-    """
-    label = _free(label or name.rsplit(":", 1)[-1], taken)
+
+def _new_solver(name: str, label: str) -> SolverEntry:
+    """A solver that the study does not have, with its defaults."""
     try:
         return SolverEntry.model_validate({"name": name, "label": label})
     except ValidationError as error:
@@ -369,13 +352,3 @@ def _new_solver(name: str, label: str, taken: Sequence[SolverEntry]) -> SolverEn
             f"--solver {visible(name, _SHOWN)}: its {what} {words}; rename it, or give it a label "
             "in a study file"
         ) from None
-
-
-def _free(label: str, taken: Sequence[Any]) -> str:
-    """A label that no entry has yet: "SMO", else "SMO-2" and so on."""
-    labels = {entry.label.casefold() for entry in taken}
-    number, candidate = 1, label
-    while candidate.casefold() in labels:
-        number += 1
-        candidate = f"{label}-{number}"
-    return candidate

@@ -25,8 +25,6 @@ from .model import (
     SolverEntry,
     StudyBase,
     StudyPart,
-)
-from .names import (
     dataset_names,
     find,
     imported_names,
@@ -46,7 +44,7 @@ class ReferenceSettings(StudyPart):
     Attributes
     ----------
     tol : float
-        Largest certified duality gap, relative to the primal value.
+        Largest certified duality gap of the reference optimum, relative to the primal value.
     timeout : float
         Seconds for computing it.
     """
@@ -56,7 +54,7 @@ class ReferenceSettings(StudyPart):
 
 
 class Tuning(StudyPart):
-    """How the values of ``tune`` are chosen, the same for every solver.
+    """How the values of ``tune`` are chosen, the same for every solver; see docs/tuning.md.
 
     Attributes
     ----------
@@ -64,14 +62,16 @@ class Tuning(StudyPart):
         Try all configurations, or halve their number while the resource doubles.
     resource : {"points", "kernel_evals"}
         What doubles: the points that a trial is fitted to, or its evaluations.
-    validation : float or None
-        Fraction of the training part that configurations are scored on; 0.25 without ``folds``.
+    validation : float or None, 0.25 without ``folds``
+        Fraction of the training part that configurations are scored on.
     folds : int or None
         Score them by cross-validation on the training part instead.
     seed : int
         Of the splits; together with the seed of the run.
-    seconds, kernel_evals : float or None
-        What all trials of a run may take together, in seconds inside the solver and in evaluations.
+    seconds : float or None
+        Seconds inside the solver that all trials of a run may take together.
+    kernel_evals : float or None
+        Evaluations that all trials of a run may take together.
     """
 
     method: Literal["grid", "halving"] = "grid"
@@ -95,14 +95,39 @@ class Tuning(StudyPart):
 class Task(DatasetTask):
     """One optimisation problem: a dataset, a kernel and C.
 
-    ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
-    dataset when the study is loaded. For the user's own data C is 1, and ``gamma`` is computed once
-    the data are: 1 / (d var(X)) of the training part. ``gamma`` stays None for a kernel that has
-    none, such as the linear one. ``kernel_params`` holds the parameters of a kernel besides
-    ``gamma``, ``degree`` and ``coef0``. Without ``reference`` no optimum is computed, which saves
-    its time where it cannot be had. With ``folds`` each seed is a fold of a cross-validation on the
-    dataset's training part. ``tune`` holds values of C and of the kernel's parameters to choose
-    from, for each solver by itself; such a task has no reference optimum.
+    Attributes
+    ----------
+    dataset : str
+        A name that ``marginbench data list`` shows, or your own data, see docs/your-data.md: a path
+        from the folder of the study file, or ``"file.py:name"``.
+    dataset_params : dict
+        Parameters of the dataset, such as ``{ n_train = 1000 }``, or options of your own data.
+    label : str, the dataset
+        What tables and options call the task; must be unique.
+    kernel : str
+        ``"rbf"``, ``"linear"``, ``"poly"``, ``"laplacian"``, or your own, ``"file.py:Name"``, see
+        docs/adding-a-solver.md.
+    gamma : float or None, that of the dataset
+        Kernel width or scale. For your own data it is computed once they are loaded: 1 / (d var(X))
+        of the training part.
+    degree : int
+        Of the polynomial kernel.
+    coef0 : float
+        Of the polynomial kernel.
+    kernel_params : dict
+        Parameters of a kernel besides these.
+    C : float or None, that of the dataset
+        Weight of the summed hinge loss; 1 for your own data.
+    fit_intercept : bool
+        Whether the problem has an unregularised bias.
+    reference : bool
+        ``false`` if the reference optimum would take too long.
+    folds : int or None
+        Each seed is a fold of a cross-validation on the training part, see
+        [above](#cross-validation).
+    tune : dict
+        Values of C and of the kernel's parameters that each solver chooses from, see
+        docs/tuning.md. Such a task has no reference optimum.
     """
 
     kernel: str = "rbf"
@@ -129,10 +154,10 @@ class Task(DatasetTask):
     def _check_kernel(cls, name: str) -> str:
         if is_foreign(name):
             return name
-        if name not in kernel_names() or not kernel_class(name).evaluates:
-            known = [each for each in kernel_names() if kernel_class(each).evaluates]
+        names = [each for each in kernel_names() if kernel_class(each).evaluates]
+        if name not in names:
             raise PydanticCustomError(
-                "literal_error", "Input should be {expected}", {"expected": ", ".join(known)}
+                "literal_error", "Input should be {expected}", {"expected": ", ".join(names)}
             )
         return name
 
@@ -163,10 +188,10 @@ class Task(DatasetTask):
     @classmethod
     def _check_tune(cls, values: dict[str, list[float]], info: ValidationInfo) -> Any:
         kernel = _kernel_so_far(info)
-        known = ["C", *(name for name in _SHARED if kernel and name in kernel.parameters())]
+        tunable = ["C", *(name for name in _SHARED if kernel and name in kernel.parameters())]
         for name, choices in values.items():
-            if name not in known:
-                raise ValueError(f"{name} cannot be tuned; give values of {', '.join(known)}")
+            if name not in tunable:
+                raise ValueError(f"{name} cannot be tuned; give values of {', '.join(tunable)}")
             if name != "C" and kernel is not None:
                 for value in choices:
                     kernel.of({name: value})
@@ -241,13 +266,7 @@ class Task(DatasetTask):
         )
 
     def completed(self, where: str = "", folder: str | None = None) -> Self:
-        """The task with the dataset's own kernel width and C where it has none.
-
-        Raises
-        ------
-        StudyError
-            For an unknown dataset, or one that does not take the task's parameters.
-        """
+        """The task with the dataset's own kernel width and C where it has none."""
         task = super().completed(where, folder)
         source = registered_source(task.dataset)
         values: dict[str, Any] = {}
@@ -288,7 +307,23 @@ def _kernel_so_far(info: ValidationInfo) -> type[Kernel] | None:
 
 
 class Study(StudyBase):
-    """Tasks x solvers x seeds, with budgets."""
+    """Tasks x solvers x seeds, with budgets.
+
+    Attributes
+    ----------
+    name : str
+        Letters, digits, ``.``, ``_`` and ``-``; names the results folder.
+    kind : str
+        ``"feasibility"`` for feasibility methods, see [below](#feasibility-methods).
+    title : str
+        Text for the report.
+    description : str
+        Text for the report.
+    cost : str
+        Text for the report: what running the study takes.
+    seeds : int
+        Runs of each solver on each task, with the seeds 0, 1, ...
+    """
 
     task_tables: ClassVar[tuple[str, ...]] = ("task",)
     solver_table: ClassVar[str] = "solver"

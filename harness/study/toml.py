@@ -20,9 +20,18 @@ from pydantic import BaseModel, ValidationError
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError, UserError
 from ..words import shown, visible
-from .grid import ZIP, Axes, origins
-from .model import KeyPath, StudyBase, StudyFile, key_path, table_type
-from .names import KINDS, dataset_names, find, resolve_solver_name
+from .grid import ZIP, Axes
+from .model import (
+    KINDS,
+    KeyPath,
+    StudyBase,
+    StudyFile,
+    dataset_names,
+    find,
+    key_path,
+    resolve_solver_name,
+    table_type,
+)
 
 #: Mistakes that are told of one study.
 MAX_MISTAKES = 20
@@ -78,7 +87,10 @@ def load_study(name_or_path: str | Path) -> StudyBase:
     if name is not None and not path.is_file():
         return parse_study(shipped[name].read_bytes(), where=f"{name}.toml")
     if not path.is_file():
-        raise StudyError(_not_found(name_or_path, shipped))
+        text = str(name_or_path)
+        if text.endswith(".toml") or os.sep in text:
+            raise StudyError(f"no such study file: {text}")
+        raise StudyError(f"unknown study {text!r}{suggest(text, sorted(shipped))}")
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -96,12 +108,22 @@ def parse_study(content: bytes, *, where: str, folder: str | None = None) -> Stu
 
 
 def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
-    text, values = _read_toml(content, where)
-    file = StudyFile(where, text)
-    model = _model(values, file)
     try:
-        file = replace(file, origins=origins(values, model.axes()))
-        study = model.model_validate(values)
+        text = content.decode("utf-8-sig")
+        values = tomllib.loads(text)
+    except RecursionError:
+        raise StudyError(f"{where}: not valid TOML: nested too deeply") from None
+    except ValueError as error:  # also of a number with more digits than Python reads
+        raise StudyError(f"{where}: not valid TOML: {error}") from None
+    origins: dict[str, list[int]] = {}
+    file = StudyFile(where, text, origins)
+    kind = values.get("kind", "svm")
+    if kind not in KINDS:
+        hint = suggest(str(kind), list(KINDS))
+        raise StudyError(f"{file.at(('kind',))}: kind = {shown(kind)} is not known{hint}")
+    model = study_type(str(kind))
+    try:
+        study = model.model_validate(values, context=origins)
     except ValidationError as error:
         lines = mistakes(error, file, model)
         rest = _without(values, [file.written(each["loc"]) for each in error.errors()], model)
@@ -129,17 +151,6 @@ def _without(
             if isinstance(table, dict) and (way or key not in _tables(model)):
                 table.pop(key, None)
     return rest
-
-
-def _read_toml(content: bytes, where: str) -> tuple[str, dict[str, Any]]:
-    """The text of a TOML file, and its values."""
-    try:
-        text = content.decode("utf-8-sig")
-        return text, tomllib.loads(text)
-    except RecursionError:
-        raise StudyError(f"{where}: not valid TOML: nested too deeply") from None
-    except ValueError as error:  # also of a number with more digits than Python reads
-        raise StudyError(f"{where}: not valid TOML: {error}") from None
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
@@ -191,15 +202,6 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     return lines
 
 
-def _model(values: Mapping[str, Any], file: StudyFile) -> type[StudyBase]:
-    """The type of study that a file means."""
-    kind = values.get("kind", "svm")
-    if kind not in KINDS:
-        hint = suggest(str(kind), list(KINDS))
-        raise StudyError(f"{file.at(('kind',))}: kind = {shown(kind)} is not known{hint}")
-    return study_type(str(kind))
-
-
 def study_type(kind: str) -> type[StudyBase]:
     """The type of the studies of a kind."""
     from .feasibility import FeasibilityStudy
@@ -218,7 +220,7 @@ def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None
         for number, task in enumerate(getattr(study, table)):
             path = file.written((table, number))
             try:
-                tasks.append(task.completed(f"{key_path(path)}.", folder))
+                tasks.append(task.completed(key_path(path), folder))
             except StudyError as error:
                 registered = find(getattr(task, "dataset", ""), dataset_names())
                 at = file.at((*path, "dataset" if registered is None else "dataset_params"))
@@ -242,13 +244,6 @@ def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None
         raise next(iter(wrong.values()))(*wrong)
     placed = study.read_from(replace(file, solvers=paths))
     return placed.with_tasks(tasks).with_solvers(solvers)
-
-
-def _not_found(name: str | Path, shipped: Mapping[str, Any]) -> str:
-    text = str(name)
-    if text.endswith(".toml") or os.sep in text:
-        return f"no such study file: {text}"
-    return f"unknown study {text!r}{suggest(text, sorted(shipped))}"
 
 
 def mistakes(error: ValidationError, file: StudyFile, model: type[BaseModel]) -> list[str]:
@@ -290,20 +285,16 @@ def _explained(problem: Any, file: StudyFile, model: type[BaseModel]) -> str:
         return f"{where}: {path} is empty; a study needs at least one [[{path}]]"
     if kind == "tuple_type" and path in _tables(model) and isinstance(value, dict):
         return f"{where}: [{path}] is one table where a study has a list of them; write [[{path}]]"
-    if kind == "model_type" and isinstance(location[-1], int):
-        return f"{where}: {path} = {shown(value)}: {_as_entry(str(location[0]), file)}"
     message = _REMEDIES.get(kind, "").format(path) or problem["msg"]
+    if kind == "model_type" and isinstance(location[-1], int):
+        key, one, other = ("dataset", "digits", "file.csv")
+        if location[0] in ("solver", "method"):
+            key, one, other = ("name", "SMO", "file.py:Class")
+        message = f"give a dictionary such as {{{key!r}: {one!r}}} or {{{key!r}: {other!r}}}"
+        if file.text:
+            message = f"write it as a table [[{location[0]}]]"
     message = message.removeprefix("Input ").removeprefix("Value error, ")
     return f"{where}: {path} = {shown(value)}: {message}"
-
-
-def _as_entry(table: str, file: StudyFile) -> str:
-    """How an entry of a table is written, in a file or in Python."""
-    if file.text:
-        return f"write it as a table [[{table}]]"
-    if table in ("solver", "method"):
-        return "give a dictionary such as {'name': 'SMO'} or {'name': 'file.py:Class'}"
-    return "give a dictionary such as {'dataset': 'digits'} or {'dataset': 'file.csv'}"
 
 
 def _unknown_key(location: Sequence[str | int], value: Any, model: type[BaseModel]) -> str:
@@ -314,18 +305,16 @@ def _unknown_key(location: Sequence[str | int], value: Any, model: type[BaseMode
         keys.append(ZIP)
     name = str(location[-1])
     hint = suggest(name, keys)
-    if len(location) > 1 or not _is_table(value):
+    entries = isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
+    if len(location) > 1 or not (entries or isinstance(value, dict)):
         return f"unknown key {key_path(location)!r}{hint}"
     for key in keys:
-        hint = hint.replace(f"'{key}'", _bracketed(key, model))
-    written = f"[[{name}]]" if isinstance(value, list) else f"[{name}]"
-    return f"unknown table {written}{hint}"
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict) or (
-        isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
-    )
+        annotation = model.model_fields[key].annotation
+        if key in _tables(model):
+            hint = hint.replace(f"'{key}'", f"[[{key}]]")
+        elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            hint = hint.replace(f"'{key}'", f"[{key}]")
+    return f"unknown table {f'[[{name}]]' if entries else f'[{name}]'}{hint}"
 
 
 def _tables(model: type[BaseModel]) -> list[str]:
@@ -335,16 +324,6 @@ def _tables(model: type[BaseModel]) -> list[str]:
         for name, field in model.model_fields.items()
         if get_origin(field.annotation) is tuple and hasattr(table_type(model, name), "axes")
     ]
-
-
-def _bracketed(key: str, model: type[BaseModel]) -> str:
-    """A key of a study as its file writes it: [[task]], [budget], 'seeds'."""
-    if key in _tables(model):
-        return f"[[{key}]]"
-    annotation = model.model_fields[key].annotation
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return f"[{key}]"
-    return repr(key)
 
 
 def _table_at(location: Sequence[str | int], model: type[BaseModel]) -> type[BaseModel]:
@@ -368,8 +347,15 @@ def to_toml(study: StudyBase) -> str:
     values = study.model_dump(exclude_none=True, exclude_defaults=True)
     kind = {} if study.kind == "svm" else {"kind": study.kind}
     for table, axes in study.axes().items():
-        if table in values:
-            values[table] = [_plain_lists(row, axes) for row in values[table]]
+        for entry in values.get(table, ()):
+            # A list that would be read as a grid.
+            for key in set(axes.tables).intersection(entry):
+                entry[key] = {
+                    name: {"value": item}
+                    if isinstance(item, list | tuple) and name not in axes.lists
+                    else item
+                    for name, item in entry[key].items()
+                }
     _check_writable(values, ())
     return tomli_w.dumps(kind | {name: item for name, item in values.items() if name != "kind"})
 
@@ -384,18 +370,3 @@ def _check_writable(value: Any, path: KeyPath) -> None:
             f"{key_path(path)} = {value!r:.60}: a study file cannot hold a "
             f"{type(value).__name__}; leave it out or give a number, a text, a list or a table"
         )
-
-
-def _plain_lists(entry: Mapping[str, Any], axes: Axes) -> dict[str, Any]:
-    """The entry with lists written as values where they would be read as grids."""
-    return {
-        key: {name: _as_value(name, item, axes) for name, item in value.items()}
-        if key in axes.tables and isinstance(value, Mapping)
-        else value
-        for key, value in entry.items()
-    }
-
-
-def _as_value(name: str, item: Any, axes: Axes) -> Any:
-    is_list = isinstance(item, list | tuple) and name not in axes.lists
-    return {"value": item} if is_list else item

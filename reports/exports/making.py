@@ -13,7 +13,8 @@ import pandas as pd
 from ...data_loaders import suggest
 from ...harness.environment import version
 from ...harness.results.stores import local_folder
-from ...harness.study.names import find, split_names
+from ...harness.study.model import find
+from ...harness.study.select import split_names
 from ..analysis import Analysis
 from ..drawing.canvas import SolverStyle
 from ..errors import ReportError

@@ -16,7 +16,7 @@ from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.loading import offered, offers
 from marginbench.harness.planning import solvers
 from marginbench.harness.planning.preflight import SolverInfo
-from marginbench.harness.study.names import resolve_solver_name
+from marginbench.harness.study.model import resolve_solver_name
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import load_study
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.report import Overview, overview
-from marginbench.harness.study.feasibility import Cell, Images
-from marginbench.harness.study.model import Budget, SolverEntry, StudyBase
+from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.select import select
-from marginbench.harness.study.svm import ReferenceSettings, Study, Task
 from marginbench.harness.study.toml import parse_study
 
 PAGE = (Path(__file__).parents[2] / "docs" / "study-files.md").read_text()
@@ -116,42 +113,6 @@ def test_messages_are_those_of_the_page(mistake: tuple[str, str], message: str) 
     with pytest.raises(StudyError) as caught:
         checked(text)
     assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("heading", "part"),
-    [
-        ("key", Study),
-        ("`[budget]`", Budget),
-        ("`[reference]`", ReferenceSettings),
-        ("`[[task]]`", Task),
-        ("`[[solver]]`", SolverEntry),
-    ],
-)
-def test_every_key_and_its_default_is_on_the_page(heading: str, part: Any) -> None:
-    table = PAGE[PAGE.index(f"| {heading} |") :].split("\n\n")[0]
-    rows = [line.split("|")[1:3] for line in table.splitlines()[2:]]
-    named = {name: default for names, default in rows for name in re.findall(r"`(\w+)`", names)}
-    # The keys of [tuning] have a page of their own.
-    tables = {"budget", "reference", "tuning", "task", "solver"} if part is Study else set()
-    assert set(named) - {"zip"} == set(part.model_fields) - tables
-    for name, default in named.items():
-        value = None if name == "zip" else part.model_fields[name].default
-        if isinstance(value, bool | int | float):
-            assert str(value).lower() in default.replace("1e-6", "1e-06")
-
-
-def test_lists_make_grids_where_the_page_says() -> None:
-    text = PAGE.replace("\n", " ")
-    listed = re.search(r"Lists are possible for (.*?), and for every value in (.*?):", text)
-    assert listed
-    assert set(re.findall(r"`(\w+)`", listed[1])) == set(Task.axes.keys)
-    tables = {*Task.axes.tables, *SolverEntry.axes.tables}
-    assert set(re.findall(r"`(\w+)`", listed[2])) == tables
-    cells = re.search(r"Lists make grids of (.*?) in a `\[\[cell\]\]`, of (.*?) in", text)
-    assert cells
-    assert set(re.findall(r"`(\w+)`", cells[1])) == set(Cell.axes.keys)
-    assert set(re.findall(r"`(\w+)`", cells[2])) == {*Images.axes.keys, *Images.axes.tables}
 
 
 def test_names_of_expressions_are_those_of_the_page() -> None:

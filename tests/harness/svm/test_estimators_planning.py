@@ -16,7 +16,7 @@ from marginbench.harness.planning.plan import Run
 from marginbench.harness.planning.preflight import DatasetInfo, DescribeWork, Facts, SolverInfo
 from marginbench.harness.planning.solvers import describe_solver
 from marginbench.harness.planning.svm import KIND
-from marginbench.harness.study.names import resolve_solver_name
+from marginbench.harness.study.model import resolve_solver_name
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import parse_study
 
