@@ -134,12 +134,11 @@ def _check(
 def _kinds_of(solver: str) -> tuple[str, ...]:
     """The kinds of studies that a registered solver is for; all of them for any other."""
     from ...solvers.registration import entries
-    from ..planning.plan import kind_names
-    from ..study.model import find
+    from ..study.model import KINDS, find
 
     known = entries()
     name = find(solver, known)
-    return tuple(kind_names()) if name is None else known[name].kinds
+    return KINDS if name is None else known[name].kinds
 
 
 @commands.command("warm", help="Compile what studies need, so that no first run waits for it.")

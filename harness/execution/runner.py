@@ -548,7 +548,8 @@ class _Runner:
             "planned": [planned_run(run) for run in self.runs],
             "command": whole_command,
         }
-        return merged(now, before, self.scope, self.results, command)
+        content = self.scope.content(self.results)
+        return merged(now, before, self.scope.whole, content, command)
 
     def _say_what_has_changed(self, plan: dict[Cell, str]) -> None:
         """Say which lines are damaged, and whether records of another version count now."""
@@ -727,7 +728,7 @@ class _Runner:
             jobs=self.jobs,
             threads=self.threads,
             environment=self._environment,
-            **details.known,
+            **details.columns,
         )
 
     def _write(self, record: RecordBase) -> None:

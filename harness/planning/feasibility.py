@@ -8,18 +8,77 @@ from typing import Any
 
 from ..errors import SolverError, StudyError
 from ..evaluation.feasibility import CellWork, ImagesWork
-from ..hashing import canonical_json, hash_json
-from ..planning.fingerprint import key_parts
+from ..hashing import canonical_json
+from ..jobs import Work
 from ..results.feasibility import FeasibilityRecord
 from ..study.feasibility import Cell, FeasibilityStudy, Images
-from ..study.model import SolverEntry, is_foreign, is_users_file, run_limits
-from .plan import Configuration, Details, Kind, Run
-from .preflight import DatasetInfo, Facts, SolverInfo, check_parameters
+from ..study.model import SolverEntry, is_users_file, run_limits
+from .plan import Configuration, Kind, Seeded
+from .preflight import Facts, SolverInfo, check_parameters
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
 # Keys of a table that say how it is run and shown, not what the problem is.
 _NO_PROBLEM = frozenset({"label", "instances", "published"})
+
+
+class _Configuration(Configuration):
+    """A method on a cell or on images."""
+
+    def __init__(
+        self, study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry
+    ) -> None:
+        super().__init__(study, facts, task, entry)
+        decided = {"tol": task.tol} if isinstance(task, Cell) else {}
+        # A user's method need not have it.
+        self.given = {k: v for k, v in decided.items() if k in self.info.accepted} | entry.params
+        self.params = {**dict.fromkeys(self.info.required), **self.info.defaults, **self.given}
+        self.fingerprint = None if self.dataset is None else self.dataset.fingerprint
+        self.problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
+        # Where a user's file is makes no difference; the fingerprint says what is in it.
+        own = isinstance(task, Images) and is_users_file(task.dataset, task.folder)
+        left_out = ("dataset", "dataset_params") if own else ()
+        keyed = {k: v for k, v in self.problem.items() if k not in left_out}
+        self._problem_parts = {"problem": keyed, "fingerprint": self.fingerprint}
+        if isinstance(task, Cell):
+            self.limits = run_limits(study.budget, _GRACE)
+
+    def seeded(self, seed: int) -> Seeded:
+        # The data are drawn from by the seed; how many points that leaves is no news.
+        return Seeded(seed, self.given, self.params, self._problem_parts, failure=self.failure)
+
+    def work(self, seeded: Seeded) -> Work:
+        task, entry = self.task, self.entry
+        if isinstance(task, Cell):
+            return CellWork(
+                generator=task.generator,
+                m=task.m,
+                n=task.n,
+                kappa=task.kappa,
+                seed=seeded.seed,
+                solver=entry.name,
+                params=self.given,
+                max_seconds=self.study.budget.timeout,
+                tol=task.tol,
+            )
+        return ImagesWork(
+            dataset=task.dataset,
+            dataset_params=dict(task.dataset_params),
+            n_train=task.n_train,
+            n_validation=task.n_validation,
+            unit_norm=task.unit_norm,
+            gammas=task.gammas,
+            tuning_iterations=task.tuning_iterations,
+            stages=task.stages,
+            seed=seeded.seed,
+            solver=entry.name,
+            params=self.given,
+            folder=task.folder,
+            fingerprint=self.fingerprint or "",
+        )
+
+    def columns(self, seeded: Seeded) -> dict[str, Any]:
+        return {"problem": canonical_json(self.problem), "fingerprint": self.fingerprint}
 
 
 class FeasibilityKind(Kind):
@@ -28,6 +87,7 @@ class FeasibilityKind(Kind):
     name = "feasibility"
     study = FeasibilityStudy
     record = FeasibilityRecord
+    configuration = _Configuration
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from ...solvers.feasibility.kernel_methods import KernelFeasibilityMethod
@@ -46,7 +106,7 @@ class FeasibilityKind(Kind):
     ) -> dict[str, SolverInfo]:
         """Raises StudyError also for a task that none of the methods fits."""
         for task in study.tasks:
-            fitting = _fitting(study, task, solvers)
+            fitting = [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
             if not fitting:
                 needed = (
                     "on columns (MPLFP)" if task.takes == "columns" else "with a kernel (MPKFP)"
@@ -59,36 +119,14 @@ class FeasibilityKind(Kind):
     def data_tasks(self, study: FeasibilityStudy) -> Sequence[Images]:
         return study.images
 
-    def seeds(
-        self, study: FeasibilityStudy, task: Cell | Images, entry: SolverEntry, info: SolverInfo
-    ) -> Sequence[int]:
-        fits = info.traits["takes"] == task.takes
-        return study.seeds_of(task, entry, info.traits) if fits else []
+    def described_study(self, study: FeasibilityStudy) -> dict[str, Any]:
+        return {"source": study.source}
 
-    def configuration(
-        self, study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry
-    ) -> Configuration:
-        return _Configuration(study, facts, task, entry)
+    def described_task(self, task: Cell | Images) -> dict[str, Any]:
+        return {"type": task.table, **task.model_dump()}
 
-    def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:
-        return {
-            "source": study.source,
-            "tasks": [
-                {"type": task.table, **task.model_dump(), **_credit(facts.datasets.get(task.label))}
-                for task in study.tasks
-            ],
-            "solvers": [
-                {
-                    "label": entry.label,
-                    "name": entry.class_name,
-                    "class": facts.solvers[entry.label].shown,
-                    "params": dict(entry.params),
-                    "summary": facts.solvers[entry.label].summary,
-                    **facts.solvers[entry.label].traits,
-                }
-                for entry in study.solvers
-            ],
-        }
+    def described_solver(self, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
+        return {"name": entry.class_name, **info.traits}
 
     def limits_hit(self, record: FeasibilityRecord) -> frozenset[str]:
         """A method that ends at its seconds says so, and keeps what it has."""
@@ -106,111 +144,6 @@ class FeasibilityKind(Kind):
             yield f"{record.wall_s:.2f} s"
         if record.test_error is not None:
             yield f"test error {100 * record.test_error:.2f} %"
-
-
-def _fitting(
-    study: FeasibilityStudy, task: Cell | Images, solvers: Mapping[str, SolverInfo]
-) -> list[SolverEntry]:
-    """The methods that take what a task has."""
-    return [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
-
-
-class _Configuration(Configuration):
-    """A method on a cell or on images."""
-
-    def __init__(
-        self, study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry
-    ) -> None:
-        self.study, self.task, self.entry = study, task, entry
-        self.info = facts.solvers[entry.label]
-        dataset = facts.datasets.get(task.label)
-        self.fingerprint = dataset.fingerprint if isinstance(dataset, DatasetInfo) else None
-        self.failure = dataset if isinstance(dataset, str) else ""
-        decided = {"tol": task.tol} if isinstance(task, Cell) else {}
-        # A user's method need not have it.
-        self.given = {k: v for k, v in decided.items() if k in self.info.accepted} | entry.params
-        self.params = {**dict.fromkeys(self.info.required), **self.info.defaults, **self.given}
-        self.shown = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
-        self.problem = dict(self.shown)
-        if isinstance(task, Images) and is_users_file(task.dataset, task.folder):
-            # Where a user's file is makes no difference; the fingerprint says what is in it.
-            del self.problem["dataset"], self.problem["dataset_params"]
-        self.limits = run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0)
-
-    def run(self, seed: int) -> Run:
-        return Run(
-            key=hash_json(self._key_parts(seed)),
-            task=self.task.label,
-            solver=self.entry.label,
-            seed=seed,
-            limits=self.limits,
-            detailed=self.details,
-            foreign=is_foreign(self.entry.name),
-            failure=self.failure,
-            traits=self.info.traits,
-        )
-
-    def details(self, seed: int) -> Details:
-        task, entry = self.task, self.entry
-        work: CellWork | ImagesWork
-        if isinstance(task, Cell):
-            work = CellWork(
-                generator=task.generator,
-                m=task.m,
-                n=task.n,
-                kappa=task.kappa,
-                seed=seed,
-                solver=entry.name,
-                params=self.given,
-                max_seconds=self.study.budget.timeout,
-                tol=task.tol,
-            )
-        else:
-            work = ImagesWork(
-                dataset=task.dataset,
-                dataset_params=dict(task.dataset_params),
-                n_train=task.n_train,
-                n_validation=task.n_validation,
-                unit_norm=task.unit_norm,
-                gammas=task.gammas,
-                tuning_iterations=task.tuning_iterations,
-                stages=task.stages,
-                seed=seed,
-                solver=entry.name,
-                params=self.given,
-                folder=task.folder,
-                fingerprint=self.fingerprint or "",
-            )
-        known = {
-            "key_parts": canonical_json(self._key_parts(seed)),
-            "version": self.info.version,
-            "solver_class": self.info.shown,
-            "params": canonical_json(self.params),
-            "problem": canonical_json(self.shown),
-            "fingerprint": self.fingerprint,
-        }
-        return Details(work, known)
-
-    def _key_parts(self, seed: int) -> dict[str, Any]:
-        return key_parts(
-            kind=self.study.kind,
-            info=self.info,
-            params=self.params,
-            task={"problem": self.problem, "fingerprint": self.fingerprint},
-            seed=seed,
-            labels=(self.task.label, self.entry.label),
-        )
-
-
-def _credit(dataset: DatasetInfo | str | None) -> dict[str, Any]:
-    """Whom to cite for the data, and what was decided when the user's own were read."""
-    if not isinstance(dataset, DatasetInfo):
-        return {}
-    return {
-        "citation": dataset.citation,
-        "licence": dataset.licence,
-        "decided": list(dataset.decided),
-    }
 
 
 KIND = FeasibilityKind()

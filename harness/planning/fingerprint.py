@@ -1,4 +1,4 @@
-"""What determines a run: its key, the code behind it, and the version of its solver.
+"""The code that determines a run, and the version of its solver.
 
 Code is counted by folders: the room of the solver, the rooms that all solvers share, and the
 evaluation. An edit of code anywhere in them gives a run a new key, an edit elsewhere does not.
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...data_loaders.atomic import replacing
 from ..environment import git
@@ -46,33 +46,6 @@ _DIGITS = 10
 # The folder of results that says which files a hash of code is made of.
 _FOLDER = "sources"
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def key_parts(
-    *,
-    kind: str,
-    info: SolverInfo,
-    params: Mapping[str, Any],
-    task: Mapping[str, Any],
-    seed: int,
-    labels: tuple[str, str],
-    versions: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """All that determines a run, by name; the run's key is the hash of it.
-
-    Two runs with the same key give the same numbers, timings apart; limits that only cut a run
-    short (timeout, memory, parallel jobs) are no part of it.
-    """
-    return {
-        "kind": kind,
-        "source": info.source_hash,
-        "class": info.shown,
-        "params": params,
-        "task": task,
-        "seed": seed,
-        "labels": labels,
-        "versions": numeric_versions() if versions is None else dict(versions),
-    }
 
 
 @cache

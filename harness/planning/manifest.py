@@ -9,15 +9,14 @@ plan; their records stay where they are.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..hashing import canonical_json
 from ..results.journal import Cell
-from ..study.model import StudyBase, is_foreign, table_type
+from ..study.model import StudyBase, table_type
 from ..words import plural
 from .plan import Run
 
@@ -62,22 +61,36 @@ class Scope:
             words.append(f"where {self.part.selection.text}")
         return ", ".join(words)
 
+    def content(self, results: Path) -> dict[str, Any]:
+        """The study, and what the command adds to it, as plain values."""
+        tables = (*self.whole.task_tables, self.whole.solver_table)
+        content: dict[str, Any] = {"settings": self.whole.model_dump(exclude=set(tables))}
+        content |= {"tasks": {}, "solvers": {}}
+        for study, added in ((self.whole, {}), (self.part, {"added": True})):
+            for table in tables:
+                kept = content["solvers" if table == study.solver_table else "tasks"]
+                for entry in getattr(study, table):
+                    values = {"table": table, **entry.model_dump(), **added}
+                    kept.setdefault(entry.label, values | entry.portable(results))
+        return content
+
 
 def merged(
     now: Mapping[str, Any],
     before: Mapping[str, Any] | None,
-    scope: Scope,
-    results: Path,
+    whole: StudyBase,
+    content: Mapping[str, Any],
     command: str = "",
 ) -> dict[str, Any]:
-    """The description of a folder from that of a command's plan and from the one before."""
-    before = before or {}
-    whole = scope.whole
-    known = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
-    of_study = whole.runs(known)
+    """The description of a folder from that of a command's plan and from the one before.
+
+    ``content`` is the study as plain values, with what the command adds to it.
+    """
+    before, described, content = before or {}, dict(now), dict(content)
+    solvers = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
+    of_study = whole.runs(solvers)
     runs = [_marked(run, of_study) for run in now["planned"]]
     own = {cell_of(run) for run in runs}
-    content = content_of(scope, results)
     kept = [
         _marked(run, of_study)
         for run in before.get("planned", ())
@@ -85,31 +98,24 @@ def merged(
         and (cell_of(run) in of_study or (run.get("added") and not run.get("failed")))
         and _configured_alike(run, before, content)
     ]
-    for what in ("tasks", "solvers"):
-        needed = {run[what[:-1]] for run in kept}.difference(content[what])
-        content[what] |= {
+    planned, place = [*runs, *kept], dict[str, dict[str, int]]()
+    for what in ("task", "solver"):
+        table = f"{what}s"
+        stored, used = before.get("study", {}).get(table, {}), {run[what] for run in planned}
+        content[table] = content[table] | {
             label: entry
-            for label, entry in before.get("study", {}).get(what, {}).items()
-            if label in needed
+            for label, entry in stored.items()
+            if label in used and label not in content[table]
         }
-    described = dict(now)
-    for what in ("tasks", "solvers"):
-        needed = {run[what[:-1]] for run in kept}
-        entries = {each["label"]: each for each in before.get(what, ()) if each["label"] in needed}
-        entries |= {each["label"]: each for each in now[what]}
-        described[what] = [entries[label] for label in content[what] if label in entries]
-    tasks, solvers = (
-        {label: place for place, label in enumerate(content[what])} for what in ("tasks", "solvers")
-    )
+        place[what] = {label: number for number, label in enumerate(content[table])}
+        entries = {entry["label"]: entry for entry in (*before.get(table, ()), *now[table])}
+        # Of what was planned before only that of which runs are left; and --where may have chosen
+        # no run of an entry.
+        described[table] = [entries[label] for label in place[what] if label in used]
     described["planned"] = sorted(
-        [*runs, *kept],
-        key=lambda run: (tasks[run["task"]], solvers[run["solver"]], run["seed"]),
+        planned,
+        key=lambda run: (place["task"][run["task"]], place["solver"][run["solver"]], run["seed"]),
     )
-    if scope.part.selection is not None:
-        # A solver of which it chose no run is not part of the page.
-        for what in ("tasks", "solvers"):
-            planned = {run[what[:-1]] for run in described["planned"]}
-            described[what] = [entry for entry in described[what] if entry["label"] in planned]
     if "seeds" in now:
         described["seeds"] = sorted({*now["seeds"], *(run["seed"] for run in kept)})
     # The study's command, and those that added something to it, one in a line.
@@ -120,7 +126,14 @@ def merged(
         commands.append(command)
     described["command"] = "\n".join(dict.fromkeys(filter(None, commands)))
     described["study"] = content
-    described["of"] = size_of(whole, described)
+    # How many tasks, solvers and runs there are when all of the study was run.
+    labels = {table: {each["label"] for each in described[table]} for table in ("tasks", "solvers")}
+    cells = {cell for cell in of_study if cell[1] in labels["solvers"]}
+    described["of"] = {
+        "tasks": len(labels["tasks"].union(task.label for task in whole.tasks)),
+        "solvers": len(labels["solvers"].union(entry.label for entry in whole.solvers)),
+        "runs": len(cells.union(map(cell_of, planned))),
+    }
     return described
 
 
@@ -157,50 +170,6 @@ def _marked(run: Mapping[str, Any], of_study: Set[Cell]) -> dict[str, Any]:
     return plain if cell_of(run) in of_study else plain | {"added": True}
 
 
-def content_of(scope: Scope, results: Path) -> dict[str, Any]:
-    """The study, and what the command adds to it, as plain values."""
-    whole = scope.whole
-    tables = (*whole.task_tables, whole.solver_table)
-    tasks = _entries(whole, whole.task_tables, results) | _entries(
-        scope.part, whole.task_tables, results, without=whole.tasks
-    )
-    solvers = _entries(whole, (whole.solver_table,), results) | _entries(
-        scope.part, (whole.solver_table,), results, without=whole.solvers
-    )
-    settings = whole.model_dump(exclude=set(tables))
-    return {"settings": settings, "tasks": tasks, "solvers": solvers}
-
-
-def _entries(
-    study: StudyBase, tables: Iterable[str], results: Path, without: Sequence[Any] = ()
-) -> dict[str, dict[str, Any]]:
-    """Label of an entry -> its values, with the table it stands in.
-
-    Entries that are not ``without`` those of the study were added to it, and say so.
-    """
-    known = {entry.label for entry in without}
-    return {
-        entry.label: {"table": table, **entry.model_dump()}
-        | ({"added": True} if without else {})
-        | (
-            {"name": _portable(entry.name, results)}
-            if table == study.solver_table
-            else entry.portable(results)
-        )
-        for table in tables
-        for entry in getattr(study, table)
-        if entry.label not in known
-    }
-
-
-def _portable(name: str, results: Path) -> str:
-    """A solver's name with the way to its file from the results folder."""
-    file, _, class_name = name.rpartition(":")
-    if not is_foreign(name) or not file.endswith(".py"):
-        return name
-    return f"{os.path.relpath(Path(file).resolve(), results.resolve())}:{class_name}"
-
-
 def _configured_alike(
     run: Mapping[str, Any], before: Mapping[str, Any], content: Mapping[str, Any]
 ) -> bool:
@@ -217,22 +186,3 @@ def configuration(entry: Mapping[str, Any]) -> str:
     """What an entry of a study says of its runs, but for how many they are."""
     given = {k: v for k, v in entry.items() if v not in (None, {}, [])}
     return canonical_json({k: v for k, v in given.items() if k not in _NOT_CONFIGURING})
-
-
-def size_of(whole: StudyBase, described: Mapping[str, Any]) -> dict[str, int]:
-    """How many tasks, solvers and runs there are when all of the study was run."""
-    solvers = {entry["label"]: entry for entry in described["solvers"]}
-    runs = {cell_of(run) for run in described["planned"]}
-    for task in whole.tasks:
-        for entry in whole.solvers:
-            if entry.label in solvers:
-                runs |= {
-                    (task.label, entry.label, seed)
-                    for seed in whole.seeds_of(task, entry, solvers[entry.label])
-                }
-    tasks = {entry.label for entry in whole.tasks}
-    return {
-        "tasks": len(tasks | {entry["label"] for entry in described["tasks"]}),
-        "solvers": len({entry.label for entry in whole.solvers} | set(solvers)),
-        "runs": len(runs),
-    }

@@ -22,7 +22,7 @@ from ..results.journal import FOLDER, Cell, Entry, Journal, record_line, runs_ta
 from ..results.records import RecordBase
 from ..storage import storing
 from ..words import plural
-from .manifest import Scope, cell_of, configuration, content_of, merged, restored_study
+from .manifest import Scope, cell_of, configuration, merged, restored_study
 from .plan import kind_named, limits_hit
 
 #: Prefer the record that was made last.
@@ -171,7 +171,7 @@ class _Side:
         """The study as plain values, with the ways to the user's files from another folder."""
         stored = self.values["study"]
         study = restored_study(kind_named(self.values["kind"]).study, stored, self.folder)
-        content = content_of(Scope(study, study), out)
+        content = Scope(study, study).content(out)
         for table in _TABLES:
             for label, entry in stored[table].items():
                 if entry.get("added"):
@@ -288,17 +288,13 @@ def _described(
     contents = [side.content(out) for side in order]
     content = _merged_content(contents, order, chosen=bool(prefer))
     study_type = kind_named(first.values["kind"]).study
-    part = restored_study(study_type, content, out)
-    labels = {
-        label
+    own = {
+        table: {label: entry for label, entry in content[table].items() if not entry.get("added")}
         for table in _TABLES
-        for label, entry in content[table].items()
-        if not entry.get("added")
     }
-    own = [task for task in part.tasks if task.label in labels]
-    whole = part.with_tasks(own or part.tasks)
-    solvers = [entry for entry in part.solvers if entry.label in labels]
-    scope = Scope(whole.with_solvers(solvers or part.solvers), part)
+    # All of its tasks, or all of its solvers, may have been added.
+    own = {table: entries or content[table] for table, entries in own.items()}
+    whole = restored_study(study_type, content | own, out)
     described = dict(order[0].values)
     for side, stored in zip(order, contents, strict=True):
         for table in _TABLES:
@@ -306,7 +302,7 @@ def _described(
                 label: content[table][label] if _alike(entry, content[table][label]) else entry
                 for label, entry in stored[table].items()
             }
-        described = merged(described, {**side.values, "study": stored}, scope, out)
+        described = merged(described, {**side.values, "study": stored}, whole, content)
     for run in described["planned"]:
         run["key"] = keys.get(cell_of(run), run["key"])
     return described

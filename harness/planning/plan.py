@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...data_loaders import suggest
 from ..errors import StudyError
+from ..hashing import canonical_json, hash_json
 from ..jobs import Limits, Work
 from ..results.journal import Cell, Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
-from ..study.model import KINDS, Budget, StudyBase
+from ..study.model import KINDS, Budget, SolverEntry, StudyBase, is_foreign, run_limits
+from .fingerprint import numeric_versions
 
 if TYPE_CHECKING:
-    from .preflight import Facts, ReferenceQuestion, SolverInfo
+    from .preflight import DatasetInfo, Datasets, Facts, ReferenceQuestion, SolverInfo
 
 _TIMEOUTS = frozenset(
     {
@@ -37,8 +39,8 @@ _TIMEOUTS = frozenset(
 class Details:
     """What is needed of a run only when it is done."""
 
-    work: Work  # what a worker does; it hands back the columns of the record that it found out
-    known: Mapping[str, Any]  # columns of the record that are known before the run
+    work: Work  # what a worker does; it hands back the other columns of the record
+    columns: Mapping[str, Any]  # columns of the record that are decided before the run
 
 
 def _no_details(seed: int) -> Details:
@@ -59,11 +61,11 @@ class Run:
     limits: Limits
     # Makes the details of the run with this seed.
     detailed: Callable[[int], Details] = field(default=_no_details, repr=False)
-    n_train: int | None = None  # training points, where they are known
+    n_train: int | None = None  # training points, where there are data
     foreign: bool = False  # whether it runs code from outside the project
     skip_reason: str = ""  # why the combination is not supported; empty if it is
     failure: str = ""  # why the run cannot even start; empty if it can
-    traits: Mapping[str, Any] = field(default_factory=dict)  # what is known of the solver's class
+    traits: Mapping[str, Any] = field(default_factory=dict)  # those of the solver's class
     reference: Any = None  # what the kind compares its result with
 
     @property
@@ -82,21 +84,96 @@ class Run:
         return self.details.work
 
     @property
-    def known(self) -> Mapping[str, Any]:
-        """Columns of the record that are known before the run."""
-        return self.details.known
+    def columns(self) -> Mapping[str, Any]:
+        """Columns of the record that are decided before the run."""
+        return self.details.columns
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """What a run of a configuration has by its seed."""
+
+    seed: int
+    given: dict[str, Any]  # parameters that the study, its task or the seed set
+    params: dict[str, Any]  # all parameters
+    problem: dict[str, Any]  # what is solved and when it is looked at, for the key
+    dataset: DatasetInfo | None = None
+    failure: str = ""
+    reference: Any = None
 
 
 class Configuration(ABC):
     """A solver on a task, with what all of its runs share; they differ by their seeds."""
 
-    @abstractmethod
-    def run(self, seed: int) -> Run:
-        """The run with a seed."""
+    skipped = ""  # why it is not supported
+
+    def __init__(self, study: Any, facts: Facts, task: Any, entry: SolverEntry) -> None:
+        self.study, self.task, self.entry = study, task, entry
+        self.info = facts.solvers[entry.label]
+        loaded = facts.datasets.get(task.label)
+        self.dataset = None if isinstance(loaded, str) else loaded
+        self.failure = loaded if isinstance(loaded, str) else ""
+        self.foreign = is_foreign(entry.name)
+        self.limits = run_limits(study.budget)
+        self.versions = {**numeric_versions(), **self.info.traits.get("packages", {})}
 
     @abstractmethod
+    def seeded(self, seed: int) -> Any:
+        """What the run with a seed has by it."""
+
+    @abstractmethod
+    def work(self, seeded: Any) -> Work:
+        """What a worker does."""
+
+    @abstractmethod
+    def columns(self, seeded: Any) -> dict[str, Any]:
+        """Columns of the record that only this kind has, or names differently."""
+
+    def run(self, seed: int) -> Run:
+        """The run with a seed."""
+        seeded = self.seeded(seed)
+        return Run(
+            key=hash_json(self._key_parts(seeded)),
+            task=self.task.label,
+            solver=self.entry.label,
+            seed=seed,
+            limits=self.limits,
+            detailed=self.details,
+            n_train=None if seeded.dataset is None else seeded.dataset.n_train,
+            foreign=self.foreign,
+            skip_reason=self.skipped,
+            failure=seeded.failure or self.info.traits.get("missing", ""),
+            traits=self.info.traits,
+            reference=seeded.reference,
+        )
+
     def details(self, seed: int) -> Details:
         """What is needed of that run when it is done."""
+        seeded = self.seeded(seed)
+        columns = {
+            "key_parts": canonical_json(self._key_parts(seeded)),
+            "version": self.info.version,
+            "solver_class": self.info.shown,
+            "params": canonical_json(seeded.params),
+        }
+        return Details(self.work(seeded), columns | self.columns(seeded))
+
+    def _key_parts(self, seeded: Seeded) -> dict[str, Any]:
+        """All that determines a run, by name; the run's key is the hash of it.
+
+        Two runs with the same key give the same numbers, timings apart; limits that only cut a run
+        short (timeout, memory, parallel jobs) are no part of it.
+        """
+        return {
+            "kind": self.study.kind,
+            "source": self.info.source_hash,
+            "class": self.info.shown,
+            "params": seeded.params,
+            "task": seeded.problem,
+            "seed": seeded.seed,
+            "labels": (self.task.label, self.entry.label),
+            "versions": self.versions,
+        }
 
 
 class Kind(ABC):
@@ -106,6 +183,7 @@ class Kind(ABC):
     name: ClassVar[str]
     study: ClassVar[type[StudyBase]]
     record: ClassVar[type[RecordBase]]
+    configuration: ClassVar[type[Configuration]]
 
     @abstractmethod
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
@@ -127,42 +205,61 @@ class Kind(ABC):
     def data_tasks(self, study: Any) -> Sequence[Any]:
         """The tasks that are on datasets."""
 
-    def references(self, study: Any) -> Iterable[ReferenceQuestion]:
+    def references(self, study: Any, datasets: Datasets) -> Iterable[ReferenceQuestion]:
         """The reference optima that its runs are compared with."""
         return ()
-
-    def seeds(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> Sequence[int]:
-        """The seeds with which a solver runs on a task; empty if it does not fit the task."""
-        seeds: Sequence[int] = study.seeds_of(task, entry, info.traits)
-        return seeds
 
     def skip_reason(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> str:
         """Why a solver will be skipped on a task, as far as this shows without the data; or ""."""
         return ""
 
-    def completed(self, study: Any, facts: Facts) -> Any:
+    def completed(self, study: Any, datasets: Datasets) -> Any:
         """The study with what was computed from its data."""
         return study
 
-    @abstractmethod
-    def configuration(self, study: Any, facts: Facts, task: Any, entry: Any) -> Configuration:
-        """A solver on a task; of a completed study."""
-
     def plan(self, study: Any, facts: Facts) -> list[Run]:
         """Every run of the study."""
-        study = self.completed(study, facts)
+        study = self.completed(study, facts.datasets)
         runs: list[Run] = []
         for task in study.tasks:
             for entry in study.solvers:
-                seeds = self.seeds(study, task, entry, facts.solvers[entry.label])
+                seeds = study.seeds_of(task, entry, facts.solvers[entry.label].traits)
                 if seeds:
                     runs += map(self.configuration(study, facts, task, entry).run, seeds)
         study.check_chosen(runs)
         return runs
 
-    @abstractmethod
     def describe(self, study: Any, facts: Facts) -> dict[str, Any]:
         """What study.json says of its tasks and solvers, and of what only this kind has."""
+        study = self.completed(study, facts.datasets)
+        solvers = []
+        for entry in study.solvers:
+            info = facts.solvers[entry.label]
+            shared = {"class": info.shown, "params": dict(entry.params), "summary": info.summary}
+            described = self.described_solver(entry, info)
+            solvers.append({"label": entry.label, **shared, **described})
+        tasks = []
+        for task in study.tasks:
+            data, credit = facts.datasets.get(task.label), dict[str, Any]()
+            if isinstance(data, str):
+                credit = {"citation": "", "licence": "", "decided": []}
+            elif data is not None:
+                credit = {"citation": data.citation, "licence": data.licence}
+                credit["decided"] = list(data.decided)
+            tasks.append({**self.described_task(task), **credit})
+        return {**self.described_study(study), "tasks": tasks, "solvers": solvers}
+
+    @abstractmethod
+    def described_study(self, study: Any) -> dict[str, Any]:
+        """What study.json says of what only this kind has."""
+
+    @abstractmethod
+    def described_task(self, task: Any) -> dict[str, Any]:
+        """What study.json says of a task, but for its data."""
+
+    @abstractmethod
+    def described_solver(self, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
+        """What study.json says of a solver of this kind besides what it says of all."""
 
     def complete(self, record: Any, run: Run) -> None:
         """Fill in the columns that follow from the others and from the run's reference."""
@@ -196,15 +293,10 @@ def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:
     return [*first.values(), *(run for run in shuffled if run.key not in keys)]
 
 
-def kind_names() -> list[str]:
-    """The names of all kinds."""
-    return list(KINDS)
-
-
 def kind_named(name: str) -> Kind:
     """The kind with this name."""
     if name not in KINDS:
-        raise StudyError(f"unknown kind {name!r}{suggest(name, kind_names())}")
+        raise StudyError(f"unknown kind {name!r}{suggest(name, list(KINDS))}")
     kind: Kind = importlib.import_module(f".{name}", __package__).KIND
     return kind
 

@@ -6,9 +6,20 @@ Then come the datasets, each followed by the reference optima on it.
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections import deque
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set as AbstractSet,
+)
 from dataclasses import dataclass, field, replace
 from math import nan
 from types import MappingProxyType
@@ -17,7 +28,7 @@ from typing import Any, TypeAlias
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError
 from ..evaluation.svm import ReferenceInfo, ReferenceWork
-from ..hashing import canonical_json
+from ..hashing import canonical_json, hash_files
 from ..jobs import (
     Ended,
     Executor,
@@ -30,13 +41,20 @@ from ..jobs import (
     Work,
     described,
 )
-from ..study.model import SolverEntry, StudyBase, is_foreign, run_limits
+from ..loading import SolverSpec, load_named, shown_name, source_file
+from ..study.model import REFERENCE, SolverEntry, StudyBase, is_foreign, run_limits
+from ..words import REASON_LIMIT, visible
+from .fingerprint import source_files, version_of
 from .plan import kind_named
 
 Say = Callable[[str], None]
 #: Label of a task, with folds also the seed.
 ReferenceKey: TypeAlias = str | tuple[str, int]
+#: Label of a task -> its dataset, or why it cannot be loaded.
+Datasets: TypeAlias = "Mapping[str, DatasetInfo | str]"
 
+# Characters of the first line of a docstring: what a table of solvers has room for.
+_SUMMARY_LIMIT = 200
 # Seconds after which the user is told what is being waited for.
 _A_MOMENT = 3.0
 #: Stands for an optimum that has not been computed: no record has a key that is made of it.
@@ -97,10 +115,34 @@ class DatasetWork(Work):
     folder: str | None = None
 
     def run(self, send: Send) -> DatasetInfo:
-        from .solvers import describe_dataset
-
         send(PhaseMessage("data"))
-        return describe_dataset(self)
+        import numpy as np
+        from scipy import sparse
+
+        from ...data_loaders import DataWarning, load
+        from ...data_loaders.transforms import scale_gamma
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DataWarning)
+            dataset = load(self.dataset, self.params or None, folder=self.folder)
+        notes = [str(item.message) for item in caught if issubclass(item.category, DataWarning)]
+        if dataset.new:
+            notes += [f"{dataset.name}: {line}" for line in dataset.decided]
+        # The registered kernel width, or the one that is computed from the training part.
+        gamma = dataset.default_gamma
+        return DatasetInfo(
+            fingerprint=dataset.fingerprint,
+            n_train=int(dataset.n_train),
+            n_test=int(dataset.n_test),
+            n_features=int(dataset.n_features),
+            sparse=bool(sparse.issparse(dataset.X_train)),
+            n_classes=len(np.unique(dataset.y_train)),
+            citation=dataset.citation,
+            licence=dataset.licence,
+            notes=tuple(notes),
+            decided=dataset.decided,
+            default_gamma=scale_gamma(dataset.X_train) if gamma is None else gamma,
+        )
 
     def parsed(self, value: Any) -> DatasetInfo:
         info: DatasetInfo = described(DatasetInfo, value)
@@ -119,8 +161,6 @@ class DescribeWork(Work):
     params: tuple[dict[str, Any], ...] = ()
 
     def run(self, send: Send) -> SolverInfo:
-        from .solvers import describe_solver
-
         send(PhaseMessage("import"))
         return describe_solver(self)
 
@@ -129,14 +169,89 @@ class DescribeWork(Work):
         return info
 
 
+def describe_solver(work: DescribeWork) -> SolverInfo:
+    """Import a solver's class and say what it is, and of which version."""
+    spec = SolverSpec.parse(work.solver)
+    cls = load_named(work.solver, kind=work.kind)
+    kind = kind_named(work.kind)
+    traits = kind.traits(cls, work.solver)
+    if inspect.isabstract(cls):
+        missing = ", ".join(sorted(cls.__abstractmethods__))
+        raise SolverError(f"{work.solver}: the class does not implement {missing}")
+    defaults, required = _parameters(cls, work.solver, any_name="any_parameter" in traits)
+    names = {*defaults, *required}
+    stand_ins = {k: v for k, v in kind.stand_ins(cls).items() if k in names}
+    defined_in = source_file(cls)
+    files = source_files(work.solver, defined_in, work.kind)
+    source_hash = hash_files(files)
+    return SolverInfo(
+        shown=shown_name(cls, spec),
+        summary=visible(inspect.cleandoc(cls.__doc__ or "").partition("\n")[0], _SUMMARY_LIMIT),
+        defaults=defaults,
+        required=tuple(required),
+        traits=traits,
+        defined_in=str(defined_in),
+        source_hash=source_hash,
+        version=version_of(source_hash, spec.located() or defined_in),
+        files=files,
+        refusals=tuple(
+            _refusal(cls, {**stand_ins, **params}, names, required) for params in work.params
+        ),
+    )
+
+
+def _refusal(
+    cls: type[Any], params: Mapping[str, Any], names: AbstractSet[str], required: Collection[str]
+) -> str:
+    """Why a class does not take these values; empty if it does, or cannot tell before a run."""
+    values = {
+        name: value
+        for name, value in params.items()
+        if not (isinstance(value, str) and value == REFERENCE)
+    }
+    if not set(values) <= names or not set(required).issubset(values):
+        return ""
+    try:
+        estimator = cls(**values)
+        for name in ("_check_common_parameters", "_check_parameters"):
+            check = getattr(estimator, name, None)
+            if callable(check):
+                check()
+    except (TypeError, ValueError) as error:
+        return visible(str(error), REASON_LIMIT)
+    except Exception:  # noqa: BLE001 - what else is wrong with it, its runs will tell
+        return ""
+    return ""
+
+
+def _parameters(cls: Any, name: str, *, any_name: bool = False) -> tuple[dict[str, Any], list[str]]:
+    """The estimator's parameters with their defaults, and those that have none.
+
+    With ``any_name`` it may also take parameters that it does not list.
+    """
+    defaults: dict[str, Any] = {}
+    required: list[str] = []
+    for parameter in inspect.signature(cls).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            if any_name:
+                continue
+            raise SolverError(
+                f"{name}: __init__ takes *{parameter.name}; list every parameter by name"
+            )
+        if parameter.default is parameter.empty:
+            required.append(parameter.name)
+        else:
+            defaults[parameter.name] = parameter.default
+    return defaults, required
+
+
 @dataclass(frozen=True)
 class Facts:
     """What workers found out about a study; a reason (str) stands for what is not to be had."""
 
     solvers: Mapping[str, SolverInfo]  # label of a solver -> its class
-    # Label of a task -> its dataset, or why it cannot be loaded. Tasks whose data are generated
-    # in the run have none.
-    datasets: Mapping[str, DatasetInfo | str] = field(default_factory=dict)
+    # Tasks whose data are generated in the run have none.
+    datasets: Datasets = field(default_factory=dict)
     # The reference optimum of each task, or of its folds, or why there is none.
     references: Mapping[ReferenceKey, ReferenceInfo | str] = field(default_factory=dict)
 
@@ -146,10 +261,8 @@ class ReferenceQuestion:
     """A reference optimum that a kind of studies needs."""
 
     key: ReferenceKey
-    task: str  # label of the task, whose dataset it is on
     about: str  # what the user is told that it is of
-    work: Callable[[DatasetInfo], ReferenceWork]  # makes the work, from what the dataset is
-    without: str  # why there is none by the task's own account; empty if there is to be one
+    work: ReferenceWork | str  # or why there is none
     timeout: float  # seconds of solving
     foreign: bool = False  # whether the work runs code from outside the project
 
@@ -162,73 +275,57 @@ def preflight(
     solvers = study_solvers(study, executor, say, threads=threads)
     for line in kind.remarks(study, solvers):
         say(line)
-    datasets: dict[str, DatasetInfo | str] = {}
-    references: dict[ReferenceKey, ReferenceInfo | str] = {}
-
-    def dataset_question(tag: str, tasks: Sequence[Any]) -> _Question:
-        first = tasks[0]
+    alike = _by_dataset(kind.data_tasks(study))
+    jobs = []
+    for tag, (first, *_) in alike.items():
         work = DatasetWork(first.dataset, dict(first.dataset_params), first.folder)
-
-        def take(outcome: Outcome) -> None:
-            info = outcome.value
-            if outcome.status != "done":
-                named = "" if outcome.status == "data" else f"{first.dataset}: "
-                info = f"{named}{outcome.reason}"
-            elif info.notes:
-                for note in info.notes:
-                    say(note)
-            datasets.update(dict.fromkeys((task.label for task in tasks), info))
-
-        job = Job(f"loading {tag}", work, limits, threads, first.runs_code)
-        return _Question(lambda: job, take)
-
-    def reference_question(wanted: ReferenceQuestion) -> _Question:
-        longer = Limits(
-            {**limits.seconds, "solve": wanted.timeout},
-            limits.memory,
-            limits.total + wanted.timeout,
-        )
-
-        def job() -> Job | None:
-            info = datasets[wanted.task]
-            if isinstance(info, str) or wanted.without:
-                references[wanted.key] = info if isinstance(info, str) else wanted.without
-                return None
-            work = replace(wanted.work(info), lookup=not computes)
-            tag = f"computing the reference optimum of {wanted.about}"
-            return Job(tag, work, longer, threads, wanted.foreign)
-
-        def take(outcome: Outcome) -> None:
-            if outcome.status == "done":
-                references[wanted.key] = outcome.value
-                if outcome.value.note:
-                    say(outcome.value.note)
-            elif not computes:
-                references[wanted.key] = _NOT_YET
-                say(
-                    f"the reference optimum of {wanted.about} is computed first, in at most "
-                    f"{wanted.timeout:g} s"
-                )
-            else:
-                reason = f"{outcome.status}: {outcome.reason.removeprefix('ReferenceFailure: ')}"
-                references[wanted.key] = reason
-                say(f"no reference optimum of {wanted.about} ({reason}); its runs go on without")
-
-        return _Question(job, take, ready=lambda: wanted.task in datasets)
-
-    questions = [dataset_question(*item) for item in _by_dataset(kind.data_tasks(study)).items()]
-    questions += map(reference_question, kind.references(study))
-    _ask(executor, questions, say)
+        jobs.append(Job(tag, work, limits, threads, first.runs_code))
+    datasets: dict[str, DatasetInfo | str] = {}
+    for job, outcome in _ask(executor, jobs, say):
+        info = outcome.value
+        if outcome.status != "done":
+            named = "" if outcome.status == "data" else f"{alike[job.tag][0].dataset}: "
+            info = f"{named}{outcome.reason}"
+        else:
+            for note in info.notes:
+                say(note)
+        datasets.update(dict.fromkeys((task.label for task in alike[job.tag]), info))
+    questions = {}
+    references: dict[ReferenceKey, ReferenceInfo | str] = {}
+    jobs = []
+    for asked in kind.references(study, datasets):
+        if isinstance(asked.work, str):
+            references[asked.key] = asked.work
+            continue
+        tag = f"computing the reference optimum of {asked.about}"
+        seconds = {**limits.seconds, "solve": asked.timeout}
+        longer = Limits(seconds, limits.memory, limits.total + asked.timeout)
+        lookup = replace(asked.work, lookup=not computes)
+        questions[tag] = asked
+        jobs.append(Job(tag, lookup, longer, threads, asked.foreign))
+    for job, outcome in _ask(executor, jobs, say):
+        asked = questions[job.tag]
+        if outcome.status == "done":
+            references[asked.key] = outcome.value
+            if outcome.value.note:
+                say(outcome.value.note)
+        elif not computes:
+            references[asked.key] = _NOT_YET
+            say(
+                f"the reference optimum of {asked.about} is computed first, in at most "
+                f"{asked.timeout:g} s"
+            )
+        else:
+            reason = f"{outcome.status}: {outcome.reason.removeprefix('ReferenceFailure: ')}"
+            references[asked.key] = reason
+            say(f"no reference optimum of {asked.about} ({reason}); its runs go on without")
     return Facts(solvers, datasets, references)
 
 
 def study_solvers(
     study: StudyBase, executor: Executor, say: Say, *, threads: int = 1
 ) -> dict[str, SolverInfo]:
-    """The classes of a study's solvers by label, their parameters checked.
-
-    The parameters are those of :func:`preflight`.
-    """
+    """The classes of a study's solvers by label, their parameters checked."""
     solvers = described_solvers(
         study.solvers, study.kind, run_limits(study.budget), executor, say, threads=threads
     )
@@ -248,107 +345,79 @@ def described_solvers(
     alike: dict[str, list[SolverEntry]] = {}
     for entry in entries:
         alike.setdefault(entry.name, []).append(entry)
-    infos: dict[str, SolverInfo] = {}
-    refusals: dict[str, tuple[str, ...]] = {}
-
-    def class_question(name: str, params: tuple[dict[str, Any], ...]) -> _Question:
-        def take(outcome: Outcome) -> None:
-            if outcome.status == "user":
-                raise SolverError(outcome.reason)
-            if outcome.status != "done":
-                hint = "; raise compile_timeout in [budget]" if outcome.status == "timeout" else ""
-                raise SolverError(f"{name}: cannot be imported: {outcome.reason}{hint}")
-            infos[name] = outcome.value
-
-        work = DescribeWork(name, kind, params)
-        job = Job(f"importing {name}", work, limits, threads, is_foreign(name))
-        return _Question(lambda: job, take)
-
-    def refusal_question(name: str, params: tuple[dict[str, Any], ...]) -> _Question:
-        def take(outcome: Outcome) -> None:
-            if outcome.status == "done":  # what goes wrong here, runs will tell
-                refusals[name] = outcome.value.refusals
-
-        work = DescribeWork(name, kind, params)
-        job = Job(f"checking the parameters of {name}", work, limits, threads, True)
-        return _Question(lambda: job, take)
-
-    questions = []
+    works = {}
     for name, named in alike.items():
         params = tuple(entry.params for entry in named)
-        # To make an object of a class from outside may do anything: that is another job.
-        questions.append(class_question(name, () if is_foreign(name) else params))
-        if is_foreign(name) and any(params):
-            questions.append(refusal_question(name, params))
-    _ask(executor, questions, say)
-    return {
-        entry.label: replace(
-            infos[name],
-            refusals=refusals.get(name, infos[name].refusals)[number : number + 1],
-        )
-        for name, named in alike.items()
-        for number, entry in enumerate(named)
-    }
+        if not is_foreign(name):
+            works[f"importing {name}"] = DescribeWork(name, kind, params)
+            continue
+        works[f"importing {name}"] = DescribeWork(name, kind)
+        if any(params):
+            # To make an object of a class from outside may do anything: that is another job.
+            works[f"checking the parameters of {name}"] = DescribeWork(name, kind, params)
+    jobs = [Job(tag, w, limits, threads, is_foreign(w.solver)) for tag, w in works.items()]
+    infos: dict[str, SolverInfo] = {}
+    refusals: dict[str, tuple[str, ...]] = {}
+    for job, outcome in _ask(executor, jobs, say):
+        name = works[job.tag].solver
+        if not job.tag.startswith("importing"):
+            if outcome.status == "done":  # what goes wrong here, runs will tell
+                refusals[name] = outcome.value.refusals
+        elif outcome.status == "user":
+            raise SolverError(outcome.reason)
+        elif outcome.status != "done":
+            hint = "; raise compile_timeout in [budget]" if outcome.status == "timeout" else ""
+            raise SolverError(f"{name}: cannot be imported: {outcome.reason}{hint}")
+        else:
+            infos[name] = outcome.value
+    described = {}
+    for name, named in alike.items():
+        refused = refusals.get(name, infos[name].refusals)
+        for number, entry in enumerate(named):
+            one = refused[number : number + 1]
+            described[entry.label] = replace(infos[name], refusals=one)
+    return described
 
 
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """Something to ask a worker.
-
-    ``job`` gives None if there is nothing to ask after all; ``ready`` says whether what the job
-    depends on is known.
-    """
-
-    job: Callable[[], Job | None]
-    take: Callable[[Outcome], None]
-    ready: Callable[[], bool] = lambda: True
-
-
-def _ask(executor: Executor, questions: Iterable[_Question], say: Say) -> None:
-    """Ask workers; what takes more than a moment is announced.
+def _ask(executor: Executor, jobs: Iterable[Job], say: Say) -> Iterator[tuple[Job, Outcome]]:
+    """Have jobs done, each under a tag of its own; what takes more than a moment is announced.
 
     A worker that crashes may have been killed by someone else: its job is tried once again.
     """
-    waiting = list(questions)
-    again: set[_Question] = set()
+    waiting, again = deque(jobs), set[str]()
     while waiting:
-        asked: dict[int, tuple[Job, _Question]] = {}
-
-        def jobs(asked: dict[int, tuple[Job, _Question]] = asked) -> Iterator[Job]:
-            while waiting and waiting[0].ready():
-                question = waiting.pop(0)
-                job = question.job()
-                if job is not None:
-                    asked[id(job)] = job, question
-                    yield job
-
         unannounced: dict[str, float] = {}
-        for event in executor.execute(jobs()):
+        for event in executor.execute(_emptied(waiting)):
             if isinstance(event, Started):
                 unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
             elif isinstance(event, Ended):
-                unannounced.pop(event.job.tag, None)
-                _, question = asked[id(event.job)]
-                if event.outcome.status == "crashed" and question not in again:
-                    again.add(question)
-                    waiting.insert(0, question)
+                tag = event.job.tag
+                unannounced.pop(tag, None)
+                if event.outcome.status == "crashed" and tag not in again:
+                    again.add(tag)
+                    waiting.appendleft(event.job)
                 else:
-                    question.take(event.outcome)
+                    yield event.job, event.outcome
             else:
                 for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
                     del unannounced[tag]
                     say(f"{tag} ...")
 
 
+def _emptied(jobs: deque[Job]) -> Iterator[Job]:
+    while jobs:
+        yield jobs.popleft()
+
+
 def _by_dataset(tasks: Sequence[Any]) -> dict[str, list[Any]]:
-    """Tasks by the name of their data, with all that tells them from others."""
+    """Tasks by what is said of loading their data: their name, with all that tells them apart."""
     folders: dict[str, str | None] = {}
     alike: dict[str, list[Any]] = {}
     for task in tasks:
         tag = f"{task.dataset} {canonical_json(task.dataset_params)}".removesuffix(" {}")
         if folders.setdefault(tag, task.folder) != task.folder:
             tag = f"{tag} in {task.folder}"
-        alike.setdefault(tag, []).append(task)
+        alike.setdefault(f"loading {tag}", []).append(task)
     return alike
 
 

@@ -171,7 +171,8 @@ def overview(study: StudyBase, executor: Executor, say: Callable[[str], None]) -
     for task in study.tasks:
         for entry in study.solvers:
             info = solvers[entry.label]
-            row = Row(task.label, entry.label, len(kind.seeds(study, task, entry, info)))
+            n_runs = len(study.seeds_of(task, entry, info.traits))
+            row = Row(task.label, entry.label, n_runs)
             if row.n_runs:
                 row.why_skipped = kind.skip_reason(study, task, entry, info)
             rows.append(row)
@@ -327,7 +328,7 @@ def _differences(
     results: Path, record: RecordBase, run: Run, files: Mapping[str, str]
 ) -> Iterator[Difference]:
     """In what the key of a record differs from that of a run."""
-    before, now = json.loads(record.key_parts), json.loads(run.known["key_parts"])
+    before, now = json.loads(record.key_parts), json.loads(run.columns["key_parts"])
     sources = before.pop("source"), now.pop("source")
     old = read_sources(results, sources[0])
     if old is None and sources[0] != sources[1]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import StudyError
 from ..evaluation.folds import fold_fingerprint, fold_sizes
@@ -26,14 +26,16 @@ from ..evaluation.svm import (
     fill_in_gap,
     shown_kernel,
 )
-from ..hashing import canonical_json, hash_json
+from ..hashing import canonical_json
+from ..jobs import Work
 from ..results.svm import Record
-from ..study.model import REFERENCE, Budget, SolverEntry, is_foreign, run_limits
+from ..study.model import REFERENCE, SolverEntry, is_foreign
 from ..study.svm import Study, Task
-from .fingerprint import kernel_code, key_parts, numeric_versions
-from .plan import Configuration, Details, Kind, Run
+from .fingerprint import kernel_code
+from .plan import Configuration, Kind, Run, Seeded
 from .preflight import (
     DatasetInfo,
+    Datasets,
     Facts,
     ReferenceKey,
     ReferenceQuestion,
@@ -53,12 +55,316 @@ _DATASET_COLUMNS = ("fingerprint", "n_train", "n_test", "n_features", "n_classes
 _CACHE_SHARE = 0.4
 
 
+class _Configuration(Configuration):
+    """A solver on a task."""
+
+    def __init__(self, study: Study, facts: Facts, task: Task, entry: SolverEntry) -> None:
+        super().__init__(study, facts, task, entry)
+        info, self.references = self.info, facts.references
+        self.outside = "outside" in info.traits
+        self.foreign |= is_foreign(task.kernel) or self.outside
+        self.several = self.dataset is not None and self.dataset.n_classes > 2
+        self.problem = replace(
+            task.problem(0),
+            fit_intercept=_fits_bias(task, info),
+            fingerprint="" if self.dataset is None else self.dataset.fingerprint,
+        )
+        self.given = _given_parameters(task, _with_first_values(entry), info)
+        self.search = _search(study, task, entry, info)
+        if self.search is not None:
+            # What is tuned has no value of its own; tuning ends itself unless something hangs.
+            self.given |= self.search.configurations[0]
+            seconds = 2.0 * self.search.solving_s + study.budget.evaluation_timeout
+            self.limits = replace(
+                self.limits,
+                seconds={**self.limits.seconds, "tune": seconds},
+                total=self.limits.total + seconds,
+            )
+        if self.dataset is not None:
+            self.skipped = skip_reason(study, task, entry, info, self.dataset)
+        changes = self._changes() if self.outside else ""
+        self.solves = self.outside and not (changes or self.several) and info.traits["solves"]
+        differs = ""
+        if self.problem.fit_intercept and not task.fit_intercept:
+            differs = "it fits a bias, which the task has not"
+        elif task.fit_intercept and not self.problem.fit_intercept:
+            differs = "it fits no bias, which the task has"
+        self.other_problem = "" if self.skipped else "; ".join(filter(None, [differs, changes]))
+        budget = study.budget
+        self._problem_parts = {
+            "kernel": self.problem.shown_kernel,
+            "C": self.problem.C,
+            "fit_intercept": self.problem.fit_intercept,
+            "checkpoint_factor": budget.checkpoint_factor,
+            "epoch_checkpoints": budget.epoch_checkpoints,
+            **{name: value for name, value in budget.rules.items() if name != "stop"},
+        }
+        if self.problem.kernel_code:
+            self._problem_parts["kernel_code"] = self.problem.kernel_code
+        if self.other_problem:
+            self._problem_parts["other_problem"] = self.other_problem
+
+    def work(self, seeded: _Seeded) -> Work:
+        problem, budget = replace(self.problem, fold=seeded.fold), self.study.budget
+        if not self.outside:
+            return FitWork(
+                problem,
+                self.entry.name,
+                seeded.given,
+                budget.checkpoint_factor,
+                budget.epoch_checkpoints,
+                rules=seeded.rules,
+                search=seeded.search,
+            )
+        tol = seeded.params.get("tol")
+        return EstimatorWork(
+            problem,
+            self.entry.name,
+            seeded.given,
+            seeded.seed,
+            self.solves,
+            float(tol) if isinstance(tol, int | float) else DEFAULT_TOL,
+            search=seeded.search,
+            decided=tuple(self.info.traits["decided"]),
+        )
+
+    def columns(self, seeded: _Seeded) -> dict[str, Any]:
+        task = self.task
+        tuned = dict.fromkeys(task.tune.keys() - {"C"})
+        data = {} if seeded.dataset is None else vars(seeded.dataset)
+        return {
+            "dataset": task.dataset,
+            "dataset_params": canonical_json(task.dataset_params),
+            "kernel": canonical_json({**self.problem.shown_kernel, **tuned}),
+            "C": None if "C" in task.tune else task.C,
+            "fit_intercept": task.fit_intercept,
+            "other_problem": self.other_problem,
+            "judged_by": "predictions" if self.outside and not self.solves else "model",
+            **{name: data[name] for name in _DATASET_COLUMNS if name in data},
+        }
+
+    def _changes(self) -> str:
+        """What an estimator from outside solves instead of the task's problem."""
+        traits = self.info.traits
+        changes = [traits["several"]] * bool(self.several and traits["several"])
+        tried = [self.given, *(() if self.search is None else self.search.configurations)]
+        changes += [
+            f"it is given {name}"
+            for name in traits["unless"]
+            if any(values.get(name) is not None for values in tried)
+        ]
+        return " and ".join(changes)
+
+    def seeded(self, seed: int) -> _Seeded:
+        task, info, dataset, failure = self.task, self.info, self.dataset, self.failure
+        fold = None if task.folds is None else Fold.of_seed(task.folds, seed)
+        if dataset is not None and fold is not None:
+            n_train, n_test = fold_sizes(dataset.n_train, fold)
+            fingerprint = fold_fingerprint(dataset.fingerprint, fold)
+            dataset = replace(dataset, fingerprint=fingerprint, n_train=n_train, n_test=n_test)
+        optimum = self.references[reference_key(task, seed)]
+        reference = None if isinstance(optimum, str) else optimum
+        given = dict(self.given)
+        if "random_state" in given:
+            given["random_state"] = seed
+        for name in [name for name, value in given.items() if value == REFERENCE]:
+            nu = None if reference is None else reference.nu
+            given[name] = None if nu is None else _to_ten_digits(nu)
+            if nu is None and not failure and not self.several:
+                why = optimum if isinstance(optimum, str) else "its w is zero"
+                failure = (
+                    f"{name} is to be that of the reference optimum, but there is none: {why}; "
+                    f"give {name} a number in params"
+                )
+        params = {**dict.fromkeys(info.required), **info.defaults, **given}
+        fingerprint = None if dataset is None else dataset.fingerprint
+        parts = {"fingerprint": fingerprint, **self._problem_parts}
+        rules = self._stopping_rules(reference)
+        if math.isfinite(rules.primal):
+            parts["stop_primal"] = rules.primal
+        search = self.search
+        if search is not None:
+            params |= dict.fromkeys(search.configurations[0])
+            search = replace(search, seed=(self.study.tuning.seed, seed), params=params)
+            # The whole protocol: the timeout of a trial decides what is chosen. JSON has no
+            # infinity; a limit that is not set is left out.
+            protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
+            parts["tuning"] = {k: v for k, v in protocol.items() if k != "params"}
+        return _Seeded(seed, given, params, parts, dataset, failure, reference, fold, rules, search)
+
+    def _stopping_rules(self, reference: ReferenceInfo | None) -> StoppingRules:
+        """What ends the run early; only an objective that has an optimum can be good enough."""
+        primal, budget = -math.inf, self.study.budget
+        minimises = self.info.traits["scalarization"] is not None
+        if budget.stop is not None and reference is not None and minimises:
+            primal = _to_ten_digits(reference.primal) * (1.0 + budget.stop.suboptimality)
+        return StoppingRules(
+            evaluations=budget.kernel_evals or math.inf,
+            iterations=budget.iterations or math.inf,
+            primal=primal,
+        )
+
+
+def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
+    # A study that was built in Python was never completed.
+    task = task if task.C is not None else task.completed(folder=task.folder)
+    if is_foreign(task.kernel):
+        task = task.with_kernel_code(kernel_code(task.kernel))
+    return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
+
+
+def _package_traits(cls: type[Any]) -> dict[str, Any]:
+    """The version of the package that a solver needs, for its keys, or that it is missing."""
+    from ...solvers.registration import missing_package
+
+    if not cls.requires:
+        return {}
+    if missing_package(cls):
+        words = f"{cls.__name__} needs the package {cls.requires}, which is not installed"
+        return {"missing": f"{words}: pip install 'marginbench[peers]'"}
+    return {"packages": {cls.requires: metadata.version(cls.requires)}}
+
+
+def _is_deterministic(cls: type[Any], *, foreign: bool) -> bool:
+    """Whether every seed gives the same model.
+
+    A class from outside must say so itself: what it inherits may not hold for what it adds.
+    """
+    if not foreign:
+        return bool(cls.deterministic) or "random_state" not in inspect.signature(cls).parameters
+    says = next(base for base in cls.__mro__ if "deterministic" in vars(base))
+    own = says is cls or not says.__module__.startswith("marginbench.")
+    return own and bool(cls.deterministic)
+
+
+def reference_key(task: Task, seed: int) -> ReferenceKey:
+    """Under which a task's reference optimum is found; with folds each seed has its own."""
+    return task.label if task.folds is None else (task.label, seed)
+
+
+def _fits_bias(task: Task, info: SolverInfo) -> bool:
+    """Whether the solver's problem has a bias: as the task says, if the solver can."""
+    supported = "supports_bias" if task.fit_intercept else "supports_no_bias"
+    return task.fit_intercept if info.traits[supported] else not task.fit_intercept
+
+
+def _given_parameters(task: Task, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
+    """The parameters that the task and the study set, of those that the class has.
+
+    The seed of the run takes the place of its ``random_state``.
+    """
+    values: dict[str, Any] = {
+        **task.kernel_parameters,
+        "C": task.C,
+        "fit_intercept": _fits_bias(task, info),
+        "random_state": None,
+    }
+    if "outside" in info.traits:
+        decided = info.traits["decided"]
+        return {name: values[name] for name in decided if name in values} | entry.params
+    if info.traits["scalarization"] == "S":
+        # What C is to the other forms of the problem.
+        values["nu"] = "reference"
+    values.update(entry.params)
+    return {name: value for name, value in values.items() if name in info.accepted}
+
+
+def skip_reason(
+    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo | None
+) -> str:
+    """Why this solver cannot be run on this task by its own account; empty if it can.
+
+    Without a dataset by what the study says alone.
+    """
+    if not info.traits["instrumented"]:
+        counted = [name for name in ("kernel_evals", "iterations") if name in study.budget.rules]
+        if counted:
+            limits = " and ".join(counted)
+            return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
+        if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
+            return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
+    n_classes = 2 if dataset is None else dataset.n_classes
+    if n_classes > 2 and info.traits["scalarization"] == "S" and "nu" not in entry.params:
+        return (
+            f"{entry.label} takes nu from the reference optimum, and each of the "
+            f"{n_classes} classes has another one; give nu a number in params"
+        )
+    outside = "outside" in info.traits
+    if not entry.other_problem and not (outside and n_classes > 2):
+        if task.fit_intercept and not info.traits["supports_bias"]:
+            return (
+                f"{entry.label} has no unregularised bias, which the task asks for; set "
+                "fit_intercept = false there, or other_problem = true for the solver"
+            )
+        if not task.fit_intercept and not info.traits["supports_no_bias"]:
+            return (
+                f"{entry.label} always fits a bias, which the task has not; set "
+                "fit_intercept = true there, or other_problem = true for the solver"
+            )
+    if outside:
+        kernels = info.traits["kernels"]
+        if kernels and task.kernel not in kernels:
+            return f"{entry.label} has no kernel {task.kernel!r}"
+        return ""
+    if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
+        return f"{entry.label} does not take sparse data"
+    if task.kernel != "linear" and "kernel" not in info.accepted:
+        return f"{entry.label} takes no kernel; the task has {task.kernel!r}"
+    missing = sorted(set(task.kernel_parameters) - info.accepted - {"kernel"})
+    if missing:
+        return f"{entry.label} does not take the kernel's {', '.join(missing)}"
+    return ""
+
+
+def _to_ten_digits(value: float) -> float:
+    """Rounded far below the certified gap: the same after the cache was emptied."""
+    return float(f"{value:.10g}")
+
+
+def _search(study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> Search | None:
+    """The search of a run, but for its seed; None if nothing is tuned.
+
+    Values of C and of the kernel concern those solvers that take such a parameter.
+    """
+    taken = info.traits["decided"] if "outside" in info.traits else info.accepted
+    values = {name: tried for name, tried in task.tune.items() if name in taken}
+    values |= entry.tune
+    if not values:
+        return None
+    number = math.prod(len(tried) for tried in values.values())
+    if number > MAX_CONFIGURATIONS:
+        raise StudyError(
+            f"{entry.label!r} on {task.label!r} has {number} configurations to choose from; give "
+            f"fewer values in tune, at most {MAX_CONFIGURATIONS} combinations"
+        )
+    tuning, budget = study.tuning, study.budget
+    return Search(
+        configurations=configurations(values),
+        seed=(tuning.seed, 0),
+        method=tuning.method,
+        resource=tuning.resource,
+        validation=tuning.validation or Search.validation,
+        folds=tuning.folds,
+        seconds=tuning.seconds or math.inf,
+        evaluations=tuning.kernel_evals or math.inf,
+        trial_seconds=budget.timeout,
+        trial_evaluations=budget.kernel_evals or math.inf,
+    )
+
+
+def _with_first_values(entry: SolverEntry) -> SolverEntry:
+    """A solver with the first of the values that it is to choose from."""
+    first = {name: tried[0] for name, tried in entry.tune.items()}
+    return entry.model_copy(update={"params": {**entry.params, **first}})
+
+
 class SVMKind(Kind):
     """Tasks x solvers x seeds, judged against a certified optimum."""
 
     name = "svm"
     study = Study
     record = Record
+    configuration = _Configuration
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from ...solvers import Solver
@@ -131,25 +437,23 @@ class SVMKind(Kind):
     def data_tasks(self, study: Study) -> Sequence[Task]:
         return study.task
 
-    def references(self, study: Study) -> Iterator[ReferenceQuestion]:
+    def references(self, study: Study, datasets: Datasets) -> Iterator[ReferenceQuestion]:
         cache_mb = _CACHE_SHARE * study.budget.memory
-        for task in study.task:
-            seeds: Sequence[int] = [0]
+        for task in self.completed(study, datasets).task:
+            info, seeds = datasets[task.label], [0]
             if task.folds is not None:
                 seeds = sorted({s for entry in study.solver for s in study.seeds_of(task, entry)})
             for seed in seeds:
-
-                def work(info: DatasetInfo, task: Task = task, seed: int = seed) -> ReferenceWork:
-                    problem = _with_gamma(task, info).problem(seed)
-                    problem = replace(problem, fingerprint=info.fingerprint)
-                    return ReferenceWork(problem, study.reference.tol, cache_mb)
-
+                work: ReferenceWork | str = task.why_no_reference
+                if isinstance(info, str):
+                    work = info
+                elif not work:
+                    problem = replace(task.problem(seed), fingerprint=info.fingerprint)
+                    work = ReferenceWork(problem, study.reference.tol, cache_mb)
                 yield ReferenceQuestion(
                     key=reference_key(task, seed),
-                    task=task.label,
                     about=task.label if task.folds is None else f"{task.label}, seed {seed}",
                     work=work,
-                    without=task.why_no_reference,
                     timeout=study.reference.timeout,
                     foreign=is_foreign(task.kernel) or task.runs_code,
                 )
@@ -157,24 +461,36 @@ class SVMKind(Kind):
     def skip_reason(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> str:
         return skip_reason(study, task, entry, info, None)
 
-    def completed(self, study: Study, facts: Facts) -> Study:
+    def completed(self, study: Study, datasets: Datasets) -> Study:
         """The study with the kernel widths that were computed from the data."""
-        tasks = [_with_gamma(task, facts.datasets[task.label]) for task in study.task]
-        return study.with_tasks(tasks)
+        return study.with_tasks([_with_gamma(task, datasets[task.label]) for task in study.task])
 
-    def configuration(
-        self, study: Study, facts: Facts, task: Task, entry: SolverEntry
-    ) -> Configuration:
-        return _Configuration(study, facts, task, entry)
-
-    def describe(self, study: Study, facts: Facts) -> dict[str, Any]:
-        study = self.completed(study, facts)
+    def described_study(self, study: Study) -> dict[str, Any]:
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
             "tuning": study.tuning.model_dump(exclude_none=True),
-            "tasks": [_describe_task(task, facts.datasets[task.label]) for task in study.task],
-            "solvers": [_describe_solver(s, facts.solvers[s.label]) for s in study.solver],
+        }
+
+    def described_task(self, task: Task) -> dict[str, Any]:
+        return {
+            "label": task.label,
+            "dataset": task.dataset,
+            "dataset_params": dict(task.dataset_params),
+            "kernel": shown_kernel(task.kernel_description),
+            "C": task.problem(0).C,
+            "fit_intercept": task.fit_intercept,
+            "reference": not task.why_no_reference,
+            "folds": task.folds,
+            "tune": dict(task.tune),
+        }
+
+    def described_solver(self, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
+        outside = "outside" in info.traits
+        return {
+            "tune": dict(entry.tune),
+            **{name: info.traits.get(name, False) for name in _DESCRIBED_TRAITS},
+            "judged_by": "model" if info.traits["certificate"] or not outside else "predictions",
         }
 
     def complete(self, record: Record, run: Run) -> None:
@@ -197,400 +513,13 @@ class SVMKind(Kind):
             yield f"{record.n_support} support vectors"
 
 
-class _Seeded(NamedTuple):
-    """What a run has by its seed, and by the fold and the reference optimum that it decides."""
+@dataclass(frozen=True)
+class _Seeded(Seeded):
+    """What a run also has by the fold and the reference optimum that its seed decides."""
 
-    dataset: DatasetInfo | None
-    reference: ReferenceInfo | None
-    failure: str
-    given: dict[str, Any]
-    params: dict[str, Any]
-    search: Search | None
-    rules: StoppingRules
-    fold: Fold | None
-    key_parts: dict[str, Any]
-
-
-class _Configuration(Configuration):
-    """A solver on a task."""
-
-    def __init__(self, study: Study, facts: Facts, task: Task, entry: SolverEntry) -> None:
-        self.study, self.task, self.entry = study, task, entry
-        self.info = facts.solvers[entry.label]
-        self.references = facts.references
-        loaded = facts.datasets[task.label]
-        self.dataset = None if isinstance(loaded, str) else loaded
-        self.failure = loaded if isinstance(loaded, str) else ""
-        self.several = self.dataset is not None and self.dataset.n_classes > 2
-        self.problem = replace(
-            task.problem(0),
-            fit_intercept=_fits_bias(task, self.info),
-            fingerprint="" if self.dataset is None else self.dataset.fingerprint,
-        )
-        self.given = _given_parameters(task, _with_first_values(entry), self.info)
-        self.search = _search(study, task, entry, self.info)
-        self.limits = run_limits(study.budget)
-        if self.search is not None:
-            # What is tuned has no value of its own; tuning ends itself unless something hangs.
-            self.given |= self.search.configurations[0]
-            seconds = 2.0 * self.search.solving_s + study.budget.evaluation_timeout
-            self.limits = replace(
-                self.limits,
-                seconds={**self.limits.seconds, "tune": seconds},
-                total=self.limits.total + seconds,
-            )
-        self.skipped = ""
-        if self.dataset is not None:
-            self.skipped = skip_reason(study, task, entry, self.info, self.dataset)
-        self.outside = "outside" in self.info.traits
-        differs = []
-        if self.problem.fit_intercept and not task.fit_intercept:
-            differs.append("it fits a bias, which the task has not")
-        elif task.fit_intercept and not self.problem.fit_intercept:
-            differs.append("it fits no bias, which the task has")
-        changes = self._changes() if self.outside else ""
-        self.solves = self.outside and not (changes or self.several) and self.info.traits["solves"]
-        self.other_problem = "" if self.skipped else "; ".join([*differs, *filter(None, [changes])])
-        budget = study.budget
-        self._of_task = {
-            "kernel": self.problem.shown_kernel,
-            "C": self.problem.C,
-            "fit_intercept": self.problem.fit_intercept,
-            "checkpoint_factor": budget.checkpoint_factor,
-            "epoch_checkpoints": budget.epoch_checkpoints,
-            **{name: value for name, value in budget.rules.items() if name != "stop"},
-        }
-        if self.problem.kernel_code:
-            self._of_task["kernel_code"] = self.problem.kernel_code
-        if self.other_problem:
-            self._of_task["other_problem"] = self.other_problem
-        self._versions = {**numeric_versions(), **self.info.traits.get("packages", {})}
-
-    def run(self, seed: int) -> Run:
-        seeded = self._seeded(seed)
-        return Run(
-            key=hash_json(seeded.key_parts),
-            task=self.task.label,
-            solver=self.entry.label,
-            seed=seed,
-            limits=self.limits,
-            detailed=self.details,
-            n_train=None if seeded.dataset is None else seeded.dataset.n_train,
-            foreign=is_foreign(self.entry.name) or is_foreign(self.task.kernel) or self.outside,
-            skip_reason=self.skipped,
-            failure=seeded.failure or self.info.traits.get("missing", ""),
-            traits=self.info.traits,
-            reference=seeded.reference,
-        )
-
-    def details(self, seed: int) -> Details:
-        seeded, task, info = self._seeded(seed), self.task, self.info
-        problem = replace(self.problem, fold=seeded.fold)
-        work: FitWork | EstimatorWork
-        if self.outside:
-            tol = seeded.params.get("tol")
-            work = EstimatorWork(
-                problem,
-                self.entry.name,
-                seeded.given,
-                seed,
-                self.solves,
-                float(tol) if isinstance(tol, int | float) else DEFAULT_TOL,
-                search=seeded.search,
-                decided=tuple(info.traits["decided"]),
-            )
-        else:
-            work = FitWork(
-                problem,
-                self.entry.name,
-                seeded.given,
-                self.study.budget.checkpoint_factor,
-                self.study.budget.epoch_checkpoints,
-                rules=seeded.rules,
-                search=seeded.search,
-            )
-        tuned = dict.fromkeys(task.tune.keys() - {"C"})
-        columns = {
-            "key_parts": canonical_json(seeded.key_parts),
-            "version": info.version,
-            "solver_class": info.shown,
-            "params": canonical_json(seeded.params),
-            "dataset": task.dataset,
-            "dataset_params": canonical_json(task.dataset_params),
-            "kernel": canonical_json({**problem.shown_kernel, **tuned}),
-            "C": None if "C" in task.tune else task.C,
-            "fit_intercept": task.fit_intercept,
-            "other_problem": self.other_problem,
-            "judged_by": "predictions" if self.outside and not self.solves else "model",
-        }
-        if seeded.dataset is not None:
-            columns |= {name: getattr(seeded.dataset, name) for name in _DATASET_COLUMNS}
-        return Details(work, columns)
-
-    def _changes(self) -> str:
-        """What an estimator from outside solves instead of the task's problem."""
-        traits = self.info.traits
-        changes = [traits["several"]] * bool(self.several and traits["several"])
-        tried = [self.given, *(() if self.search is None else self.search.configurations)]
-        changes += [
-            f"it is given {name}"
-            for name in traits["unless"]
-            if any(values.get(name) is not None for values in tried)
-        ]
-        return " and ".join(changes)
-
-    def _seeded(self, seed: int) -> _Seeded:
-        task, info = self.task, self.info
-        fold = None if task.folds is None else Fold.of_seed(task.folds, seed)
-        dataset, failure = self.dataset, self.failure
-        if dataset is not None and fold is not None:
-            dataset = _of_fold(dataset, fold)
-        optimum = self.references[reference_key(task, seed)]
-        reference = None if isinstance(optimum, str) else optimum
-        given = dict(self.given)
-        if "random_state" in given:
-            given["random_state"] = seed
-        for name in [name for name, value in given.items() if value == REFERENCE]:
-            nu = None if reference is None else reference.nu
-            given[name] = None if nu is None else _to_ten_digits(nu)
-            if nu is None and not failure and not self.several:
-                why = optimum if isinstance(optimum, str) else "its w is zero"
-                failure = (
-                    f"{name} is to be that of the reference optimum, but there is none: {why}; "
-                    f"give {name} a number in params"
-                )
-        params = {**dict.fromkeys(info.required), **info.defaults, **given}
-        rules = _stopping_rules(self.study.budget, reference, info)
-        of_task = {"fingerprint": None if dataset is None else dataset.fingerprint, **self._of_task}
-        if math.isfinite(rules.primal):
-            of_task["stop_primal"] = rules.primal
-        search = self.search
-        if search is not None:
-            params |= dict.fromkeys(search.configurations[0])
-            search = replace(search, seed=(self.study.tuning.seed, seed), params=params)
-            # The whole protocol: the timeout of a trial decides what is chosen. JSON has no
-            # infinity; a limit that is not set is left out.
-            protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
-            of_task["tuning"] = {k: v for k, v in protocol.items() if k != "params"}
-        parts = key_parts(
-            kind=self.study.kind,
-            info=info,
-            params=params,
-            task=of_task,
-            seed=seed,
-            labels=(task.label, self.entry.label),
-            versions=self._versions,
-        )
-        return _Seeded(dataset, reference, failure, given, params, search, rules, fold, parts)
-
-
-def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
-    # A study that was built in Python was never completed.
-    task = task if task.C is not None else task.completed(folder=task.folder)
-    if is_foreign(task.kernel):
-        task = task.with_kernel_code(kernel_code(task.kernel))
-    return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
-
-
-def _package_traits(cls: type[Any]) -> dict[str, Any]:
-    """The version of the package that a solver needs, for its keys, or that it is missing."""
-    from ...solvers.registration import missing_package
-
-    if not cls.requires:
-        return {}
-    if missing_package(cls):
-        words = f"{cls.__name__} needs the package {cls.requires}, which is not installed"
-        return {"missing": f"{words}: pip install 'marginbench[peers]'"}
-    return {"packages": {cls.requires: metadata.version(cls.requires)}}
-
-
-def _is_deterministic(cls: type[Any], *, foreign: bool) -> bool:
-    """Whether every seed gives the same model.
-
-    A class from outside must say so itself: what it inherits may not hold for what it adds.
-    """
-    if not foreign:
-        return bool(cls.deterministic) or "random_state" not in inspect.signature(cls).parameters
-    says = next(base for base in cls.__mro__ if "deterministic" in vars(base))
-    own = says is cls or not says.__module__.startswith("marginbench.")
-    return own and bool(cls.deterministic)
-
-
-def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
-    return {
-        "label": task.label,
-        "dataset": task.dataset,
-        "dataset_params": dict(task.dataset_params),
-        "kernel": shown_kernel(task.kernel_description),
-        "C": task.problem(0).C,
-        "fit_intercept": task.fit_intercept,
-        "reference": not task.why_no_reference,
-        "folds": task.folds,
-        "tune": dict(task.tune),
-        "citation": "" if isinstance(info, str) else info.citation,
-        "licence": "" if isinstance(info, str) else info.licence,
-        "decided": [] if isinstance(info, str) else list(info.decided),
-    }
-
-
-def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
-    outside = "outside" in info.traits
-    return {
-        "label": entry.label,
-        "class": info.shown,
-        "params": dict(entry.params),
-        "tune": dict(entry.tune),
-        "summary": info.summary,
-        **{name: info.traits.get(name, False) for name in _DESCRIBED_TRAITS},
-        "judged_by": "model" if info.traits["certificate"] or not outside else "predictions",
-    }
-
-
-def reference_key(task: Task, seed: int) -> ReferenceKey:
-    """Under which a task's reference optimum is found; with folds each seed has its own."""
-    return task.label if task.folds is None else (task.label, seed)
-
-
-def _of_fold(info: DatasetInfo, fold: Fold) -> DatasetInfo:
-    n_train, n_test = fold_sizes(info.n_train, fold)
-    fingerprint = fold_fingerprint(info.fingerprint, fold)
-    return replace(info, fingerprint=fingerprint, n_train=n_train, n_test=n_test)
-
-
-def _stopping_rules(
-    budget: Budget, reference: ReferenceInfo | None, info: SolverInfo
-) -> StoppingRules:
-    """What ends the run early; only an objective that has an optimum can be good enough."""
-    primal = -math.inf
-    minimises = info.traits["scalarization"] is not None
-    if budget.stop is not None and reference is not None and minimises:
-        primal = _to_ten_digits(reference.primal) * (1.0 + budget.stop.suboptimality)
-    return StoppingRules(
-        evaluations=budget.kernel_evals or math.inf,
-        iterations=budget.iterations or math.inf,
-        primal=primal,
-    )
-
-
-def _fits_bias(task: Task, info: SolverInfo) -> bool:
-    """Whether the solver's problem has a bias: as the task says, if the solver can."""
-    supported = "supports_bias" if task.fit_intercept else "supports_no_bias"
-    return task.fit_intercept if info.traits[supported] else not task.fit_intercept
-
-
-def _given_parameters(task: Task, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
-    """The parameters that the task and the study set, of those that the class has.
-
-    The seed of the run takes the place of its ``random_state``.
-    """
-    values: dict[str, Any] = {
-        **task.kernel_parameters,
-        "C": task.C,
-        "fit_intercept": _fits_bias(task, info),
-        "random_state": None,
-    }
-    if "outside" in info.traits:
-        decided = info.traits["decided"]
-        return {name: values[name] for name in decided if name in values} | entry.params
-    if info.traits["scalarization"] == "S":
-        # What C is to the other forms of the problem.
-        values["nu"] = "reference"
-    values.update(entry.params)
-    return {name: value for name, value in values.items() if name in info.accepted}
-
-
-def skip_reason(
-    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo | None
-) -> str:
-    """Why this solver cannot be run on this task by its own account; empty if it can.
-
-    Without a dataset by what the study says alone.
-    """
-    if not info.traits["instrumented"]:
-        counted = [name for name in ("kernel_evals", "iterations") if name in study.budget.rules]
-        if counted:
-            limits = " and ".join(counted)
-            return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
-        if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
-            return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
-    several = dataset is not None and dataset.n_classes > 2
-    if (
-        dataset is not None
-        and several
-        and info.traits["scalarization"] == "S"
-        and "nu" not in entry.params
-    ):
-        return (
-            f"{entry.label} takes nu from the reference optimum, and each of the "
-            f"{dataset.n_classes} classes has another one; give nu a number in params"
-        )
-    outside = "outside" in info.traits
-    if not entry.other_problem and not (outside and several):
-        if task.fit_intercept and not info.traits["supports_bias"]:
-            return (
-                f"{entry.label} has no unregularised bias, which the task asks for; set "
-                "fit_intercept = false there, or other_problem = true for the solver"
-            )
-        if not task.fit_intercept and not info.traits["supports_no_bias"]:
-            return (
-                f"{entry.label} always fits a bias, which the task has not; set "
-                "fit_intercept = true there, or other_problem = true for the solver"
-            )
-    if outside:
-        kernels = info.traits["kernels"]
-        if kernels and task.kernel not in kernels:
-            return f"{entry.label} has no kernel {task.kernel!r}"
-        return ""
-    if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
-        return f"{entry.label} does not take sparse data"
-    if task.kernel != "linear" and "kernel" not in info.accepted:
-        return f"{entry.label} takes no kernel; the task has {task.kernel!r}"
-    missing = sorted(set(task.kernel_parameters) - info.accepted - {"kernel"})
-    if missing:
-        return f"{entry.label} does not take the kernel's {', '.join(missing)}"
-    return ""
-
-
-def _to_ten_digits(value: float) -> float:
-    """Rounded far below the certified gap: the same after the cache was emptied."""
-    return float(f"{value:.10g}")
-
-
-def _search(study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> Search | None:
-    """The search of a run, but for its seed; None if nothing is tuned.
-
-    Values of C and of the kernel concern those solvers that take such a parameter.
-    """
-    taken = info.traits["decided"] if "outside" in info.traits else info.accepted
-    values = {name: tried for name, tried in task.tune.items() if name in taken}
-    values |= entry.tune
-    if not values:
-        return None
-    number = math.prod(len(tried) for tried in values.values())
-    if number > MAX_CONFIGURATIONS:
-        raise StudyError(
-            f"{entry.label!r} on {task.label!r} has {number} configurations to choose from; give "
-            f"fewer values in tune, at most {MAX_CONFIGURATIONS} combinations"
-        )
-    tuning, budget = study.tuning, study.budget
-    return Search(
-        configurations=configurations(values),
-        seed=(tuning.seed, 0),
-        method=tuning.method,
-        resource=tuning.resource,
-        validation=tuning.validation or Search.validation,
-        folds=tuning.folds,
-        seconds=tuning.seconds or math.inf,
-        evaluations=tuning.kernel_evals or math.inf,
-        trial_seconds=budget.timeout,
-        trial_evaluations=budget.kernel_evals or math.inf,
-    )
-
-
-def _with_first_values(entry: SolverEntry) -> SolverEntry:
-    """A solver with the first of the values that it is to choose from."""
-    first = {name: tried[0] for name, tried in entry.tune.items()}
-    return entry.model_copy(update={"params": {**entry.params, **first}})
+    fold: Fold | None = None
+    rules: StoppingRules = field(default_factory=StoppingRules)
+    search: Search | None = None
 
 
 KIND = SVMKind()

@@ -270,6 +270,13 @@ class SolverEntry(StudyPart):
     def class_name(self) -> str:
         return self.name.rsplit(":", 1)[-1]
 
+    def portable(self, results: Path) -> dict[str, Any]:
+        """The fields that name files, with the way to them from the results folder."""
+        file, _, class_name = self.name.rpartition(":")
+        if not file.endswith(".py"):
+            return {}
+        return {"name": f"{os.path.relpath(Path(file).resolve(), results.resolve())}:{class_name}"}
+
 
 class TaskEntry(StudyPart):
     """What solvers are run on: one table of a study file, with a label of its own."""

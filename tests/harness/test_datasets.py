@@ -102,7 +102,7 @@ def test_paths_begin_at_the_study_file(folder: Path, monkeypatch: pytest.MonkeyP
 def test_what_the_data_are_decides_the_key(folder: Path, tmp_path: Path) -> None:
     (first,), told = planned(load_study(folder / "mine.toml"))
     assert told[0].startswith("data/bank.csv: target: column 'y': +1 = 'yes' (15 training, 15 test")
-    assert first.known["dataset"] == "data/bank.csv"
+    assert first.columns["dataset"] == "data/bank.csv"
     # The same file elsewhere, and nothing new to tell.
     moved = folder.rename(tmp_path / "moved")
     (again,), told = planned(load_study(moved / "mine.toml"))
@@ -130,7 +130,7 @@ def test_the_width_follows_from_the_data(folder: Path) -> None:
     work: Any = found.work
     X = load_task_data(work.problem).X_train.astype(float)
     assert work.problem.kernel["gamma"] == float(f"{1 / (X.shape[1] * X.var()):.3g}")
-    assert json.loads(found.known["kernel"])["gamma"] == work.problem.kernel["gamma"]
+    assert json.loads(found.columns["kernel"])["gamma"] == work.problem.kernel["gamma"]
     own = study.with_tasks([task.model_copy(update={"gamma": 0.5})])
     (found,), _ = planned(own)
     assert found.work.problem.kernel["gamma"] == 0.5  # type: ignore[attr-defined]
@@ -227,7 +227,7 @@ def test_images_of_ones_own(folder: Path) -> None:
         )
         (found,), _ = planned(study)
         keys.add(found.key)
-        assert json.loads(found.known["problem"])["dataset"] == name
+        assert json.loads(found.columns["problem"])["dataset"] == name
         columns = found.work.run(lambda message: None)
         assert columns["status"] == "budget"
     assert len(keys) == 1

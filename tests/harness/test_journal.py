@@ -17,11 +17,11 @@ import pytest
 
 from marginbench import parse_record
 from marginbench.harness.errors import RecordError, StorageError, UserError
-from marginbench.harness.planning.plan import kind_names
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import TABLE, Journal, line_of, record_line, runs_table
 from marginbench.harness.results.records import SCHEMA_VERSION, RecordBase
 from marginbench.harness.results.svm import Checkpoint, Record
+from marginbench.harness.study.model import KINDS
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
 COMMON: dict[str, Any] = {
@@ -56,7 +56,7 @@ MAKERS: dict[str, Callable[..., RecordBase]] = {
     "svm": svm_record,
     "feasibility": feasibility_record,
 }
-each_kind = pytest.mark.parametrize("kind", kind_names())
+each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def journal_with(results: Path, *records: RecordBase, **plan: str) -> Journal:

@@ -482,5 +482,5 @@ def test_every_shipped_study_can_be_planned(name: str) -> None:
     for run in runs:
         # Packages of peers are not those of the tests.
         assert not run.failure or run.failure.endswith("pip install 'marginbench[peers]'")
-        assert set(run.known) <= set(columns_of(kind.record))
+        assert set(run.columns) <= set(columns_of(kind.record))
     json.dumps(kind.describe(study, facts))

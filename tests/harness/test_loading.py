@@ -10,8 +10,7 @@ import pytest
 
 from marginbench.harness.errors import SolverError
 from marginbench.harness.loading import SolverSpec, load_class, shown_name
-from marginbench.harness.planning.preflight import DescribeWork
-from marginbench.harness.planning.solvers import describe_solver
+from marginbench.harness.planning.preflight import DescribeWork, describe_solver
 from marginbench.solvers import SMO
 
 GOOD = """

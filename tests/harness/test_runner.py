@@ -23,8 +23,12 @@ from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
-from marginbench.harness.planning.solvers import describe_solver
+from marginbench.harness.planning.preflight import (
+    DatasetInfo,
+    DatasetWork,
+    DescribeWork,
+    describe_solver,
+)
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select

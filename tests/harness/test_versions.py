@@ -300,7 +300,7 @@ def test_each_other_part_of_a_key_is_named(folder: Folder, monkeypatch: pytest.M
     described["study"]["settings"]["budget"]["checkpoint_factor"] = 2.0
     write_description(folder.results, described)
     versions = numeric_versions() | {"numpy": "9.9"}
-    monkeypatch.setattr("marginbench.harness.planning.svm.numeric_versions", lambda: versions)
+    monkeypatch.setattr("marginbench.harness.planning.plan.numeric_versions", lambda: versions)
     found = explained(folder)
     numpy = f"versions.numpy: {metadata.version('numpy')} -> 9.9"
     default = Perceptron().max_epochs

@@ -221,6 +221,6 @@ def test_a_large_grid_is_planned_in_time(tmp_path: Path) -> None:
     }
     started = time.process_time()
     assert len(select(whole, where="C > 4999").tasks) == 1
-    found = merged(now, None, Scope(whole, whole), tmp_path)
+    found = merged(now, None, whole, Scope(whole, whole).content(tmp_path))
     assert found["of"]["runs"] == len(planned) == 5001 * 3 * 2
     assert time.process_time() - started < 20

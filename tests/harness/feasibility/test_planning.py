@@ -92,16 +92,16 @@ def test_a_run_carries_all_that_its_worker_needs() -> None:
         generator="ldfp", m=8, n=100, kappa=1.5, seed=0, solver="MPLFP",
         params={"tol": 0.0}, max_seconds=20.0, tol=0.0,
     )  # fmt: skip
-    assert json.loads(run.known["problem"]) == {
+    assert json.loads(run.columns["problem"]) == {
         "generator": "ldfp",
         "m": 8,
         "n": 100,
         "kappa": 1.5,
         "tol": 0.0,
     }
-    params = json.loads(run.known["params"])
+    params = json.loads(run.columns["params"])
     assert (params["tol"], params["max_iter"]) == (0.0, 1_000_000)
-    assert run.known["solver_class"] == "marginbench:MPLFP"
+    assert run.columns["solver_class"] == "marginbench:MPLFP"
 
 
 def keys(study: FeasibilityStudy, data: Outcome | None = None) -> list[str]:

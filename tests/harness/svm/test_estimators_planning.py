@@ -13,8 +13,13 @@ from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.evaluation.svm import EstimatorWork, FitWork, ReferenceInfo
 from marginbench.harness.planning.fingerprint import installed_version
 from marginbench.harness.planning.plan import Run
-from marginbench.harness.planning.preflight import DatasetInfo, DescribeWork, Facts, SolverInfo
-from marginbench.harness.planning.solvers import describe_solver
+from marginbench.harness.planning.preflight import (
+    DatasetInfo,
+    DescribeWork,
+    Facts,
+    SolverInfo,
+    describe_solver,
+)
 from marginbench.harness.planning.svm import KIND
 from marginbench.harness.study.model import resolve_solver_name
 from marginbench.harness.study.svm import Study
@@ -72,7 +77,7 @@ def test_the_task_decides_what_means_the_same(
     assert (run.foreign, run.skip_reason, run.failure) == (True, "", "")
     solves = True if name.endswith((":SVC", ":Promises")) else None if MINE.name in name else False
     assert run.work.solves is solves
-    assert run.known["judged_by"] == ("model" if run.work.solves else "predictions")
+    assert run.columns["judged_by"] == ("model" if run.work.solves else "predictions")
 
 
 def test_the_study_decides_the_rest(plan: Callable[..., Run]) -> None:
@@ -132,23 +137,23 @@ def test_a_solver_with_a_bias_runs_without_one_only_if_asked_to(
         "mine always fits a bias, which the task has not; set fit_intercept = true there, or "
         "other_problem = true for the solver"
     )
-    assert skipped.known["other_problem"] == ""
+    assert skipped.columns["other_problem"] == ""
     run = plan(name, other_problem=True)
-    assert (run.skip_reason, run.known["other_problem"]) == ("", BIAS)
+    assert (run.skip_reason, run.columns["other_problem"]) == ("", BIAS)
     # It is judged as a solution of its own problem; the record keeps the task's.
     assert isinstance(run.work, FitWork | EstimatorWork)
-    assert (run.work.problem.fit_intercept, run.known["fit_intercept"]) == (True, False)
+    assert (run.work.problem.fit_intercept, run.columns["fit_intercept"]) == (True, False)
     assert run.key != skipped.key
     # Where the problems are the same, asking changes nothing.
     same = plan(name, fit_intercept=True, other_problem=True)
-    assert same.known["other_problem"] == ""
+    assert same.columns["other_problem"] == ""
     assert same.key == plan(name, fit_intercept=True).key
 
 
 def test_a_solver_without_a_bias_runs_with_one_only_if_asked_to(plan: Callable[..., Run]) -> None:
     assert "no unregularised bias" in plan("SDCA", fit_intercept=True).skip_reason
     run = plan("SDCA", fit_intercept=True, other_problem=True)
-    assert run.known["other_problem"] == "it fits no bias, which the task has"
+    assert run.columns["other_problem"] == "it fits no bias, which the task has"
     assert isinstance(run.work, FitWork)
     assert run.work.problem.fit_intercept is False
 
@@ -157,7 +162,7 @@ def test_the_objective_of_another_problem_is_not_compared(plan: Callable[..., Ru
     record_type = KIND.record
     found = []
     for run in (plan("LIBSVM", other_problem=True), plan("LIBSVM", fit_intercept=True)):
-        record = record_type(key=run.key, study="s", task="t", solver="mine", seed=0, **run.known)
+        record = record_type(key=run.key, study="s", task="t", solver="mine", seed=0, **run.columns)
         record.primal = 11.0
         KIND.complete(record, run)
         found.append(record.suboptimality)
@@ -174,16 +179,16 @@ def test_several_classes_are_judged_by_predictions(
     run = plan(name, data=TEN, fit_intercept=True)
     assert isinstance(run.work, EstimatorWork)
     assert (run.skip_reason, run.work.solves) == ("", False)
-    assert words in run.known["other_problem"]
-    assert bool(words) == bool(run.known["other_problem"])
-    assert run.known["judged_by"] == "predictions"
+    assert words in run.columns["other_problem"]
+    assert bool(words) == bool(run.columns["other_problem"])
+    assert run.columns["judged_by"] == "predictions"
 
 
 def test_weights_of_classes_are_another_problem(plan: Callable[..., Run]) -> None:
     weights = {"class_weight": "balanced"}
     run = plan("sklearn.svm:SVC", params=weights, fit_intercept=True)
     assert isinstance(run.work, EstimatorWork)
-    assert (run.work.solves, run.known["other_problem"]) == (False, "it is given class_weight")
+    assert (run.work.solves, run.columns["other_problem"]) == (False, "it is given class_weight")
 
 
 @pytest.mark.parametrize(

@@ -78,9 +78,9 @@ def test_a_tuned_run_searches_what_its_solver_takes(plan: Callable[..., Run]) ->
     search = run.work.search
     assert search is not None
     assert search.configurations == ({"C": 1.0, "gamma": 0.5}, {"C": 10.0, "gamma": 0.5})
-    assert run.known["C"] is None
-    assert json.loads(run.known["kernel"]) == {"name": "rbf", "gamma": None}
-    planned = json.loads(run.known["params"])
+    assert run.columns["C"] is None
+    assert json.loads(run.columns["kernel"]) == {"name": "rbf", "gamma": None}
+    planned = json.loads(run.columns["params"])
     assert (planned["C"], planned["gamma"], planned["kernel"]) == (None, None, "rbf")
     assert run.limits.seconds["tune"] > 2 * search.trial_seconds
     # A linear method has no gamma, and a method without C only what is its own.
@@ -113,7 +113,7 @@ def test_the_whole_protocol_of_tuning_is_in_the_key(plan: Callable[..., Run]) ->
     assert len(keys) == len(others)
     # Where nothing is tuned it changes nothing.
     assert plan(info, tuning={"method": "halving"}).key == plan(info).key
-    parts = json.loads(plan(info, **base).known["key_parts"])
+    parts = json.loads(plan(info, **base).columns["key_parts"])
     assert "Infinity" not in json.dumps(parts)
 
 

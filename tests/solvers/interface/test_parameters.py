@@ -18,8 +18,7 @@ from sklearn.base import BaseEstimator, clone
 
 from marginbench import solvers
 from marginbench.harness.loading import load_class
-from marginbench.harness.planning.preflight import DescribeWork
-from marginbench.harness.planning.solvers import describe_solver
+from marginbench.harness.planning.preflight import DescribeWork, describe_solver
 from marginbench.solvers import (
     MPKFP,
     SMO,
