@@ -36,7 +36,7 @@ class Pair:
 
     task: str  # labels
     solver: str
-    size: float | None = None  # training points, where they are known
+    size: float | None = None  # training points, where there are data
     limit: float = float("inf")  # seconds of solving that a run may take
 
     @classmethod
@@ -79,9 +79,9 @@ class Forecast:
 
     def expected(self, pair: Pair) -> Interval | None:
         """Seconds that a run will take; None before any run has ended."""
-        known = self._seconds.get((pair.task, pair.solver))
-        if known:
-            seconds = _mean(known) + self._least_compiling
+        runs = self._seconds.get((pair.task, pair.solver))
+        if runs:
+            seconds = _mean(runs) + self._least_compiling
             return Interval(seconds, seconds)
         if not self._seconds:
             return None

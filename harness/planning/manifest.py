@@ -153,10 +153,14 @@ def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: 
     return study.with_tasks([task.placed(str(results.resolve())) for task in study.tasks])
 
 
-def added_labels(content: Mapping[str, Any]) -> set[str]:
-    """The labels of the tasks and solvers that options added to the study."""
+def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) -> Scope:
+    """The same, and without what options added; of tasks or solvers all may have been added."""
+    part = restored_study(model, content, results)
     entries = {**content["tasks"], **content["solvers"]}
-    return {label for label, entry in entries.items() if entry.get("added")}
+    tasks = [task for task in part.tasks if not entries[task.label].get("added")]
+    solvers = [entry for entry in part.solvers if not entries[entry.label].get("added")]
+    whole = part.with_tasks(tasks or part.tasks).with_solvers(solvers or part.solvers)
+    return Scope(whole, part)
 
 
 def cell_of(run: Mapping[str, Any]) -> Cell:

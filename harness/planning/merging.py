@@ -22,7 +22,7 @@ from ..results.journal import FOLDER, Cell, Entry, Journal, record_line, runs_ta
 from ..results.records import RecordBase
 from ..storage import storing
 from ..words import plural
-from .manifest import Scope, cell_of, configuration, merged, restored_study
+from .manifest import cell_of, configuration, merged, restored
 from .plan import kind_named, limits_hit
 
 #: Prefer the record that was made last.
@@ -74,12 +74,7 @@ class Merge:
         }
 
 
-def merge(
-    folders: Sequence[Path],
-    out: Path,
-    *,
-    prefer: str = "",
-) -> Merge:
+def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
     """Merge results folders of one study.
 
     Parameters
@@ -156,10 +151,11 @@ class _Side:
             raise UserError(f"{folder}: no results here ({FILE_NAME} is missing)")
         return cls(folder, values, Journal(folder))
 
-    @property
-    def newest(self) -> str:
-        """When its last record was begun."""
-        return max((entry.started_at for entry in self.journal.current.values()), default="")
+    def columns(self, entry: Entry) -> dict[str, str]:
+        """The columns of a record that are not of the machine, as texts; the trace comes last."""
+        columns = _not_of_the_machine(self.load(entry))
+        trace = [_not_of_the_machine(state) for state in columns.pop("trace")]
+        return {name: repr(value) for name, value in (columns | {"trace": trace}).items()}
 
     def load(self, entry: Entry) -> RecordBase:
         try:
@@ -167,16 +163,9 @@ class _Side:
         except RecordError as error:
             raise UserError(f"{error}; mend or remove that line first") from None
 
-    def content(self, out: Path) -> dict[str, Any]:
-        """The study as plain values, with the ways to the user's files from another folder."""
-        stored = self.values["study"]
-        study = restored_study(kind_named(self.values["kind"]).study, stored, self.folder)
-        content = Scope(study, study).content(out)
-        for table in _TABLES:
-            for label, entry in stored[table].items():
-                if entry.get("added"):
-                    content[table][label]["added"] = True
-        return content
+
+def _not_of_the_machine(values: object) -> dict[str, Any]:
+    return {name: value for name, value in vars(values).items() if name not in OF_THE_MACHINE}
 
 
 def _check(folders: Sequence[Path], out: Path, prefer: str) -> None:
@@ -251,21 +240,11 @@ def _difference(records: Sequence[tuple[_Side, Entry]]) -> str:
         places = f"in {side.folder} and {other_side.folder}"
         if other.key != first.key:
             return f"recorded under different keys {places}"
-        before, now = _values(side.load(first)), _values(other_side.load(other))
-        differing = [name for name, value in before.items() if value != now.get(name)]
-        if differing:
-            return f"{differing[0]} differs {places}"
+        now = other_side.columns(other)
+        for name, value in side.columns(first).items():
+            if value != now.get(name):
+                return f"{name} differs {places}"
     return ""
-
-
-def _values(record: RecordBase) -> dict[str, str]:
-    """The columns of a record that are not of the machine, as texts; the trace comes last."""
-    columns = {name: value for name, value in vars(record).items() if name not in OF_THE_MACHINE}
-    trace = [
-        {name: value for name, value in vars(state).items() if name not in OF_THE_MACHINE}
-        for state in columns.pop("trace")
-    ]
-    return {name: repr(value) for name, value in (columns | {"trace": trace}).items()}
 
 
 def _described(
@@ -281,20 +260,13 @@ def _described(
                 f"{first.values['kind']!r}; only folders of one study can be merged"
             )
     # The first holds where they differ.
+    order = sorted(sides, key=lambda side: bool(prefer) and side.folder != Path(prefer))
     if prefer == NEWEST:
-        order = sorted(sides, key=lambda side: side.newest, reverse=True)
-    else:
-        order = sorted(sides, key=lambda side: bool(prefer) and side.folder != Path(prefer))
-    contents = [side.content(out) for side in order]
+        order.sort(key=lambda side: _latest(side.journal), reverse=True)
+    study = kind_named(first.values["kind"]).study
+    contents = [restored(study, s.values["study"], s.folder).content(out) for s in order]
     content = _merged_content(contents, order, chosen=bool(prefer))
-    study_type = kind_named(first.values["kind"]).study
-    own = {
-        table: {label: entry for label, entry in content[table].items() if not entry.get("added")}
-        for table in _TABLES
-    }
-    # All of its tasks, or all of its solvers, may have been added.
-    own = {table: entries or content[table] for table, entries in own.items()}
-    whole = restored_study(study_type, content | own, out)
+    whole = restored(study, content, out).whole
     described = dict(order[0].values)
     for side, stored in zip(order, contents, strict=True):
         for table in _TABLES:
@@ -306,6 +278,11 @@ def _described(
     for run in described["planned"]:
         run["key"] = keys.get(cell_of(run), run["key"])
     return described
+
+
+def _latest(journal: Journal) -> str:
+    """When the last record of a folder was begun."""
+    return max((entry.started_at for entry in journal.current.values()), default="")
 
 
 def _merged_content(

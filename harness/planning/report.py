@@ -9,7 +9,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from ..study.model import StudyBase
 from ..words import plural
 from .fingerprint import read_sources
 from .forecast import Pair, span
-from .manifest import added_labels, cell_of, restored_study
+from .manifest import cell_of, restored
 from .plan import Kind, Run, kind_named, wider_limits
 from .preflight import preflight, study_solvers
 
@@ -34,16 +34,14 @@ Fate = Literal["recorded", "to do", "skipped", "cannot start"]
 State = Literal["recorded", "superseded", "repeated", "stale", "damaged", "missing"]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Row:
     """The runs of a solver on a task."""
 
     task: str  # labels
     solver: str
-    n_runs: int = 0
-    why_skipped: str = ""  # why they will be skipped, as far as this shows without the data
-    # How many of them have which fate, once the results are looked at.
-    fates: Counter[Fate] = field(default_factory=Counter)
+    n_runs: int
+    why_skipped: str  # why they will be skipped, as far as this shows without the data
 
 
 @dataclass(frozen=True)
@@ -87,10 +85,9 @@ class Overview:
         yield ""
         yield from _table("TASK", {task.label: _listed(task.facets) for task in study.tasks})
         yield ""
-        n_runs = self._runs_of_solvers()
         solvers = {}
         for entry in study.solvers:
-            words = [plural(n_runs[entry.label], "run")]
+            words = [plural(self._runs_of(entry.label), "run")]
             words += [entry.class_name] * (entry.class_name != entry.label)
             words += [_listed(entry.params)] * bool(entry.params)
             solvers[entry.label] = ", ".join(words)
@@ -99,7 +96,7 @@ class Overview:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON takes it."""
-        study, n_runs = self.study, self._runs_of_solvers()
+        study = self.study
         return {
             "name": study.name,
             "kind": study.kind,
@@ -108,7 +105,8 @@ class Overview:
             "budget": study.budget.limits(),
             "tasks": [task.model_dump() for task in study.tasks],
             "solvers": [
-                entry.model_dump() | {"n_runs": n_runs[entry.label]} for entry in study.solvers
+                entry.model_dump() | {"n_runs": self._runs_of(entry.label)}
+                for entry in study.solvers
             ],
             "n_runs": self.n_runs,
             "skipped": [
@@ -118,11 +116,8 @@ class Overview:
             ],
         }
 
-    def _runs_of_solvers(self) -> Counter[str]:
-        counts: Counter[str] = Counter()
-        for row in self.rows:
-            counts[row.solver] += row.n_runs
-        return counts
+    def _runs_of(self, solver: str) -> int:
+        return sum(row.n_runs for row in self.rows if row.solver == solver)
 
 
 @dataclass(frozen=True)
@@ -130,20 +125,20 @@ class Preview:
     """What a run of a study would do."""
 
     results: Path  # the results folder
-    rows: Sequence[Row]
+    pairs: Mapping[tuple[str, str], Counter[Fate]]  # labels of a task and a solver -> its runs
     # Seconds of solving that the runs to do may take: their timeouts, shared by the jobs.
     solving_s: float
 
     @property
     def counts(self) -> Counter[Fate]:
         """How many of all runs have which fate."""
-        return sum((row.fates for row in self.rows), Counter())
+        return sum(self.pairs.values(), Counter())
 
     def lines(self) -> Iterator[str]:
         """Lines for the terminal: all runs, those of each solver and task, the time."""
-        yield f"{plural(self.counts.total(), 'run')}: {_counted(self.counts)}"
-        for row in self.rows:
-            yield f"  {row.task} / {row.solver}: {_counted(row.fates)}"
+        yield _counted(self.counts)
+        for (task, solver), fates in self.pairs.items():
+            yield f"  {task} / {solver}: {_counted(fates).partition(': ')[2]}"
         if self.counts["to do"]:
             yield (
                 f"at most {span(self.solving_s)} of solving by the timeouts; loading, warm-up and "
@@ -158,8 +153,8 @@ class Preview:
             "runs": dict(self.counts),
             "solving_s": self.solving_s,
             "pairs": [
-                {"task": row.task, "solver": row.solver, "runs": dict(row.fates)}
-                for row in self.rows
+                {"task": task, "solver": solver, "runs": dict(fates)}
+                for (task, solver), fates in self.pairs.items()
             ],
         }
 
@@ -172,10 +167,8 @@ def overview(study: StudyBase, executor: Executor, say: Callable[[str], None]) -
         for entry in study.solvers:
             info = solvers[entry.label]
             n_runs = len(study.seeds_of(task, entry, info.traits))
-            row = Row(task.label, entry.label, n_runs)
-            if row.n_runs:
-                row.why_skipped = kind.skip_reason(study, task, entry, info)
-            rows.append(row)
+            why_skipped = kind.skip_reason(study, task, entry, info) if n_runs else ""
+            rows.append(Row(task.label, entry.label, n_runs, why_skipped))
     return Overview(study, rows)
 
 
@@ -192,28 +185,25 @@ def preview(
     facts = preflight(study, executor, say, computes=False)
     kind = kind_named(study.kind)
     past = _Past(kind, study, Journal(results))
-    rows: dict[tuple[str, str], Row] = {}
+    pairs: dict[tuple[str, str], Counter[Fate]] = {}
     seconds: list[float] = []
     for run in kind.plan(study, facts):
         state, _, entry = past.state(run)
-        fate: Fate = "skipped" if run.skip_reason else "to do"
-        if run.failure:
-            fate = "cannot start"
+        fate: Fate = "cannot start" if run.failure else "skipped" if run.skip_reason else "to do"
         failed = entry is not None and entry.status not in EXPECTED_STATUSES
         if state in ("recorded", "superseded") and not (retry_failed and failed):
             fate = "recorded"
-        row = rows.setdefault((run.task, run.solver), Row(run.task, run.solver))
-        row.n_runs += 1
-        row.fates[fate] += 1
+        pairs.setdefault((run.task, run.solver), Counter())[fate] += 1
         if fate == "to do":
             seconds.append(Pair.of(run).limit)
     # No run is spread over several jobs.
     solving_s = max(sum(seconds) / jobs, max(seconds, default=0.0))
-    return Preview(results, list(rows.values()), solving_s)
+    return Preview(results, pairs, solving_s)
 
 
-def _counted(counts: Counter[Fate]) -> str:
-    return ", ".join(f"{count} {fate}" for fate, count in counts.items())
+def _counted(counts: Counter[Any]) -> str:
+    listed = ", ".join(f"{count} {word}" for word, count in counts.items())
+    return f"{plural(counts.total(), 'run')}: {listed}"
 
 
 def _listed(values: Mapping[str, Any]) -> str:
@@ -271,18 +261,17 @@ def explain(
     if described is None:
         raise UserError(f"{results}: no results here (study.json is missing)")
     kind, journal = kind_named(described["kind"]), Journal(results)
-    study = restored_study(kind.study, described["study"], results)
+    scope = restored(kind.study, described["study"], results)
+    study, of_study = scope.part, scope.whole.runs()
     planned = {cell_of(run) for run in described["planned"]}
     # Seeds that an option added are beyond those of the study.
     seeds = max((seed + 1 for _, _, seed in planned), default=1)
     wide = study.with_seeds(max(seeds, study.most_seeds))
     facts = preflight(wide, executor, say)
-    added, of_study = added_labels(described["study"]), study.runs()
     past = _Past(kind, study, journal)
     explained = []
     for run in kind.plan(wide, facts):
-        own = run.cell in of_study and not added & {run.task, run.solver}
-        if own or run.cell in planned:
+        if run.cell in of_study or run.cell in planned:
             state, reason, entry = past.state(run)
             differences: Iterable[Difference] = ()
             if state == "stale" and entry is not None:
@@ -333,62 +322,58 @@ def _differences(
     old = read_sources(results, sources[0])
     if old is None and sources[0] != sources[1]:
         yield Difference("source", sources[0][:10], sources[1][:10])
-    elif old is not None:
-        for name in sorted(old.keys() | files.keys()):
-            if name not in files:
-                yield Difference(f"source.{name}", old[name], "is no longer used")
-            elif name not in old:
-                yield Difference(f"source.{name}", None, "is used now")
-            elif old[name] != files[name]:
-                yield Difference(f"source.{name}", old[name], "has changed")
+    for name in sorted(old.keys() | files.keys()) if old is not None else ():
+        if old.get(name) != files.get(name):
+            became = "is no longer used" if name not in files else "has changed"
+            became = became if name in old else "is used now"
+            yield Difference(f"source.{name}", old.get(name), became)
     flat, today = dict(_flat(before)), dict(_flat(now))
     for name in sorted(flat.keys() | today.keys()):
         if flat.get(name) != today.get(name):
             yield Difference(name, flat.get(name), today.get(name))
 
 
-def chosen(found: Sequence[Explained], name: str) -> list[Explained]:
+def chosen(runs: Sequence[Explained], name: str) -> list[Explained]:
     """The runs of a name: the beginning of a key, or "task/solver/seed"."""
-    runs = [
+    named = [
         item
-        for item in found
+        for item in runs
         if (len(name) > 3 and item.key.startswith(name))
         or name.replace(" ", "") == f"{item.task}/{item.solver}/{item.seed}".replace(" ", "")
     ]
-    if not runs:
+    if not named:
         raise UserError(
             f"no planned run {name!r}; give the beginning of a key, or TASK/SOLVER/SEED"
         )
-    return runs
+    return named
 
 
-def in_words(found: Sequence[Explained]) -> Iterator[str]:
+def in_words(runs: Sequence[Explained]) -> Iterator[str]:
     """Lines for the terminal; runs that differ only in their seed share one."""
-    counts = Counter(item.state for item in found)
-    listed = ", ".join(f"{count} {state}" for state, count in counts.items())
-    yield f"{plural(len(found), 'run')}: {listed}"
-    alike: dict[tuple[Any, ...], list[Explained]] = {}
-    for item in found:
+    yield _counted(Counter(item.state for item in runs))
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for item in runs:
         lines = tuple(difference.words for difference in item.differences)
-        alike.setdefault((item.task, item.solver, item.state, item.reason, lines), []).append(item)
-    for (task, solver, state, reason, lines), items in alike.items():
-        seeds = ", ".join(_stretches(item.seed for item in items))
-        word = "seed" if len(items) == 1 else "seeds"
-        yield f"{state:<10}  {task} / {solver} / {word} {seeds}: {reason}"
+        same = (item.task, item.solver, item.state, item.reason, lines)
+        alike.setdefault(same, []).append(item.seed)
+    for (task, solver, state, reason, lines), seeds in alike.items():
+        word = "seed" if len(seeds) == 1 else "seeds"
+        yield f"{state:<10}  {task} / {solver} / {word} {_stretches(seeds)}: {reason}"
         yield from (f"{'':<12}{line}" for line in lines)
 
 
-def _stretches(numbers: Iterable[int]) -> Iterator[str]:
+def _stretches(numbers: Iterable[int]) -> str:
     """Numbers in words, three or more in a row as "0 to 2"."""
-    places = enumerate(sorted(numbers))
-    for _, found in itertools.groupby(places, lambda item: item[1] - item[0]):
-        row = [number for _, number in found]
-        yield from [f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row)
+    words: list[str] = []
+    for _, items in itertools.groupby(enumerate(sorted(numbers)), lambda item: item[1] - item[0]):
+        row = [number for _, number in items]
+        words += [f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row)
+    return ", ".join(words)
 
 
-def as_json(found: Sequence[Explained]) -> str:
+def as_json(runs: Sequence[Explained]) -> str:
     """The same as JSON: a list of objects, one for each run."""
-    return json.dumps([asdict(item) for item in found], indent=2, ensure_ascii=False)
+    return json.dumps([asdict(item) for item in runs], indent=2, ensure_ascii=False)
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -105,7 +105,7 @@ def origin(name: str) -> str:
 
 
 def plain(info: SolverInfo) -> dict[str, Any]:
-    """What is known of a solver as JSON values; what JSON lacks goes by its ``repr``."""
+    """A solver as JSON values; what JSON lacks goes by its ``repr``."""
     defaults = {name: _plain_value(value) for name, value in info.defaults.items()}
     return {
         "class": info.shown,

@@ -62,7 +62,7 @@ class Standing:
     # Commands at work: on this machine those that are there, elsewhere those that wrote lately.
     commands: int
     machines: dict[str, Machine]  # processor, cores and memory -> what was and is done there
-    left_words: str  # the time that is left, in words; empty if it is not known
+    left_words: str  # the time that is left, in words; empty if no run has ended
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON takes it."""
@@ -162,8 +162,8 @@ def _environment(folder: Path, entry: Entry) -> Mapping[str, Any]:
     with (folder / entry.segment).open("rb") as file:
         file.seek(entry.offset)
         match = _ENVIRONMENT.search(file.read(entry.size))
-    found: Mapping[str, Any] = json.loads(json.loads(match[1])) if match else {}
-    return found
+    environment: Mapping[str, Any] = json.loads(json.loads(match[1])) if match else {}
+    return environment
 
 
 def setting_words(environment: Mapping[str, Any]) -> str:

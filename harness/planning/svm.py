@@ -238,7 +238,7 @@ def _is_deterministic(cls: type[Any], *, foreign: bool) -> bool:
 
 
 def reference_key(task: Task, seed: int) -> ReferenceKey:
-    """Under which a task's reference optimum is found; with folds each seed has its own."""
+    """The key of a task's reference optimum; with folds each seed has its own."""
     return task.label if task.folds is None else (task.label, seed)
 
 

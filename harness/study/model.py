@@ -110,7 +110,7 @@ class StudyFile:
         return next((self.lines[part] for part in parts if part in self.lines), None)
 
     def at(self, path: KeyPath) -> str:
-        """ "study.toml:12" for a path in the file; without a line if that is not known."""
+        """ "study.toml:12" for a path in the file; without a line if it has none."""
         line = self.line(path)
         return self.where if line is None else f"{self.where}:{line}"
 
@@ -529,7 +529,7 @@ class StudyBase(StudyPart):
     def seeds_of(
         self, task: Any, entry: SolverEntry, traits: Mapping[str, Any] = MappingProxyType({})
     ) -> Sequence[int]:
-        """The seeds with which a solver runs on a task, from what is known of its class."""
+        """The seeds with which a solver runs on a task, by the traits of its class."""
         once = entry.seeds is None and self.repeats_itself(task, entry, traits)
         seeds = range(1 if once else self.n_seeds(task, entry))
         chosen = self._selection
@@ -607,7 +607,7 @@ class StudyBase(StudyPart):
             )
 
     def read_from(self, file: StudyFile) -> Self:
-        """The same study with what is known of its file."""
+        """The same study with its file, for messages."""
         study = self.model_copy()
         study._file = file
         return study

@@ -126,7 +126,7 @@ def _chosen_runs(study: StudyBase, text: str) -> Selection:
 
 
 def _properties(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
-    """What is known of the runs of a solver on a task, by the names in expressions."""
+    """The properties of the runs of a solver on a task, by the names in expressions."""
     properties = {
         **entry.params,
         **task.facets,
