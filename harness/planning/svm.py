@@ -160,8 +160,8 @@ class _Configuration(Configuration):
         fold = None if task.folds is None else Fold.of_seed(task.folds, seed)
         if dataset is not None and fold is not None:
             n_train, n_test = fold_sizes(dataset.n_train, fold)
-            fingerprint = fold_fingerprint(dataset.fingerprint, fold)
-            dataset = replace(dataset, fingerprint=fingerprint, n_train=n_train, n_test=n_test)
+            of_fold = fold_fingerprint(dataset.fingerprint, fold)
+            dataset = replace(dataset, fingerprint=of_fold, n_train=n_train, n_test=n_test)
         optimum = self.references[reference_key(task, seed)]
         reference = None if isinstance(optimum, str) else optimum
         given = dict(self.given)
