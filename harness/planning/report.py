@@ -320,9 +320,11 @@ def _differences(
     before, now = json.loads(record.key_parts), json.loads(run.columns["key_parts"])
     sources = before.pop("source"), now.pop("source")
     old = read_sources(results, sources[0])
-    if old is None and sources[0] != sources[1]:
-        yield Difference("source", sources[0][:10], sources[1][:10])
-    for name in sorted(old.keys() | files.keys()) if old is not None else ():
+    if old is None:
+        old = files = {}
+        if sources[0] != sources[1]:
+            yield Difference("source", sources[0][:10], sources[1][:10])
+    for name in sorted(old.keys() | files.keys()):
         if old.get(name) != files.get(name):
             became = "is no longer used" if name not in files else "has changed"
             became = became if name in old else "is used now"
