@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, issparse
 
 from .errors import DataError
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
 Dense: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 #: Dense C-contiguous rows, or compressed sparse rows.
-Matrix: TypeAlias = Dense | csr_matrix
+Matrix: TypeAlias = "Dense | csr_matrix"
 Labels: TypeAlias = NDArray[np.int8] | NDArray[np.int64]
 
 #: Entries of a dense chunk of rows, or rows' non-zeros, that are looked at together.
@@ -107,12 +109,19 @@ def check_classes(y: Labels, where: str) -> None:
         raise DataError(f"{where}: one class only (every label is {y[0]}); two are needed")
 
 
-def canonical(X: csr_matrix) -> csr_matrix:
-    """The matrix itself if its columns ascend in each row without repetition, else such a copy."""
-    if not X.has_canonical_format:
+def canonical(X: Any) -> Any:
+    """The matrix itself if it is dense or its columns ascend in each row without repetition, else
+    such a copy.
+    """
+    if issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def issparse(X: Any) -> bool:
+    """Whether a matrix is one of SciPy, which is not imported to find out."""
+    return not isinstance(X, np.ndarray)
 
 
 def nonfinite(X: Any) -> tuple[int, int, float] | None:

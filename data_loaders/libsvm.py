@@ -1,38 +1,34 @@
-"""A strict reader of the LIBSVM text format, plain or compressed.
+"""Strict readers of the LIBSVM text format, plain or compressed, and of what is published in it.
 
 A line is a label and then ``index:value`` pairs, indices from 1 and increasing; ``#`` begins a
-comment. Arrow matches every line and parses all numbers; a file with anything wrong in it is gone
-over line by line for the number of the first wrong one.
+comment. scikit-learn parses; a file with anything wrong in it is gone over line by line for the
+number of the first wrong one.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pacsv
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
 from .content import Content, Part, check_classes
-from .errors import DataError
+from .errors import DataError, suggest
 from .files import LocalFile, reading, shown
-from .parameters import Parameters
-from .transforms import every
+from .parameters import Parameters, one_of
+from .transforms import as_float32, every
 
 #: Indices are stored in 32 bits.
 _MAX_WIDTH = 2**31 - 1
 #: Larger integers are not told apart in float64, nor do all of them fit into int64.
 _MAX_LABEL = 2**53
-_INDEX = r"\+?[0-9]+"
-_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-#: Of text that is parsed at a time: small blocks stay in the processor's cache.
-_BLOCK_BYTES = 1 << 21
-_BLANK = r"[ \t\r]"
-_LINE = rf"^{_BLANK}*({_NUMBER}({_BLANK}+{_INDEX}:{_NUMBER})*)?{_BLANK}*$"
+_INDEX = rb"\+?[0-9]+"
+_NUMBER = rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+#: Of these alone Python's numbers are what `_NUMBER` says; scikit-learn takes others, too.
+_CHARACTERS = b"0123456789+-.eE: \t\r\n"
 
 
 def read_pair(
@@ -42,7 +38,7 @@ def read_pair(
     train: str,
     test: str,
     width: int,
-    classes: tuple[int, ...],
+    classes: Sequence[int],
 ) -> Content:
     """Read a dataset that is published as a training file and a test file, as `read_file` does."""
     return Content(*(read_file(files[name], width, classes) for name in (train, test)))
@@ -54,7 +50,7 @@ def read_single(
     *,
     name: str,
     width: int,
-    classes: tuple[int, ...],
+    classes: Sequence[int],
     step: int,
 ) -> Content:
     """Read a dataset that is published as one file.
@@ -64,7 +60,7 @@ def read_single(
     return every(read_file(files[name], width, classes), step, first=step - 1)
 
 
-def read_file(file: LocalFile, width: int, classes: tuple[int, ...]) -> Part:
+def read_file(file: LocalFile, width: int, classes: Sequence[int]) -> Part:
     """Read one file, in which two of the labels `classes` occur.
 
     Returns a float64 CSR matrix of shape (lines, width) without explicit zeros, and int64 labels.
@@ -79,7 +75,7 @@ def read_file(file: LocalFile, width: int, classes: tuple[int, ...]) -> Part:
 def read_rows(
     files: Sequence[LocalFile],
     width: int | None = None,
-    classes: tuple[int, ...] | None = None,
+    classes: Sequence[int] | None = None,
     *,
     labelled: bool = True,
 ) -> Part:
@@ -105,89 +101,65 @@ def read_rows(
 
 
 def _read(
-    file: LocalFile, width: int, classes: tuple[int, ...] | None, labelled: bool
-) -> tuple[csr_matrix, np.ndarray]:
-    blocks, n_lines = [], 0
-    with reading(file) as stream:
-        while text := stream.read(_BLOCK_BYTES) + stream.readline():
-            if b"#" in text:
-                text = re.sub(rb"#[^\n]*", b"", text)
-            if not labelled:
-                text = b"0 " + text.removesuffix(b"\n").replace(b"\n", b"\n0 ") + b"\n"
-            block = _parsed(text, width, classes)
-            if block is None:
-                raise _explained(text, n_lines, width, classes, file.origin)
-            blocks.append(block)
-            n_lines += text.count(b"\n")
-    if not any(len(y) for y, *_ in blocks):
+    file: LocalFile, width: int, classes: Sequence[int] | None, labelled: bool
+) -> tuple[csr_matrix, NDArray[np.float64]]:
+    # Imported here: scikit-learn's datasets take a second.
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        with reading(file) as stream:
+            lines = _Lines(stream, labelled)
+            X, y = load_svmlight_file(lines, n_features=width, zero_based=False)
+        whole = (y % 1 == 0) & (np.abs(y) <= _MAX_LABEL) if classes is None else np.isin(y, classes)
+        if not whole.all() or not np.isfinite(X.data).all():
+            raise ValueError
+    except (ValueError, OverflowError):
+        with reading(file) as stream:
+            raise _explained(_Lines(stream, labelled), width, classes, file.origin) from None
+    if not len(y):
         raise DataError(f"{file.origin}: the file is empty")
-    y, n_pairs, columns, values = map(np.concatenate, zip(*blocks, strict=True))
-    indptr = np.concatenate(([0], np.cumsum(n_pairs)))
-    X = csr_matrix((values, columns, indptr), shape=(len(y), int(columns.max(initial=0)) + 1))
     X.eliminate_zeros()
     return X, y
 
 
-def _parsed(
-    text: bytes, width: int, classes: tuple[int, ...] | None
-) -> tuple[np.ndarray, ...] | None:
-    """The labels of lines, their numbers of pairs, and columns and values of all pairs; None if
-    anything is wrong.
-    """
-    lines = pa.array(text.split(b"\n"), pa.large_binary())
-    if not pc.all(pc.match_substring_regex(lines, _LINE)).as_py():
-        return None
-    # A line without a digit is blank.
-    filled = pc.match_substring_regex(lines, "[0-9]").to_numpy(zero_copy_only=False)
-    n_pairs = pc.count_substring(lines, ":").to_numpy()[filled].astype(np.int64)
-    starts = np.cumsum(n_pairs) - n_pairs
-    numbers = _numbers(text)
-    labels = 2 * starts + np.arange(len(n_pairs))
-    y = numbers[labels]
-    indices, values = np.delete(numbers, labels).reshape(-1, 2).T
-    steps = np.diff(indices, prepend=0.0)
-    steps[starts[n_pairs > 0]] = 1.0
-    known = (y % 1 == 0) & (np.abs(y) <= _MAX_LABEL) if classes is None else np.isin(y, classes)
-    right = (steps > 0) & (indices >= 1) & (indices <= width) & np.isfinite(values)
-    if not known.all() or not right.all():
-        return None
-    return y, n_pairs, indices.astype(np.int32) - 1, values.copy()
+class _Lines:
+    """The lines of a file without comments; every other character must be one of a number."""
+
+    def __init__(self, stream: Iterator[bytes], labelled: bool) -> None:
+        self._stream, self._labelled = stream, labelled
+
+    def read(self) -> bytes:
+        """By this scikit-learn knows a file."""
+        return b"".join(self)
+
+    def plain(self) -> Iterator[bytes]:
+        for line in self._stream:
+            text = line.partition(b"#")[0].strip(b" \t\r\n")
+            yield text if self._labelled else b"0 " + text
+
+    def __iter__(self) -> Iterator[bytes]:
+        for text in self.plain():
+            if text.translate(None, _CHARACTERS):
+                raise ValueError
+            yield text
 
 
-def _explained(
-    text: bytes, before: int, width: int, classes: tuple[int, ...] | None, origin: str
-) -> DataError:
-    """The first thing that is wrong with lines of which so many come before."""
-    for number, line in enumerate(text.split(b"\n"), start=before + 1):
+def _explained(lines: _Lines, width: int, classes: Sequence[int] | None, origin: str) -> DataError:
+    """The first thing that is wrong with lines."""
+    for number, line in enumerate(lines.plain(), start=1):
         try:
-            _check_line(line.strip(b" \t\r"), width, classes)
+            _check_line(line, width, classes)
         except ValueError as error:
             return DataError(f"{origin}, line {number}: {error}")
-    raise AssertionError("the check of a line must find what the pattern does")
+    raise AssertionError("the check of a line must find what scikit-learn does")
 
 
-def _numbers(text: bytes) -> np.ndarray:
-    """All numbers of well-formed text."""
-    words = text.translate(bytes.maketrans(b" :\t\r", b"\n\n\n\n"))
-    # Arrow takes no sign before a number that is not negative.
-    words = words.replace(b"\n+", b"\n").removeprefix(b"+")
-    try:
-        table = pacsv.read_csv(
-            pa.BufferReader(words),
-            read_options=pacsv.ReadOptions(column_names=["number"], use_threads=False),
-            convert_options=pacsv.ConvertOptions(column_types={"number": pa.float64()}),
-        )
-        return np.asarray(table["number"].to_numpy())
-    except pa.ArrowInvalid:  # out of the range of float64
-        return np.array(words.split(), dtype=np.float64)
-
-
-def _check_line(line: bytes, width: int, classes: tuple[int, ...] | None) -> None:
+def _check_line(line: bytes, width: int, classes: Sequence[int] | None) -> None:
     """Raise ValueError, which says what is wrong with a line."""
     if not line:
         return
     label_text, *pair_texts = re.split(rb"[ \t\r]+", line)
-    if not re.fullmatch(_NUMBER.encode(), label_text):
+    if not re.fullmatch(_NUMBER, label_text):
         raise ValueError(f"label {shown(label_text)} is not a finite number")
     label = float(label_text)
     if classes is None and not label.is_integer():
@@ -204,8 +176,8 @@ def _check_line(line: bytes, width: int, classes: tuple[int, ...] | None) -> Non
         index_text, _, value_text = text.partition(b":")
         # NaN and infinity are numbers in the wrong range, not malformed pairs.
         infinite = value_text.lower().lstrip(b"+-") in (b"nan", b"inf", b"infinity")
-        number = infinite or re.fullmatch(_NUMBER.encode(), value_text)
-        if not re.fullmatch(_INDEX.encode(), index_text) or not number:
+        number = infinite or re.fullmatch(_NUMBER, value_text)
+        if not re.fullmatch(_INDEX, index_text) or not number:
             raise ValueError(
                 f"{shown(text)} is not an index:value pair (an integer from 1, a colon, a number)"
             )
@@ -222,3 +194,103 @@ def _check_line(line: bytes, width: int, classes: tuple[int, ...] | None) -> Non
         if index > width:
             raise ValueError(f"index {index} is over the number of features, {width}")
         last = index
+
+
+# What is published in this format, or nearly
+
+#: CUTS08 section 6.1.
+_N_SAMPLE = 22_697
+
+
+def sample_adult(content: Content, params: Parameters) -> Content:
+    """Rows of the training part, drawn by a fixed seed, and what ``params["test"]`` says: the rows
+    that were not drawn, or all of them.
+
+    The published test part is not used: Yu and Joachims (2008) count 32 562 points in all, and do
+    not say whether those that they trained on are among the ones that they tested on.
+    """
+    whole = as_float32(content, params).train
+    if len(whole.y) <= _N_SAMPLE:
+        raise DataError(f"adult-sample: {len(whole.y)} rows in a9a, more than {_N_SAMPLE} expected")
+    order = np.random.Generator(np.random.PCG64(2008)).permutation(len(whole.y))
+    drawn, rest = np.sort(order[:_N_SAMPLE]), np.sort(order[_N_SAMPLE:])
+    test = whole if params["test"] == "all" else Part(whole.X[rest], whole.y[rest])
+    return Content(Part(whole.X[drawn], whole.y[drawn]), test)
+
+
+def read_svmlin(
+    files: Mapping[str, LocalFile], params: Parameters, *, points: str, labels: str, width: int
+) -> Content:
+    """Read a file of lines of ``index:value`` pairs, and one of lines of a label, -1 or +1, each.
+
+    Every fifth row is the test part.
+    """
+    X = read_rows([files[points]], width, labelled=False).X
+    # A label alone is a point without pairs.
+    y = read_rows([files[labels]], 1, (-1, 1)).y
+    if len(y) != X.shape[0]:
+        raise DataError(
+            f"{files[labels].origin}: {len(y)} labels for the {X.shape[0]} points of "
+            f"{files[points].origin}; one of the files is not complete"
+        )
+    check_classes(y, files[labels].origin)
+    return every(Part(X, y), 5, first=4)
+
+
+# RCV1-v2: vectors by document, topics by document
+
+_RCV1_WIDTH = 47236
+_TOPIC = re.compile(rb"([A-Z0-9]+) ([0-9]{1,18}) 1\r?")
+_check_rcv1_split = one_of("rcv1", split=("published", "swapped"))
+
+
+def check_rcv1(params: Mapping[str, object]) -> Parameters:
+    """A topic is a code such as "CCAT"; raises `DataError`."""
+    topic = params["topic"]
+    if not isinstance(topic, str) or not re.fullmatch(r"[A-Z0-9]+", topic):
+        raise DataError(f"rcv1: topic must be a code like 'CCAT' or 'C11', got {topic!r}")
+    return {"topic": topic, **_check_rcv1_split(params)}
+
+
+def read_rcv1(files: Mapping[str, LocalFile], params: Parameters) -> Content:
+    """Read the documents, those of one topic (+1) against the rest (-1), as float64 CSR matrices.
+
+    The files are the training part, those of the test part, and the topics. Vectors are LIBSVM text
+    with a document's number for its label; topics are lines of a topic, a document's number and
+    a 1. `DataError` names a file that cannot be read and a malformed line, and says if no document
+    has the topic, or a document has no topic at all.
+    """
+    train, *test, topics = files.values()
+    labelled, members = _topics(topics, str(params["topic"]))
+    parts = []
+    for vectors in ([train], test):
+        part = read_rows(vectors, _RCV1_WIDTH, None)
+        without = ~np.isin(part.y, labelled)
+        if without.any():
+            raise DataError(
+                f"{topics.origin}: document {part.y[without][0]} of {vectors[0].origin} has no "
+                "topic; the file is not complete"
+            )
+        parts.append(Part(part.X, np.where(np.isin(part.y, members), 1, -1)))
+    if params["split"] == "swapped":
+        parts.reverse()
+    return Content(*parts)
+
+
+def _topics(file: LocalFile, wanted: str) -> tuple[list[int], list[int]]:
+    """Numbers of all documents that have a topic, and of those that have the wanted one."""
+    documents: dict[str, list[int]] = {}
+    with reading(file) as stream:
+        for number, line in enumerate(stream, start=1):
+            match = _TOPIC.fullmatch(line.rstrip(b"\n"))
+            if match is None:
+                raise DataError(
+                    f"{file.origin}, line {number}: {shown(line.rstrip())} is not a topic, a "
+                    "document's number and a 1"
+                )
+            documents.setdefault(match[1].decode(), []).append(int(match[2]))
+    if wanted not in documents:
+        raise DataError(
+            f"rcv1: no document has the topic {wanted!r}{suggest(wanted, sorted(documents))}"
+        )
+    return [one for every_one in documents.values() for one in every_one], documents[wanted]

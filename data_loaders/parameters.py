@@ -14,9 +14,6 @@ Parameters: TypeAlias = Mapping[str, Value]
 #: Checks all parameters of a dataset and returns them in plain int, float and str.
 Checker: TypeAlias = Callable[[Mapping[str, object]], Parameters]
 
-#: The values of ``positive`` for ten classes: one of them against the rest, or all as they are.
-TEN_CLASSES: tuple[Value, ...] = (*range(10), "none")
-
 
 def one_of(dataset: str, **allowed: tuple[Value, ...]) -> Checker:
     """A check that each parameter has one of its `allowed` values; raises `DataError`."""
@@ -56,18 +53,11 @@ def integer(dataset: str, key: str, value: object, least: int, most: float) -> i
     return number
 
 
-def integers(
-    dataset: str, params: Mapping[str, object], **bounds: tuple[int, float]
-) -> dict[str, int]:
-    """Some of the parameters as whole numbers between bounds, each as of `integer`."""
-    return {key: integer(dataset, key, params[key], *bounds[key]) for key in bounds}
-
-
 def real(
     dataset: str, key: str, value: object, expected: str, fits: Callable[[float], bool]
 ) -> float:
     """A number that fits; `expected` says in words which ones do."""
-    found: Any = value
-    if isinstance(found, numbers.Real) and not isinstance(found, bool) and fits(float(found)):
-        return float(found)
+    number: Any = value
+    if isinstance(number, numbers.Real) and not isinstance(number, bool) and fits(float(number)):
+        return float(number)
     raise DataError(f"{dataset}: {key} must be {expected}, got {value!r}")

@@ -1,31 +1,45 @@
-"""What is known of datasets: where they come from, how they are read and made; and their names."""
+"""What is known of datasets: where they come from, how they are read and made; and their names.
+
+The registered datasets stand in `datasets.toml`. Their readers are imported when they read.
+"""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from . import datasets
-from .content import Content
 from .errors import DataError, suggest
-from .files import LocalFile, RemoteFile
-from .parameters import Checker, Parameters, Value
-from .transforms import unchanged
+from .files import MIB, LocalFile, RemoteFile
+from .parameters import Checker, Parameters, Value, one_of
 
-# Public sites that several datasets are fetched from.
-LIBSVM_SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-TICK_SITE = "https://raw.githubusercontent.com/X-DataInitiative/tick-datasets/master/binary"
-UCI_SITE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-FIGSHARE = "https://ndownloader.figshare.com/files"
+if TYPE_CHECKING:
+    from .content import Content
 
-Reader: TypeAlias = Callable[[Mapping[str, LocalFile], Parameters], Content]
-Transform: TypeAlias = Callable[[Content, Parameters], Content]
+#: Public sites that datasets are fetched from, by what `datasets.toml` calls them.
+SITES = {
+    "libsvm": "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/",
+    "tick": "https://raw.githubusercontent.com/X-DataInitiative/tick-datasets/master/binary/",
+    "uci": "https://archive.ics.uci.edu/ml/machine-learning-databases/",
+    "figshare": "https://ndownloader.figshare.com/files/",
+    "ossci": "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "cvdf": "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "fashion": "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+}
+
+Reader: TypeAlias = "Callable[[Mapping[str, LocalFile], Parameters], Content]"
+Transform: TypeAlias = "Callable[[Content, Parameters], Content]"
+
+
+def unchanged(content: Content, params: Parameters) -> Content:
+    """The raw content itself."""
+    return content
 
 
 def _no_parameters(params: Mapping[str, object]) -> Parameters:
@@ -118,33 +132,71 @@ class Source:
 
 
 @cache
-def _by_name() -> Mapping[str, Source]:
-    """Every module of :mod:`marginbench.data_loaders.datasets` adds what it has."""
-    found: dict[str, Source] = {}
-    for module in sorted(item.name for item in pkgutil.iter_modules(datasets.__path__)):
-        loaded = importlib.import_module(f"{datasets.__name__}.{module}")
-        found |= {source.name: source for source in loaded.SOURCES}
-    return MappingProxyType(dict(sorted(found.items())))
+def _registered() -> Mapping[str, Source]:
+    entries = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text("utf-8"))
+    return MappingProxyType({name: _source(name, entries) for name in sorted(entries)})
+
+
+def _source(name: str, entries: Mapping[str, dict[str, Any]]) -> Source:
+    """The source that an entry of `datasets.toml` describes."""
+    about = entries[name]
+    about = {**entries.get(about.get("like", ""), {}), **about}
+    about.pop("like", None)
+    hashes, archive = about.pop("sha256", {}), about.pop("archive", None)
+    folder, limit = about.pop("installed", ""), about.pop("mib", 0) * MIB
+    about["files"] = tuple(
+        RemoteFile(
+            file,
+            tuple(_url(address, file) for address in addresses),
+            hashes.get(file),
+            archive,
+            f"{folder}/{file}" if folder else None,
+            limit,
+        )
+        for file, addresses in about.get("files", {}).items()
+    )
+    for key in about.keys() & {"read", "transform"}:
+        function, *arguments = about[key]
+        about[key] = partial(_imported, function, **dict(*arguments))
+    if "allowed" in about:
+        allowed = {key: tuple(values) for key, values in about.pop("allowed").items()}
+        about["check_parameters"] = one_of(name, **allowed)
+    elif "check_parameters" in about:
+        about["check_parameters"] = partial(_imported, about["check_parameters"])
+    about["citation"] = about["citation"].strip()
+    return Source(name, **about)
+
+
+def _url(address: str, file: str) -> str:
+    site, _, path = address.partition(":")
+    url = SITES[site] + path if site in SITES else address
+    return url + file if url.endswith("/") else url
+
+
+def _imported(function: str, /, *given: Any, **options: Any) -> Any:
+    """Call "module.function" of this package."""
+    module, _, name = function.partition(".")
+    return getattr(importlib.import_module(f"{__package__}.{module}"), name)(*given, **options)
 
 
 def sources() -> tuple[Source, ...]:
     """Every dataset that can be loaded by name, in the order of the names."""
-    return tuple(_by_name().values())
+    return tuple(_registered().values())
 
 
 def find(name: str) -> Source:
     """The dataset of a name; `DataError` suggests the nearest name if there is none."""
     try:
-        return _by_name()[name]
+        return _registered()[name]
     except (KeyError, TypeError):
-        raise DataError(unknown(name, _by_name())) from None
+        raise DataError(unknown(name, _registered())) from None
 
 
-def unknown(name: object, known: Iterable[str]) -> str:
-    """The message about a name that none of the known datasets has."""
+def unknown(name: object, names: Iterable[str]) -> str:
+    """The message about a name that none of the datasets of these names has."""
     if str(name).startswith("like:"):
         return (
             f"dataset {name!r}: synthetic stand-ins were removed; random-text, quadric and "
             "checkers take n_train and n_test"
         )
-    return f"unknown dataset {name!r}{suggest(str(name), known)}"
+    return f"unknown dataset {name!r}{suggest(str(name), names)}"

@@ -18,35 +18,25 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from scipy.sparse import csr_matrix, issparse
 
 from .atomic import replacing
-from .content import Content, Part, canonical, fingerprint
+from .content import Content, Part, canonical, fingerprint, issparse
 from .errors import CacheError, first_line
 from .parameters import Value
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 SCHEMA_VERSION = 2
 #: Rows, and numbers of X, of a row group: Arrow needs several times the memory of what it decodes.
 GROUP_ROWS = 1 << 15
 GROUP_ENTRIES = 1 << 22
 _KEY = b"marginbench"
-#: What Arrow, json and NumPy raise when they meet bytes that are not what was written.
-_DAMAGE = (
-    OSError,
-    pa.ArrowException,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    MemoryError,
-    NotImplementedError,
-)
 
 
 @dataclass(frozen=True)
@@ -106,39 +96,34 @@ def write(path: Path, header: Header, content: Content) -> None:
     The caller holds the lock of `path`, whose folder exists. Labels are int8 or int64; X is float32
     or float64, dense or CSR. Raises `CacheError` if the file cannot be written.
     """
+    parts = [(role, canonical(part.X), part.y) for role, part in content.parts()]
+    stored = [len(X.data) if issparse(X) else X.size for _, X, _ in parts]
     about = asdict(header) | {
         "n_train": len(content.train.y),
         "n_test": len(content.test.y),
         "n_features": content.train.X.shape[1],
-        "n_stored": 0,
+        "n_stored": sum(stored) if issparse(content.train.X) else 0,
         "fingerprint": fingerprint(content),
     }
-    unfinished = path.with_name(partial_prefix(path) + "parquet")
+    about["checksum"] = _checksum(about)
+    tables = [_table(*part) for part in parts]
     try:
-        with replacing(path, unfinished) as sink, contextlib.ExitStack() as stack:
-            writer: pq.ParquetWriter | None = None
-            for role, part in content.parts():
-                X = canonical(part.X) if issparse(part.X) else part.X
-                n_entries = len(X.data) if issparse(X) else X.size
-                about["n_stored"] += n_entries if issparse(X) else 0
-                table = _table(role, X, part.y)
-                if writer is None:
-                    writer = stack.enter_context(
-                        pq.ParquetWriter(
-                            sink,
-                            table.schema,
-                            compression="lz4",
-                            use_dictionary=["split"],
-                            write_statistics=False,
-                            write_page_checksum=True,
-                        )
-                    )
+        with (
+            replacing(path, path.with_name(partial_prefix(path) + "parquet")) as sink,
+            pq.ParquetWriter(
+                sink,
+                tables[0].schema,
+                compression="lz4",
+                use_dictionary=["split"],
+                write_statistics=False,
+                write_page_checksum=True,
+            ) as writer,
+        ):
+            for table, n_entries in zip(tables, stored, strict=True):
                 # Rows of a usual length.
                 fitting = GROUP_ENTRIES * len(table) // max(1, n_entries)
                 writer.write_table(table, row_group_size=max(1, min(GROUP_ROWS, fitting)))
-            if writer is not None:
-                about["checksum"] = _checksum(about)
-                writer.add_key_value_metadata({_KEY: json.dumps(about, sort_keys=True).encode()})
+            writer.add_key_value_metadata({_KEY: json.dumps(about, sort_keys=True).encode()})
     except OSError as error:
         raise CacheError(
             f"{header.name}: cannot write the cache file {path} ({error.strerror or error}); set "
@@ -151,8 +136,8 @@ def read(path: Path, header: Header) -> Stored:
 
     The checksums in the file are checked, not its fingerprint.
     """
-    with _opened(path) as file:
-        about, expected = _about(file), asdict(header)
+    with _opened(path) as (file, about):
+        expected = asdict(header)
         for key in ("schema_version", "name", "params", "source_fingerprint", "transform_version"):
             if about[key] != expected[key]:
                 # A file of another dataset cannot have got this name by an upgrade.
@@ -165,20 +150,20 @@ def read(path: Path, header: Header) -> Stored:
 
 def verify(path: Path, header: Header) -> Stored:
     """Read a dataset and compare its content with its fingerprint; raises `Unusable` as `read`."""
-    found = read(path, header)
-    got = fingerprint(found.content)
-    if got != found.fingerprint:
+    stored = read(path, header)
+    got = fingerprint(stored.content)
+    if got != stored.fingerprint:
         raise Unusable(
             "damaged",
-            f"{path}: the content's fingerprint is {got}, its metadata say {found.fingerprint!r}",
+            f"{path}: the content's fingerprint is {got}, its metadata say {stored.fingerprint!r}",
         )
-    return found
+    return stored
 
 
 def read_header(path: Path) -> Header:
     """Read what a file says of itself, and nothing else of it; raises `Unusable`."""
-    with _opened(path) as file:
-        return _header(_about(file))
+    with _opened(path) as (_, about):
+        return _header(about)
 
 
 def partial_prefix(path: Path) -> str:
@@ -187,25 +172,24 @@ def partial_prefix(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+def _opened(path: Path) -> Iterator[tuple[pq.ParquetFile, dict[str, Any]]]:
+    """The open file and the JSON object of its metadata."""
     try:
         if not path.exists():
             raise Unusable("missing", f"{path}: not fetched yet")
         # Arrow checks the checksum of every page before it decodes it. A mapped file would count as
         # memory of the process.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            yield file
-    except _DAMAGE as error:
+            about: dict[str, Any] = json.loads(file.metadata.metadata[_KEY])
+            stated = about.pop("checksum", None)
+            if stated not in (None, _checksum(about)):
+                raise ValueError("the metadata do not have their checksum")
+            yield file, about
+    except Unusable:
+        raise
+    except Exception as error:  # noqa: BLE001 - damaged bytes make Arrow, json and NumPy raise any
         what = f"{type(error).__name__}: {first_line(error)}"
         raise Unusable("damaged", f"{path}: not a dataset that can be read ({what})") from None
-
-
-def _about(file: pq.ParquetFile) -> dict[str, Any]:
-    about: dict[str, Any] = json.loads(file.metadata.metadata[_KEY])
-    stated = about.pop("checksum", None)
-    if stated not in (None, _checksum(about)):
-        raise ValueError("the metadata do not have their checksum")
-    return about
 
 
 def _checksum(about: dict[str, Any]) -> str:
@@ -218,88 +202,80 @@ def _header(about: dict[str, Any]) -> Header:
 
 def _table(role: str, X: Any, y: Any) -> pa.Table:
     """Rows as columns, without a copy of their numbers where that is possible."""
-    columns: dict[str, Any]
+    columns: dict[str, Any] = {}
     if issparse(X):
         ends = pa.array(X.indptr, pa.int64())
-        columns = {
-            name: pa.LargeListArray.from_arrays(ends, items, type=pa.large_list(_element(items)))
-            for name, items in (
-                ("indices", pa.array(X.indices.astype(np.int32, copy=False))),
-                ("values", pa.array(X.data)),
-            )
-        }
+        items = {"indices": X.indices.astype(np.int32, copy=False), "values": X.data}
+        for name, numbers in items.items():
+            kind = pa.large_list(_element(numbers))
+            columns[name] = pa.LargeListArray.from_arrays(ends, pa.array(numbers), type=kind)
     else:
-        items = pa.array(np.ascontiguousarray(X).ravel())
-        kind = pa.list_(_element(items), X.shape[1])
-        columns = {"X": pa.FixedSizeListArray.from_arrays(items, type=kind)}
+        kind = pa.list_(_element(X), X.shape[1])
+        numbers = pa.array(np.ascontiguousarray(X).ravel())
+        columns["X"] = pa.FixedSizeListArray.from_arrays(numbers, type=kind)
     columns |= {"y": pa.array(y), "split": pa.repeat(role, len(y))}
     # Arrow reads columns without nulls markedly faster when the schema says so.
     fields = [pa.field(name, column.type, nullable=False) for name, column in columns.items()]
     return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields))
 
 
-def _element(items: Any) -> pa.Field:
-    return pa.field("element", items.type, nullable=False)
+def _element(numbers: Any) -> pa.Field:
+    return pa.field("element", pa.from_numpy_dtype(numbers.dtype), nullable=False)
 
 
 def _content(file: pq.ParquetFile, about: dict[str, Any]) -> Content:
-    """All rows, a row group at a time: Arrow's copy of all of them would double the memory."""
     n_train, n, width = about["n_train"], about["n_train"] + about["n_test"], about["n_features"]
-    sparse = "indices" in file.schema_arrow.names
-    sizes = {"indices": about["n_stored"], "values": about["n_stored"]} if sparse else {}
-    sizes = {**sizes, "y": n} if sparse else {"X": n * width, "y": n}
-    arrays = {
-        name: np.empty(size, _numbers_of(file.schema_arrow.field(name).type).to_pandas_dtype())
-        for name, size in sizes.items()
-    }
-    lengths = np.zeros(n + 1, dtype=np.int64)
-    done = dict.fromkeys(("rows", *sizes), 0)
-    for group in range(file.num_row_groups):
-        table = file.read_row_group(group, list(sizes), use_threads=False)
-        for name, array in arrays.items():
-            for chunk in table[name].chunks:
-                if name == "indices":
-                    rows = slice(done["rows"] + 1, done["rows"] + 1 + len(chunk))
-                    lengths[rows] = chunk.value_lengths().to_numpy()
-                    done["rows"] += len(chunk)
-                items = chunk.flatten() if pa.types.is_nested(chunk.type) else chunk
-                start, stop = done[name], done[name] + len(items)
-                array[start:stop] = items.to_numpy(zero_copy_only=True)
-                done[name] = stop
-    for name, size in sizes.items():
-        if done[name] != size or (sparse and done["rows"] != n):
-            raise ValueError(f"the column {name!r} has not the numbers that the file tells")
-        arrays[name].setflags(write=False)
-    y = arrays["y"]
+    y, _ = _numbers(file, "y", n)
     if y.dtype not in (np.int8, np.int64):
         raise ValueError(f"the labels are of type {y.dtype}")
-    train, test = slice(0, n_train), slice(n_train, n)
-    if not sparse:
-        X = arrays["X"].reshape(n, width)
-        return Content(Part(X[train], y[train]), Part(X[test], y[test]))
-    columns, data, indptr = arrays["indices"], arrays["values"], np.cumsum(lengths)
+    parts = slice(0, n_train), slice(n_train, n)
+    if "indices" not in file.schema_arrow.names:
+        X = _numbers(file, "X", n * width)[0].reshape(n, width)
+        return Content(*(Part(X[rows], y[rows]) for rows in parts))
+    columns, lengths = _numbers(file, "indices", about["n_stored"])
+    data, _ = _numbers(file, "values", about["n_stored"])
     # Compiled solvers do not check bounds, and the fingerprint does not know them.
     if len(columns) and not (columns.min() >= 0 and columns.max() < width):
         raise ValueError(f"a feature is outside 0 to {width - 1}")
+    indptr = np.concatenate([[0], *lengths]).cumsum()
+    if len(indptr) != n + 1:
+        raise ValueError(f"there are {len(indptr) - 1} rows of features for {n} labels")
     return Content(
         *(
             Part(_csr(indptr[rows.start : rows.stop + 1], columns, data, width), y[rows])
-            for rows in (train, test)
+            for rows in parts
         )
     )
 
 
-def _numbers_of(column: pa.DataType) -> pa.DataType:
-    return column.value_type if pa.types.is_nested(column) else column
+def _numbers(file: pq.ParquetFile, name: str, size: int) -> tuple[Any, list[Any]]:
+    """All numbers of a column, read-only, and how many each row has if their number differs.
+
+    A row group at a time: Arrow's copy of all of them would double the memory.
+    """
+    kind = file.schema_arrow.field(name).type
+    nested = pa.types.is_nested(kind)
+    numbers = np.empty(size, (kind.value_type if nested else kind).to_pandas_dtype())
+    lengths, stop = [], 0
+    for group in range(file.num_row_groups):
+        for chunk in file.read_row_group(group, [name], use_threads=False)[name].chunks:
+            if pa.types.is_large_list(kind):
+                lengths.append(chunk.value_lengths().to_numpy())
+            items = chunk.flatten() if nested else chunk
+            numbers[stop : stop + len(items)] = items.to_numpy(zero_copy_only=True)
+            stop += len(items)
+    if stop != size:
+        raise ValueError(f"the column {name!r} has {stop} numbers, not {size}")
+    numbers.setflags(write=False)
+    return numbers, lengths
 
 
 def _csr(indptr: Any, columns: Any, data: Any, width: int) -> csr_matrix:
+    from scipy.sparse import csr_matrix
+
     items = slice(indptr[0], indptr[-1])
     indptr = (indptr - indptr[0]).astype(columns.dtype if indptr[-1] < 2**31 else np.int64)
-    X = cast(
-        csr_matrix,
-        csr_matrix((data[items], columns[items], indptr), shape=(len(indptr) - 1, width)),
-    )
+    X: Any = csr_matrix((data[items], columns[items], indptr), shape=(len(indptr) - 1, width))
     # SciPy copies what is a small piece of a large array.
     for array in (X.data, X.indices, X.indptr):
         array.setflags(write=False)

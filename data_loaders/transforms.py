@@ -18,17 +18,7 @@ from .content import Content, Labels, Matrix, Part, row_chunks
 from .errors import DataError
 from .parameters import Parameters, Value
 
-#: Scales of a feature: to [-1, 1], to [0, 1], to mean 0 and standard deviation 1, as it is.
-SCALES = ("minmax", "unit", "standard", "none")
-#: Scales of an image: values / 255, or Euclidean norm 1.
-IMAGE_SCALES = ("unit", "norm")
-
 _Vector: TypeAlias = NDArray[np.float64]
-
-
-def unchanged(content: Content, params: Parameters) -> Content:
-    """The raw content itself."""
-    return content
 
 
 def as_float32(content: Content, params: Parameters) -> Content:
@@ -67,8 +57,8 @@ def tabular(
 
 
 def images(content: Content, params: Parameters, levels: int = 255) -> Content:
-    """Pixels 0..`levels` as float32 in the scale ``params["scale"]``, in [0, 1] where there is
-    none; labels as `labels` makes them from ``params["positive"]``.
+    """Pixels 0..`levels` as float32, of norm 1 if ``params["scale"]`` is "norm", else in [0, 1];
+    labels as `labels` makes them from ``params["positive"]``.
     """
     norm = params.get("scale") == "norm"
 

@@ -35,7 +35,6 @@ PACKAGES = ("data_loaders", "solvers", "harness", "reports")
 #: of ``solvers/bundle/``.
 TESTS: dict[str, tuple[str, ...]] = {
     "data_loaders/store.py": (
-        "data_loaders/test_store.py",
         "data_loaders/test_cache.py",
         "data_loaders/test_content.py",
     ),

@@ -19,8 +19,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from marginbench.data_loaders import load
-from marginbench.data_loaders.datasets.random_text import DEFAULTS, check_parameters, read
+from marginbench.data_loaders import find, load
 from marginbench.solvers import (
     OCAS,
     BundleClassifier,
@@ -43,7 +42,8 @@ _SEARCH_ROUNDS = 3
 def _text(n, d, density):
     """Points like documents, from the generator of the data set ``random-text``, not cached."""
     shape = {"n_train": n, "n_features": d, "density": density, "n_test": 2}
-    train = read({}, check_parameters(DEFAULTS | shape)).train
+    source = find("random-text")
+    train = source.read({}, source.resolve(shape)).train
     return train.X, train.y.astype(np.float64)
 
 

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from marginbench.data_loaders.datasets.checkers import DEFAULTS, check_parameters, read
+from marginbench.data_loaders import find
 from marginbench.solvers import LIBSVM, SMO, CuttingPlane
 
 #: CUTS08 section 6.2: r = 1000 for the constant-time sampler, 400 for the linear-time one. With
@@ -41,8 +41,8 @@ def board(n, n_test=20_000, seed=0):
     ----------
     n, n_test, seed : int
     """
-    params = check_parameters({**DEFAULTS, "n_train": n, "n_test": n_test, "seed": seed})
-    content = read({}, params)
+    source = find("checkers")
+    content = source.read({}, source.resolve({"n_train": n, "n_test": n_test, "seed": seed}))
     return content.train.X, content.train.y, content.test.X, content.test.y
 
 

@@ -5,6 +5,7 @@ All that is estimated comes from the training rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -22,7 +23,7 @@ from .classes import read_target
 from .options import Options
 from .splitting import Rows, divide, label
 from .tables import SparseRows, Table, row_place
-from .words import cleaned, in_words, is_number, listed, numbers, numeric, shown_word
+from .words import NUMBER, in_words, is_number, listed, shown_word
 
 #: Names of the column of the classes, the likeliest first; in any case.
 TARGET_NAMES = ("target", "class", "label", "y")
@@ -307,6 +308,37 @@ def _kept_rows(
 
 
 # Numbers and categories
+
+
+def numeric(texts: Any) -> Any:
+    """Which texts of an Arrow array are decimal numbers; null where the text is."""
+    return pc.match_substring_regex(texts, f"^{NUMBER}$")
+
+
+def numbers(column: Any) -> NDArray[np.float64]:
+    """The numbers of an Arrow column of decimal numbers as texts, or of numbers; NaN for null.
+
+    What is too large for float64 becomes infinite.
+    """
+    try:
+        values = pc.fill_null(pc.cast(column, pa.float64(), safe=False), math.nan)
+        return np.asarray(values.to_numpy())
+    except pa.ArrowInvalid:
+        # A sign before, a point at the end: forms that Arrow does not know.
+        texts = column.to_pylist()
+        return np.array([math.nan if text is None else float(text) for text in texts])
+
+
+def cleaned(texts: Any, decimal: str) -> Any:
+    """Texts such as "1,234.5", "45 %" or "$12" as decimal numbers; null for all others.
+
+    `decimal`, "." or ",", is what stands before the decimals; the other one stands between
+    thousands.
+    """
+    thousands = "," if decimal == "." else "."
+    plain = pc.replace_substring_regex(texts, rf"[\s\x{{a0}}\x{{202f}}%'$€£¥{thousands}]", "")
+    plain = pc.replace_substring(plain, decimal, ".")
+    return pc.if_else(numeric(plain), plain, pa.scalar(None, pa.string()))
 
 
 def _kinds(data: Sequence[Table], features: Sequence[str], options: Options) -> Mapping[str, bool]:

@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
-_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+#: A decimal number.
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
 def is_number(text: str) -> bool:
     """Whether a text is a decimal number. "inf" and "nan" are words."""
-    return re.fullmatch(_NUMBER, text) is not None
-
-
-def numeric(texts: Any) -> Any:
-    """Which texts of an Arrow array are decimal numbers; null where the text is."""
-    return pc.match_substring_regex(texts, f"^{_NUMBER}$")
-
-
-def numbers(column: Any) -> NDArray[np.float64]:
-    """The numbers of an Arrow column of decimal numbers as texts, or of numbers; NaN for null.
-
-    What is too large for float64 becomes infinite.
-    """
-    try:
-        values = pc.fill_null(pc.cast(column, pa.float64(), safe=False), math.nan)
-        return np.asarray(values.to_numpy())
-    except pa.ArrowInvalid:
-        # A sign before, a point at the end: forms that Arrow does not know.
-        texts = column.to_pylist()
-        return np.array([math.nan if text is None else float(text) for text in texts])
-
-
-def cleaned(texts: Any, decimal: str) -> Any:
-    """Texts such as "1,234.5", "45 %" or "$12" as decimal numbers; null for all others.
-
-    `decimal`, "." or ",", is what stands before the decimals; the other one stands between
-    thousands.
-    """
-    thousands = "," if decimal == "." else "."
-    plain = pc.replace_substring_regex(texts, rf"[\s\x{{a0}}\x{{202f}}%'$€£¥{thousands}]", "")
-    plain = pc.replace_substring(plain, decimal, ".")
-    return pc.if_else(numeric(plain), plain, pa.scalar(None, pa.string()))
+    return re.fullmatch(NUMBER, text) is not None
 
 
 def in_words(value: float) -> str:
@@ -73,5 +36,5 @@ def printable(text: str) -> str:
 
 def listed(words: Sequence[str], most: int = 8) -> str:
     """Words separated by commas; no more than `most` of them."""
-    told = ", ".join(map(printable, words[:most]))
-    return told if len(words) <= most else f"{told} and {len(words) - most} more"
+    shown = ", ".join(map(printable, words[:most]))
+    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"

@@ -445,13 +445,28 @@ def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) ->
     )
 
 
+#: The data set that this process has loaded last, by what was asked for.
+_LOADED: dict[str, Dataset] = {}
+
+
 def load_task_data(problem: Problem) -> Dataset:
-    """The task's dataset. Its arrays are read-only: no solver changes what it is judged by."""
+    """The task's dataset. Its arrays are read-only: no solver changes what it is judged by.
+
+    A worker that goes on with the same planned data does not read them again.
+    """
     from ...data_loaders import DataError, load
 
-    dataset = load(problem.dataset, problem.dataset_params or None, folder=problem.folder)
-    if problem.fingerprint and dataset.fingerprint != problem.fingerprint:
-        raise DataError(f"{problem.dataset}: has changed since the runs were planned; run it again")
+    asked = repr((problem.dataset, problem.dataset_params, problem.folder, problem.fingerprint))
+    if asked not in _LOADED:
+        _LOADED.clear()  # at most one is in memory
+        dataset = load(problem.dataset, problem.dataset_params or None, folder=problem.folder)
+        if problem.fingerprint and dataset.fingerprint != problem.fingerprint:
+            raise DataError(
+                f"{problem.dataset}: has changed since the runs were planned; run it again"
+            )
+        _LOADED[asked] = dataset
+    # Without a fingerprint nobody knows whether they are what they were.
+    dataset = _LOADED[asked] if problem.fingerprint else _LOADED.pop(asked)
     return dataset if problem.fold is None else fold_data(dataset, problem.fold)
 
 

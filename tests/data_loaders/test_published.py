@@ -12,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 
-from marginbench.data_loaders import DataError, Source, find, load, transforms
-from marginbench.data_loaders.content import Part
-from marginbench.data_loaders.datasets import libsvm_text
+from marginbench.data_loaders import DataError, Source, find, libsvm, load
+from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.files import RemoteFile
 from marginbench.data_loaders.idx import FILES
 
@@ -78,12 +77,6 @@ def test_covtype(offered):
     assert load(source, {"positive": 7}).y_train.sum() < 0
 
 
-def test_the_split_of_covtype_has_the_published_counts():
-    n = np.arange(581012)
-    content = find("covtype").read.keywords["split"](Part(n[:, None], n), "file")
-    assert (len(content.train.y), len(content.test.y)) == (522910, 58102)
-
-
 def test_covtype_sample(offered):
     table = forest()
     table = np.column_stack((np.where(table[:, 54] == 2, 1, -1), table[:, :54]))
@@ -102,11 +95,7 @@ def test_susy(offered):
     source = offered("susy", files)
     message = refusal(source)
     assert "SUSY.csv.gz: 30 rows, but the last 500000 alone are the test part" in message
-
-    def last_ten(rows, origin):
-        return transforms.last(rows, origin, 10)
-
-    data = load(replace(source, read=partial(source.read, split=last_ten)))
+    data = load(replace(source, read=partial(source.read, last=10)))
     assert (data.n_train, data.n_test, data.n_features) == (20, 10, 18)
     np.testing.assert_array_equal(data.X_train, table[:20, 1:])
     np.testing.assert_array_equal(data.X_test, table[20:, 1:])
@@ -214,7 +203,7 @@ def test_web8(offered):
 
 def test_aut_avn(offered):
     points = b"".join(b"%d:0.5 20707:1 \n" % k for k in range(1, 11))
-    names = {libsvm_text.POINTS: gzip.compress(points), libsvm_text.LABELS: b"1\n-1\n" * 5}
+    names = {"aut-avn.examples": gzip.compress(points), "aut-avn.labels": b"1\n-1\n" * 5}
     data = load(offered("aut-avn", names))
     assert issparse(data.X_train)
     assert (data.X_train.shape, data.X_test.shape) == ((8, 20707), (2, 20707))
@@ -232,7 +221,7 @@ def test_aut_avn(offered):
     ],
 )
 def test_aut_avn_needs_a_label_for_each_point(offered, labels, complaint):
-    files = {libsvm_text.POINTS: b"1:1\n" * 10, libsvm_text.LABELS: labels}
+    files = {"aut-avn.examples": b"1:1\n" * 10, "aut-avn.labels": labels}
     assert complaint in refusal(offered("aut-avn", files))
 
 
@@ -297,3 +286,25 @@ def test_kdd99_says_which_line_is_wrong(offered, line, complaint):
     message = refusal(offered("kdd99", files))
     assert "kddcup.data.gz" in message
     assert complaint in message
+
+
+def numbered(n):
+    """Rows that say which they are."""
+    part = Part(csr_matrix(np.arange(1.0, n + 1)[:, None]), np.where(np.arange(n) % 4, -1, 1))
+    return Content(part, Part(csr_matrix([[-1.0]]), np.array([1])))
+
+
+def test_the_sample_of_adult_is_all_rows_once():
+    content = libsvm.sample_adult(numbered(30_000), {"test": "rest"})
+    assert len(content.train.y) == 22_697
+    drawn, rest = (part.X.toarray()[:, 0].astype(int) for _, part in content.parts())
+    np.testing.assert_array_equal(np.sort([*drawn, *rest]), np.arange(1, 30_001))
+    np.testing.assert_array_equal(content.test.y, np.where((rest - 1) % 4, -1, 1))
+    assert content.train.X.dtype == np.float32
+    # A draw, not the first rows.
+    assert abs(drawn.mean() - 15_000) < 5 * 8_660 / np.sqrt(22_697)
+    whole = libsvm.sample_adult(numbered(30_000), {"test": "all"})
+    np.testing.assert_array_equal(whole.test.X.toarray()[:, 0], np.arange(1, 30_001))
+    np.testing.assert_array_equal(whole.train.X.toarray()[:, 0], drawn)
+    with pytest.raises(DataError, match="adult-sample: 22697 rows"):
+        libsvm.sample_adult(numbered(22_697), {"test": "rest"})

@@ -1,15 +1,26 @@
-"""The table of datasets, and what is known of those that need no network."""
+"""The table of datasets, their parameters, and how raw content becomes what solvers see."""
+
+import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from marginbench.data_loaders import DataError, fetch, find, load, sources, suggest, verify
-
-
-def rows(X: np.ndarray) -> set[bytes]:
-    return {row.tobytes() for row in X}
-
+from marginbench.data_loaders import (
+    DataError,
+    content as content_module,
+    fetch,
+    find,
+    load,
+    sources,
+    suggest,
+    transforms,
+    verify,
+)
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.parameters import one_of
 
 #: Could not be had when the table was written: nothing to hold their content against yet.
 NOT_PINNED = {"covtype", "susy", "cifar10", "rcv1", "real-sim"}
@@ -18,57 +29,58 @@ NOT_PINNED |= {"web8", "aut-avn", "astro-ph", "kdd99", "kdd99-10"}
 MIRROR_ONLY = {"covtype-sample", "aut-avn", "astro-ph"}
 
 
-def test_every_source_is_complete():
-    names = [source.name for source in sources()]
-    assert {"digits", "breast-cancer", "checkers", "random-text"} <= set(names)
-    assert len(set(names)) == len(names)
-    for source in sources():
-        assert find(source.name) is source
-        assert source.summary
-        assert source.split
-        assert source.licence
-        assert source.citation.startswith("@")
-        assert source.citation.count("{") == source.citation.count("}")
-        assert source.default_gamma > 0
-        assert source.default_C > 0
-        assert source.resolve(None) == source.parameters
-        assert source.transform_version >= 1
-        unpinned = not source.files and "n_train" in source.parameters  # a generator
-        assert (source.fingerprint is None) == (bool(unpinned) or source.name in NOT_PINNED)
-        for file in source.files:
-            assert bool(file.urls) == (source.name not in MIRROR_ONLY)
-            assert all(url.startswith("https://") for url in file.urls)
-            assert file.sha256 is None or len(file.sha256) == 64
+@pytest.mark.parametrize("source", sources(), ids=lambda source: source.name)
+def test_every_source_is_complete(source):
+    assert find(source.name) is source
+    assert source.summary
+    assert source.split
+    assert source.licence
+    assert source.citation.startswith("@")
+    assert source.citation.count("{") == source.citation.count("}")
+    assert source.default_gamma > 0
+    assert source.default_C > 0
+    assert source.resolve(None) == source.parameters
+    assert [type(value) for value in source.resolve(None).values()] == [
+        type(value) for value in source.parameters.values()
+    ]
+    generated = not source.files and "n_train" in source.parameters
+    assert (source.fingerprint is None) == (generated or source.name in NOT_PINNED)
+    for file in source.files:
+        assert bool(file.urls) == (source.name not in MIRROR_ONLY)
+        assert all(url.startswith("https://") for url in file.urls)
+        assert file.sha256 is None or len(file.sha256) == 64
+        assert file.max_bytes >= 1 << 20
+    for key in source.parameters if not generated else ():
+        with pytest.raises(DataError, match=f"^{source.name}: {key} must be .*, got 'x'$"):
+            source.resolve({key: "x"})
+
+
+def rows(X: np.ndarray) -> set[bytes]:
+    return {row.tobytes() for row in X}
 
 
 def test_digits():
     data = load("digits")
     X, target = load_digits(return_X_y=True)
     test = np.arange(1797) % 3 == 2
-    assert (data.n_train, data.n_test, data.n_features) == (1198, 599, 64)
     assert data.X_train.dtype == np.float32
     assert data.y_train.dtype == np.int8
     np.testing.assert_array_equal(data.X_train * 16, X[~test])
     np.testing.assert_array_equal(data.X_test * 16, X[test])
     np.testing.assert_array_equal(data.y_train, np.where(target[~test] == 8, 1, -1))
     np.testing.assert_array_equal(data.y_test, np.where(target[test] == 8, 1, -1))
-    assert np.sum(data.y_train == 1) + np.sum(data.y_test == 1) == 174
     assert not rows(data.X_train) & rows(data.X_test)
 
 
 def test_breast_cancer():
-    data = load("breast-cancer")
+    data = load("breast-cancer", {})
     X, target = load_breast_cancer(return_X_y=True)
     test = np.arange(569) % 3 == 2
-    assert (data.n_train, data.n_test, data.n_features) == (380, 189, 30)
     assert data.X_train.dtype == np.float64
-    np.testing.assert_allclose(data.X_train.mean(axis=0), 0, atol=1e-13)
-    np.testing.assert_allclose(data.X_train.std(axis=0), 1, rtol=1e-12)
-    mean, scale = X[~test].mean(axis=0), X[~test].std(axis=0)
-    np.testing.assert_allclose(data.X_test, (X[test] - mean) / scale, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(data.y_train, np.where(target[~test] == 1, 1, -1))
+    scaler = StandardScaler().fit(X[~test])
+    np.testing.assert_allclose(data.X_train, scaler.transform(X[~test]), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(data.X_test, scaler.transform(X[test]), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(data.y_test, np.where(target[test] == 1, 1, -1))
-    assert not rows(data.X_train) & rows(data.X_test)
 
 
 @pytest.mark.parametrize("function", [load, fetch, verify, find])
@@ -76,10 +88,7 @@ def test_breast_cancer():
     ("name", "complaint"),
     [
         ("adlut", "unknown dataset 'adlut' (did you mean 'adult'?)"),
-        (
-            "zzz",
-            "unknown dataset 'zzz' (known: adult, adult-sample, astro-ph, aut-avn, breast-cancer, ",
-        ),
+        ("zzz", "unknown dataset 'zzz' (known: adult, adult-sample, astro-ph, aut-avn, breast-"),
         ("a\nb", "unknown dataset 'a\\nb' (known: "),
     ],
 )
@@ -90,16 +99,7 @@ def test_unknown_names_are_corrected(function, name, complaint):
     assert "\n" not in str(caught.value)
 
 
-def test_only_generators_take_parameters():
-    with pytest.raises(DataError, match=r"^heart: takes no parameters, got 'n_train'$"):
-        load("heart", {"n_train": 16})
-    assert load("breast-cancer", {}).params == {}
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "Two Words", "../up", "dot.ted", ".hidden", "like:a"],
-)
+@pytest.mark.parametrize("name", ["", "Two Words", "../up", "dot.ted", ".hidden", "like:a"])
 def test_a_source_has_a_name_fit_for_a_file(tiny, name):
     with pytest.raises(DataError, match="dataset name"):
         tiny(name=name)
@@ -110,3 +110,116 @@ def test_suggest():
     assert suggest("xyz", ["SMO", "SDCA"]) == " (known: SMO, SDCA)"
     assert suggest("xyz", []) == ""
     assert suggest("Pegasus", iter(["Pegasos", "SBP"])) == " (did you mean 'Pegasos'?)"
+
+
+# Parameters
+
+CLASSES = np.arange(12) % 3
+
+
+@pytest.fixture
+def classes(tiny):
+    """A source of three classes; nothing is read from files."""
+    X = np.eye(12, dtype=np.float32) * 255
+    made = Content(Part(X, CLASSES), Part(X, CLASSES))
+    return tiny(
+        files=(),
+        read=lambda files, params: made,
+        transform=transforms.images,
+        parameters={"positive": 2},
+        check_parameters=one_of("tiny", positive=(0, 1, 2, "none")),
+    )
+
+
+def test_each_choice_of_the_positive_class_has_its_own_file(classes):
+    default, zero = load(classes), load(classes, {"positive": 0.0})
+    every = load(classes, {"positive": "none"})
+    assert (default.params, zero.params) == ({"positive": 2}, {"positive": 0})
+    np.testing.assert_array_equal(default.y_train, np.where(CLASSES == 2, 1, -1))
+    np.testing.assert_array_equal(zero.y_train, np.where(CLASSES == 0, 1, -1))
+    np.testing.assert_array_equal(zero.X_train, np.eye(12))
+    np.testing.assert_array_equal(every.y_test, CLASSES)
+    assert every.y_test.dtype == np.int64
+    assert len({default.fingerprint, zero.fingerprint, every.fingerprint}) == 3
+    assert verify(classes, {"positive": 0}).state == "ok"
+    assert verify(classes, {"positive": 1}).state == "missing"
+
+
+@pytest.mark.parametrize("value", [2, 2.0, np.int64(2), np.float32(2)])
+def test_equal_numbers_are_one(classes, value):
+    (kept,) = classes.resolve({"positive": value}).values()
+    assert (kept, type(kept)) == (2, int)
+
+
+@pytest.mark.parametrize("value", [3, True, None, float("nan"), "2", [2], np.array([1, 2]), "None"])
+def test_other_values_are_refused(classes, value):
+    hint = " (did you mean 'none'?)" if isinstance(value, str) and value == "None" else ""
+    with pytest.raises(DataError) as caught:
+        load(classes, {"positive": value})
+    assert str(caught.value) == (
+        f"tiny: positive must be one of 0, 1, 2, 'none', got {value!r}{hint}"
+    )
+    with pytest.raises(DataError, match=r"^tiny: unknown parameter 'positve' \(did you mean"):
+        load(classes, {"positve": 1})
+    with pytest.raises(DataError, match=r"^heart: takes no parameters, got 'n_train'$"):
+        load("heart", {"n_train": 16})
+
+
+# From raw content to what solvers see
+
+
+@pytest.mark.parametrize("store", [np.array, csr_matrix])
+@pytest.mark.parametrize(
+    ("scale", "scaler"),
+    [
+        ("minmax", MinMaxScaler((-1, 1))),
+        ("unit", MinMaxScaler((0, 1))),
+        ("standard", StandardScaler()),
+    ],
+)
+def test_scales_are_fitted_to_the_training_part(store, scale, scaler, monkeypatch):
+    monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", 28)  # 7 rows at a time
+    rng = np.random.default_rng(3)
+    X = rng.normal(3, 50, (80, 4)) * (rng.random((80, 4)) < 0.7)
+    X[:60, 2] = 5  # constant in the training part only
+    y = np.where(np.arange(80) % 3 == 0, 1, -1).astype(np.int64)
+    content = Content(Part(store(X[:60]), y[:60]), Part(store(X[60:]), y[60:]))
+    made = transforms.tabular(content, {"scale": scale})
+    expected = scaler.fit(X[:60]).transform(X)
+    expected[:, 2] = 0
+    for (_, part), rows in zip(made.parts(), (slice(60), slice(60, 80)), strict=True):
+        assert part.X.dtype == np.float32
+        assert part.X.flags.c_contiguous
+        np.testing.assert_allclose(part.X, expected[rows], rtol=2e-7, atol=1e-7)
+        np.testing.assert_array_equal(part.y, y[rows])
+        assert part.y.dtype == np.int8
+    if scale != "standard":
+        low = -1 if scale == "minmax" else 0
+        np.testing.assert_array_equal(made.train.X[:, [0, 1, 3]].min(axis=0), low)
+        np.testing.assert_array_equal(made.train.X[:, [0, 1, 3]].max(axis=0), 1)
+
+
+def test_moments_are_rounded_once():
+    X = np.array([[1e16, 0.1], [1.0, 0.2], [-1e16, 0.3]])
+    mean, deviation = transforms.moments(X)
+    assert mean.tolist() == [1 / 3, math.fsum(X[:, 1]) / 3]
+    np.testing.assert_allclose(deviation, X.std(axis=0), rtol=1e-12)
+
+
+def test_images_of_norm_one():
+    X = np.array([[0, 255, 51], [0, 0, 0], [3, 4, 0]], dtype=np.float32)
+    part = Part(X, np.array([0, 1, 2]))
+    made = transforms.images(Content(part, part), {"positive": "none", "scale": "norm"})
+    np.testing.assert_array_equal(made.train.X[1:], np.float32([[0, 0, 0], [0.6, 0.8, 0]]))
+    np.testing.assert_allclose(np.linalg.norm(made.train.X, axis=1), [1, 0, 1], rtol=1e-7)
+    assert made.train.y.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("store", [np.array, csr_matrix])
+def test_every_row(store):
+    rows = Part(store(np.arange(7.0)[:, None]), np.arange(7))
+    content = transforms.every(rows, 3, first=2)
+    assert content.train.y.tolist() == [0, 1, 3, 4, 6]
+    assert content.test.y.tolist() == [2, 5]
+    np.testing.assert_array_equal(np.asarray(content.test.X[:, [0]].sum(axis=1)).ravel(), [2, 5])
+    assert transforms.every(rows, 3, first=0).test.y.tolist() == [0, 3, 6]

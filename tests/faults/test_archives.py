@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.data_loaders import DataError, files
-from marginbench.data_loaders.datasets import cifar
+from marginbench.data_loaders import DataError, files, idx
 from marginbench.data_loaders.files import LocalFile, reading
 
 MIB = files.MIB
@@ -162,7 +161,7 @@ def whole(folder: str = "") -> list[tuple[tarfile.TarInfo, bytes]]:
 
 def read_tar(path: Path, data: bytes, **kwargs):
     path.write_bytes(data)
-    return cifar.read_binary({"it": LocalFile(path, str(path), **kwargs)}, {}, name="it")
+    return idx.read_cifar({"it": LocalFile(path, str(path), **kwargs)}, {}, name="it")
 
 
 @pytest.mark.parametrize(
