@@ -34,10 +34,17 @@ PACKAGES = ("data_loaders", "solvers", "harness", "reports")
 #: entry, ``solvers/bundle/search.py`` is tested by ``solvers/bundle/test_search.py``, else by all
 #: of ``solvers/bundle/``.
 TESTS: dict[str, tuple[str, ...]] = {
-    "data_loaders/store.py": (
-        "data_loaders/test_cache.py",
-        "data_loaders/test_content.py",
+    "data_loaders/store.py": ("data_loaders/test_cache.py", "data_loaders/test_content.py"),
+    **dict.fromkeys(
+        [f"data_loaders/{name}.py" for name in ("csv_text", "idx", "libsvm")],
+        ("data_loaders/test_readers.py", "data_loaders/test_published.py"),
     ),
+    "data_loaders/feasibility.py": ("data_loaders/test_generators.py",),
+    "data_loaders/parameters.py": (
+        "data_loaders/test_generators.py",
+        "data_loaders/test_sources.py",
+    ),
+    "data_loaders/transforms.py": ("data_loaders/test_sources.py",),
     "data_loaders/files.py": (
         "data_loaders/test_files.py",
         "faults/test_archives.py",
@@ -61,6 +68,14 @@ TESTS: dict[str, tuple[str, ...]] = {
             for name in ("estimators", "findings", "measurements", "methods", "running", "subject")
         ],
         ("harness/conformance/test_broken_solvers.py", "harness/conformance/test_checking.py"),
+    ),
+    **{
+        f"harness/evaluation/{name}.py": (f"harness/svm/test_{name}.py",)
+        for name in ("folds", "measurement", "models", "reference", "tuning")
+    },
+    "harness/evaluation/judging.py": (
+        "harness/svm/test_judging.py",
+        "harness/svm/test_measurement.py",
     ),
     "harness/evaluation/estimators.py": (
         "harness/svm/test_estimators.py",

@@ -28,12 +28,12 @@ from ..jobs import PhaseMessage, Send
 from ..loading import load_kernel
 from ..storage import storing
 from .judging import build_evaluator, load_task_data
-from .models import Evaluation, Evaluator
+from .models import Evaluation
 from .svm import Problem, ReferenceInfo, ReferenceWork
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
-    from ...solvers import Model, Solver
+    from ...solvers import Model
 
 _VERSION = 1
 # Below this violation of the optimality conditions, float64 sums are mostly noise.
@@ -157,7 +157,6 @@ def describe_task(
 def write_certificate(path: Path, certificate: Certificate) -> None:
     """Store a certificate atomically."""
     row = asdict(certificate) | {"hash": certificate.hash}
-    row["support"], row["alpha"] = certificate.support.tolist(), certificate.alpha.tolist()
     table = pa.Table.from_pylist([row], schema=_SCHEMA)
     with storing(path, "set MARGINBENCH_CACHE to a folder with room that can be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,96 +183,60 @@ def read_certificate(path: Path, task: str) -> Certificate:
     return certificate
 
 
+_NUMBERS = ("primal", "dual", "gap", "test_error", "nu", "intercept")
 _SCHEMA = pa.schema(
-    [
-        ("task", pa.string()),
-        ("primal", pa.float64()),
-        ("dual", pa.float64()),
-        ("gap", pa.float64()),
-        ("test_error", pa.float64()),
-        ("n_support", pa.int64()),
-        ("nu", pa.float64()),
-        ("intercept", pa.float64()),
-        ("support", pa.list_(pa.int64())),
-        ("alpha", pa.list_(pa.float64())),
-        ("hash", pa.string()),
-    ]
+    {
+        **dict.fromkeys(("task", "hash"), pa.string()),
+        **dict.fromkeys(_NUMBERS, pa.float64()),
+        "n_support": pa.int64(),
+        "support": pa.list_(pa.int64()),
+        "alpha": pa.list_(pa.float64()),
+    }
 )
 
 
 def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Certificate:
-    """Solve, tighter and tighter, until the recomputed gap is small enough; by SMO in general."""
-    from ...solvers import SMO
+    """Solve, tighter and tighter, until the gap that is recomputed from scratch is small enough."""
+    from ...solvers import SMO, LinearSDCA, Solver
 
     problem = work.problem
-    attempts = _Attempts(build_evaluator(problem, dataset, certificate=True), dataset, work, send)
+    evaluator = build_evaluator(problem, dataset, certificate=True)
+    # Solvers with their first tolerance and how often they may try.
+    attempts: list[tuple[Solver, float, float]] = []
     if problem.kernel["name"] == "linear" and not problem.fit_intercept:
         # By dual coordinate ascent on w, which needs no kernel, unless that converges too slowly.
-        from ...solvers import LinearSDCA
-
         ascent = LinearSDCA(C=problem.C, stopping="gap", max_epochs=_LINEAR_EPOCHS, random_state=0)
-        found = attempts.tighten(ascent, work.tol, most=_LINEAR_ATTEMPTS)
-        if found is not None:
-            return _certificate(task, *found)
-    solver = SMO(
+        attempts.append((ascent, work.tol, _LINEAR_ATTEMPTS))
+    smo = SMO(
         load_kernel(problem.kernel),
         C=problem.C,
         fit_intercept=problem.fit_intercept,
         dtype="float64",
         cache_size=work.cache_mb,
     )
-    found = attempts.tighten(solver, 10.0 * work.tol)
-    if found is not None:
-        return _certificate(task, *found)
-    raise ReferenceFailure(
-        f"SMO certifies a relative duality gap of {attempts.best:.3g} at best; {work.tol:g} is "
-        "asked for"
-    )
-
-
-class _Attempts:
-    """Fits with smaller and smaller tolerances, each judged from scratch.
-
-    Attributes
-    ----------
-    best : float
-        The smallest relative gap of the last solver.
-    """
-
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        dataset: Dataset,
-        work: ReferenceWork,
-        send: Send,
-    ) -> None:
-        self.evaluator, self.dataset, self.work, self.send = evaluator, dataset, work, send
-        self.best = math.inf
-        self._solved_s = 0.0
-
-    def tighten(
-        self, solver: Solver, tol: float, most: int | None = None
-    ) -> tuple[Model, Evaluation] | None:
-        """A model whose gap is small enough; None if the solver makes none."""
-        self.best = math.inf
-        attempt = 0
-        while tol >= _SMALLEST_TOL and (most is None or attempt < most):
+    attempts.append((smo, 10.0 * work.tol, math.inf))
+    solved_s, best = 0.0, math.inf
+    for solver, tol, most in attempts:
+        attempt, best = 0, math.inf
+        while tol >= _SMALLEST_TOL and attempt < most:
             attempt += 1
-            self.send(PhaseMessage("solve", self._solved_s))
+            send(PhaseMessage("solve", solved_s))
             started = time.perf_counter()
             with without_convergence_warnings():
-                solver.set_params(tol=tol).fit(self.dataset.X_train, self.dataset.y_train)
-            self._solved_s += time.perf_counter() - started
-            self.send(PhaseMessage("evaluate", self._solved_s))
-            evaluation = self.evaluator.evaluate(solver.model_)
+                solver.set_params(tol=tol).fit(dataset.X_train, dataset.y_train)
+            solved_s += time.perf_counter() - started
+            send(PhaseMessage("evaluate", solved_s))
+            evaluation = evaluator.evaluate(solver.model_)
             relative = _relative_gap(evaluation)
-            self.best = min(self.best, relative)
-            if relative <= self.work.tol:
-                return solver.model_, evaluation
+            best = min(best, relative)
+            if relative <= work.tol:
+                return _certificate(task, solver.model_, evaluation)
             if solver.status_ != "converged":
-                return None
-            tol *= min(0.1, 0.5 * self.work.tol / relative)
-        return None
+                break
+            tol *= min(0.1, 0.5 * work.tol / relative)
+    raise ReferenceFailure(
+        f"SMO certifies a relative duality gap of {best:.3g} at best; {work.tol:g} is asked for"
+    )
 
 
 def _relative_gap(evaluation: Evaluation) -> float:

@@ -13,6 +13,7 @@ import pytest
 from marginbench.data_loaders import DataError, import_data
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import StudyError
+from marginbench.harness.evaluation import judging
 from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.progress import Progress
@@ -113,10 +114,14 @@ def test_what_the_data_are_decides_the_key(folder: Path, tmp_path: Path) -> None
     assert told
 
 
-def test_data_that_change_after_planning_are_refused(folder: Path) -> None:
+def test_data_that_change_after_planning_are_refused_and_others_are_read_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (found,), _ = planned(load_study(folder / "mine.toml"))
-    (folder / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
     work: Any = found.work
+    assert load_task_data(work.problem) is load_task_data(work.problem)
+    (folder / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
+    monkeypatch.setattr(judging, "_LOADED", {})  # as in another process
     with pytest.raises(DataError, match=r"^data/bank.csv: has changed since the runs were planned"):
         load_task_data(work.problem)
 

@@ -27,9 +27,7 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
     ("content", "message"),
     [
         ("", "x.csv: the file is empty"),
-        ("\n \n", "x.csv: the file is empty"),
         ("age,job,y\n", "x.csv: there are no rows; is this the right file?"),
-        ("age,job,y", "x.csv: there are no rows; is this the right file?"),
         (
             GOOD + "75,a\n",
             "x.csv, line 6: 2 columns; expected 3 (separator ','; set separator if it is another)",
@@ -71,10 +69,6 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
         (
             "x,price\n" + "".join(f"{k},{k * 0.37:.2f}\n" for k in range(60)),
             "x.csv: the target 'price' has 60 distinct values; is it a regression target? Name the",
-        ),
-        (
-            "x,n\n" + "".join(f"{k % 5},{k}\n" for k in range(10_000)),
-            "x.csv: the target 'n' has 10000 distinct values; is it a regression target?",
         ),
         (
             "who,y\n" + "".join(f"person {k},{k % 2}\n" for k in range(2000)),
@@ -351,20 +345,13 @@ def test_arrays_that_do_not_fit_together(here: Path) -> None:
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", "unit"])
-@pytest.mark.parametrize("far", [1e308, -1e308])
-def test_values_that_cannot_be_scaled_are_refused(here: Path, scale: str, far: float) -> None:
-    x = np.arange(40.0)
-    x[:20] = far
-    x[20:] = -far
-    frame = pd.DataFrame({"x": x, "y": ["a", "b"] * 20})
+def test_values_that_cannot_be_scaled_are_refused(here: Path, scale: str) -> None:
+    far = pd.DataFrame({"x": np.repeat([1e308, -1e308], 20), "y": ["a", "b"] * 20})
     with pytest.raises(DataError, match=r"column 'x' has values from -1e\+308 to 1e\+308"):
-        import_data("mine", frame, scale=scale)
-
-
-def test_values_too_close_to_be_scaled_are_refused(here: Path) -> None:
-    frame = pd.DataFrame({"x": np.arange(40) * 1e-200, "y": ["a", "b"] * 20})
+        import_data("mine", far, scale=scale)
+    close = pd.DataFrame({"x": np.arange(40) * 1e-200, "y": ["a", "b"] * 20})
     with pytest.raises(DataError, match="which cannot be scaled in double precision"):
-        import_data("mine", frame, scale="standard")
+        import_data("mine", close, scale="standard")
 
 
 def test_paths_and_numbers_of_any_length(here: Path) -> None:
@@ -403,15 +390,12 @@ def test_reading_or_writing_beyond_memory_ends_in_one_line(
     )
 
 
-@pytest.mark.parametrize("given", [np.eye(3), pd.DataFrame({"x": [1]}), 3, None])
-def test_what_is_no_name_is_refused_in_one_line(given: object) -> None:
-    with pytest.raises(DataError, match=r"^a dataset is a name, a path or a Source, got \w+; imp"):
-        load(given)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["9" * 5000, "a\0b"])
-def test_a_name_that_no_file_can_have_is_no_file(name):
-    assert not is_own(name)
+def test_what_is_no_name_is_refused_in_one_line() -> None:
+    for given in (np.eye(3), pd.DataFrame({"x": [1]}), 3, None):
+        with pytest.raises(DataError, match=r"^a dataset is a name, a path or a Source, got \w+; "):
+            load(given)  # type: ignore[arg-type]
+    assert not is_own("9" * 5000)
+    assert not is_own("a\0b")
 
 
 def test_a_file_that_memory_does_not_hold_is_refused(

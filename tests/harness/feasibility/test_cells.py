@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork
 from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
 from marginbench.harness.results.feasibility import Stage
+from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.solvers.feasibility.spaces import Space
 
 EASY = CellWork(
@@ -154,3 +156,15 @@ def test_a_method_need_not_be_derived_from_the_projects(methods: Path) -> None:
     assert (found["status"], found["found"]) == ("converged", "separable")
     assert found["counters"]["matvecs"] == 4 * found["n_iter"]
     assert trace == []  # it kept no history
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("kernel_evals", 1e6), ("iterations", 10), ("stop", {"suboptimality": 0.1})],
+)
+def test_feasibility_methods_have_their_own_limits(name: str, value: Any) -> None:
+    cell = {"label": "c", "generator": "ldfp", "m": 5, "n": 10, "kappa": 1.0, "tol": 0.0}
+    study = {"name": "s", "cell": [cell], "method": [{"name": "VN"}]}
+    FeasibilityStudy.model_validate(study)
+    with pytest.raises(StudyError, match=f"budget.{name} is for studies of SVM solvers"):
+        FeasibilityStudy.model_validate({**study, "budget": {name: value}})

@@ -10,10 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from marginbench import run
 from marginbench.harness.evaluation.estimators import PEERS
+from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.jobs import Executor
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
+from marginbench.harness.study.toml import parse_study
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "outside-solvers.md"
 BASE = """
@@ -36,15 +39,14 @@ def example(words: str) -> str:
     return found
 
 
-def ended(folder: Path, text: str) -> dict[str, Record]:
-    """The records of a study by solver."""
+def ended(folder: Path, text: str, executor: Executor | None) -> dict[str, Record]:
+    """The records of a study by solver; with an executor of this process or with workers."""
     for script in blocks("python"):
         name = script.partition("\n")[0].removeprefix("# ")
         (folder / name).write_text(script, encoding="utf-8")
-    path = folder / "study.toml"
-    path.write_text(text, encoding="utf-8")
-    summary = run(path, out=folder / "results", seeds=1, quiet=True)
-    records = Journal(summary.results).records()
+    study = parse_study(text.encode(), where="study.toml", folder=str(folder))
+    run_study(study.model_copy(update={"seeds": 1}), folder / "results", executor=executor)
+    records = Journal(folder / "results").records()
     return {record.solver: record for record in records if isinstance(record, Record)}
 
 
@@ -63,7 +65,7 @@ def test_the_table_of_classes_is_that_of_the_code() -> None:
 
 @pytest.mark.slow
 def test_the_classifiers_run(tmp_path: Path) -> None:
-    found = ended(tmp_path, example('name = "peers"') + example("pipeline.py"))
+    found = ended(tmp_path, example('name = "peers"') + example("pipeline.py"), InProcess())
     assert {label: record.status for label, record in found.items()} == {
         "SMO": "converged", "SVC": "converged", "LinearSVC": "converged",
         "RandomForestClassifier": "converged", "scaled": "converged",
@@ -81,7 +83,7 @@ def test_a_program_in_a_classifier_finds_what_the_library_finds(tmp_path: Path) 
     if shutil.which("svm-train") is None:
         pytest.skip("svm-train is not installed (Debian: apt-get install libsvm-tools)")
     peers = example("svm_train.py") + example('name = "LIBSVM"').replace("other_problem = true", "")
-    found = ended(tmp_path, BASE + "fit_intercept = true\n" + peers)
+    found = ended(tmp_path, BASE + "fit_intercept = true\n" + peers, InProcess())
     program, library = found["SvmTrain"], found["LIBSVM"]
     assert (program.status, program.judged_by) == ("converged", "model"), program.reason
     assert program.n_support == library.n_support
@@ -100,16 +102,16 @@ def test_a_program_ends_with_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    study = BASE + "fit_intercept = true\n[budget]\ntimeout = 1.0\n" + example("svm_train.py")
-    record = ended(tmp_path, study)["SvmTrain"]
+    study = BASE + "fit_intercept = true\nreference = false\n[budget]\ntimeout = 1.0\n"
+    record = ended(tmp_path, study + example("svm_train.py"), None)["SvmTrain"]
     assert (record.status, record.reason[:7]) == ("timeout", "solving")
     left = [process.info["cmdline"] for process in psutil.process_iter(["cmdline"])]
     assert not any("97532" in words or str(program) in words for words in left if words)
 
 
-@pytest.mark.slow
 def test_peers_of_another_problem_run(tmp_path: Path) -> None:
-    found = ended(tmp_path, BASE + '[[solver]]\nname = "SMO"\n' + example('name = "LIBSVM"'))
+    study = BASE + '[[solver]]\nname = "SMO"\n' + example('name = "LIBSVM"')
+    found = ended(tmp_path, study, InProcess())
     assert {record.status for record in found.values()} == {"converged"}
     assert found["LIBSVM"].other_problem != ""
     assert found["LIBSVM"].suboptimality is None

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import PredefinedSplit, cross_val_score
 
+import marginbench
 from marginbench import SMO
 from marginbench.data_loaders import DataError, Dataset, load
 from marginbench.harness.evaluation.folds import (
@@ -21,15 +22,12 @@ from marginbench.harness.evaluation.folds import (
 )
 from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.evaluation.svm import Fold
+from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
-from marginbench.harness.study.select import select
-from marginbench.harness.study.svm import Study, Task
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.page import render
-from marginbench.reports.results import load_results
+from marginbench.harness.study.svm import Study
 
 MakeStudy = Callable[..., Study]
 BOARD = {
@@ -162,30 +160,13 @@ def test_every_fold_has_its_own_data_and_reference(ran: tuple[Study, Path]) -> N
         assert nu != json.loads(records["SBP", (seed + 1) % 4].params)["nu"]
 
 
-def test_the_page_says_what_the_protocol_is(ran: tuple[Study, Path]) -> None:
-    analysis = Analysis(load_results(ran[1]))
-    assert [text for text in analysis.cautions if "do not share" in text] == []
-    page = render(analysis, "marginbench run small")
-    assert "seed s trains on all but one fold of the dataset" in page
-    assert "3-fold cross-validation" in page
-    assert "seed 0 of 3 folds" in page
-
-
 def test_folds_that_no_seed_uses_are_told(
     tmp_path: Path, make_study: MakeStudy, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = make_study(task=[{**BOARD, "reference": False}], solver=[{"name": "Perceptron"}])
-    from marginbench.harness.execution.progress import PlainProgress
-
     run_study(study, tmp_path, executor=InProcess(), progress=PlainProgress())
     told = "checkers: only 1 of 3 folds are run; set seeds = 3 for all"
     assert told in capsys.readouterr().err
-    part = select(study, where="seed == 0 and folds == 3")
-    assert part.selection is not None
-
-
-def test_a_task_without_folds_keeps_its_key() -> None:
-    """A run of a task that says nothing of folds is what it was."""
-    task = Task(dataset="checkers", gamma=1.0, C=1.0, label="t")
-    assert task.problem(0) == task.problem(5)
-    assert task.problem(0).fold is None
+    page = marginbench.report(tmp_path).read_text()
+    assert "seed s trains on all but one fold of the dataset" in page
+    assert "3-fold cross-validation" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import clarabel
 import numpy as np
@@ -124,3 +125,20 @@ def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(
     assert by_smo.dual <= by_ascent.primal
     assert by_ascent.alpha_sum == pytest.approx(by_smo.alpha_sum, rel=1e-2)
     assert by_ascent.n_support > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", [{"name": "rbf", "gamma": 0.02}, {"name": "linear"}])
+def test_of_several_classes_it_is_the_sum_of_those_of_the_classes(kernel: dict[str, Any]) -> None:
+    def reference(positive: Any) -> ReferenceInfo:
+        problem = Problem("digits", {"positive": positive}, kernel, 1.0, fit_intercept=False)
+        return compute(ReferenceWork(problem, 1e-5))[0]
+
+    whole, each = reference("none"), [reference(digit) for digit in range(10)]
+    assert whole.primal == pytest.approx(sum(one.primal for one in each), rel=2e-5)
+    assert 0 <= whole.gap <= 1e-5 * whole.primal
+    assert whole.test_error < 0.08
+    assert (whole.nu, whole.alpha_sum, whole.n_free) == (None, None, None)
+    assert max(one.n_support for one in each) < whole.n_support < sum(o.n_support for o in each)
+    assert len(list(references_folder().glob("*.parquet"))) == 11
+    assert reference("none") == whole

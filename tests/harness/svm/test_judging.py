@@ -1,0 +1,262 @@
+"""The monitor of a run: clocks that leave evaluation out, checkpoints on a grid, counts, limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from marginbench.harness.errors import EvaluationError
+from marginbench.harness.evaluation.judging import Snapshot, TraceMonitor
+from marginbench.harness.evaluation.models import Evaluator, TaskPoints
+from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
+from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.results.svm import Checkpoint
+from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
+from marginbench.solvers.kernels.oracle import KernelOracle
+
+PAUSE = 0.05
+
+
+def busy(seconds: float = PAUSE) -> None:
+    time.sleep(seconds)
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+def model(pause: float = 0.0) -> KernelExpansion:
+    time.sleep(pause)
+    return KernelExpansion(RBF(1.0), np.zeros((0, 1)), np.zeros(0), 0.0, np.zeros(0, int), 4)
+
+
+class Watched:
+    """A monitor, the states that it gives to be judged, and the phases that it tells."""
+
+    def __init__(
+        self, judge: Callable[[Snapshot], Any] = lambda snapshot: None, **options: Any
+    ) -> None:
+        self.states: list[Snapshot] = []
+        self.messages: list[Message] = []
+
+        def judged(snapshot: Snapshot) -> bool:
+            self.states.append(snapshot)
+            return judge(snapshot) is not False
+
+        settings = {"first_checkpoint": 100, "factor": 1.5, **options}
+        self.monitor = TraceMonitor(judged, send=self.messages.append, **settings)
+        self.counters = Counters()
+
+    def started(self) -> TraceMonitor:
+        self.monitor.start(self.counters)
+        return self.monitor
+
+    def count_to(self, stop: int, step: int = 10, name: str = "kernel_evals") -> list[bool]:
+        """Ask for checkpoints as a solver does whose count grows; the answers."""
+        answers = []
+        for count in range(step, stop, step):
+            setattr(self.counters, name, count)
+            if self.monitor.due(self.counters.evaluations):
+                answers.append(self.monitor.record(count // step, model))
+        return answers
+
+    @property
+    def phases(self) -> list[str]:
+        return [item.phase for item in self.messages if isinstance(item, PhaseMessage)]
+
+
+def test_evaluation_is_not_in_the_clocks() -> None:
+    watched = Watched(lambda snapshot: busy())
+    monitor = watched.started()
+    for n_iter in (1, 2):
+        time.sleep(0.01)
+        assert not monitor.record(n_iter, lambda: model(0.2))
+    with monitor.paused():
+        busy()
+        assert not monitor.clocks.running
+    with pytest.raises(ArithmeticError), monitor.paused():
+        raise ArithmeticError
+    assert monitor.clocks.running
+    monitor.finish(4, model())
+    assert [item.n_iter for item in watched.states] == [1, 2, 4]
+    # A busy machine sleeps longer than it is asked to, and other threads use CPU time as well.
+    assert 0.02 <= watched.states[-1].wall_s < 0.2
+    assert watched.states[-1].cpu_s < 3 * PAUSE
+    # Snapshots that the solver makes are its own affair; what follows is evaluation.
+    assert monitor.evaluation_s >= 7 * PAUSE
+    assert watched.phases == ["solve", *["evaluate", "solve"] * 4, "evaluate"]
+
+
+def test_checkpoints_stand_on_a_geometric_grid_of_all_evaluations() -> None:
+    watched = Watched()
+    watched.started()
+    watched.count_to(1000)
+    grid = [100 * 1.5**k for k in range(6)]  # 100, 150, 225, 337.5, 506.25, 759.375
+    found = [item.counters["kernel_evals"] for item in watched.states]  # type: ignore[index]
+    assert found == [10 * int(np.ceil(value / 10)) for value in grid]
+    watched = Watched(factor=2.0)
+    watched.counters = Counters(kernel_evals=40)
+    watched.started()
+    watched.count_to(401, 100, "inner_products")
+    found = [item.counters["inner_products"] for item in watched.states]  # type: ignore[index]
+    assert found == [100, 200, 400]
+
+
+@pytest.mark.parametrize("each_epoch", [False, True])
+def test_the_end_of_an_epoch_is_a_checkpoint_if_asked_for_and_not_twice(each_epoch: bool) -> None:
+    watched = Watched(each_epoch=each_epoch)
+    monitor = watched.started()
+    monitor.record(10, model)
+    assert not any(monitor.epoch_ended(n_iter, model) for n_iter in (10, 20, 30))
+    found = [item.n_iter for item in watched.states]
+    assert found == ([10, 20, 30] if each_epoch else [10])
+
+
+def test_a_solver_that_does_not_count_still_has_a_final_checkpoint() -> None:
+    watched = Watched()
+    watched.monitor.start(None)
+    watched.monitor.finish(7, model())
+    (last,) = watched.states
+    assert (last.n_iter, last.counters) == (7, None)
+
+
+@pytest.mark.parametrize("make", [lambda: SBP(nu=0.1), lambda: Pegasos(C=1.0)])
+def test_watching_changes_nothing(make: Callable[[], Solver]) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), np.sign(rng.normal(size=80)).astype(int)
+    evaluator = Evaluator(
+        TaskPoints(RBF(1.0), X, X), C=1.0, fit_intercept=False, y_train=y, y_test=y,
+        dual_certificate=False,
+    )  # fmt: skip
+    watched = Watched(
+        lambda snapshot: evaluator.evaluate(snapshot.model).finite, first_checkpoint=80, factor=1.1
+    )
+    plain, seen = (make().set_params(gamma=1.0, max_epochs=3, random_state=5) for _ in range(2))
+    plain.fit(X, y)
+    seen.fit(X, y, monitor=watched.monitor)
+    assert len(watched.states) > 5
+    np.testing.assert_array_equal(plain.dual_coef_, seen.dual_coef_)
+    assert plain.counters_.kernel_evals == seen.counters_.kernel_evals
+    assert watched.states[-1].counters == seen.counters_.as_dict()
+
+
+def test_a_model_of_nan_asks_the_solver_to_stop() -> None:
+    watched = Watched(lambda snapshot: False)
+    assert watched.started().record(1, model) is True
+    assert watched.monitor.diverged
+
+
+# Counts
+
+
+def test_a_count_is_whole_and_never_falls() -> None:
+    watched = Watched()
+    monitor = watched.started()
+    watched.counters.inner_products = 5
+    monitor.record(1, model)
+    watched.counters.inner_products = 4
+    with pytest.raises(EvaluationError, match=r"inner_products is 4, but .* already had 5"):
+        monitor.record(2, model)
+    watched.counters.inner_products = 5.5  # type: ignore[assignment]
+    with pytest.raises(EvaluationError, match=r"inner_products is 5\.5, not a count"):
+        monitor.finish(1, model())
+
+
+def gaussian() -> KernelOracle:
+    return KernelOracle("rbf", np.random.default_rng(0).normal(size=(20, 2)), counters=Counters())
+
+
+@pytest.mark.parametrize("name", ["kernel_evals", "kernel_evals_computed"])
+def test_counts_are_at_least_what_the_oracle_has_handed_out(name: str) -> None:
+    oracle, aside, watched = gaussian(), gaussian(), Watched()
+    oracle.row(0)  # before the run
+    watched.counters = oracle.counters = Counters()
+    monitor = watched.started()
+    oracle.rows([1, 2])
+    with monitor.paused():
+        aside.rows([1, 2, 3])  # to look at itself
+    monitor.record(1, model)
+    assert watched.states[-1].counters == oracle.counters.as_dict()
+    setattr(oracle.counters, name, 39)
+    with pytest.raises(EvaluationError, match=f"{name} is 39, but .* already had 40"):
+        monitor.finish(2, model())
+
+
+# What ends a run
+
+
+def test_a_checkpoint_is_due_where_the_evaluations_are_used_up() -> None:
+    watched = Watched(rules=StoppingRules(evaluations=130))
+    watched.started()
+    answers = watched.count_to(240)
+    # It is asked to stop at 130, and ignores that: the grid goes on as if nothing were.
+    found = [item.counters["kernel_evals"] for item in watched.states]  # type: ignore[index]
+    assert found == [100, 130, 150, 230]
+    assert answers == [False, True, True, True]
+
+
+def test_an_epoch_ends_a_run_without_a_checkpoint() -> None:
+    watched = Watched(rules=StoppingRules(iterations=20))
+    monitor = watched.started()
+    assert [monitor.epoch_ended(n_iter, model) for n_iter in (10, 20)] == [False, True]
+    assert watched.states == []
+
+
+GAUSSIAN = Problem(
+    "checkers", {"n_train": 200, "n_test": 100}, {"name": "rbf", "gamma": 3.0}, 1.0, False
+)
+
+
+def run(
+    solver: str, rules: StoppingRules, **params: Any
+) -> tuple[dict[str, Any], list[Checkpoint]]:
+    """The columns that a run found out, and its checkpoints."""
+    messages: list[Message] = []
+    params = {"gamma": 3.0, "random_state": 0, **params}
+    columns = FitWork(GAUSSIAN, solver, params, 1.19, rules=rules).run(messages.append)
+    return columns, [m.checkpoint for m in messages if isinstance(m, CheckpointMessage)]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("solver", ["SBP", "Pegasos", "Perceptron", "SDCA", "BSGD"])
+def test_evaluations_end_a_run_within_one_step(solver: str) -> None:
+    params = {"nu": 0.1} if solver == "SBP" else {}
+    columns, trace = run(solver, StoppingRules(evaluations=2500), max_epochs=1000, **params)
+    counted = columns["counters"]["kernel_evals"]
+    # A step asks for one row at most, and for as many entries again with maintenance.
+    assert 2500 <= counted <= 2500 + 2 * 200
+    assert columns["status"] == "budget"
+    assert columns["reason"] == f"used {counted} of 2500 evaluations"
+    assert trace[-1].n_iter == columns["n_iter"]
+
+
+def test_a_solver_that_ends_by_itself_beyond_the_limit_is_out_of_budget_as_well() -> None:
+    # SMO with large working sets asks once in a round, here when it has converged.
+    free, _ = run("SMO", StoppingRules())
+    assert free["status"] == "converged"
+    asked = free["counters"]["kernel_evals"]
+    assert run("SMO", StoppingRules(evaluations=asked - 1))[0]["status"] == "budget"
+    assert run("SMO", StoppingRules(evaluations=asked + 1))[0]["status"] == "converged"
+
+
+def test_iterations_end_a_run_at_the_next_checkpoint() -> None:
+    columns, trace = run("Pegasos", StoppingRules(iterations=1000), max_epochs=1000)
+    assert columns["status"] == "budget"
+    assert columns["reason"] == f"used {columns['n_iter']} of 1000 iterations"
+    # Checkpoints are a factor of 1.19 apart.
+    before = [state.n_iter for state in trace if state.n_iter < columns["n_iter"]]
+    assert before[-1] < 1000 <= columns["n_iter"] < 1.19 * 1000 + 1
+
+
+def test_a_run_that_is_good_enough_ends() -> None:
+    free, whole = run("SDCA", StoppingRules(), max_epochs=50)
+    target = 1.01 * free["primal"]
+    columns, trace = run("SDCA", StoppingRules(primal=target), max_epochs=50)
+    assert columns["status"] == "budget"
+    assert columns["reason"] == "reached the suboptimality asked for"
+    assert columns["primal"] <= target
+    assert len(trace) < len(whole)
+    # The last two are the checkpoint that ended it and the returned model.
+    assert all(state.primal > target for state in trace[:-2])  # type: ignore[operator]

@@ -1,0 +1,422 @@
+"""The evaluator against sums written out by hand: of two classes and of several, of every model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_iris
+
+from marginbench.harness.errors import EvaluationError
+from marginbench.harness.evaluation import models as scoring
+from marginbench.harness.evaluation.models import Evaluator, TaskPoints
+from marginbench.solvers import (
+    BSCA,
+    RBF,
+    SMO,
+    BudgetExpansion,
+    FourierExpansion,
+    Kernel,
+    KernelExpansion,
+    Linear,
+    LinearModel,
+    LinearSDCA,
+    Model,
+    OneVsRestModel,
+    Perceptron,
+    Polynomial,
+    RandomFourierFeatures,
+    VotedExpansion,
+)
+from marginbench.solvers.kernels import Points, Precomputed
+
+N_TRAIN, N_TEST, C = 60, 35, 2.0
+KERNELS = (RBF(0.7), Linear(), Polynomial(degree=2, gamma=0.5, coef0=1.0))
+each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+each_storage = pytest.mark.parametrize(
+    "storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"]
+)
+RNG = np.random.default_rng(3)
+POINTS = RNG.normal(size=(N_TRAIN + N_TEST, 3))
+LABELS = np.where(POINTS[:, 0] + 0.3 * RNG.normal(size=len(POINTS)) > 0, 1, -1).astype(np.int8)
+X, y, Z, z = POINTS[:N_TRAIN], LABELS[:N_TRAIN], POINTS[N_TRAIN:], LABELS[N_TRAIN:]
+
+
+def build(kernel: Kernel = KERNELS[0], data: Any = (X, y, Z, z), **options: Any) -> Evaluator:
+    X, y, Z, z = data
+    settings = {"C": C, "fit_intercept": False, "dual_certificate": True, **options}
+    return Evaluator(TaskPoints(kernel, X, Z), y_train=y, y_test=z, **settings)
+
+
+def expansion(kernel: Kernel, coef: np.ndarray, b: float = 0.0) -> KernelExpansion:
+    support = np.flatnonzero(coef)
+    return KernelExpansion(kernel, X[support], coef[support], b, support, len(X))
+
+
+def gram(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Kernel entries, from their definition."""
+    products = np.array([[a @ b for b in B] for a in A])
+    if isinstance(kernel, RBF):
+        return np.exp([[-kernel.gamma * np.sum((a - b) ** 2) for b in B] for a in A])
+    if isinstance(kernel, Polynomial):
+        return (kernel.gamma * products + kernel.coef0) ** kernel.degree
+    return products
+
+
+def check(found: Any, norm2: float, scores: np.ndarray, test_scores: np.ndarray) -> None:
+    """An evaluation has the objective and the errors of these scores."""
+    hinge = np.maximum(0, 1 - y * scores)
+    assert found.squared_norm == pytest.approx(norm2, rel=1e-11)
+    assert found.primal == pytest.approx(0.5 * norm2 + C * hinge.sum(), rel=1e-12)
+    assert found.mean_hinge == pytest.approx(hinge.mean(), rel=1e-12)
+    assert found.train_error == np.mean((scores > 0) != (y > 0))
+    assert found.test_error == np.mean((test_scores > 0) != (z > 0))
+
+
+@each_kernel
+@each_storage
+def test_expansions(kernel: Kernel, storage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    alpha = np.random.default_rng(0).uniform(0, C, N_TRAIN) * (np.arange(N_TRAIN) % 3 > 0)
+    coef, b, K = alpha * y, 0.25, gram(kernel, X, X)
+    model, data = expansion(kernel, coef, b), (storage(X), y, storage(Z), z)
+    found = build(kernel, data).evaluate(model)
+    check(found, coef @ K @ coef, K @ coef + b, gram(kernel, Z, X) @ coef + b)
+    assert found.dual == pytest.approx(alpha.sum() - 0.5 * coef @ K @ coef, rel=1e-12)
+    assert found.gap == found.primal - found.dual
+    assert found.n_support == np.count_nonzero(alpha)
+    # The task's kernel counts, and not the model's.
+    other = replace(model, kernel=RBF(5.0), points=np.zeros((len(model.coef), 3)))
+    assert build(kernel, data).evaluate(other) == found
+    # float32 entries are close, and small blocks change nothing.
+    quick = build(kernel, data).evaluate(model, "float32")
+    assert quick.primal == pytest.approx(found.primal, rel=1e-5)
+    assert quick.primal != found.primal
+    monkeypatch.setattr(scoring, "BLOCK_BYTES", 12 * N_TRAIN * 7)
+    assert build(kernel, data).evaluate(model).primal == pytest.approx(found.primal, rel=1e-13)
+
+
+@pytest.mark.parametrize(("excess", "feasible"), [(0.9e-6, True), (1.1e-6, False)])
+def test_a_gap_needs_a_feasible_dual_point_to_a_millionth(excess: float, feasible: bool) -> None:
+    for wrong in (C * (1 + excess), -C * excess):
+        alpha = np.full(N_TRAIN, 0.5 * C)
+        alpha[7] = wrong
+        found = build().evaluate(expansion(KERNELS[0], alpha * y))
+        assert (found.dual is not None) == (found.gap is not None) == feasible
+    # With a bias the classes must balance: relative to the sum of alpha, or to C if that is more.
+    for scale in (0.01, 1.0):
+        alpha = np.zeros(N_TRAIN)
+        for label in (1, -1):
+            alpha[np.flatnonzero(y == label)[:5]] = scale * 0.5 * C
+        alpha[np.flatnonzero(y == 1)[0]] += excess * max(C, alpha.sum())
+        found = build(fit_intercept=True).evaluate(expansion(KERNELS[0], alpha * y))
+        assert (found.gap is not None) == feasible
+    without = build(dual_certificate=False)
+    assert without.evaluate(expansion(KERNELS[0], 0.5 * y)).dual is None
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_gap_of_an_optimum_is_tiny_and_never_negative(fit_intercept: bool) -> None:
+    smo = SMO(gamma=0.7, C=C, tol=1e-10, dtype="float64", fit_intercept=fit_intercept).fit(X, y)
+    found = build(fit_intercept=fit_intercept).evaluate(smo.model_)
+    assert found.gap is not None
+    assert -1e-12 <= found.gap / found.primal < 1e-8  # type: ignore[operator]
+
+
+def test_an_empty_model_predicts_its_intercept() -> None:
+    found = build().evaluate(expansion(KERNELS[0], np.zeros(N_TRAIN)))
+    assert (found.primal, found.n_support) == (C * N_TRAIN, 0)
+    assert found.test_error == np.mean(z > 0)
+
+
+@each_kernel
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
+def test_the_noise_bound_covers_float32(kernel: Kernel, scale: float) -> None:
+    rows = np.arange(N_TEST)
+    evaluator = build(kernel, (scale * X, y, scale * Z, z))
+    own = KernelExpansion(kernel, scale * X, 0.5 * y, 0.0, np.arange(N_TRAIN), N_TRAIN)
+    error = np.abs(own.decision_function(scale * Z) - evaluator.test_scores(own, rows))
+    assert own.dtype == "float32"
+    assert error.max() <= evaluator.score_noise(own)
+    # ... without being so wide that nothing could be told apart.
+    most = max(1.0, gram(kernel, scale * X[:1], scale * X[:1])[0, 0])
+    assert evaluator.score_noise(own) < 1e-2 * 0.5 * N_TRAIN * most
+    # Points of its own may lie farther out.
+    far = BudgetExpansion(kernel, 30 * X[:9], 0.5 * y[:9].astype(float))
+    low, high = evaluator.score_bounds(far, rows)
+    claimed = far.decision_function(scale * Z)
+    assert ((low <= claimed) & (claimed <= high)).all()
+    assert evaluator.score_noise(far) == pytest.approx((high - low).max() / 2)
+
+
+@each_kernel
+@each_storage
+def test_points_of_the_models_own(kernel: Kernel, storage: Any) -> None:
+    rng = np.random.default_rng(4)
+    own, coef, b = rng.normal(size=(9, 3)), rng.normal(size=9), 0.25
+    scores = [gram(kernel, points, own) @ coef + b for points in (X, Z)]
+    evaluator = build(kernel, (storage(X), y, storage(Z), z))
+    # The kernel that the model claims is not looked at.
+    found = evaluator.evaluate(BudgetExpansion(RBF(9.0), own, coef, b))
+    check(found, coef @ gram(kernel, own, own) @ coef, *scores)
+    assert (found.n_support, found.dual, found.gap) == (9, None, None)
+    some = np.array([3, 1])
+    given = evaluator.test_scores(BudgetExpansion(kernel, own, coef, b), some)
+    np.testing.assert_allclose(given, scores[1][some])
+
+
+@each_storage
+def test_weights(storage: Any) -> None:
+    w, b = np.array([1.0, -0.5, 0.2]), 0.1
+    evaluator = build(Linear(), (storage(X), y, storage(Z), z))
+    found = evaluator.evaluate(LinearModel(w, b))
+    check(found, w @ w, X @ w + b, Z @ w + b)
+    assert (found.n_support, found.dual) == (0, None)
+    assert evaluator.score_noise(LinearModel(w, b)) == 0
+
+
+def test_weights_have_the_gap_of_the_dual_point_that_comes_with_them() -> None:
+    evaluator = build(Linear())
+    model: Any = LinearSDCA(C=C, tol=1e-9, max_epochs=20_000, random_state=0).fit(X, y).model_
+    found: Any = evaluator.evaluate(model)
+    assert -1e-12 <= found.gap / found.primal < 1e-7
+    # Other weights with the same dual point: the gap is theirs.
+    worse: Any = evaluator.evaluate(replace(model, weights=2 * model.weights))
+    assert worse.dual == pytest.approx(found.dual, rel=1e-12)
+    assert worse.gap == pytest.approx(worse.primal - found.dual)
+    assert evaluator.evaluate(replace(model, dual_coef=2 * model.dual_coef)).gap is None
+    assert build(Linear(), dual_certificate=False).evaluate(model).gap is None
+
+
+def test_fourier_features() -> None:
+    rng = np.random.default_rng(5)
+    V, w, b = rng.normal(size=(8, 3)), rng.normal(size=16), -0.2
+
+    def scores(points: np.ndarray) -> np.ndarray:
+        return np.hstack([np.cos(points @ V.T), np.sin(points @ V.T)]) / np.sqrt(8) @ w + b
+
+    found = build().evaluate(FourierExpansion(V, w, b))
+    check(found, w @ w, scores(X), scores(Z))
+    assert (found.n_support, found.gap) == (0, None)
+
+
+def test_a_vote_has_errors_but_no_objective() -> None:
+    fit = Perceptron(RBF(0.7), output="voted", dtype="float64", random_state=0).fit(X, y)
+    found = build().evaluate(fit.model_)
+    assert found.train_error == np.mean(fit.predict(X) != y)
+    assert found.test_error == np.mean(fit.predict(Z) != z)
+    assert found.n_support == fit.model_.n_support > 0
+    assert (found.primal, found.squared_norm, found.gap) == (None, None, None)
+    assert found.finite
+
+
+def test_a_vote_may_differ_by_those_whom_rounding_decides() -> None:
+    # On a grid many scores are exactly zero, so that float32 and float64 votes differ.
+    A, B = np.round(X), np.round(Z)
+    evaluator = build(Linear(), (A, y, B, z))
+    fit = Perceptron("linear", output="voted", max_epochs=20, random_state=0).fit(A, y)
+    rows = np.arange(N_TEST)
+    low, high = evaluator.score_bounds(fit.model_, rows)
+    claimed, exact = fit.decision_function(B), evaluator.test_scores(fit.model_, rows)
+    assert ((low <= claimed) & (claimed <= high)).all()
+    assert ((low <= exact) & (exact <= high)).all()
+    assert (low < high).any()
+    assert (low == high).any()
+
+
+# What is refused
+
+KERNEL = KernelExpansion(RBF(0.7), X[:2], np.ones(2), 0.0, np.array([0, 1]), N_TRAIN)
+BUDGET = BudgetExpansion(RBF(0.7), np.ones((2, 3)), np.ones(2))
+FOURIER = FourierExpansion(np.ones((2, 3)), np.ones(4))
+LINEAR = LinearModel(np.ones(3))
+VOTED = VotedExpansion(
+    replace(KERNEL, coef=np.array([2.0, -1.0])),
+    mistakes=np.array([0, 1, 0]),
+    survivals=np.array([1, 2, 3]),
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "message"),
+    [
+        (KERNEL, {"support": np.array([0, N_TRAIN])}, "there are 60 training points"),
+        (KERNEL, {"support": np.array([-1, 3])}, "reaches from -1 to 3"),
+        (KERNEL, {"support": np.array([0.0, 1.0])}, "not integers"),
+        (KERNEL, {"coef": np.ones(3)}, "coefficients for"),
+        (BUDGET, {"coef": np.ones(3)}, r"points of shape \(2, 3\) for 3 coefficients"),
+        (BUDGET, {"points": np.ones((2, 4))}, "in 3 dimensions"),
+        (BUDGET, {"points": np.ones((2, 3)) * 1j}, "points have type complex128, not real"),
+        (BUDGET, {"points": np.full((2, 3), np.nan)}, "points that are not finite"),
+        (BUDGET, {"points": np.full((2, 3), 1e200)}, "the rbf kernel of these points overflows"),
+        (BUDGET, {"coef": np.ones((2, 1))}, r"coefficients have shape \(2, 1\), not a vector"),
+        (LINEAR, {"weights": np.ones(4)}, r"shape \(4,\), not \(3,\)"),
+        (LINEAR, {"weights": np.ones(3) * 1j}, "weights have type complex128"),
+        (LINEAR, {"dual_coef": np.ones(4)}, r"shape \(4,\), not \(60,\)"),
+        (FOURIER, {"frequencies": np.ones((2, 4))}, "the points have 3 features"),
+        (FOURIER, {"weights": np.ones(2)}, r"weights have shape \(2,\), not \(4,\)"),
+        (VOTED, {"mistakes": np.array([0, 1, 1])}, "do not add up to its last predictor"),
+        (VOTED, {"mistakes": np.array([0, 1, 2])}, "do not add up to its last predictor"),
+        (VOTED, {"mistakes": np.array([0.0, 1, 0])}, "mistakes are no sequence of whole numbers"),
+        (VOTED, {"survivals": np.array([1, 2])}, "has 3 mistakes and 2 survivals"),
+    ],
+)
+def test_malformed_models_are_refused(model: Any, change: dict[str, Any], message: str) -> None:
+    evaluator = build(Linear() if model is LINEAR else RBF(0.7))
+    assert evaluator.evaluate(model).finite
+    with pytest.raises(EvaluationError, match=message):
+        evaluator.evaluate(replace(model, **change))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_model_of_nan_is_not_finite_and_raises_no_warning(bad: float) -> None:
+    assert not build().evaluate(replace(KERNEL, coef=np.array([bad, 1.0]))).finite
+    assert not build(Linear()).evaluate(LinearModel(np.array([1.0, bad, 1.0]))).finite
+    assert not build().evaluate(replace(BUDGET, coef=np.array([bad, 1.0]))).finite
+    assert not build().evaluate(replace(FOURIER, frequencies=np.full((2, 3), bad))).finite
+
+
+def test_what_cannot_be_recomputed_is_refused() -> None:
+    class OwnModel(LinearModel, Model):
+        pass
+
+    class Unknown(Model):
+        n_support = 0
+        decision_function = squared_norm = attributes = _stored = _restored = None  # type: ignore[assignment]
+
+    with pytest.raises(EvaluationError, match=r"model_ is a object, no marginbench\.Model"):
+        build().evaluate(object())  # type: ignore[arg-type]
+    with pytest.raises(EvaluationError, match="model_ is a Unknown, a model of another kind"):
+        build().evaluate(Unknown())
+    for kernel in KERNELS[::2]:
+        with pytest.raises(EvaluationError, match=f"no solution of a task with the {kernel.name}"):
+            build(kernel).evaluate(LINEAR)
+    # A class derived from a known one has its arrays, and those count.
+    assert build(Linear()).evaluate(OwnModel(np.ones(3))) == build(Linear()).evaluate(LINEAR)
+
+
+# Entries that are kept between the states of a run
+
+
+def states(kernel: Kernel) -> list[KernelExpansion]:
+    """Support vectors come and go; the first state has none, and the last repeats."""
+    rng = np.random.default_rng(5)
+    shares = (0.0, 0.1, 0.4, 0.2, 0.9, 0.9)
+    found = [
+        expansion(kernel, y * rng.uniform(0, C, N_TRAIN) * (rng.random(N_TRAIN) < share))
+        for share in shares
+    ]
+    return [*found, found[-1]]
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, Precomputed()], ids=lambda kernel: kernel.name)
+@each_storage
+def test_kept_entries_are_those_of_each_state(kernel: Kernel, storage: Any) -> None:
+    own = Linear() if isinstance(kernel, Precomputed) else kernel
+    data = (storage(X), y, storage(Z), z) if own is kernel else (X @ X.T, y, Z @ X.T, z)
+    kept = build(kernel, data)
+    for model in states(own):
+        found, exact = kept.evaluate(model, "float32"), build(own).evaluate(model)
+        assert found.primal == pytest.approx(exact.primal, rel=1e-4)
+        assert found.squared_norm == pytest.approx(exact.squared_norm, rel=1e-4, abs=1e-6)
+        assert found.train_error == pytest.approx(exact.train_error, abs=1.1 / N_TRAIN)
+        assert found.test_error == pytest.approx(exact.test_error, abs=1.1 / N_TEST)
+
+
+class Counted(RBF):
+    """Counts the entries that it computes."""
+
+    computed: ClassVar[list[int]] = []
+
+    def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
+        self.computed.append(len(A) * len(B))
+        return super().block(A, B, out)
+
+
+@pytest.mark.parametrize("keeps", ["all at once", "as needed", "none"])
+def test_each_entry_is_computed_once_where_all_of_them_fit(
+    keeps: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = N_TRAIN * (N_TRAIN + N_TEST)
+    monkeypatch.setattr(scoring, "KEPT_BYTES", 4 * size - (keeps == "none"))
+    monkeypatch.setattr(scoring, "_BLOCK_ENTRIES", size if keeps == "all at once" else 500)
+    judge, models = build(Counted(0.7)), states(RBF(0.7))[:4]
+    Counted.computed.clear()
+    for model in models:
+        judge.evaluate(model, "float32")
+    ever = len(set().union(*(set(model.support) for model in models)))
+    each = sum(len(model.support) for model in models)
+    rows = {"all at once": N_TRAIN, "as needed": ever, "none": each}
+    assert ever < N_TRAIN
+    assert sum(Counted.computed) == (N_TRAIN + N_TEST) * rows[keeps]
+
+
+# Several classes, each against the rest
+
+IRIS, CLASSES = load_iris(return_X_y=True)
+TRAIN, TEST = np.arange(150) % 3 != 2, np.arange(150) % 3 == 2
+
+
+def of_iris(kernel: Kernel, of: Any = lambda labels: labels, certificate: bool = True) -> Evaluator:
+    data = (IRIS[TRAIN], of(CLASSES[TRAIN]), IRIS[TEST], of(CLASSES[TEST]))
+    return build(kernel, data, dual_certificate=certificate)
+
+
+@pytest.mark.parametrize(
+    ("solver", "kernel"),
+    [
+        (SMO(gamma=0.5, C=C, tol=1e-8, dtype="float64"), RBF(0.5)),
+        (BSCA(gamma=0.5, C=C, budget=20, random_state=0), RBF(0.5)),
+        (LinearSDCA(C=C, random_state=0), Linear()),
+        (RandomFourierFeatures(gamma=0.5, C=C, random_state=0), RBF(0.5)),
+        (Perceptron(gamma=0.5, output="voted", random_state=0), RBF(0.5)),
+    ],
+)
+def test_errors_are_counted_and_objectives_are_added_up(solver: Any, kernel: Kernel) -> None:
+    solver.fit(IRIS[TRAIN], CLASSES[TRAIN])
+    certificate = solver.certificate == "dual"
+    found = of_iris(kernel, certificate=certificate).evaluate(solver.model_)
+    assert found.train_error == np.mean(solver.predict(IRIS[TRAIN]) != CLASSES[TRAIN])
+    assert found.test_error == np.mean(solver.predict(IRIS[TEST]) != CLASSES[TEST])
+    each = [
+        of_iris(kernel, lambda labels, label=label: np.where(labels == label, 1, -1), False)
+        .evaluate(one.model_)
+        .primal
+        for label, one in enumerate(solver.estimators_)
+    ]
+    assert found.primal == (None if None in each else pytest.approx(sum(each), rel=1e-12))
+    if certificate:
+        assert 0 <= found.gap < 1e-2 * found.primal  # type: ignore[operator]
+    assert found.n_support == solver.model_.n_support
+
+
+def test_classes_that_were_not_reached_or_have_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    scored = Evaluator._scored
+    monkeypatch.setattr(Evaluator, "_scored", lambda *given: calls.append(1) or scored(*given))
+    parts = SMO(gamma=0.5, C=C).fit(IRIS[TRAIN], CLASSES[TRAIN]).model_.parts  # type: ignore[attr-defined]
+    evaluator = of_iris(RBF(0.5))
+    first: Any = evaluator.evaluate(OneVsRestModel((parts[0], None, None)), "float32")
+    # Each missing class costs C for every point, its dual point is 0.
+    assert first.gap == pytest.approx(2 * C * 100, rel=0.01)
+    # Only the first class can be told from the rest.
+    assert first.test_error == pytest.approx(1 / 3, abs=0.05)
+    second = evaluator.evaluate(OneVsRestModel((parts[0], parts[1], None)), "float32")
+    assert len(calls) == 3 + 1
+    assert second.test_error < first.test_error
+    evaluator.evaluate(OneVsRestModel(parts))
+    assert len(calls) == 3 + 1 + 3
+
+
+def test_models_of_other_numbers_of_classes_are_refused() -> None:
+    two = SMO(gamma=0.5).fit(IRIS, CLASSES == 1).model_
+    three: Any = SMO(gamma=0.5).fit(IRIS, CLASSES).model_
+    evaluator = of_iris(RBF(0.5))
+    with pytest.raises(EvaluationError, match="3 classes, but the model is one of two classes"):
+        evaluator.evaluate(two)
+    with pytest.raises(EvaluationError, match="3 classes, but the model is one of 4 classes"):
+        evaluator.evaluate(OneVsRestModel((*three.parts, None)))
+    with pytest.raises(EvaluationError, match="two classes, but the model is one of several"):
+        of_iris(RBF(0.5), lambda labels: labels == 1).evaluate(three)
