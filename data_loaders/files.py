@@ -180,7 +180,7 @@ def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
 def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
     # Two files of one archive: pooch downloads it once.
     archive = file.archive if place.member is not None else None
-    known = None if archive is not None or file.sha256 is None else f"sha256:{file.sha256}"
+    expected = None if archive is not None or file.sha256 is None else f"sha256:{file.sha256}"
     url = str(place.at)
     # By address: what one of them has sent must not be taken for another's.
     folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
@@ -198,7 +198,7 @@ def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
             for pause in (*PAUSES_S, math.nan):
                 try:
                     name = archive or file.name
-                    return Path(pooch.retrieve(url, known, name, folder, downloader=downloader))
+                    return Path(pooch.retrieve(url, expected, name, folder, downloader=downloader))
                 except OSError as error:
                     if math.isnan(pause) or not _may_pass(error):
                         raise

@@ -49,7 +49,7 @@ def read_npz(path: Path, origin: str) -> Parts:
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
+            arrays = {name: file[name] for name in file.files}
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - of a damaged file NumPy and zipfile raise anything
@@ -59,26 +59,26 @@ def read_npz(path: Path, origin: str) -> Parts:
                 "texts with numpy.savez"
             ) from None
         raise DataError(f"{origin}: not a NumPy file of arrays ({first_line(error)})") from None
-    return _parts_of_mapping(found, origin)
+    return _parts_of_mapping(arrays, origin)
 
 
-def _parts_of_mapping(found: Mapping[str, Any], origin: str) -> Parts:
-    if "X_train" in found:
+def _parts_of_mapping(arrays: Mapping[str, Any], origin: str) -> Parts:
+    if "X_train" in arrays:
         needed = ("X_train", "y_train", "X_test", "y_test")
-        missing = [name for name in needed if name not in found]
+        missing = [name for name in needed if name not in arrays]
         if missing:
             raise DataError(f"{origin}: has X_train but no {listed(missing)}")
-        X_train, y_train, X_test, y_test = (found[name] for name in needed)
+        X_train, y_train, X_test, y_test = (arrays[name] for name in needed)
         return parts_of_arrays(X_train, y_train, X_test, y_test, origin)
-    points = next((name for name in _POINTS if found.get(name) is not None), None)
-    classes = next((name for name in _CLASSES if found.get(name) is not None), None)
+    points = next((name for name in _POINTS if arrays.get(name) is not None), None)
+    classes = next((name for name in _CLASSES if arrays.get(name) is not None), None)
     if points is None or classes is None:
         raise DataError(
-            f"{origin}: has the arrays {listed(sorted(map(str, found))) or '(none)'}; expected "
+            f"{origin}: has the arrays {listed(sorted(map(str, arrays))) or '(none)'}; expected "
             "X and y, or X_train, y_train, X_test and y_test"
         )
-    names = found.get("feature_names")
-    return rows_of_arrays(found[points], found[classes], origin, names), None
+    names = arrays.get("feature_names")
+    return rows_of_arrays(arrays[points], arrays[classes], origin, names), None
 
 
 def parts_of_arrays(X_train: Any, y_train: Any, X_test: Any, y_test: Any, origin: str) -> Parts:

@@ -50,7 +50,7 @@ def read_target(column: Any, origin: str, name: str) -> Target:
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     raw = encoded.dictionary.to_pylist()
-    found: NDArray[Any] = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    positions: NDArray[Any] = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     fractions = sum(1 for value in raw if _is_fraction(value))
     if len(raw) > MAX_CLASSES or fractions > _MAX_FRACTIONS:
         raise DataError(
@@ -61,7 +61,7 @@ def read_target(column: Any, origin: str, name: str) -> Target:
     words = tuple(sorted(set(spelt), key=_order))
     position = {word: code for code, word in enumerate(words)}
     table = np.array([*(position[word] for word in spelt), -1], dtype=np.int64)
-    return Target(table[found], words)
+    return Target(table[positions], words)
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ def decide(words: Sequence[str], counts: Sequence[int], positive: str, origin: s
     `DataError` if there are fewer than two classes, or none is called `positive`.
     """
     if len(words) < 2:
-        found = shown_word(words[0]) if words else "none"
+        only = shown_word(words[0]) if words else "none"
         raise DataError(
-            f"{origin}: one class only ({found}) in the training part; two are needed, is target "
+            f"{origin}: one class only ({only}) in the training part; two are needed, is target "
             "the right column?"
         )
     if positive and positive != "none":
@@ -122,7 +122,7 @@ def decide(words: Sequence[str], counts: Sequence[int], positive: str, origin: s
     return Labelling({word: 1 if word == chosen else -1 for word in words}, None, chosen)
 
 
-def told(labelling: Labelling, train: dict[str, int], test: dict[str, int]) -> str:
+def describe(labelling: Labelling, train: dict[str, int], test: dict[str, int]) -> str:
     """The classes with their labels and counts, in a line."""
     parts = []
     for word, label in sorted(labelling.values.items(), key=lambda item: -item[1]):

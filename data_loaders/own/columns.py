@@ -102,7 +102,7 @@ def content_of(data: Sequence[Table | SparseRows], options: Options) -> tuple[Co
     return content, [
         f"target: column {shown_word(chosen.target)}: {classes}",
         split,
-        _told(encoders),
+        _describe(encoders),
         *([f"dropped columns: {listed(chosen.dropped)}"] if chosen.dropped else []),
         f"missing values: {missing}",
         f"scale: {scale}{_SCALES[scale]}",
@@ -422,11 +422,11 @@ class _Encoder:
     def entries(self, part: Rows) -> tuple[Any, NDArray[Any]]:
         """Of each row of a part one of the features, and its value; the others are 0."""
         if self.categories is None:
-            found = numbers(cast(Table, part.data).data[self.name])[part.rows]
+            values = numbers(cast(Table, part.data).data[self.name])[part.rows]
             if self.fill is not None:
-                found = np.where(np.isnan(found), self.fill, found)
+                values = np.where(np.isnan(values), self.fill, values)
             # 0.0 added, no zero has a sign.
-            scaled = self.scale.apply(found[:, None])[:, 0] if self.scale else found + 0.0
+            scaled = self.scale.apply(values[:, None])[:, 0] if self.scale else values + 0.0
             return 0, scaled
         words = _as_words(part, self.name)
         if self.fill is not None:
@@ -439,16 +439,16 @@ class _Encoder:
 def _fit_numeric(train: Rows, name: str, missing: str, scale: str) -> _Encoder:
     origin = train.data.origin
     values = numbers(cast(Table, train.data).data[name])[train.rows]
-    known = values[~np.isnan(values)]
-    if not len(known):
+    present = values[~np.isnan(values)]
+    if not len(present):
         raise _no_value(origin, name)
     fill = None
     if missing == "mean":
-        fill = float(moments(known[:, None])[0][0])
+        fill = float(moments(present[:, None])[0][0])
     elif missing == "median":
-        fill = float(np.median(known))
+        fill = float(np.median(present))
     elif missing == "most_frequent":
-        distinct, counts = np.unique(known, return_counts=True)
+        distinct, counts = np.unique(present, return_counts=True)
         fill = float(distinct[np.argmax(counts)])
     if scale in ("none", "norm"):
         return _Encoder(name, fill)
@@ -473,22 +473,24 @@ def _fit_categorical(train: Rows, name: str, missing: str) -> _Encoder:
     origin = train.data.origin
     words = _as_words(train, name)
     counts = pc.value_counts(pc.drop_null(words))
-    found = {item["values"]: item["counts"] for item in counts.to_pylist()}
-    if len(found) > MAX_CATEGORIES:
-        every = len(found) == len(words)
+    rows_of = {item["values"]: item["counts"] for item in counts.to_pylist()}
+    if len(rows_of) > MAX_CATEGORIES:
+        every = len(rows_of) == len(words)
         why = "a different one in every row; it looks like an identifier" if every else "too many"
         raise DataError(
-            f"{origin}: column {shown_word(name)} holds texts, {len(found)} distinct ones in the "
+            f"{origin}: column {shown_word(name)} holds texts, {len(rows_of)} distinct ones in the "
             f"training part ({why}); add it to drop"
         )
-    if not found:
+    if not rows_of:
         raise _no_value(origin, name)
-    by_number = all(map(is_number, found))
-    categories = tuple(sorted(found, key=(lambda word: (float(word), word)) if by_number else str))
+    by_number = all(map(is_number, rows_of))
+    categories = tuple(
+        sorted(rows_of, key=(lambda word: (float(word), word)) if by_number else str)
+    )
     # A mean of texts there is none.
     fill = None
     if missing in ("mean", "median", "most_frequent"):
-        fill = max(categories, key=lambda word: found[word])
+        fill = max(categories, key=lambda word: rows_of[word])
     return _Encoder(name, fill, categories=categories)
 
 
@@ -533,7 +535,7 @@ def _features(encoders: Sequence[_Encoder], part: Rows, norm: bool) -> Any:
 # What is told
 
 
-def _told(encoders: Sequence[_Encoder]) -> str:
+def _describe(encoders: Sequence[_Encoder]) -> str:
     """What became of the columns, in a line."""
     categorical = [each for each in encoders if each.categories is not None]
     n_features = sum(each.n_features for each in encoders)
@@ -564,7 +566,7 @@ def _hints(
         if (option := _read_as_numbers(table.data[each.name]))
     }
     for option in dict.fromkeys(perhaps.values()):
-        names = [name for name, found in perhaps.items() if found == option]
+        names = [name for name, remedy in perhaps.items() if remedy == option]
         yield f"hint: texts that look like numbers in {listed(names)}: {option.format(names)}"
     for encoder in encoders:
         name = shown_word(encoder.name)

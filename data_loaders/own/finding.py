@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,14 @@ _FORMATS = {
 }
 
 
+@contextlib.contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read ({error.strerror or error})") from None
+
+
 @dataclass(frozen=True)
 class OwnFile:
     """One file: what the user calls it, and where it is."""
@@ -45,21 +54,20 @@ class OwnFile:
             name = name.removesuffix(packed)
         suffix = Path(name).suffix
         if suffix not in _FORMATS:
-            known = listed([each for each in _FORMATS if each], 20)
+            endings = listed([each for each in _FORMATS if each], 20)
             raise DataError(
                 f"{self.name}: the format of {suffix!r} is not known; set format, or rename it "
-                f"({known})"
+                f"({endings})"
             )
         return _FORMATS[suffix]
 
     def checked(self) -> OwnFile:
         """This, if it is there and can be read."""
-        try:
-            is_file = stat.S_ISREG(self.path.stat().st_mode)
-        except (FileNotFoundError, NotADirectoryError, ValueError):
-            is_file = False
-        except OSError as error:
-            raise DataError(f"{self.name}: cannot be read ({error.strerror or error})") from None
+        with _readable(self.name):
+            try:
+                is_file = stat.S_ISREG(self.path.stat().st_mode)
+            except (FileNotFoundError, NotADirectoryError, ValueError):
+                is_file = False
         if not is_file:
             raise DataError(f"{self.name}: no such file{_near_file(self.path)}")
         if not os.access(self.path, os.R_OK):
@@ -81,53 +89,42 @@ class OwnFile:
 
     def sha256(self) -> str:
         """Of the bytes of the file."""
-        try:
-            with self.path.open("rb") as stream:
-                return hashlib.file_digest(stream, "sha256").hexdigest()
-        except OSError as error:
-            raise DataError(f"{self.name}: cannot be read ({error.strerror or error})") from None
+        with _readable(self.name), self.path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)
-class Code:
-    """Code that makes data: a file, and a name in it."""
+class Own:
+    """What a name means: a file, a training and a test file, or what a file of code makes.
+
+    Attributes
+    ----------
+    files : tuple of OwnFile
+    options : Options or None
+        None for code: they are checked once it is known what it makes.
+    attribute : str
+        The name in a file of code.
+    params : mapping
+        As given.
+    """
 
     name: str
-    file: OwnFile
-    attribute: str
+    files: tuple[OwnFile, ...]
     params: Mapping[str, Any]
+    options: Options | None = None
+    attribute: str = ""
 
-    def identity(self) -> dict[str, Any]:
-        """What enters the cache key."""
-        return {
-            "made_by": VERSION,
-            "made_of": [self.file.sha256()],
-            "attribute": self.attribute,
-            "options": dict(self.params),
-        }
-
-
-@dataclass(frozen=True)
-class Files:
-    """A file, or a training and a test file, with options."""
-
-    name: str
-    train: OwnFile
-    test: OwnFile | None
-    options: Options
-
-    @property
-    def files(self) -> tuple[OwnFile, ...]:
-        """All of them."""
-        return (self.train,) if self.test is None else (self.train, self.test)
+    def hashes(self) -> list[str]:
+        """SHA-256 of the files."""
+        return [file.sha256() for file in self.files]
 
     def identity(self) -> dict[str, Any]:
         """What enters the cache key: content and options; not where the files are."""
-        return {
-            **self.options.identity(),
-            "made_of": [file.sha256() for file in self.files],
-            "formats": [file.format(self.options) for file in self.files],
-        }
+        if self.options is not None:
+            formats = [file.format(self.options) for file in self.files]
+            return {**self.options.identity(), "made_of": self.hashes(), "formats": formats}
+        options = {"attribute": self.attribute, "options": dict(self.params)}
+        return {"made_by": VERSION, "made_of": self.hashes(), **options}
 
 
 def is_own(name: str, folder: str | Path | None = None) -> bool:
@@ -149,34 +146,33 @@ def is_own(name: str, folder: str | Path | None = None) -> bool:
 
 def find_own(
     name: str, params: Mapping[str, object] | None = None, folder: str | Path | None = None
-) -> Files | Code:
+) -> Own:
     """What a name means: a file, a folder with a training and a test file, or "file.py:name".
 
     Nothing but names of files is looked at, and no code is run. A relative path begins in `folder`,
     by default the current one. Raises `DataError` if there is no such file, or an option is not
     valid.
     """
+    params = dict(params or {})
     file, colon, attribute = name.rpartition(":")
     if colon and file.endswith(".py"):
-        code = Code(name, OwnFile(file, _at(file, folder)).checked(), attribute, dict(params or {}))
-        _check_defines(code)
-        return code
+        code = OwnFile(file, _at(file, folder)).checked()
+        _check_defines(code, attribute)
+        return Own(name, (code,), params, attribute=attribute)
     if name.endswith(".py"):
         raise DataError(f"{name}: name what makes the data in it too, as in {name}:load")
-    options = Options.of(params or {}, name)
+    options = Options.of(params, name)
     path = _at(name, folder)
     if os.path.isdir(path):
         if options.test:
             raise DataError(f"{name}: is a folder with its own test file; remove test")
-        train, test = (_file_in(name, path, role) for role in ("train", "test"))
-        found = Files(name, train, test, options)
+        own = tuple(_file_in(name, path, role) for role in ("train", "test"))
     else:
-        train, tests = OwnFile(name, path).checked(), options.test_file
-        test_file = OwnFile(tests, _at(tests, folder)).checked() if tests else None
-        found = Files(name, train, test_file, options)
-    for each in found.files:
+        names = [name, *filter(None, [options.test_file])]
+        own = tuple(OwnFile(each, _at(each, folder)).checked() for each in names)
+    for each in own:
         each.format(options)
-    return found
+    return Own(name, own, params, options)
 
 
 def _at(name: str, folder: str | Path | None) -> Path:
@@ -184,14 +180,12 @@ def _at(name: str, folder: str | Path | None) -> Path:
 
 
 def _file_in(name: str, folder: Path, role: str) -> OwnFile:
-    try:
-        found = sorted(path for path in folder.iterdir() if path.name.partition(".")[0] == role)
-    except OSError as error:
-        raise DataError(f"{name}: cannot be read ({error.strerror or error})") from None
-    if len(found) != 1:
-        what = f"{len(found)} files" if found else "no file"
+    with _readable(name):
+        paths = sorted(path for path in folder.iterdir() if path.name.partition(".")[0] == role)
+    if len(paths) != 1:
+        what = f"{len(paths)} files" if paths else "no file"
         raise DataError(f"{name}: {what} {role}.* in this folder; one {role} file is needed")
-    return OwnFile(f"{name.rstrip('/')}/{found[0].name}", found[0]).checked()
+    return OwnFile(f"{name.rstrip('/')}/{paths[0].name}", paths[0]).checked()
 
 
 def _near_file(path: Path) -> str:
@@ -204,11 +198,10 @@ def _near_file(path: Path) -> str:
     return f" (did you mean '{names[near[0]]}'?)" if near else ""
 
 
-def _check_defines(code: Code) -> None:
+def _check_defines(code: OwnFile, attribute: str) -> None:
     try:
-        names = set(bound_names(parsed(code.file.path)))
+        names = set(bound_names(parsed(code.path)))
     except NotPython as error:
-        raise DataError(f"{code.file.name}{error}") from None
-    if code.attribute not in names and "*" not in names:
-        hint = suggest(code.attribute, sorted(names))
-        raise DataError(f"{code.file.name} defines no {code.attribute!r}{hint}")
+        raise DataError(f"{code.name}{error}") from None
+    if attribute not in names and "*" not in names:
+        raise DataError(f"{code.name} defines no {attribute!r}{suggest(attribute, sorted(names))}")

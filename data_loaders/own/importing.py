@@ -20,7 +20,7 @@ from ..errors import CacheError, DataError, first_line, suggest, within_memory
 from ..files import LocalFile, is_packed, reading
 from ..sources import Source, sources, unknown
 from ..user_code import import_file, module_name
-from .finding import Code, Files, OwnFile, find_own, is_own
+from .finding import Own, OwnFile, find_own, is_own
 from .options import VERSION, Options
 from .words import printable
 
@@ -114,14 +114,8 @@ def import_data(
         if isinstance(X, str | Path):
             if y is not None or X_test is not None or y_test is not None:
                 raise DataError(f"{name}: a path comes without y, X_test and y_test")
-            found = find_own(str(X), options)
-            header = store.Header(name, found.identity(), None, VERSION)
-            if isinstance(found, Code) and isinstance(result := _result_of(found), Source):
-                raise DataError(f"{X}: is a source, which needs no import; use it as a dataset")
-            if isinstance(found, Code):
-                _write_result(path, header, result, found.name, Options.of(options, found.name))
-            else:
-                _make_of_files(found, path, header)
+            own = find_own(str(X), options)
+            _make(own, store.Header(name, own.identity(), None, VERSION), path, None)
             return name
         checked = Options.of(options, name)
         if checked.test_file:
@@ -190,72 +184,70 @@ def entry_of(
             header = store.Header(name, {}, None, VERSION)
         return Entry(name, {}, header, path, partial(_refuse_to_make, name))
     if not is_own(name, folder):
-        known = [*(source.name for source in sources()), *imported_names(datasets)]
-        raise DataError(unknown(name, known))
-    found = find_own(name, params, folder)
-    identity = found.identity()
+        names = [*(source.name for source in sources()), *imported_names(datasets)]
+        raise DataError(unknown(name, names))
+    own = find_own(name, params, folder)
+    identity = own.identity()
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode())
     path = datasets / _FILES / f"{digest.hexdigest()[:32]}.parquet"
     # The path of the file is no part of it: a file that moved stays the same data.
     header = store.Header(_FILES, identity, None, VERSION)
-    options: dict[str, Any] = dict(params or {})
-    return Entry(name, options, header, path, partial(_make, found, header, path))
+    return Entry(name, dict(own.params), header, path, partial(_make, own, header, path))
 
 
 def _existing(name: str, cache_dir: str | Path | None) -> Path:
-    known = {each: f"{each}.parquet" for each in imported_names(datasets_folder(cache_dir))}
-    if name not in known:
-        raise DataError(f"nothing was imported as {name!r}{suggest(name, known)}")
-    return datasets_folder(cache_dir) / _IMPORTED / known[name]
+    datasets = datasets_folder(cache_dir)
+    names = list(imported_names(datasets))
+    if name not in names:
+        raise DataError(f"nothing was imported as {name!r}{suggest(name, names)}")
+    return datasets / _IMPORTED / f"{name}.parquet"
 
 
 def _refuse_to_make(name: str, downloads: Path) -> None:
     raise DataError(f"{name}: was imported; import it again with 'marginbench data import'")
 
 
-def _make(found: Files | Code, header: store.Header, path: Path, downloads: Path) -> None:
-    """Make the cached file of files or code; the caller holds its lock."""
-    if isinstance(found, Files):
-        _make_of_files(found, path, header)
-        return
+def _make(own: Own, header: store.Header, path: Path, downloads: Path | None) -> None:
+    """Make the cached file of files or code; the caller holds its lock.
+
+    There are no `downloads` for what is imported.
+    """
     made_of: Any = header.params["made_of"]
-    if [found.file.sha256()] != made_of:
-        raise _changed(found.name)
-    result = _result_of(found)
-    if isinstance(result, Source):
-        told = [f"source: {result.summary} ({result.format})", f"split: {result.split}"]
-        told = list(map(printable, told))
-        params = result.resolve(found.params)
-        make_of_source(result, params, replace(header, decided=told), path, downloads)
+    if own.options is not None:
+        with within_memory(own.name), contextlib.ExitStack() as stack:
+            parts = [_read(file, own.options, path, stack) for file in own.files]
+            _check_unchanged(own, made_of)
+            if len(parts) > 1 and any(part[1] is not None for part in parts):
+                raise DataError(f"{own.name}: has a test part already; remove test")
+            test = parts[1][0] if len(parts) > 1 else parts[0][1]
+            _write(path, header, (parts[0][0], test), own.options)
         return
-    options = Options.of(found.params, found.name)
+    _check_unchanged(own, made_of)
+    result = _result_of(own)
+    if isinstance(result, Source):
+        if downloads is None:
+            raise DataError(f"{own.name}: is a source, which needs no import; use it as a dataset")
+        decided = [f"source: {result.summary} ({result.format})", f"split: {result.split}"]
+        header = replace(header, decided=list(map(printable, decided)))
+        make_of_source(result, result.resolve(own.params), header, path, downloads)
+        return
+    options = Options.of(own.params, own.name)
     if options.test_file:
-        raise DataError(f"{found.name}: return four arrays instead of test = {options.test!r}")
-    _write_result(path, header, result, found.name, options)
+        raise DataError(f"{own.name}: return four arrays instead of test = {options.test!r}")
+    _write_result(path, header, result, own.name, options)
 
 
-def _make_of_files(found: Files, path: Path, header: store.Header) -> None:
-    with within_memory(found.name), contextlib.ExitStack() as stack:
-        parts = [_read(file, found.options, path, stack) for file in found.files]
-        made_of: Any = header.params["made_of"]
-        if [file.sha256() for file in found.files] != made_of:
-            raise _changed(found.name)
-        if len(parts) > 1 and any(part[1] is not None for part in parts):
-            raise DataError(f"{found.name}: has a test part already; remove test")
-        test = parts[1][0] if len(parts) > 1 else parts[0][1]
-        _write(path, header, (parts[0][0], test), found.options)
+def _check_unchanged(own: Own, made_of: list[str]) -> None:
+    if own.hashes() != made_of:
+        raise DataError(f"{own.name}: changed while it was read; run the command again")
 
 
-def _changed(name: str) -> DataError:
-    return DataError(f"{name}: changed while it was read; run the command again")
-
-
-def _result_of(code: Code) -> Any:
+def _result_of(code: Own) -> Any:
     """What a user's code makes: the object of that name, or what the function of it returns."""
-    path = code.file.path.resolve()
+    path = code.files[0].path.resolve()
     try:
-        found = getattr(import_file(path, "data_"), code.attribute)
-        return found() if callable(found) else found
+        made = getattr(import_file(path, "data_"), code.attribute)
+        return made() if callable(made) else made
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a user's code may raise anything, and exit

@@ -55,10 +55,10 @@ class Options:
     @classmethod
     def of(cls, values: Mapping[str, object], name: str) -> Options:
         """Check some of the options; messages call the data `name`."""
-        known = [item.name for item in fields(cls)]
+        names = [item.name for item in fields(cls)]
         for key in values:
-            if key not in known:
-                raise DataError(f"{name}: unknown option {key!r}{suggest(str(key), known)}")
+            if key not in names:
+                raise DataError(f"{name}: unknown option {key!r}{suggest(str(key), names)}")
         checked = {key: _CHECKS[key](name, key, value) for key, value in values.items()}
         options = cls(**checked)
         if options.split != "" and options.test:
@@ -96,20 +96,20 @@ def option_from_text(text: str) -> tuple[str, Any]:
     if not equals or not key:
         raise DataError(f"option {text!r}: write key=value, as in target=y")
     try:
-        found: Any = tomllib.loads(f"value = {value}")["value"]
+        parsed: Any = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key, value
-    return key, found
+    return key, parsed
 
 
 def _checked(convert: Callable[[Any], Any], expected: str) -> Callable[[str, str, object], Any]:
     """A check that gives what `convert` does of a value, and refuses one of which that is None."""
 
     def check(name: str, key: str, value: object) -> Any:
-        found = convert(value)
-        if found is None:
+        converted = convert(value)
+        if converted is None:
             raise DataError(f"{name}: {key} must be {expected}, got {value!r}")
-        return found
+        return converted
 
     return check
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..content import Labels
 from ..errors import DataError
-from .classes import Target, decide, told
+from .classes import Target, decide, describe
 from .options import Options
 from .tables import SparseRows, Table
 from .words import shown_word
@@ -52,14 +52,14 @@ def divide(
                 "or drop the columns without values"
             )
     if len(data) > 1:
-        told = "split: a training and a test part as given"
+        how = "split: a training and a test part as given"
         train, test = (
             Rows(each, target, np.flatnonzero(left))
             for each, target, left in zip(data, targets, kept, strict=True)
         )
     else:
         rows = np.flatnonzero(kept[0])
-        chosen, told = _test_rows(data[0], targets[0], rows, options)
+        chosen, how = _test_rows(data[0], targets[0], rows, options)
         train = Rows(data[0], targets[0], rows[~chosen])
         test = Rows(data[0], targets[0], rows[chosen])
     n_train = len(train.rows)
@@ -70,13 +70,13 @@ def divide(
     if 0 < options.n_train < n_train:
         codes, seed = train.target.codes[train.rows], options.split_seed
         drawn = draw_rows(codes, options.n_train, seed, stratify=options.stratify)
-        told += f"; of {n_train} training rows {drawn.sum()} are drawn by seed {seed}"
+        how += f"; of {n_train} training rows {drawn.sum()} are drawn by seed {seed}"
         train = replace(train, rows=train.rows[drawn])
     for part, role in ((train, "training"), (test, "test")):
         if not len(part.rows):
-            raise DataError(f"{origin}: no rows are left for the {role} part ({told})")
-    told = f"{told} ({len(train.rows)} training and {len(test.rows)} test rows)"
-    return train, test, told
+            raise DataError(f"{origin}: no rows are left for the {role} part ({how})")
+    how = f"{how} ({len(train.rows)} training and {len(test.rows)} test rows)"
+    return train, test, how
 
 
 def label(train: Rows, test: Rows, positive: str) -> tuple[Labels, Labels, str]:
@@ -96,7 +96,7 @@ def label(train: Rows, test: Rows, positive: str) -> tuple[Labels, Labels, str]:
                 f"{origin}: one class only in the {role} part (label {y[0]}); two are needed"
             )
         labels.append(y)
-    return labels[0], labels[1], told(labelling, *counts)
+    return labels[0], labels[1], describe(labelling, *counts)
 
 
 def draw_rows(
@@ -134,8 +134,8 @@ def _test_rows(
         chosen = _by_column(data, str(options.split))[rows]
         return chosen, f"split: by the column {options.split!r}"
     if options.last_rows is not None:
-        told = f"split: the last {options.last_rows} rows are the test part"
-        return rows >= data.n_rows - options.last_rows, told
+        line = f"split: the last {options.last_rows} rows are the test part"
+        return rows >= data.n_rows - options.last_rows, line
     fraction, seed = options.test_fraction, options.split_seed
     # As many as scikit-learn takes.
     count = math.ceil(fraction * len(rows))
@@ -150,9 +150,9 @@ def _by_column(data: Table, name: str) -> NDArray[np.bool_]:
     column = data.data.column(name)
     words = pc.utf8_lower(pc.utf8_trim_whitespace(pc.cast(column, "string")))
     test = pc.fill_null(pc.equal(words, "test"), False)
-    known = pc.or_(test, pc.fill_null(pc.equal(words, "train"), False))
-    if not pc.all(known).as_py():
-        row = int(pc.index(known, False).as_py())
+    valid = pc.or_(test, pc.fill_null(pc.equal(words, "train"), False))
+    if not pc.all(valid).as_py():
+        row = int(pc.index(valid, False).as_py())
         raise DataError(
             f"{data.origin}, {data.place(row)}: column {shown_word(name)} is "
             f"{shown_word(str(column[row].as_py()))}; a column of the split says 'train' or 'test'"

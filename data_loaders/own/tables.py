@@ -376,8 +376,8 @@ def _records(file: LocalFile, separator: str) -> Iterator[tuple[int, list[str]]]
 def _line_of(file: LocalFile, separator: str, named: bool, row: int) -> str:
     """Where a row of values, counted from 0, begins in the file."""
     try:
-        found = itertools.islice(_records(file, separator), row + named, None)
-        return f"line {next(found)[0]}"
+        records = itertools.islice(_records(file, separator), row + named, None)
+        return f"line {next(records)[0]}"
     except (csv.Error, DataError, StopIteration):
         return row_place(row)
 

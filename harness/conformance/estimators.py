@@ -41,7 +41,7 @@ from .subject import (
 
 def traits(subject: Subject) -> None:
     """Class attributes have values that the harness knows, and parameters to go with them."""
-    cls, known = subject.cls, subject.defaults
+    cls, parameters = subject.cls, subject.defaults
     flags = ("supports_bias", "supports_no_bias", "supports_sparse", "supports_callable_kernel")
     allowed: dict[str, tuple[Any, ...]] = dict.fromkeys((*flags, "instrumented"), (True, False))
     allowed |= {"scalarization": ("C", "R", "S", None), "certificate": ("dual", None)}
@@ -52,20 +52,20 @@ def traits(subject: Subject) -> None:
             raise MendError(f"{name} is {value!r:.60}; it must be one of {shown}")
     if not (cls.supports_bias or cls.supports_no_bias):
         raise MendError("supports_bias and supports_no_bias are both False; no task fits")
-    if cls.supports_bias and "fit_intercept" not in known:
+    if cls.supports_bias and "fit_intercept" not in parameters:
         raise MendError(
             "supports_bias is True, but there is no parameter fit_intercept by which the harness "
             "could ask for a bias; inherit SolverParameters"
         )
-    if cls.scalarization in ("C", "R") and "C" not in known:
+    if cls.scalarization in ("C", "R") and "C" not in parameters:
         raise MendError(
             f"scalarization is {cls.scalarization!r}, but there is no parameter C, so every task's "
             "C is ignored; inherit SoftMarginParameters, or set scalarization = None"
         )
-    if cls.scalarization == "S" and "nu" not in known:
+    if cls.scalarization == "S" and "nu" not in parameters:
         raise MendError("scalarization is 'S', but there is no parameter nu; declare it")
     own = getattr(cls, "kernel", None)
-    if "kernel" not in known and not isinstance(own, str | Kernel):
+    if "kernel" not in parameters and not isinstance(own, str | Kernel):
         raise MendError("there is no parameter kernel; inherit KernelParameters")
     if "monitor" not in inspect.signature(cls.fit).parameters:
         raise MendError("fit takes no monitor; override _solve instead of fit")
@@ -151,14 +151,14 @@ def scores(subject: Subject) -> None:
 def _compare(subject: Subject, solver: Solver, points: Points) -> None:
     evaluator = subject.evaluator(points)
     expected = evaluator.test_scores(solver.model_, np.arange(len(points.y)))
-    found = np.asarray(solver.decision_function(points.X), dtype=np.float64)
+    given = np.asarray(solver.decision_function(points.X), dtype=np.float64)
     noise = subject.tolerance * (1 + np.abs(expected)) + evaluator.score_noise(solver.model_) * (
         "dtype" not in subject.defaults
     )
-    worst = int(np.argmax(np.abs(found - expected) - noise))
-    if not abs(found[worst] - expected[worst]) <= noise[worst]:
+    worst = int(np.argmax(np.abs(given - expected) - noise))
+    if not abs(given[worst] - expected[worst]) <= noise[worst]:
         raise MendError(
-            f"decision_function gives {found[worst]:.6g} for a point, the returned model "
+            f"decision_function gives {given[worst]:.6g} for a point, the returned model "
             f"{expected[worst]:.6g}; do not override decision_function"
         )
 
@@ -279,12 +279,12 @@ def scikit_learn(subject: Subject) -> None:
     failed = {
         item["check_name"]: item["exception"] for item in results if item["status"] == "failed"
     }
-    found = [(name, error) for name, error in failed.items() if name not in beside]
-    if found:
-        name, error = found[0]
+    failures = [(name, error) for name, error in failed.items() if name not in beside]
+    if failures:
+        name, error = failures[0]
         # Some assert without a word.
         line = traceback.extract_tb(error.__traceback__)[-1].line
-        more = f" (and {plural(len(found) - 1, 'more check')})" if len(found) > 1 else ""
+        more = f" (and {plural(len(failures) - 1, 'more check')})" if len(failures) > 1 else ""
         words = first_line(error) if str(error) else line
         raise MendError(f"{name}: {words}{more}") from error
 
@@ -299,12 +299,12 @@ _OTHER_GAMMA = 2.0
 _OTHER_DRAWS = 0.2
 
 
-def _apart(found: Any, expected: Any) -> float:
+def _apart(scores: Any, expected: Any) -> float:
     """The largest difference of scores, relative to the largest score."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    if found.shape != expected.shape:
+    scores, expected = np.asarray(scores), np.asarray(expected)
+    if scores.shape != expected.shape:
         return float("inf")
-    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-12))
+    return float(np.abs(scores - expected).max() / max(np.abs(expected).max(), 1e-12))
 
 
 def sparse_data(subject: Subject) -> None:
@@ -330,11 +330,11 @@ def float32_data(subject: Subject) -> None:
     """float32 data give nearly the scores of the same numbers in float64."""
     X, y = overlapping()
     expected = subject.make(dtype="float64").fit(X, y).decision_function(X)
-    found = subject.make(dtype="float64").fit(X.astype(np.float32), y).decision_function(X)
-    if not _apart(found, expected) <= _SINGLE:
+    scores = subject.make(dtype="float64").fit(X.astype(np.float32), y).decision_function(X)
+    if not _apart(scores, expected) <= _SINGLE:
         raise MendError(
-            f"scores with float32 data differ by {_apart(found, expected):.2g} from those with the "
-            "same numbers in float64; accumulate sums in float64"
+            f"scores with float32 data differ by {_apart(scores, expected):.2g} from those with "
+            "the same numbers in float64; accumulate sums in float64"
         )
 
 

@@ -177,21 +177,21 @@ def _compare_with_optimum(subject: Subject, points: Points, C: float, *, bias: b
     solver = subject.limited(
         _EPOCHS, n, C=C, fit_intercept=bias, tol=_TOL, dtype="float64", **nu
     ).fit(*points)
-    found = _evaluated(subject, solver.model_, points, C, bias=bias).primal
-    if found is None:
+    primal = _evaluated(subject, solver.model_, points, C, bias=bias).primal
+    if primal is None:
         raise NotApplicableError("its model has no w whose objective could be computed")
     at = f"with C={C:g}{', with bias' if bias else ''}"
-    excess = found - best.dual
+    excess = primal - best.dual
     if solver.status_ == "converged" and "tol" in subject.defaults:
         if excess > n * C * (2 * _TOL + _NOISE) + (best.primal - best.dual):
             raise MendError(
-                f"{at} it says converged at tol={_TOL:g}, but its objective is {found:.6g} and the "
-                f"optimum {best.primal:.6g}; check the objective, or how the stopping rule "
+                f"{at} it says converged at tol={_TOL:g}, but its objective is {primal:.6g} and "
+                f"the optimum {best.primal:.6g}; check the objective, or how the stopping rule "
                 "measures tol (in units of the mean loss)"
             )
     elif excess > _UNFINISHED * best.primal:
         raise MendError(
-            f"{at} the objective after {solver.n_iter_} iterations is {found:.6g}, the optimum "
+            f"{at} the objective after {solver.n_iter_} iterations is {primal:.6g}, the optimum "
             f"{best.primal:.6g}; check how C enters, or set scalarization = None"
         )
 
@@ -213,13 +213,13 @@ def _check_dual_points(subject: Subject, points: Points, C: float, *, bias: bool
     models: list[tuple[str, Any]] = [("a checkpoint is", seen.model) for seen in sampled]
     gap = math.inf
     for words, model in [*models, ("the coefficients are", solver.model_)]:
-        found = _evaluated(subject, model, points, C, bias=bias).gap
-        if found is None:
+        own = _evaluated(subject, model, points, C, bias=bias).gap
+        if own is None:
             raise MendError(
                 f"with C={C:g} {words} no dual point (0 <= y_i coef_i <= C"
                 f"{', sum coef_i = 0' if bias else ''}); clip each step, or set certificate = None"
             )
-        gap = found
+        gap = own
     tol = float(solver.get_params().get("tol", 1e-3))
     if solver.status_ == "converged" and gap > len(points.y) * C * (tol + _NOISE):
         raise MendError(
@@ -315,13 +315,13 @@ def stopping(subject: Subject) -> None:
 
 def limits(subject: Subject) -> None:
     """A run ends near its limit of iterations, and says if it falls short of its tolerance."""
-    known = [name for name in LIMITS if name in subject.defaults]
-    if not known:
+    limited = [name for name in LIMITS if name in subject.defaults]
+    if not limited:
         raise NotApplicableError(
             "it has neither max_epochs nor max_iter: only its own rule and the timeout end a run"
         )
     X, y = overlapping()
-    for name in known:
+    for name in limited:
         # So small a tolerance leaves the end to the limit.
         solver = subject.make(**{name: 2}, tol=_TINY).fit(X, y)
         allowed = 2 * len(y) if name == "max_epochs" else 2 + len(y)

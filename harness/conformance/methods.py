@@ -61,10 +61,10 @@ def _solved(subject: Subject, A: Array, **given: Any) -> Any:
 
 def solve(subject: Subject) -> None:
     """solve returns a FeasibilityResult with a known status."""
-    found = _solved(subject, _separable())
-    if not isinstance(found, FeasibilityResult):
+    result = _solved(subject, _separable())
+    if not isinstance(result, FeasibilityResult):
         raise MendError(
-            f"solve returns {type(found).__name__}; return a marginbench.FeasibilityResult"
+            f"solve returns {type(result).__name__}; return a marginbench.FeasibilityResult"
         )
 
 
@@ -73,14 +73,14 @@ def certificates(subject: Subject) -> None:
     # The first answer must not be the second one's.
     answers = {"separable": ("separable",), "inseparable": ("inseparable", "margin_at_most_tol")}
     for words, A in (("separable", _separable()), ("inseparable", _inseparable())):
-        found = _solved(subject, A)
-        verdict = check_certificate(_problem(subject, A), found)
+        result = _solved(subject, A)
+        verdict = check_certificate(_problem(subject, A), result)
         if not verdict.valid:
             raise MendError(f"on {words} columns: {'; '.join(verdict.reasons)}")
-        if found.status not in answers[words]:
+        if result.status not in answers[words]:
             raise MendError(
-                f"on {words} columns with tol={_TOL:g} it ends with the status {found.status!r}: "
-                f"{found.message}"
+                f"on {words} columns with tol={_TOL:g} it ends with the status {result.status!r}: "
+                f"{result.message}"
             )
 
 
@@ -89,10 +89,10 @@ def limits(subject: Subject) -> None:
     if "max_iter" not in subject.defaults:
         raise NotApplicableError("it has no max_iter: only its own rule and max_seconds end a run")
     A = np.asarray(lap(6, 60, seed=1).A)
-    found = _solved(subject, A, max_iter=3, tol=0.0)
-    if found.n_iter > 3:
-        raise MendError(f"with max_iter=3 it does {found.n_iter} iterations")
-    verdict = check_certificate(_problem(subject, A), found)
+    result = _solved(subject, A, max_iter=3, tol=0.0)
+    if result.n_iter > 3:
+        raise MendError(f"with max_iter=3 it does {result.n_iter} iterations")
+    verdict = check_certificate(_problem(subject, A), result)
     if not verdict.valid:
         raise MendError(f"ended by max_iter=3: {'; '.join(verdict.reasons)}")
 
@@ -153,15 +153,15 @@ def counters(subject: Subject) -> None:
     """There are counts, whole numbers, that rise with the iterations."""
     counts = []
     for limit in (2, 20):
-        found = _solved(subject, _inseparable(), max_iter=limit, tol=0.0)
-        counts.append(found.counters.as_dict())
+        result = _solved(subject, _inseparable(), max_iter=limit, tol=0.0)
+        counts.append(result.counters.as_dict())
         for name, count in counts[-1].items():
             if not isinstance(count, Integral) or count < 0:
                 raise MendError(f"{name} is {count!r:.40}, not a count")
-        if found.n_iter and not counts[-1]["matvecs"]:
+        if result.n_iter and not counts[-1]["matvecs"]:
             raise MendError(
-                f"{found.n_iter} iterations have no matrix-vector product; count each A'y and each "
-                "A x in counters.matvecs"
+                f"{result.n_iter} iterations have no matrix-vector product; count each A'y and "
+                "each A x in counters.matvecs"
             )
     if any(after < before for before, after in zip(*map(dict.values, counts), strict=True)):
         raise MendError("20 iterations count less than 2")

@@ -70,8 +70,8 @@ class CheckWork(Work):
         return checked(cls, _sort(cls, self.kind, self.solver), self.check, send)
 
     def parsed(self, value: Any) -> Finding:
-        found: Finding = described(Finding, value)
-        return found
+        finding: Finding = described(Finding, value)
+        return finding
 
 
 def _sort(cls: type[Any], kind: str, name: str) -> Sort:
@@ -103,10 +103,10 @@ def check_solver(
                 yield Finding(check, "not run", why_not)
                 continue
             ended = _outcome(worker, Job(check, CheckWork(name, kind, check), limits))
-            found = _finding(check, ended)
-            yield found
+            finding = _finding(check, ended)
+            yield finding
             cut_short += ended.status in ("timeout", "memory", "crashed")
-            if found.verdict == "fail" and check in GATES:
+            if finding.verdict == "fail" and check in GATES:
                 why_not = f"mend {check!r} first"
             elif cut_short == _PATIENCE:
                 why_not = f"{_PATIENCE} checks ran into limits; mend these first"
@@ -119,8 +119,8 @@ def _outcome(worker: Executor, job: Job) -> Outcome:
 def _finding(check: str, outcome: Outcome) -> Finding:
     """What a check found, however its job ended."""
     if outcome.status == "done":
-        found: Finding = outcome.value
-        return found
+        finding: Finding = outcome.value
+        return finding
     remedy = {
         "timeout": "; see that every loop ends at a limit, or raise --timeout",
         "crashed": "; a solver may not end its process",

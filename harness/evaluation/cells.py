@@ -94,9 +94,9 @@ def separate(work: CellWork, send: Send) -> dict[str, Any]:
 
 def _stage(point: Any, result: Any) -> Stage:
     """A point of the history; `EvaluationError` if no run can have it."""
-    known = all(map(math.isfinite, (point.seconds, point.phi_lo, point.phi_up)))
+    finite = all(map(math.isfinite, (point.seconds, point.phi_lo, point.phi_up)))
     counted = 0 <= point.iteration <= result.n_iter and 0 <= point.matvecs < 2**63
-    if not known or not counted or point.seconds < 0:
+    if not finite or not counted or point.seconds < 0:
         raise EvaluationError("the history has a point that no run can have")
     return Stage(
         n_iter=int(point.iteration),

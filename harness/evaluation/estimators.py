@@ -146,15 +146,15 @@ def built(maker: Any, name: str, params: Mapping[str, Any], seed: int) -> Any:
 
 def predicted(estimator: Any, X: Any, part: str) -> Array:
     """The labels that it predicts, shape (n_points,)."""
-    found = np.asarray(estimator.predict(X))
+    labels = np.asarray(estimator.predict(X))
     n = X.shape[0]
-    if found.shape != (n,):
-        raise EvaluationError(f"predict returned shape {found.shape} for the {n} {part} points")
-    if found.dtype.kind not in "biuf":
+    if labels.shape != (n,):
+        raise EvaluationError(f"predict returned shape {labels.shape} for the {n} {part} points")
+    if labels.dtype.kind not in "biuf":
         raise EvaluationError(
-            f"predict returned values of type {str(found.dtype)[:40]}, not the labels of the task"
+            f"predict returned values of type {str(labels.dtype)[:40]}, not the labels of the task"
         )
-    return found
+    return labels
 
 
 def expansion_of(estimator: Any) -> PlainModel:
@@ -201,8 +201,8 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
     try:
         if work.solves is not False and _has_model(estimator, dataset):
             try:
-                found = _judged_model(work, estimator, dataset, columns, send)
-                return columns | found | {"judged_by": "model"}
+                judged = _judged_model(work, estimator, dataset, columns, send)
+                return columns | judged | {"judged_by": "model"}
             except EvaluationError:
                 # A class that promises nothing may solve another problem.
                 if work.solves:
@@ -291,9 +291,9 @@ def _judged_predictions(
 def _mistakes(estimator: Any, X: Any, y: Array, dataset: Dataset, part: str) -> Array:
     """Which predictions are wrong."""
     given = predicted(estimator, X, part)
-    known = np.isin(given, np.unique(dataset.y_train))
-    if not known.all():
-        row = int(np.argmin(known))
+    of_task = np.isin(given, np.unique(dataset.y_train))
+    if not of_task.all():
+        row = int(np.argmin(of_task))
         raise EvaluationError(
             f"the prediction for {part} point {row}, {given[row]}, is no class of the task"
         )

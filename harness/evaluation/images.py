@@ -96,10 +96,10 @@ def _trained(work: ImagesWork, gamma: float, max_iter: int, points: _Parts, **pa
 
 def _errors(models: list[Any], gamma: float, dtype: Any, points: _Parts, part: str) -> list[float]:
     """The errors of predictors on a part, from kernel entries that no solver is charged for."""
-    found = [model.attributes() for model in models]
-    support = np.unique(np.concatenate([one["support_"] for one in found]))
-    coef = np.zeros((len(found), len(found[0]["dual_coef_"]), len(support)))
-    for rows, one in zip(coef, found, strict=True):
+    attributes = [model.attributes() for model in models]
+    support = np.unique(np.concatenate([one["support_"] for one in attributes]))
+    coef = np.zeros((len(attributes), len(attributes[0]["dual_coef_"]), len(support)))
+    for rows, one in zip(coef, attributes, strict=True):
         rows[:, np.searchsorted(support, one["support_"])] = one["dual_coef_"]
     if coef.shape[1] == 1:
         # Two classes have one predictor: what speaks for one speaks against the other.

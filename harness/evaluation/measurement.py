@@ -169,9 +169,9 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
     # Compiled code distinguishes arrays that may not be written to.
     X, y = read_only(dataset.X_train[rows]), read_only(dataset.y_train[rows])
     trial: Solver = clone(estimator)
-    known = trial.get_params()
+    params = trial.get_params()
     for name, most in (("max_epochs", 1), ("max_iter", len(y))):
-        if name in known and (known[name] is None or known[name] > most):
+        if name in params and (params[name] is None or params[name] > most):
             trial.set_params(**{name: most})
     # Failing on so few points proves nothing; the real fit will tell.
     with suppress(Exception), without_convergence_warnings():

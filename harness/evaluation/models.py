@@ -83,13 +83,13 @@ class PlainModel:
     @property
     def digest(self) -> bytes:
         """A hash of all that is in it."""
-        found = hashlib.sha256(repr((self.kind, self.intercept)).encode())
+        total = hashlib.sha256(repr((self.kind, self.intercept)).encode())
         for name, array in self.arrays.items():
-            found.update(f"{name} {array.dtype.str} {array.shape}".encode())
-            found.update(np.ascontiguousarray(array).data)
+            total.update(f"{name} {array.dtype.str} {array.shape}".encode())
+            total.update(np.ascontiguousarray(array).data)
         for part in self.parts:
-            found.update(part.digest)
-        return found.digest()
+            total.update(part.digest)
+        return total.digest()
 
 
 # The predictor of a class that a run has not come to yet: w = 0.
@@ -623,9 +623,9 @@ class Evaluator:
                 raise EvaluationError("the task has two classes, but the model is one of several")
             return (plain,)
         if len(plain.parts) != self.n_problems:
-            found = f"{len(plain.parts)} classes" if plain.parts else "two classes"
+            classes = f"{len(plain.parts)} classes" if plain.parts else "two classes"
             raise EvaluationError(
-                f"the task has {self.n_problems} classes, but the model is one of {found}"
+                f"the task has {self.n_problems} classes, but the model is one of {classes}"
             )
         return plain.parts
 
@@ -683,8 +683,8 @@ class Evaluator:
 
 
 def _sum(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    present = [value for value in values if value is not None]
+    return sum(present) if len(present) == len(values) else None
 
 
 def _n_support(models: tuple[PlainModel, ...], each: list[_Scored]) -> int:

@@ -117,8 +117,8 @@ class ReferenceWork(Work):
         return reference_optimum(self, send)
 
     def parsed(self, value: Any) -> ReferenceInfo:
-        found: ReferenceInfo = described(ReferenceInfo, value)
-        return found
+        info: ReferenceInfo = described(ReferenceInfo, value)
+        return info
 
 
 @dataclass(frozen=True)

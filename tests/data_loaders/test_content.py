@@ -10,15 +10,15 @@ from marginbench.data_loaders import DataError, content as content_module
 from marginbench.data_loaders.content import Content, Part, check, fingerprint
 
 
-def example(seed: int = 0, n: int = 50, d: int = 7) -> Content:
-    rng = np.random.default_rng(seed)
+def example(d: int = 7) -> Content:
+    rng = np.random.default_rng(0)
 
     def part(rows: int) -> Part:
         X = rng.integers(-4, 5, (rows, d)) / 4
         X[rng.random(X.shape) < 0.6] = 0
         return Part(X, np.where(np.arange(rows) % 3 == 0, 1, -1).astype(np.int64))
 
-    return Content(part(n), part(n // 2))
+    return Content(part(50), part(25))
 
 
 def changed(content: Content, make_X=lambda X: X, make_y=lambda y: y) -> Content:
@@ -40,32 +40,24 @@ def with_unsorted_columns(X):
     return csr_matrix((rows.data[order], rows.indices[order], rows.indptr), shape=X.shape)
 
 
+@pytest.mark.parametrize("entries", [1, 10, 1 << 20])
 @pytest.mark.parametrize(
     "store",
     [
+        np.array,
         csr_matrix,
         with_explicit_zeros,
         with_unsorted_columns,
         np.asfortranarray,
         lambda X: X.astype(np.float32),
-        lambda X: csr_matrix(X.astype(np.float32)),
         lambda X: np.where(X == 0, -0.0, X),
     ],
-    ids=["csr", "explicit zeros", "unsorted", "fortran", "float32", "csr float32", "minus zero"],
+    ids=["dense", "csr", "explicit zeros", "unsorted", "fortran", "float32", "minus zero"],
 )
-def test_storage_does_not_change_the_fingerprint(store):
-    assert fingerprint(changed(example(), store)) == fingerprint(example())
-    assert fingerprint(changed(example(), store, lambda y: y.astype(np.int8))) == fingerprint(
-        example()
-    )
-
-
-@pytest.mark.parametrize("entries", [1, 3, 10, 64, 1 << 20])
-@pytest.mark.parametrize("store", [np.array, csr_matrix])
-def test_chunks_do_not_change_the_fingerprint(monkeypatch, entries, store):
+def test_neither_storage_nor_chunks_change_the_fingerprint(monkeypatch, store, entries):
     expected = fingerprint(example())
     monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", entries)
-    assert fingerprint(changed(example(), store)) == expected
+    assert fingerprint(changed(example(), store, lambda y: y.astype(np.int8))) == expected
 
 
 def test_fingerprint_follows_its_definition():
@@ -74,44 +66,14 @@ def test_fingerprint_follows_its_definition():
         Part(np.array([[0, 0, 4.0]]), np.array([-1])),
     )
 
-    def sha(numbers, dtype):
+    def sha(numbers, dtype="<i8"):
         return hashlib.sha256(np.array(numbers, dtype=dtype).tobytes()).digest()
 
-    expected = hashlib.sha256(
-        b"marginbench content 1\n"
-        + np.array([3, 3], "<i8").tobytes()
-        + sha([1, 0, 2], "<i8")
-        + sha([1, 0, 2], "<i8")
-        + sha([2.5, 1, -1], "<f8")
-        + sha([1, -1, 1], "<i8")
-        + np.array([1, 3], "<i8").tobytes()
-        + sha([1], "<i8")
-        + sha([2], "<i8")
-        + sha([4.0], "<f8")
-        + sha([-1], "<i8")
-    ).hexdigest()
-    assert fingerprint(content) == expected
-
-
-def test_every_change_of_content_changes_the_fingerprint():
-    base = example()
-
-    def value(X):
-        X = X.copy()
-        X[3, 2] += 1e-12
-        return X
-
-    others = [
-        changed(base, value),
-        changed(base, lambda X: X[::-1]),
-        changed(base, lambda X: np.hstack([X, np.zeros((len(X), 1))])),
-        changed(base, lambda X: X[:, ::-1]),
-        changed(base, make_y=lambda y: -y),
-        Content(base.test, base.train),
-        Content(base.train, Part(base.test.X[1:], base.test.y[1:])),
-    ]
-    prints = [fingerprint(content) for content in [base, *others]]
-    assert len(set(prints)) == len(prints)
+    text = b"marginbench content 1\n" + np.array([3, 3], "<i8").tobytes()
+    text += sha([1, 0, 2]) + sha([1, 0, 2]) + sha([2.5, 1, -1], "<f8") + sha([1, -1, 1])
+    text += np.array([1, 3], "<i8").tobytes()
+    text += sha([1]) + sha([2]) + sha([4.0], "<f8") + sha([-1])
+    assert fingerprint(content) == hashlib.sha256(text).hexdigest()
 
 
 @pytest.mark.parametrize("store", [np.array, csr_matrix])
@@ -134,7 +96,7 @@ def test_check_finds_a_value_that_is_not_finite(monkeypatch, store, value):
         (changed(example(), lambda X: X[:0], lambda y: y[:0]), "train part has points of shape"),
         (changed(example(), make_y=lambda y: y[1:]), "labels of shape (49,)"),
         (
-            Content(example().train, example(d=8).test),
+            Content(example().train, example(8).test),
             "7 features in the train part but 8 in the test part",
         ),
     ],

@@ -83,12 +83,6 @@ def places_of(data: Dataset, X: np.ndarray) -> list[int]:
     return [rows[row.tobytes()] for row in X]
 
 
-def test_the_parameter_named_last_varies_fastest() -> None:
-    assert [(each["C"], each["gamma"]) for each in GRID] == [
-        (0.01, 0.1), (0.01, 10.0), (10.0, 0.1), (10.0, 10.0)
-    ]  # fmt: skip
-
-
 def test_halving_halves_the_configurations_and_doubles_the_resource() -> None:
     search = Search(tuple({"C": c} for c in range(1, 9)), method="halving")
     assert search.rounds(800, 2) == [Round(8, 100), Round(4, 200), Round(2, 400), Round(1, 800)]
@@ -131,10 +125,12 @@ def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data: D
     assert json.loads(columns["tuning"])[0]["params"] == GRID[0]
 
 
-def test_test_data_are_never_touched(data: Dataset) -> None:
-    poisoned = replace(data, X_test=np.full_like(data.X_test, np.nan), y_test=-data.y_test)
+def test_test_data_are_never_touched_and_sparse_data_are_no_others(data: Dataset) -> None:
     errors = [trial.error for trial in tuned(data).trials]
-    assert [trial.error for trial in tuned(poisoned).trials] == errors
+    poisoned = {"X_test": np.full_like(data.X_test, np.nan), "y_test": -data.y_test}
+    stored = {"X_train": sparse.csr_matrix(data.X_train)}
+    for other in (poisoned, stored):
+        assert [trial.error for trial in tuned(replace(data, **other)).trials] == errors
 
 
 def test_all_solvers_have_the_same_split_and_another_seed_has_another(data: Dataset) -> None:
@@ -174,13 +170,6 @@ def test_halving_keeps_the_best_and_fits_them_to_more_points(data: Dataset) -> N
     assert abs((build.fitted[0][2] > 0).mean() - (data.y_train > 0).mean()) < 0.05
 
 
-@pytest.mark.parametrize("sizes", [[10.0, 20.0], [20.0, 10.0]])
-def test_of_equal_configurations_the_first_is_chosen(data: Dataset, sizes: list[float]) -> None:
-    found = tuned(data, configurations=configurations({"cache_size": sizes}))
-    assert found.trials[0].error == found.trials[1].error
-    assert found.choice == 0
-
-
 def test_a_tuning_that_runs_out_scores_what_it_has(data: Dataset) -> None:
     common = {"gamma": 10.0, "random_state": 0}
     grid = tuple({"max_epochs": epochs, **common} for epochs in (1, 2, 10, 20))
@@ -209,13 +198,13 @@ def test_a_round_that_is_not_complete_decides_nothing(data: Dataset) -> None:
     assert found.choice == errors.index(min(errors))  # type: ignore[type-var]
 
 
-def test_seconds_end_a_tuning_as_well(data: Dataset) -> None:
+def test_seconds_end_a_tuning_and_each_trial_has_the_limits_of_a_run(data: Dataset) -> None:
     found = tuned(data, seconds=1e-9)
     assert [trial.ended for trial in found.trials] == ["cut short", *["not tried"] * 3]
     assert found.choice == 0
-
-
-def test_each_trial_has_the_limits_of_a_run(data: Dataset) -> None:
+    # Of equal ones the first is chosen.
+    equal = tuned(data, configurations=configurations({"cache_size": [20.0, 10.0]}))
+    assert (equal.trials[0].error, equal.choice) == (equal.trials[1].error, 0)
     grid = ({"max_epochs": 100, "gamma": 10.0},)
     (trial,) = tuned(data, Build(Pegasos), configurations=grid, trial_evaluations=5000.0).trials
     assert trial.ended == "cut short"
@@ -277,12 +266,6 @@ def test_several_classes_are_tuned() -> None:
         wrong += int(np.sum(estimator.predict(X[rest]) != y[rest]))
     assert found.trials[0].error == wrong / 90
     assert 0 < wrong < 90
-
-
-def test_sparse_data_are_tuned_as_dense_ones_are(data: Dataset) -> None:
-    parts = {name: sparse.csr_matrix(getattr(data, name)) for name in ("X_train", "X_test")}
-    found = tuned(replace(data, **parts))
-    assert [trial.error for trial in found.trials] == [trial.error for trial in tuned(data).trials]
 
 
 def test_what_all_trials_may_take_bounds_the_tuning_from_outside() -> None:
