@@ -180,6 +180,11 @@ class FeasibilityStudy(StudyBase):
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         if entry.tune:
-            raise StudyError(f"{where}.tune: only solvers of SVM tasks are tuned; use params")
+            raise StudyError(
+                f"{where}.tune: only solvers of SVM tasks are tuned; use params", at=("tune",)
+            )
         if entry.other_problem:
-            raise StudyError(f"{where}.other_problem is for solvers of SVM studies; remove it")
+            raise StudyError(
+                f"{where}.other_problem is for solvers of SVM studies; remove it",
+                at=("other_problem",),
+            )

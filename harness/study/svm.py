@@ -369,10 +369,14 @@ class Study(StudyBase):
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         for parameter in entry.tune:
             if parameter in entry.params:
-                raise StudyError(f"{where}: {parameter} is in params and in tune; remove one")
+                raise StudyError(
+                    f"{where}: {parameter} is in params and in tune; remove one",
+                    at=("tune", parameter),
+                )
         for parameter, value in entry.params.items():
             if value == REFERENCE and parameter != "nu":
                 raise StudyError(
                     f"{where}.params.{parameter} = 'reference': only nu can be taken from the "
-                    "reference optimum"
+                    "reference optimum",
+                    at=("params", parameter),
                 )

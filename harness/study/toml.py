@@ -239,7 +239,8 @@ def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None
         try:
             study.check_entry(entry, key_path(path))
         except StudyError as error:
-            wrong[f"{file.at((*path, 'params'))}: {error}"] = StudyError
+            at = file.at((*path, *(error.at or ("params",))))
+            wrong[f"{at}: {error}"] = StudyError
     if wrong:
         raise next(iter(wrong.values()))(*wrong)
     placed = study.read_from(replace(file, solvers=paths))

@@ -6,12 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from marginbench.harness.errors import SolverError
-from marginbench.harness.hashing import hash_json
 from marginbench.harness.planning import fingerprint
 from marginbench.harness.planning.fingerprint import (
     COMMON_ROOMS,
@@ -22,10 +22,6 @@ from marginbench.harness.planning.fingerprint import (
 from marginbench.solvers.registration import entries
 
 COMMON = {f"solvers/{room}" for room in COMMON_ROOMS} | {EVALUATION}
-
-
-def test_the_key_does_not_depend_on_the_order_of_parameters() -> None:
-    assert hash_json({"C": 1.0, "tol": 1e-3}) == hash_json({"tol": 1e-3, "C": 1.0})
 
 
 def files_of(name: str, kind: str = "svm") -> dict[str, str]:
@@ -61,36 +57,29 @@ def copied_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 SOLVERS = {"SMO": "svm", "SBP": "svm", "SDCA": "svm", "LowRankSVM": "svm", "MPLFP": "feasibility"}
 
 
-def changed_by(file: Path) -> set[str]:
-    """The solvers whose runs get new keys by an edit of a file."""
-    before = {name: files_of(name, kind) for name, kind in SOLVERS.items()}
-    file.write_text(file.read_text() + "\nEDITED = 1\n")
-    return {name for name, kind in SOLVERS.items() if files_of(name, kind) != before[name]}
+def keyed(copy: Path) -> dict[str, dict[str, str]]:
+    return {name: files_of(name, kind) for name, kind in SOLVERS.items()}
 
 
-@pytest.mark.parametrize(
-    ("file", "users"),
-    [
-        ("solvers/sbp/draws.py", {"SBP"}),
-        ("solvers/feasibility/problem.py", {"MPLFP"}),
-        ("data_loaders/feasibility.py", {"MPLFP"}),
-        ("solvers/linear/sdca.py", set(SOLVERS)),
-        ("solvers/kernels/oracle.py", set(SOLVERS)),
-        ("harness/evaluation/measurement.py", set(SOLVERS)),
-        ("harness/execution/local.py", set()),
-        ("harness/results/svm.py", set()),
-        ("harness/loading.py", set()),
-        ("data_loaders/cache.py", set()),
-    ],
-)
-def test_an_edit_changes_the_keys_of_the_solvers_of_its_folder(
-    copied_project: Path, file: str, users: set[str]
-) -> None:
-    assert changed_by(copied_project / file) == users
-
-
-def test_comments_and_docstrings_change_no_key(copied_project: Path) -> None:
-    before = {name: files_of(name, kind) for name, kind in SOLVERS.items()}
+def test_an_edit_changes_the_keys_of_the_solvers_of_its_folder(copied_project: Path) -> None:
+    before = keyed(copied_project)
+    for name, users in {
+        "solvers/sbp/draws.py": {"SBP"},
+        "solvers/feasibility/problem.py": {"MPLFP"},
+        "data_loaders/feasibility.py": {"MPLFP"},
+        "solvers/linear/sdca.py": set(SOLVERS),
+        "solvers/kernels/oracle.py": set(SOLVERS),
+        "harness/evaluation/measurement.py": set(SOLVERS),
+        "harness/execution/local.py": set(),
+        "harness/results/svm.py": set(),
+        "harness/loading.py": set(),
+        "data_loaders/cache.py": set(),
+    }.items():
+        file = copied_project / name
+        file.write_text(file.read_text() + "\nEDITED = 1\n")
+        now = keyed(copied_project)
+        assert {solver for solver in SOLVERS if now[solver] != before[solver]} == users, name
+        before = now
     edited = 0
     for file in copied_project.rglob("*.py"):
         # The docstrings of the module and of what follows, and a blank line before everything.
@@ -98,7 +87,7 @@ def test_comments_and_docstrings_change_no_key(copied_project: Path) -> None:
         edited += text.count("Edited: ")
         file.write_text(f"# Edited.\n\n{text}\n# The end.\n")
     assert edited > 500
-    assert {name: files_of(name, kind) for name, kind in SOLVERS.items()} == before
+    assert keyed(copied_project) == before
 
 
 RUN_OF_A_KIND = """
@@ -168,100 +157,59 @@ def local_files(file: Path) -> dict[str, str]:
     return {name: found for name, found in files.items() if not name.startswith(("solv", "harn"))}
 
 
-def test_a_users_file_counts_with_all_solvers_if_it_builds_on_them(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    for text in ("import marginbench", "from marginbench.solvers.sbp.draws import *"):
-        file.write_text(f"import math\n{text}\nclass Mine: pass\n")
-        assert {"solvers/sbp", "solvers/smo"} < folders(source_files(f"{file}:Mine", file, "svm"))
-    file.write_text("import math\nclass Mine: pass\n")
-    assert folders(source_files(f"{file}:Mine", file, "svm")) == {"mine.py", *COMMON}
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
 
 
-def test_modules_beside_a_users_file_count(tmp_path: Path) -> None:
-    package = tmp_path / "parts"
-    package.mkdir()
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "import near\n\ndef late():\n    from parts.deep import value\n    return value\n"
-    )
-    (tmp_path / "unrelated.py").write_text("x = 1\n")
-    (package / "__init__.py").write_text("")
-    (package / "deep.py").write_text("from .deeper import value\n")
-    (package / "deeper.py").write_text("value = 1\n")
-    (tmp_path / "loose").mkdir()
-    (tmp_path / "loose" / "step.py").write_text("import unrelated_too\n")
-    (tmp_path / "near.py").write_text("from loose import step\n")
-    before = local_files(file)
-    own = {
-        "loose/step.py",
-        "mine.py",
-        "near.py",
-        "parts/__init__.py",
-        "parts/deep.py",
-        "parts/deeper.py",
+def test_a_users_file_counts_with_what_it_imports_wherever_it_is(tmp_path: Path) -> None:
+    files = {
+        "mine.py": "import near, json, pandas.api\ndef late():\n    from parts.deep import value\n",
+        "near.py": "from loose import step\n",
+        "loose/step.py": "import unrelated_too\n",
+        "parts/__init__.py": "",
+        "parts/deep.py": "from .deeper import value\n",
+        "parts/deeper.py": "value = 1\n",
     }
-    assert set(before) == own
-    (package / "deeper.py").write_text("value = 2\n")
-    assert local_files(file) != before
+    for place in ("here", "there"):
+        write(tmp_path / place, {**files, "unrelated.py": "x = 1\n"})
+    before = local_files(tmp_path / "here" / "mine.py")
+    # An installed package counts by its version.
+    assert set(before) == {*files, f"pandas {metadata.version('pandas')}"}
+    assert local_files(tmp_path / "there" / "mine.py") == before
+    for name, text in (("parts/deeper.py", "value = 2\n"), ("mine.py", "def f(:\n")):
+        (tmp_path / "here" / name).write_text(text)
+        now = local_files(tmp_path / "here" / "mine.py")
+        assert now != before
+        before = now
+    with pytest.raises(SolverError, match="its code cannot be found"):
+        local_files(tmp_path / "none.py")
 
 
-def test_an_imported_package_counts_by_its_version(tmp_path: Path) -> None:
-    from importlib import metadata
-
-    file = tmp_path / "mine.py"
-    file.write_text("import json, pandas.api\nclass Mine: pass\n")
-    assert set(local_files(file)) == {"mine.py", f"pandas {metadata.version('pandas')}"}
-
-
-def test_a_file_that_is_not_python_counts_by_its_bytes(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    hashes = set()
-    for text in ("def f(:\n", "def f(:  # a comment\n", "def f(): pass\n"):
-        file.write_text(text)
-        hashes.add(local_files(file)["mine.py"])
-    assert len(hashes) == 3
-
-
-def test_modules_of_a_users_package_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "their_solvers"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "mine.py").write_text("from .parts import step\n")
-    (package / "parts.py").write_text("step = 1\n")
-    (tmp_path / "their_module.py").write_text("step = 1\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    name = "their_solvers.mine:Mine"
-    before = source_files(name, package / "mine.py", "svm")
-    assert {"their_solvers/mine.py", "their_solvers/parts.py"} <= set(before)
-    (package / "parts.py").write_text("step = 2\n")
-    assert source_files(name, package / "mine.py", "svm") != before
-    single = source_files("their_module:Mine", tmp_path / "their_module.py", "svm")
-    assert folders(single) == {"their_module.py", *COMMON}
-
-
-def test_an_installed_solver_that_builds_on_ours_counts_with_them(
+def test_what_builds_on_our_solvers_counts_with_all_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "their_module.py"
-    file.write_text("from marginbench import SMO\nclass Mine(SMO): pass\n")
     monkeypatch.syspath_prepend(str(tmp_path))
+    write(
+        tmp_path,
+        {
+            "ours.py": "import math\nfrom marginbench.solvers.sbp.draws import *\n",
+            "plain.py": "import math\nclass Mine: pass\n",
+            "theirs/__init__.py": "",
+            "theirs/mine.py": "from .parts import step\n",
+            "theirs/parts.py": "import marginbench\n",
+        },
+    )
+
+    def counted(name: str, file: str) -> set[str]:
+        return folders(source_files(name, tmp_path / file, "svm"))
+
+    assert {"solvers/sbp", "solvers/smo"} < counted(f"{tmp_path}/ours.py:Mine", "ours.py")
+    assert counted(f"{tmp_path}/plain.py:Mine", "plain.py") == {"plain.py", *COMMON}
+    assert counted("plain:Mine", "plain.py") == {"plain.py", *COMMON}
+    package = counted("theirs.mine:Mine", "theirs/mine.py")
+    assert {"theirs/mine.py", "theirs/parts.py", "solvers/smo"} < package
     monkeypatch.setattr(fingerprint, "installed_version", lambda package: f"{package} 1.2")
-    files = source_files("their_module:Mine", file, "svm")
-    assert "their_module 1.2" in files
-    assert "solvers/smo" in folders(files)
-
-
-def test_code_that_is_nowhere_cannot_be_counted(tmp_path: Path) -> None:
-    with pytest.raises(SolverError, match="its code cannot be found"):
-        source_files(f"{tmp_path}/none.py:Mine", tmp_path / "none.py", "svm")
-
-
-def test_the_hash_does_not_depend_on_the_place(tmp_path: Path) -> None:
-    found = []
-    for name in ("here", "there"):
-        (tmp_path / name).mkdir()
-        file = tmp_path / name / "mine.py"
-        file.write_text("import helper\n")
-        (tmp_path / name / "helper.py").write_text("x = 1\n")
-        found.append(local_files(file))
-    assert found[0] == found[1]
+    installed = counted("ours:Mine", "ours.py")
+    assert {"ours 1.2", "solvers/smo"} < installed

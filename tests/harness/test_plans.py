@@ -124,6 +124,11 @@ def test_what_the_study_no_longer_has_is_dropped(
     journal = Journal(tmp_path / "results")
     assert (len(journal.entries), len(journal.current)) == (8, 2)
     assert command(whole).already_recorded == 8
+    # More seeds than the study has stay, too.
+    command(whole, datasets=["a"], solvers=["Perceptron"], seeds=3)
+    command(whole)
+    assert len(planned(tmp_path)) == 9
+    assert described(tmp_path)["seeds"] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("changed", ["task", "solver"])
@@ -165,24 +170,6 @@ def test_a_solver_that_an_option_added_stays(
     study = restored_study(Study, found["study"], tmp_path / "results")
     assert study.solvers[-1].name == f"{file}:Mine"
     assert study.with_solvers(study.solvers[:2]) == whole
-
-
-def test_a_users_solver_of_the_name_of_another_gets_a_label_of_its_own(
-    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
-) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(FILE.replace("Mine(Perceptron)", "Pegasos(Perceptron)"))
-    command(whole, solvers=[f"{file}:Pegasos"])
-    assert {run[1] for run in planned(tmp_path)} == {"Pegasos-2"}
-
-
-def test_more_seeds_than_the_study_has_stay_too(
-    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
-) -> None:
-    command(whole, datasets=["a"], solvers=["Perceptron"], seeds=3)
-    command(whole)
-    assert len(planned(tmp_path)) == 9
-    assert described(tmp_path)["seeds"] == [0, 1, 2]
 
 
 def test_the_page_says_which_solvers_ran_once(

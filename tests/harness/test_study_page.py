@@ -10,7 +10,7 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.planning.report import Overview, overview
+from marginbench.harness.planning.report import overview
 from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import parse_study
@@ -65,34 +65,20 @@ def test_every_study_of_the_page_is_valid(text: str, tmp_path: Path) -> None:
     assert overview(study, InProcess(), lambda line: None).n_runs > 0
 
 
-def test_the_first_study_is_as_large_as_the_page_says() -> None:
+def test_sizes_labels_and_parts_are_those_that_the_page_names() -> None:
     study = parse_study(STUDIES[0].encode(), where="page.toml")
     size = overview(study, InProcess(), lambda line: None).size
     assert f"`ok: {size}`" in PAGE.replace("\n", " ")
-
-
-def test_labels_are_those_that_the_page_names() -> None:
+    for line in re.findall(r"^marginbench run my-study.toml --where .*$", PAGE, re.MULTILINE):
+        selection = select(study, where=shlex.split(line)[-1]).selection
+        assert selection is not None
+        assert 0 < len(selection.runs) < 30
     tasks = labels_of(found('dataset = ["digits"'))[:-1]
     assert len(tasks) == 12
     assert f'"{tasks[0]}" to "{tasks[-1]}"' in PAGE.replace("\n", " ")
     own = labels_of(found('label = "P"'))
     assert f'"{own[1]}" and "{own[2]}"' in PAGE.replace("\n", " ")
     assert len(labels_of(found('zip = ["C", "gamma"]'))) == 5
-
-
-@pytest.mark.parametrize(
-    "line", re.findall(r"^marginbench run my-study.toml --where .*$", PAGE, re.MULTILINE)
-)
-def test_every_expression_chooses_some_runs_and_not_all(line: str) -> None:
-    study = parse_study(STUDIES[0].encode(), where="page.toml")
-    selection = select(study, where=shlex.split(line)[-1]).selection
-    assert selection is not None
-    assert 0 < len(selection.runs) < 30
-
-
-def checked(text: str) -> Overview:
-    study = parse_study(text.encode(), where="my-study.toml")
-    return overview(study, InProcess(), lambda line: None)
 
 
 MISTAKES = (
@@ -111,7 +97,7 @@ MISTAKES = (
 def test_messages_are_those_of_the_page(mistake: tuple[str, str], message: str) -> None:
     text = STUDIES[0].replace(*mistake)
     with pytest.raises(StudyError) as caught:
-        checked(text)
+        overview(parse_study(text.encode(), where="my-study.toml"), InProcess(), lambda line: None)
     assert str(caught.value) == message
 
 

@@ -23,7 +23,6 @@ from marginbench.harness.planning.preflight import (
 from marginbench.harness.planning.svm import KIND
 from marginbench.harness.study.model import resolve_solver_name
 from marginbench.harness.study.svm import Study
-from marginbench.harness.study.toml import parse_study
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
 TEN = replace(DATA, n_classes=10)
@@ -81,16 +80,23 @@ def test_the_task_decides_what_means_the_same(
 
 
 def test_the_study_decides_the_rest(plan: Callable[..., Run]) -> None:
-    run = plan("sklearn.svm:SVC", params={"tol": 1e-5, "shrinking": False}, fit_intercept=True)
+    params = {"tol": 1e-5, "shrinking": False, "class_weight": "balanced"}
+    run = plan("sklearn.svm:SVC", params=params, fit_intercept=True)
     assert isinstance(run.work, EstimatorWork)
-    assert run.work.params == {
-        "kernel": "rbf",
-        "gamma": 0.5,
-        "C": 2.0,
-        "tol": 1e-5,
-        "shrinking": False,
-    }
+    assert run.work.params == {"kernel": "rbf", "gamma": 0.5, "C": 2.0, **params}
     assert run.work.tol == 1e-5
+    # Weights of classes are another problem.
+    assert (run.work.solves, run.columns["other_problem"]) == (False, "it is given class_weight")
+
+
+def test_what_cannot_be_a_classifier_is_refused() -> None:
+    for name, kind, message in (
+        ("sklearn.preprocessing:StandardScaler", "svm", "is not a solver; derive it from"),
+        ("math:pi", "svm", "is a float; give a class, or a function that makes"),
+        (f"{MINE}:make", "feasibility", "no feasibility method"),
+    ):
+        with pytest.raises(SolverError, match=message):
+            describe_solver(DescribeWork(name, kind))
 
 
 @pytest.mark.parametrize(
@@ -117,15 +123,6 @@ def test_parameters_that_make_no_sense_are_refused(
 def test_a_name_that_is_gone_tells_what_to_use(name: str) -> None:
     with pytest.raises(StudyError, match=f"unknown solver '{name}': wrap a program in a class"):
         resolve_solver_name(name, "svm")
-
-
-def test_what_cannot_be_a_classifier_is_refused() -> None:
-    with pytest.raises(SolverError, match="StandardScaler is not a solver; derive it from"):
-        describe_solver(DescribeWork("sklearn.preprocessing:StandardScaler", "svm"))
-    with pytest.raises(SolverError, match="is a float; give a class, or a function that makes"):
-        describe_solver(DescribeWork("math:pi", "svm"))
-    with pytest.raises(SolverError, match="no feasibility method"):
-        describe_solver(DescribeWork(f"{MINE}:make", "feasibility"))
 
 
 @pytest.mark.parametrize("name", ["sklearn.svm:SVC", f"{MINE}:Promises", "LIBSVM"])
@@ -184,13 +181,6 @@ def test_several_classes_are_judged_by_predictions(
     assert run.columns["judged_by"] == "predictions"
 
 
-def test_weights_of_classes_are_another_problem(plan: Callable[..., Run]) -> None:
-    weights = {"class_weight": "balanced"}
-    run = plan("sklearn.svm:SVC", params=weights, fit_intercept=True)
-    assert isinstance(run.work, EstimatorWork)
-    assert (run.work.solves, run.columns["other_problem"]) == (False, "it is given class_weight")
-
-
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -216,21 +206,3 @@ def test_an_installed_package_counts_by_its_version() -> None:
     # A file of one's own counts by its code, and what it imports by its version.
     assert {"classifiers.py", name} <= set(mine.files)
     assert any(file.startswith("numpy ") for file in mine.files)
-
-
-def test_feasibility_methods_have_no_other_problem() -> None:
-    text = """
-kind = "feasibility"
-name = "s"
-[[cell]]
-label = "small"
-generator = "ldfp"
-m = 4
-n = 20
-tol = 0.1
-[[method]]
-name = "PCT"
-other_problem = true
-"""
-    with pytest.raises(StudyError, match="other_problem is for solvers of SVM studies"):
-        parse_study(text.encode(), where="s.toml")
