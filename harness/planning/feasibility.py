@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..errors import SolverError, StudyError
+from ..errors import SolverError
 from ..evaluation.feasibility import CellWork, ImagesWork
 from ..hashing import canonical_json
 from ..jobs import Work
@@ -14,7 +14,7 @@ from ..results.feasibility import FeasibilityRecord
 from ..study.feasibility import Cell, FeasibilityStudy, Images
 from ..study.model import SolverEntry, is_users_file, run_limits
 from .plan import Configuration, Kind, Seeded
-from .preflight import Facts, SolverInfo, check_parameters
+from .preflight import Facts, SolverInfo, parameter_mistakes
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
@@ -101,23 +101,17 @@ class FeasibilityKind(Kind):
             "from MPKFP or another kernel method"
         )
 
-    def check_solvers(
-        self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]
-    ) -> dict[str, SolverInfo]:
-        """Raises StudyError also for a task that none of the methods fits."""
+    def mistakes(self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         for task in study.tasks:
             fitting = [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
             if not fitting:
-                needed = (
-                    "on columns (MPLFP)" if task.takes == "columns" else "with a kernel (MPKFP)"
-                )
-                raise StudyError(f"{task.label!r} needs a method {needed}; add one as a [[method]]")
-            decided = (*task.decides, "history")
-            check_parameters(study, fitting, solvers, f"[[{task.table}]]", decided)
-        return dict(solvers)
-
-    def data_tasks(self, study: FeasibilityStudy) -> Sequence[Images]:
-        return study.images
+                needed = "on columns (MPLFP)"
+                if task.takes == "kernel":
+                    needed = "with a kernel (MPKFP)"
+                yield f"{task.label!r} needs a method {needed}; add one as a [[method]]"
+            for entry in fitting:
+                info, decided = solvers[entry.label], (*task.decides, "history")
+                yield from parameter_mistakes(study, entry, info, f"[[{task.table}]]", decided)
 
     def described_study(self, study: FeasibilityStudy) -> dict[str, Any]:
         return {"source": study.source}

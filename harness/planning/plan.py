@@ -194,23 +194,21 @@ class Kind(ABC):
         return {}
 
     @abstractmethod
-    def check_solvers(self, study: Any, solvers: Mapping[str, SolverInfo]) -> dict[str, SolverInfo]:
-        """The classes of the solvers by label, once their parameters are checked."""
+    def mistakes(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
+        """What is wrong with the solvers of a study, by their classes."""
 
     def remarks(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
         """What the user is told of a study before it is planned."""
         return ()
 
-    @abstractmethod
-    def data_tasks(self, study: Any) -> Sequence[Any]:
-        """The tasks that are on datasets."""
-
     def references(self, study: Any, datasets: Datasets) -> Iterable[ReferenceQuestion]:
         """The reference optima that its runs are compared with."""
         return ()
 
-    def skip_reason(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> str:
-        """Why a solver will be skipped on a task, as far as this shows without the data; or ""."""
+    def skip_reason(
+        self, study: Any, task: Any, entry: Any, info: SolverInfo, dataset: Any = None
+    ) -> str:
+        """Why a solver will be skipped on a task, as far as this shows; or ""."""
         return ""
 
     def completed(self, study: Any, datasets: Datasets) -> Any:

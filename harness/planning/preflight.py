@@ -42,7 +42,7 @@ from ..jobs import (
     described,
 )
 from ..loading import SolverSpec, load_named, shown_name, source_file
-from ..study.model import REFERENCE, SolverEntry, StudyBase, is_foreign, run_limits
+from ..study.model import REFERENCE, DatasetTask, SolverEntry, StudyBase, is_foreign, run_limits
 from ..words import REASON_LIMIT, visible
 from .fingerprint import source_files, version_of
 from .plan import kind_named
@@ -275,7 +275,7 @@ def preflight(
     solvers = study_solvers(study, executor, say, threads=threads)
     for line in kind.remarks(study, solvers):
         say(line)
-    alike = _by_dataset(kind.data_tasks(study))
+    alike = _by_dataset([task for task in study.tasks if isinstance(task, DatasetTask)])
     jobs = []
     for tag, (first, *_) in alike.items():
         work = DatasetWork(first.dataset, dict(first.dataset_params), first.folder)
@@ -329,7 +329,11 @@ def study_solvers(
     solvers = described_solvers(
         study.solvers, study.kind, run_limits(study.budget), executor, say, threads=threads
     )
-    return kind_named(study.kind).check_solvers(study, solvers)
+    # A mistake in a grid counts once, in however many of its entries it is.
+    wrong = dict.fromkeys(kind_named(study.kind).mistakes(study, solvers))
+    if wrong:
+        raise StudyError(*wrong)
+    return solvers
 
 
 def described_solvers(
@@ -409,10 +413,10 @@ def _emptied(jobs: deque[Job]) -> Iterator[Job]:
         yield jobs.popleft()
 
 
-def _by_dataset(tasks: Sequence[Any]) -> dict[str, list[Any]]:
+def _by_dataset(tasks: Sequence[DatasetTask]) -> dict[str, list[DatasetTask]]:
     """Tasks by what is said of loading their data: their name, with all that tells them apart."""
     folders: dict[str, str | None] = {}
-    alike: dict[str, list[Any]] = {}
+    alike: dict[str, list[DatasetTask]] = {}
     for task in tasks:
         tag = f"{task.dataset} {canonical_json(task.dataset_params)}".removesuffix(" {}")
         if folders.setdefault(tag, task.folder) != task.folder:
@@ -421,38 +425,30 @@ def _by_dataset(tasks: Sequence[Any]) -> dict[str, list[Any]]:
     return alike
 
 
-def check_parameters(
+def parameter_mistakes(
     study: StudyBase,
-    entries: Sequence[SolverEntry],
-    solvers: Mapping[str, SolverInfo],
+    entry: SolverEntry,
+    info: SolverInfo,
     decides: str,
     decided: Sequence[str],
     given: Sequence[str] = (),
     refused: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Check each solver's parameters against its class."""
-    # A mistake in a grid counts once, in however many of its entries it is.
-    wrong: dict[str, None] = {}
-    for entry in entries:
-        info = solvers[entry.label]
-        for name in entry.params:
-            prefix = study.message_prefix(entry.label, "params", name)
-            if name not in info.accepted:
-                free = sorted(info.accepted.difference(decided, refused))
-                wrong[f"{prefix}unknown parameter {name!r}{suggest(name, free)}"] = None
-            elif name in decided:
-                wrong[
-                    f"{prefix}{name!r} is decided by the {decides}, the same for all solvers; "
-                    "remove it from params"
-                ] = None
-            elif name in refused:
-                wrong[f"{prefix}{name!r} {refused[name]}; remove it from params"] = None
-        missing = set(info.required).difference(entry.params, decided, given)
-        if missing:
-            names = ", ".join(sorted(missing))
-            wrong[f"{study.message_prefix(entry.label)}give a value for {names} in params"] = None
-        for refusal in filter(None, info.refusals):
-            named = [name for name in entry.params if re.search(rf"\b{re.escape(name)}\b", refusal)]
-            wrong[f"{study.message_prefix(entry.label, 'params', *named[:1])}{refusal}"] = None
-    if wrong:
-        raise StudyError(*wrong)
+) -> Iterator[str]:
+    """What is wrong with a solver's parameters, by its class and by what its tasks decide."""
+    for name in entry.params:
+        prefix = study.message_prefix(entry.label, "params", name)
+        if name not in info.accepted:
+            free = sorted(info.accepted.difference(decided, refused))
+            yield f"{prefix}unknown parameter {name!r}{suggest(name, free)}"
+        elif name in decided:
+            why = f"is decided by the {decides}, the same for all solvers"
+            yield f"{prefix}{name!r} {why}; remove it from params"
+        elif name in refused:
+            yield f"{prefix}{name!r} {refused[name]}; remove it from params"
+    missing = set(info.required).difference(entry.params, decided, given)
+    if missing:
+        names = ", ".join(sorted(missing))
+        yield f"{study.message_prefix(entry.label)}give a value for {names} in params"
+    for refusal in filter(None, info.refusals):
+        named = [name for name in entry.params if re.search(rf"\b{re.escape(name)}\b", refusal)]
+        yield f"{study.message_prefix(entry.label, 'params', *named[:1])}{refusal}"

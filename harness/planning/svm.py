@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from typing import Any
@@ -40,11 +40,11 @@ from .preflight import (
     ReferenceKey,
     ReferenceQuestion,
     SolverInfo,
-    check_parameters,
+    parameter_mistakes,
 )
 
-#: Parameters that the task or the seed decides; the same for every solver of a study.
-DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
+# Parameters that the task or the seed decides; the same for every solver of a study.
+_DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
 # Traits of solvers that study.json tells.
 _DESCRIBED_TRAITS = ("scalarization", "certificate", "instrumented", "deterministic")
 # Why no study may set class_weight.
@@ -81,7 +81,7 @@ class _Configuration(Configuration):
                 total=self.limits.total + seconds,
             )
         if self.dataset is not None:
-            self.skipped = skip_reason(study, task, entry, info, self.dataset)
+            self.skipped = KIND.skip_reason(study, task, entry, info, self.dataset)
         changes = self._changes() if self.outside else ""
         self.solves = self.outside and not (changes or self.several) and info.traits["solves"]
         differs = ""
@@ -269,53 +269,6 @@ def _given_parameters(task: Task, entry: SolverEntry, info: SolverInfo) -> dict[
     return {name: value for name, value in values.items() if name in info.accepted}
 
 
-def skip_reason(
-    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo | None
-) -> str:
-    """Why this solver cannot be run on this task by its own account; empty if it can.
-
-    Without a dataset by what the study says alone.
-    """
-    if not info.traits["instrumented"]:
-        counted = [name for name in ("kernel_evals", "iterations") if name in study.budget.rules]
-        if counted:
-            limits = " and ".join(counted)
-            return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
-        if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
-            return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
-    n_classes = 2 if dataset is None else dataset.n_classes
-    if n_classes > 2 and info.traits["scalarization"] == "S" and "nu" not in entry.params:
-        return (
-            f"{entry.label} takes nu from the reference optimum, and each of the "
-            f"{n_classes} classes has another one; give nu a number in params"
-        )
-    outside = "outside" in info.traits
-    if not entry.other_problem and not (outside and n_classes > 2):
-        if task.fit_intercept and not info.traits["supports_bias"]:
-            return (
-                f"{entry.label} has no unregularised bias, which the task asks for; set "
-                "fit_intercept = false there, or other_problem = true for the solver"
-            )
-        if not task.fit_intercept and not info.traits["supports_no_bias"]:
-            return (
-                f"{entry.label} always fits a bias, which the task has not; set "
-                "fit_intercept = true there, or other_problem = true for the solver"
-            )
-    if outside:
-        kernels = info.traits["kernels"]
-        if kernels and task.kernel not in kernels:
-            return f"{entry.label} has no kernel {task.kernel!r}"
-        return ""
-    if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
-        return f"{entry.label} does not take sparse data"
-    if task.kernel != "linear" and "kernel" not in info.accepted:
-        return f"{entry.label} takes no kernel; the task has {task.kernel!r}"
-    missing = sorted(set(task.kernel_parameters) - info.accepted - {"kernel"})
-    if missing:
-        return f"{entry.label} does not take the kernel's {', '.join(missing)}"
-    return ""
-
-
 def _to_ten_digits(value: float) -> float:
     """Rounded far below the certified gap: the same after the cache was emptied."""
     return float(f"{value:.10g}")
@@ -387,31 +340,19 @@ class SVMKind(Kind):
     def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
         return {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
 
-    def check_solvers(
-        self, study: Study, solvers: Mapping[str, SolverInfo]
-    ) -> dict[str, SolverInfo]:
-        infos = dict(solvers)
-        own = [entry for entry in study.solvers if "outside" not in infos[entry.label].traits]
-        check_parameters(
-            study,
-            [_with_first_values(entry) for entry in own],
-            infos,
-            "task",
-            DECIDED_BY_TASK,
-            given=("nu",),
-            refused={"class_weight": _WEIGHTED},
-        )
+    def mistakes(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         for entry in study.solvers:
-            if entry in own:
+            info, tried = solvers[entry.label], _with_first_values(entry)
+            if "outside" not in info.traits:
+                refused = {"class_weight": _WEIGHTED}
+                yield from parameter_mistakes(
+                    study, tried, info, "task", _DECIDED_BY_TASK, ("nu",), refused
+                )
                 continue
-            info = infos[entry.label]
             if info.traits["any_parameter"]:
-                accepted = {**info.defaults, **dict.fromkeys([*entry.params, *entry.tune])}
-                info = infos[entry.label] = replace(info, defaults=accepted)
+                info = replace(info, defaults={**info.defaults, **dict.fromkeys(tried.params)})
             decided = [*info.traits["decided"], "random_state"]
-            tried = _with_first_values(entry)
-            check_parameters(study, [tried], {entry.label: info}, "task", decided)
-        return infos
+            yield from parameter_mistakes(study, tried, info, "task", decided)
 
     def remarks(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         names = dict.fromkeys(
@@ -434,9 +375,6 @@ class SVMKind(Kind):
                     f"{task.folds} for all"
                 )
 
-    def data_tasks(self, study: Study) -> Sequence[Task]:
-        return study.task
-
     def references(self, study: Study, datasets: Datasets) -> Iterator[ReferenceQuestion]:
         cache_mb = _CACHE_SHARE * study.budget.memory
         for task in self.completed(study, datasets).task:
@@ -458,8 +396,55 @@ class SVMKind(Kind):
                     foreign=is_foreign(task.kernel) or task.runs_code,
                 )
 
-    def skip_reason(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> str:
-        return skip_reason(study, task, entry, info, None)
+    def skip_reason(
+        self,
+        study: Study,
+        task: Task,
+        entry: SolverEntry,
+        info: SolverInfo,
+        dataset: DatasetInfo | None = None,
+    ) -> str:
+        """Why this solver cannot be run on this task by its own account."""
+        if not info.traits["instrumented"]:
+            counted = [
+                name for name in ("kernel_evals", "iterations") if name in study.budget.rules
+            ]
+            if counted:
+                limits = " and ".join(counted)
+                return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
+            if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
+                return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
+        n_classes = 2 if dataset is None else dataset.n_classes
+        if n_classes > 2 and info.traits["scalarization"] == "S" and "nu" not in entry.params:
+            return (
+                f"{entry.label} takes nu from the reference optimum, and each of the "
+                f"{n_classes} classes has another one; give nu a number in params"
+            )
+        outside = "outside" in info.traits
+        if not entry.other_problem and not (outside and n_classes > 2):
+            if task.fit_intercept and not info.traits["supports_bias"]:
+                return (
+                    f"{entry.label} has no unregularised bias, which the task asks for; set "
+                    "fit_intercept = false there, or other_problem = true for the solver"
+                )
+            if not task.fit_intercept and not info.traits["supports_no_bias"]:
+                return (
+                    f"{entry.label} always fits a bias, which the task has not; set "
+                    "fit_intercept = true there, or other_problem = true for the solver"
+                )
+        if outside:
+            kernels = info.traits["kernels"]
+            if kernels and task.kernel not in kernels:
+                return f"{entry.label} has no kernel {task.kernel!r}"
+            return ""
+        if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
+            return f"{entry.label} does not take sparse data"
+        if task.kernel != "linear" and "kernel" not in info.accepted:
+            return f"{entry.label} takes no kernel; the task has {task.kernel!r}"
+        missing = sorted(set(task.kernel_parameters) - info.accepted - {"kernel"})
+        if missing:
+            return f"{entry.label} does not take the kernel's {', '.join(missing)}"
+        return ""
 
     def completed(self, study: Study, datasets: Datasets) -> Study:
         """The study with the kernel widths that were computed from the data."""

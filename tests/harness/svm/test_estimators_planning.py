@@ -35,7 +35,10 @@ def info_of(study: Study) -> SolverInfo:
     """What is known of the only solver of a study, with the parameters that it gives."""
     (entry,) = study.solver
     info = describe_solver(DescribeWork(entry.name, "svm"))
-    return KIND.check_solvers(study, {entry.label: info})[entry.label]
+    mistakes = list(KIND.mistakes(study, {entry.label: info}))
+    if mistakes:
+        raise StudyError(*mistakes)
+    return info
 
 
 @pytest.fixture
