@@ -64,7 +64,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "harness/study/model.py": ("harness/test_study_file.py", "harness/test_grids.py"),
     "harness/study/toml.py": ("harness/test_study_file.py",),
     "harness/study/select.py": ("harness/test_selection.py",),
-    "harness/results/records.py": ("harness/test_records.py",),
+    "harness/results/records.py": ("harness/test_journal.py",),
+    "harness/results/journal.py": ("harness/test_journal.py",),
+    "harness/results/stores.py": ("harness/test_sync.py",),
+    "harness/execution/runner.py": ("harness/test_runner.py",),
+    "harness/execution/local.py": ("harness/test_watching.py", "harness/test_pool.py"),
     **dict.fromkeys(
         [
             f"harness/conformance/{name}.py"

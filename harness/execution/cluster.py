@@ -114,23 +114,9 @@ def chosen_engine(
 ) -> Engine | None:
     """The engine that the user asks for; None for the processes of this machine.
 
-    Parameters
-    ----------
-    scheduler : str, optional
-        Address of a Dask scheduler.
-    cluster : str, optional
-        Name of a batch system, one of :data:`CLUSTERS`.
-    options : Path, optional
-        TOML file with the keyword arguments of the cluster's class, and ``jobs``.
-    timing : bool
-        Whether runs are to be timed on machines of one model, one at a time on each.
-    jobs : int
-        Runs at the same time on this machine.
-
-    Raises
-    ------
-    UserError
-        If these do not go together, or a package is not installed.
+    ``options`` is a TOML file with the keyword arguments of the cluster's class, and ``jobs``;
+    ``jobs`` here is that of ``--jobs``. A UserError says what does not go together, or which
+    package is not installed.
     """
     if cluster is None and options is not None:
         raise UserError(f"--cluster-options {options}: needs --cluster, such as --cluster slurm")

@@ -28,7 +28,7 @@ from datetime import UTC, datetime
 from importlib import import_module, metadata
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from distributed import Client, Future, Status, Worker, WorkerPlugin, get_worker
 from distributed.scheduler import KilledWorker
@@ -50,9 +50,6 @@ from ..planning.fingerprint import (
 from ..storage import storing
 from ..words import plural
 from .local import LocalPool
-
-if TYPE_CHECKING:
-    from ..evaluation.svm import Problem
 
 # Seconds between two looks at the scheduler, until it must answer, and for a last word.
 _POLL, _ANSWER, _FAREWELL = 0.1, 15.0, 5.0
@@ -124,13 +121,14 @@ class Parcel:
     """A job with the user's file of its solver, and the modules beside that.
 
     Data do not travel: a worker loads them as a local run would, and compares their fingerprint.
-    Neither do installed packages: ``needs`` says in words what must be the same, and its version.
+    Neither do installed packages nor kernels in files: ``needs`` says what must be the same there,
+    in words, and its version.
     """
 
     job: Job
     file: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    needs: tuple[str, str] = ("", "")
+    needs: Mapping[str, str] = field(default_factory=dict)
 
     def unpacked(self, folder: Path) -> Job:
         """The job as it can be done here; the user's files go to a folder named by their content.
@@ -143,12 +141,10 @@ class Parcel:
             If the files cannot be written.
         """
         work: Any = self.job.work
-        if self.needs != needs_of(work.solver):
-            what = self.needs[0]
-            raise UnfitError(f"{what} is missing or not that of the command; install the same")
-        problem = getattr(work, "problem", None)
-        if problem is not None and problem.kernel_code:
-            _check_kernel(problem)
+        here = needs_of(work)
+        for what, wanted in self.needs.items():
+            if here.get(what) != wanted:
+                raise UnfitError(f"{what} is missing or not that of the command; install the same")
         if not self.file:
             return self.job
         digest = hashlib.sha256(pickle.dumps(sorted(self.files.items()))).hexdigest()
@@ -168,43 +164,45 @@ class Parcel:
 def packed(job: Job, files: dict[str, dict[str, bytes]]) -> Parcel:
     """A job with all that it needs; ``files`` keeps those of each solver, which are read once."""
     work: Any = job.work
-    path = SolverSpec.parse(work.solver).path
+    path, needs = SolverSpec.parse(work.solver).path, needs_of(work)
+    for what in needs:
+        if what.startswith("the kernel "):
+            needs[what] = work.problem.kernel_code  # as it was planned with
     if path is None:
-        return Parcel(job, needs=needs_of(work.solver))
+        return Parcel(job, needs=needs)
     if work.solver not in files:
         files[work.solver] = {name: file.read_bytes() for name, file in files_beside(path).items()}
-    return Parcel(job, path.name, files[work.solver])
+    return Parcel(job, path.name, files[work.solver], needs)
 
 
-def _check_kernel(problem: Problem) -> None:
-    """Kernels in files of the user's do not travel: they must be the same at the same place."""
-    name = problem.kernel["name"]
-    try:
-        found = kernel_code(name)
-    except SolverError:
-        found = ""
-    if found != problem.kernel_code:
-        raise UnfitError(f"the kernel {name} is missing or not that of the command; share its disk")
-
-
-def needs_of(solver: str) -> tuple[str, str]:
-    """What of this machine enters the key of a run besides the program, and its version."""
-    spec = SolverSpec.parse(solver)
-    if spec.module is not None:
-        package, file = spec.module.partition(".")[0], spec.located()
-        name = f"{spec.module}:{spec.class_name}"
-        code = hash_files(source_files(name, file, "svm")) if file else ""
-        return f"the module {spec.module}", code and f"{installed_version(package)} {code}"
+def needs_of(work: Any) -> dict[str, str]:
+    """What of this machine enters the key of a run besides the program, with its version."""
+    needs, spec = {}, SolverSpec.parse(work.solver)
+    problem = getattr(work, "problem", None)
+    if problem is not None and problem.kernel_code:
+        name = problem.kernel["name"]
+        try:
+            needs[f"the kernel {name}"] = kernel_code(name)
+        except SolverError:
+            needs[f"the kernel {name}"] = ""
     entry = entries().get(spec.registry_name or "")
-    if entry is None or not entry.module.startswith("marginbench.solvers.peers."):
-        return "", ""
-    package = getattr(getattr(import_module(entry.module), spec.class_name), "requires", "")
-    if not package:
-        return "", ""
+    if spec.module is not None:
+        file, name = spec.located(), f"{spec.module}:{spec.class_name}"
+        package = installed_version(spec.module.partition(".")[0])
+        code = file and f"{package} {hash_files(source_files(name, file, 'svm'))}"
+        needs[f"the module {spec.module}"] = code or ""
+    elif entry is not None and entry.module.startswith("marginbench.solvers.peers."):
+        package = getattr(getattr(import_module(entry.module), spec.class_name), "requires", "")
+        if package:
+            needs[f"the package {package}"] = _version_of(package)
+    return needs
+
+
+def _version_of(package: str) -> str:
     try:
-        return f"the package {package}", metadata.version(package)
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return f"the package {package}", ""
+        return ""
 
 
 # What a Dask worker does.

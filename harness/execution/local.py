@@ -39,7 +39,7 @@ from ..jobs import (
     decoded,
 )
 from ..storage import storing
-from .process import WorkerProcess
+from .worker import WorkerProcess
 
 # Seconds between two looks at memory and clocks.
 _POLL = 0.05

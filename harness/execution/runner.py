@@ -234,23 +234,7 @@ def preview(
     retry_failed: bool = False,
     quiet: bool = False,
 ) -> Preview:
-    """Find out what :func:`run` would do with the same arguments; nothing is run or written.
-
-    Parameters
-    ----------
-    study, out, datasets, solvers, seeds, timeout, where, jobs, retry_failed, quiet
-        Those of :func:`run`.
-
-    Returns
-    -------
-    Preview
-        How many runs are recorded, how many are to do, and how long these may take.
-
-    Raises
-    ------
-    UserError
-        If the study or a solver is not usable.
-    """
+    """Find out what :func:`run` would do with the same arguments; nothing is run or written."""
     _, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
     progress = Progress() if quiet else PlainProgress(jobs, sys.stderr)
     check_jobs(jobs)
@@ -308,22 +292,12 @@ def run_study(
 ) -> RunSummary:
     """Run a study as an object in a folder, as :func:`run` does.
 
-    Parameters
-    ----------
-    study, results, jobs, retry_failed, command, whole_command, progress, engine, meanwhile
-        As of :func:`run`.
-    threads : int
-        Threads of numeric libraries per run.
-    whole : StudyBase, optional
-        The study of which this is a part; what was planned of its other parts stays planned.
-    executor : Executor, optional
-        Where to plan and run; worker processes on this machine by default.
-    exchange : callable, optional
-        Fetches what commands on other machines have written to the journal, and passes on what
-        this one has: called before it is found out what is recorded, at most every ten seconds
-        while runs go on, and at the end.
-    place : str, optional
-        How messages name the results folder.
+    ``threads`` are those of numeric libraries per run; ``whole`` is the study of which this is a
+    part: what was planned of its other parts stays planned. ``executor`` plans and runs, by default
+    worker processes on this machine. ``exchange`` fetches what commands on other machines have
+    written to the journal, and passes on what this one has: it is called before it is found out
+    what is recorded, at most every ten seconds while runs go on, and at the end. ``place`` is how
+    messages name the results folder.
     """
     check_jobs(jobs)
     if executor is None:

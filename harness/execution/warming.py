@@ -49,22 +49,7 @@ class NotKeptError(UserError):
 
 @dataclass(frozen=True)
 class Warmed:
-    """What was done.
-
-    Attributes
-    ----------
-    folder : Path
-        The machine code.
-    compiled : int
-        Functions that were compiled now, for any types.
-    kept : int
-        Functions of which machine code is kept now.
-    solvers : int
-        Solvers that can run here.
-    seconds : float
-    cut_short : int
-        Runs that ended before they had compiled everything.
-    """
+    """What was done: functions that were compiled now, for any types; those kept now."""
 
     folder: Path
     compiled: int

@@ -59,17 +59,7 @@ class Watched:
 
 
 def planned_runs(study: Study) -> dict[tuple[str, str], Run]:
-    """The runs of a study with seed 0, by labels of task and solver.
-
-    Parameters
-    ----------
-    study : Study
-
-    Raises
-    ------
-    UserError, DataError
-        If a solver or dataset cannot be had.
-    """
+    """The runs of a study with seed 0, by labels of task and solver."""
     kind, chosen = kind_named(study.kind), select(study, seeds=1)
     facts = preflight(chosen, InProcess(), lambda line: None)
     return {(run.task, run.solver): run for run in kind.plan(chosen, facts)}
@@ -82,13 +72,7 @@ def estimator_and_data(run: Run) -> tuple[Solver, Dataset]:
 
 
 def watch(run: Run) -> Watched:
-    """Do the run with checkpoints and checks, as a study does.
-
-    Raises
-    ------
-    Exception
-        Whatever the solver raises.
-    """
+    """Do the run with checkpoints and checks, as a study does; it raises what the solver raises."""
     messages: list[Message] = []
     found = run.work.run(messages.append)
     return Watched(

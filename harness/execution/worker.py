@@ -1,7 +1,7 @@
-"""The worker process: takes jobs from a socket, one after the other, until the parent is gone.
+"""Worker processes: how the parent starts, hears, looks at and kills them, and what they do.
 
-The parent enforces all limits from outside by killing this process; here nothing is limited but
-threads.
+The parent enforces all limits from outside by killing the process; in it nothing is limited but
+threads. A worker takes jobs from a socket, one after the other, until the parent is gone.
 """
 
 from __future__ import annotations
@@ -9,31 +9,279 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import json
 import os
 import pickle
 import signal
 import socket
+import struct
+import subprocess
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..jobs import TIMED, Job, Message, PhaseMessage, ResultMessage, encoded
+import psutil
 
+from ..jobs import TIMED, Job, Message, PhaseMessage, ResultMessage, encoded
+from . import guardian
+
+#: What the processes of one worker have in their environment, so that they can be found.
+MARK = "MARGINBENCH_WORKER"
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+# The modules are looked for where the parent finds them, not in the current folder.
+_BOOT = (
+    "import json, sys; given = json.loads(sys.argv[1]); sys.path[:] = given.pop('path'); "
+    "from marginbench.harness.execution.worker import main; main(**given)"
+)
+# Seconds that the guardian is given to kill all, and between two looks at child processes.
+_PATIENCE = 40.0
+_POLL_FAMILY = 0.5
 _PR_SET_PDEATHSIG = 1
+# Seconds in which a worker must take what it is sent, and bytes of a message at most.
+_TAKES_S, _MAX_MESSAGE = 5, 2**25
+
+
+class WorkerProcess:
+    """One worker process; nothing that it starts outlives :meth:`kill` or this process.
+
+    ``log`` takes what it prints, ``threads`` limits its numeric libraries, and ``closed`` says why
+    no further message comes; it is empty while one may.
+    """
+
+    def __init__(self, log: Path, threads: int) -> None:
+        self.threads, self.log = threads, log
+        self.closed = ""
+        self._mark = uuid.uuid4().hex
+        self._family: list[psutil.Process] = []
+        self._family_seen = -_POLL_FAMILY
+        self._lines = b""
+        here, there = socket.socketpair()
+        control_read, self._control = os.pipe()
+        self._status, status_write = os.pipe()
+        given = json.dumps({"path": sys.path, "descriptor": there.fileno()})
+        command = [sys.executable, "-P", "-c", _BOOT, given]
+        threads_too = dict.fromkeys(_THREAD_VARIABLES, str(threads))
+        try:
+            self._guardian = subprocess.Popen(
+                [sys.executable, "-I", "-S", guardian.__file__]
+                + [str(control_read), str(status_write), str(there.fileno()), str(log), *command],
+                env={**os.environ, **threads_too, MARK: self._mark},
+                pass_fds=(control_read, status_write, there.fileno()),
+                # Ctrl-C and the hang-up of a terminal are the parent's business.
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+            )
+        except BaseException:
+            here.close()
+            os.close(self._control)
+            os.close(self._status)
+            raise
+        finally:
+            there.close()
+            os.close(control_read)
+            os.close(status_write)
+        os.set_blocking(self._status, False)
+        # A worker that has stopped must not hold up the others.
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _TAKES_S, 0))
+        self._connection, self._begun = here, bytearray()
+
+    def fileno(self) -> int:
+        """The connection's descriptor, to wait for messages."""
+        return self._connection.fileno()
+
+    @property
+    def pid(self) -> int | None:
+        lines = self._status_lines()
+        return int(lines[0]) if lines else None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the worker runs, or what it has left behind is still being killed."""
+        return self._guardian.poll() is None
+
+    def join(self, seconds: float) -> None:
+        """Wait until it has ended, at most so long."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._guardian.wait(seconds)
+
+    @property
+    def exit_words(self) -> str:
+        """How it ended."""
+        lines = self._status_lines()
+        if len(lines) < 2:
+            return "the process was killed from outside"
+        code = os.waitstatus_to_exitcode(int(lines[1]))
+        if code >= 0:
+            return f"the process ended with exit code {code}"
+        try:
+            return f"the process was killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"the process was killed by signal {-code}"
+
+    def send(self, body: bytes) -> None:
+        """Send bytes; a worker that has just died is noticed otherwise."""
+        with contextlib.suppress(OSError):
+            self._connection.sendall(body)
+
+    def receive(self, until: float) -> Iterator[bytes]:
+        """The messages that are there, a line each; none are read after this time."""
+        while not self.closed and time.monotonic() < until:
+            try:
+                piece = self._connection.recv(2**18, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return
+            except OSError:
+                piece = b""
+            self._begun += piece
+            if not piece:
+                self.closed = "the process closed its connection"
+            elif b"\n" in piece:
+                *lines, self._begun = self._begun.split(b"\n")
+                yield from map(bytes, lines)
+            elif len(self._begun) > _MAX_MESSAGE:
+                self.closed = "the process sent a message without end"
+
+    def reset_peak(self) -> None:
+        """Begin to look for the largest memory anew, where the system keeps a high-water mark."""
+        with contextlib.suppress(OSError):
+            Path(f"/proc/{self.pid}/clear_refs").write_text("5", encoding="ascii")
+
+    def peak_mb(self) -> float | None:
+        """Largest resident memory of the worker itself by the system's account, 10^6 bytes."""
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{self.pid}/status").read_text("utf-8", "replace").split("\n"):
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024 / 1e6
+        return None
+
+    def resident_mb(self) -> float:
+        """Resident memory of the worker and all that it has started, 10^6 bytes."""
+        now = time.monotonic()
+        if now - self._family_seen > _POLL_FAMILY:
+            self.cpu_s()
+        return sum(map(_resident, self._family)) / 1e6
+
+    def family(self) -> list[psutil.Process]:
+        """The worker and all that it has started."""
+        self._family_seen = time.monotonic()
+        self._family = []
+        for pid in _descendants(self._guardian.pid):
+            with contextlib.suppress(psutil.Error):
+                self._family.append(psutil.Process(pid))
+        return self._family
+
+    def cpu_s(self, *, fresh: bool = True) -> float:
+        """CPU seconds of the worker and of all that it has started, by the system's account.
+
+        Unless this is to be ``fresh``, children of the last half second may be missing.
+        """
+        if fresh:
+            self.family()
+        # Orphans that have ended were the guardian's.
+        total = _cpu_s(self._guardian.pid, own=False)
+        return total + sum(_cpu_s(process.pid) for process in self._family)
+
+    def kill(self) -> None:
+        """Kill the worker and all that it has started."""
+        if self._control < 0:
+            return
+        os.close(self._control)
+        self._control = -1
+        self.join(_PATIENCE)
+        if self._guardian.poll() is None:
+            self._guardian.kill()
+            self._guardian.wait()
+        if len(self._status_lines()) < 1 or self._guardian.returncode != 0:
+            kill_marked(self._mark)
+        self._connection.close()
+        os.close(self._status)
+
+    def _status_lines(self) -> list[bytes]:
+        with contextlib.suppress(OSError):
+            while piece := os.read(self._status, 4096):
+                self._lines += piece
+        return self._lines.split(b"\n")[:-1]
+
+
+def kill_marked(mark: str) -> None:
+    """Kill every process with this mark of a worker: what a guardian that was killed has left."""
+    wanted = f"{MARK}={mark}".encode()
+    for _ in range(100):
+        found = [pid for pid in psutil.pids() if wanted in _environment(pid).split(b"\0")]
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _environment(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    if sys.platform == "darwin":
+        with contextlib.suppress(psutil.Error):
+            variables = psutil.Process(pid).environ().items()
+            return b"\0".join(f"{name}={value}".encode() for name, value in variables)
+    return b""
+
+
+def _descendants(root: int) -> list[int]:
+    """The numbers of all descendants of a process."""
+    found: list[int] = []
+    waiting = [root]
+    try:
+        while waiting:
+            # To read the parent of every process of a machine takes milliseconds.
+            folder = f"/proc/{waiting.pop()}/task"
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for task in os.listdir(folder):
+                    with open(f"{folder}/{task}/children", "rb") as source:
+                        children = [int(pid) for pid in source.read().split()]
+                    waiting += children
+                    found += children
+    except OSError:
+        found = []
+    if not found:
+        with contextlib.suppress(psutil.Error):
+            found = [child.pid for child in psutil.Process(root).children(recursive=True)]
+    return found
+
+
+def _cpu_s(pid: int, *, own: bool = True) -> float:
+    """CPU seconds of a process and of its children that have ended, or of these alone."""
+    with contextlib.suppress(psutil.Error):
+        times = psutil.Process(pid).cpu_times()
+        ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+        return float(ended + (times.user + times.system if own else 0.0))
+    return 0.0
+
+
+def _resident(process: psutil.Process) -> int:
+    with contextlib.suppress(psutil.Error):
+        return int(process.memory_info().rss)
+    return 0
+
+
+# What the process itself does.
 
 
 def main(descriptor: int) -> None:
-    """Serve jobs until the connection closes.
-
-    Parameters
-    ----------
-    descriptor : int
-        Of the socket: jobs come from it, messages go into it.
-    """
+    """Serve jobs until the connection closes: they come from this socket, messages go into it."""
     _die_with_parent(os.getppid())
     # Where it was when it crashed.
     faulthandler.enable(file=2)

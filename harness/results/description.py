@@ -38,19 +38,8 @@ def write_description(
 ) -> None:
     """Write ``study.json`` atomically, with its digest, unless it says the same already.
 
-    Parameters
-    ----------
-    folder : Path
-        The results folder.
-    values : dict
-        What JSON does not know goes by its ``repr``.
-    before : dict, optional
-        What :func:`read_description` has found, of a reader who holds the folder.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written.
+    What JSON does not know goes by its ``repr``. ``before`` is what :func:`read_description` has
+    told a caller who holds the folder.
     """
     path = folder / FILE_NAME
     # The digest is that of what a reader gets: tuples as lists, keys as texts.
@@ -68,11 +57,6 @@ def write_description(
 
 def read_description(folder: Path) -> dict[str, Any] | None:
     """The content of ``study.json`` after a check of its digest; None if there is no such file.
-
-    Parameters
-    ----------
-    folder : Path
-        The results folder.
 
     Raises
     ------

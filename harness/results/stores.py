@@ -83,16 +83,7 @@ class StoreError(StorageError):
 
 @dataclass(frozen=True)
 class StoreUrl:
-    """The URL of a results folder.
-
-    Attributes
-    ----------
-    scheme : str
-    bucket : str
-        Bucket or container; empty for a folder.
-    path : str
-        Below it, without slashes at its ends; an absolute path for a folder.
-    """
+    """The URL of a results folder: ``path`` is absolute for a folder, which has no ``bucket``."""
 
     scheme: str
     bucket: str
@@ -148,18 +139,7 @@ def is_url(place: str | os.PathLike[str]) -> bool:
 def local_folder(place: str | os.PathLike[str], *, is_new: bool = False) -> Path:
     """The results folder that a user names; of a URL its mirror, brought up to date.
 
-    Parameters
-    ----------
-    place : str or Path
-    is_new : bool
-        Whether there need not be any results yet.
-
-    Raises
-    ------
-    UserError
-        If it is a URL of no known kind, or the store has no results there.
-    StoreError
-        If the store does not serve.
+    It ``is_new`` if there need not be any results yet.
     """
     if not is_url(place):
         return Path(place)

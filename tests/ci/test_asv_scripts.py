@@ -179,20 +179,6 @@ def test_a_race_loses_nothing(place: Place) -> None:
     assert place.kept() == {first: "1", second: "2", "f" * 8: "9"}
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["first results", "later"])
-def test_of_two_results_of_one_commit_one_is_kept_whole(place: Place, begun: bool) -> None:
-    if begun:
-        place.nightly()
-        place.commit()
-    other = place.clone("other")
-    place.git("checkout", "--quiet", *([BRANCH] if begun else ["--orphan", BRANCH]), at=other)
-    head = place.git("rev-parse", "--short=8", "HEAD")
-    done = place.nightly(ASV_VALUE="2", ASV_MEANWHILE=_pushes(other, head, "9"))
-    assert done.returncode == 0, done.stderr
-    # kept() parses it: no lines of the other, no marks of a conflict.
-    assert place.kept()[head] == "2"
-
-
 def test_results_that_could_not_be_pushed_are_pushed_by_the_next_job(place: Place) -> None:
     head = place.git("rev-parse", "--short=8", "HEAD")
     refusal = place.origin / "hooks" / "pre-receive"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import time
@@ -52,10 +51,10 @@ class DaskCluster:
         """That of the scheduler."""
         return str(json.loads((self.folder / "scheduler.json").read_text())["address"])
 
-    def start_scheduler(self, *options: str) -> subprocess.Popen[bytes]:
+    def start_scheduler(self) -> subprocess.Popen[bytes]:
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
-        where = options or ("--host", "127.0.0.1", "--port", "0")
+        where = ("--host", "127.0.0.1", "--port", "0")
         found = self._start("scheduler", "--scheduler-file", str(file), *where)
         deadline = time.monotonic() + PATIENCE
         while not file.exists() or not file.read_text().endswith("}"):
@@ -63,13 +62,12 @@ class DaskCluster:
             time.sleep(0.02)
         return found
 
-    def start_worker(self, **environment: str) -> subprocess.Popen[bytes]:
+    def start_worker(self) -> subprocess.Popen[bytes]:
         """Start a worker; it joins by and by."""
         scratch = self.folder / f"scratch-{len(self.nannies)}"
         found = self._start(
             *("worker", self.address, "--nthreads", "1", "--death-timeout", "300"),
             *("--local-directory", str(scratch)),
-            **environment,
         )
         self.nannies.append(found)
         return found
@@ -82,7 +80,7 @@ class DaskCluster:
                     return child
         return None
 
-    def _start(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
+    def _start(self, *command: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{command[0]}.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "dask", command[0], "--no-dashboard", *command[1:]],
@@ -90,27 +88,8 @@ class DaskCluster:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={**self.environment, **environment},
+                env=self.environment,
             )
-
-
-def processes_with(variable: str, value: str) -> list[psutil.Process]:
-    """The processes that have this in their environment and have not ended."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            marked = process.environ().get(variable) == value
-            if marked and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
-def fake_distribution(folder: Path, name: str, version: str) -> str:
-    """A folder for PYTHONPATH where a package seems to have another version."""
-    info = folder / f"{name}-{version}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,5 @@
-"""Studies through PBS, SGE and LSF, as far as a machine without them can tell; long form only.
+"""Studies through SLURM, PBS, SGE and LSF, as far as a machine without them
+can tell; long form only.
 
 The commands that submit and cancel jobs are stand-ins that start and kill the job's script here.
 The scripts, the options and the conversation are those of dask-jobqueue.
@@ -58,12 +59,14 @@ echo "SAYS"
 CANCEL = "#!/bin/sh\nkill -9 -- -$1\n"
 QSUB, BSUB = 'for last; do :; done; cp "$last" $script', "cat > $script"
 COMMANDS = {
+    "slurm": {"sbatch": (QSUB, "Submitted batch job $!"), "scancel": None},
     "pbs": {"qsub": (QSUB, "$!.here"), "qdel": None},
     "sge": {"qsub": (QSUB, "Your job $! has been submitted"), "qdel": None},
     "lsf": {"bsub": (BSUB, "Job <$!> is submitted to queue <short>."), "bkill": None},
 }
 # Of the scripts: what stands for the queue and for the time.
 DIRECTIVES = {
+    "slurm": ["#SBATCH -p short", "#SBATCH -t 00:20"],
     "pbs": ["#PBS -q short", "walltime=00:20"],
     "sge": ["#$ -q short", "h_rt=00:20"],
     "lsf": ["#BSUB -q short", "#BSUB -W 00:20"],

@@ -136,13 +136,13 @@ def test_an_endless_body_stops_at_the_limit(site, tmp_path, monkeypatch):
     assert f"limit of {len(CONTENT) - 1} bytes" in site.refusal(tmp_path, WHOLE)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 501])
+@pytest.mark.parametrize("status", [403, 501])
 def test_a_final_status_is_not_asked_for_again(site, tmp_path, status):
     assert f"(HTTP status {status})" in site.refusal(tmp_path, fixed(status))
     assert len(site.requests) == 1
 
 
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [429, 503])
 def test_a_passing_status_is_asked_for_again(site, tmp_path, status):
     assert site.fetch(tmp_path, fixed(status), fixed(status), WHOLE) == CONTENT
     site.requests.clear()

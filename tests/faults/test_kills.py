@@ -11,8 +11,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -21,11 +19,11 @@ from typing import Any
 import psutil
 import pytest
 
-from .conftest import LONG, numbers
+from .conftest import LONG, Place, numbers, wait_for
 
 pytestmark = pytest.mark.slow
 KILLS = 60 if LONG else 3
-SEEDS = 2 if LONG else 1
+SEEDS = 4 if LONG else 2
 SEED = 20
 #: Seconds after its start in which a command is killed: while it plans, runs and writes its page.
 LATEST = 7.0
@@ -56,12 +54,6 @@ dataset = "checkers"
 dataset_params = { n_train = 300, n_test = 200 }
 gamma = 10.0
 C = 1.0
-[[task]]
-label = "linear"
-dataset = "checkers"
-dataset_params = { n_train = 400, n_test = 200 }
-kernel = "linear"
-C = 1.0
 [[solver]]
 name = "SMO"
 [[solver]]
@@ -72,35 +64,27 @@ name = "own.py:Own"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("kills")
-    (folder / "own.py").write_text(OWN)
-    (folder / "killed.toml").write_text(STUDY.replace("SEEDS", str(SEEDS)))
-    return folder
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    place = Place(tmp_path_factory.mktemp("kills"))
+    place.environment[MARK] = TOKEN
+    (place.folder / "own.py").write_text(OWN)
+    (place.folder / "killed.toml").write_text(STUDY.replace("SEEDS", str(SEEDS)))
+    return place
 
 
 @pytest.fixture(scope="module")
-def undisturbed(folder: Path) -> dict[str, dict[str, Any]]:
-    done = start(folder, "undisturbed")
-    assert done.wait(300) == 0, log_of(folder, "undisturbed")
-    return numbers(folder / "undisturbed")
+def undisturbed(place: Place) -> dict[str, dict[str, Any]]:
+    assert start(place, "undisturbed").wait(300) == 0, log_of(place, "undisturbed")
+    return numbers(place.folder / "undisturbed")
 
 
-def start(folder: Path, name: str, *more: str) -> subprocess.Popen[bytes]:
-    """The command, in a process group of its own."""
-    with (folder / f"{name}.log").open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "marginbench", "run", "killed.toml", "--out", name, *more],
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            env={**os.environ, MARK: TOKEN},
-        )
+def start(place: Place, name: str, *more: str) -> subprocess.Popen[str]:
+    with (place.folder / f"{name}.log").open("a") as log:
+        return place.start("run", "killed.toml", "--out", name, *more, stdout=log, stderr=log)
 
 
-def log_of(folder: Path, name: str) -> str:
-    return (folder / f"{name}.log").read_text()
+def log_of(place: Place, name: str) -> str:
+    return (place.folder / f"{name}.log").read_text()
 
 
 def processes() -> list[psutil.Process]:
@@ -113,32 +97,22 @@ def processes() -> list[psutil.Process]:
     return found
 
 
-def gone() -> bool:
-    """Whether all of them end in time."""
-    deadline = time.monotonic() + PATIENCE
-    while processes():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def kill_group(command: subprocess.Popen[bytes], rng: random.Random) -> None:
+def kill_group(command: subprocess.Popen[str], rng: random.Random) -> None:
     os.killpg(command.pid, signal.SIGKILL)
 
 
-def kill_parent(command: subprocess.Popen[bytes], rng: random.Random) -> None:
+def kill_parent(command: subprocess.Popen[str], rng: random.Random) -> None:
     command.kill()
 
 
-def kill_one_of_the_workers(command: subprocess.Popen[bytes], rng: random.Random) -> None:
+def kill_one_of_the_workers(command: subprocess.Popen[str], rng: random.Random) -> None:
     """Workers, guardians, and what solvers have started."""
     family = psutil.Process(command.pid).children(recursive=True)
     with contextlib.suppress(psutil.Error, IndexError):
         rng.choice(family).kill()
 
 
-WAYS: tuple[Callable[[subprocess.Popen[bytes], random.Random], None], ...] = (
+WAYS: tuple[Callable[[subprocess.Popen[str], random.Random], None], ...] = (
     kill_group,
     kill_parent,
     kill_one_of_the_workers,
@@ -147,7 +121,7 @@ WAYS: tuple[Callable[[subprocess.Popen[bytes], random.Random], None], ...] = (
 
 @pytest.mark.timeout(3600)
 def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
-    folder: Path, undisturbed: dict[str, dict[str, Any]]
+    place: Place, undisturbed: dict[str, dict[str, Any]]
 ) -> None:
     rng = random.Random(SEED)
     kills = {way.__name__: 0 for way in WAYS}
@@ -156,7 +130,7 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
         name = f"results-{rounds}"
         rounds += 1
         for attempt in range(KILLS - sum(kills.values())):
-            command = start(folder, name, "--retry-failed")
+            command = start(place, name, "--retry-failed")
             way = WAYS[sum(kills.values()) % len(WAYS)]
             # Sooner or later one of them gets to its end.
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -168,14 +142,13 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
             code = command.wait(120)
             if way is kill_one_of_the_workers:
                 # The others went on: a run that lost its worker is said to have crashed.
-                assert code in (0, 1), log_of(folder, name)
-            assert gone(), [process.cmdline() for process in processes()]
-        last = start(folder, name, "--retry-failed")
-        assert last.wait(300) == 0, log_of(folder, name)
-        assert "Traceback" not in log_of(folder, name)
-        assert numbers(folder / name) == undisturbed
-        assert leftovers(folder / name) == []
-    assert gone()
+                assert code in (0, 1), log_of(place, name)
+            wait_for(lambda: not processes(), PATIENCE)
+        last = start(place, name, "--retry-failed")
+        assert last.wait(300) == 0, log_of(place, name)
+        assert "Traceback" not in log_of(place, name)
+        assert numbers(place.folder / name) == undisturbed
+        assert leftovers(place.folder / name) == []
     print(f"{kills} in {rounds} studies")  # shown by pytest -s
 
 
@@ -186,25 +159,15 @@ def leftovers(results: Path) -> list[str]:
 
 
 def test_commands_at_once_share_the_runs(
-    folder: Path, undisturbed: dict[str, dict[str, Any]]
+    place: Place, undisturbed: dict[str, dict[str, Any]]
 ) -> None:
-    both = [start(folder, "shared") for _ in range(2)]
-    assert [command.wait(300) for command in both] == [0, 0], log_of(folder, "shared")
-    assert numbers(folder / "shared") == undisturbed
-    assert leftovers(folder / "shared") == []
+    both = [start(place, "shared") for _ in range(2)]
+    assert [command.wait(300) for command in both] == [0, 0], log_of(place, "shared")
+    assert numbers(place.folder / "shared") == undisturbed
+    assert leftovers(place.folder / "shared") == []
 
 
-@pytest.fixture
-def no_worker_before() -> None:
-    assert gone()
-
-
-def test_the_page_and_the_plan_are_those_of_the_undisturbed_study(
-    folder: Path, undisturbed: dict[str, dict[str, Any]], no_worker_before: None
-) -> None:
-    assert undisturbed
-    plans = [
-        json.loads(path.read_text())["planned"] for path in sorted(folder.glob("*/study.json"))
-    ]
+def test_the_plan_is_that_of_the_undisturbed_study(place: Place) -> None:
+    plans = [json.loads(path.read_text())["planned"] for path in place.folder.glob("*/study.json")]
     assert len(plans) >= 2
     assert all(plan == plans[0] for plan in plans)

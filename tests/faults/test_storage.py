@@ -102,49 +102,6 @@ def mount(path: Path, options: str, kind: str = "") -> subprocess.CompletedProce
     return subprocess.run(["mount", "-o", options, *source, str(path)], capture_output=True)
 
 
-@pytest.mark.parametrize("seed", range(8) if LONG else [0])
-def test_a_full_disk(place: Place, disk: Path, undisturbed: Numbers, seed: int) -> None:
-    """A real filesystem, too small for the study's 150 kB of results."""
-    size = random.Random(seed).randrange(0, 120, 4)
-    assert mount(disk, f"remount,size={4 + size}k").returncode == 0
-    out = ("--out", str(disk / "results"))
-    ended = place.command("run", "small.toml", *out)
-    assert ended.code == 4, ended
-    (line,) = ended.said
-    assert "cannot be written (No space left on device)" in line
-    assert "Traceback" not in ended.err
-    assert place.leftovers() == []
-    assert mount(disk, "remount,size=10m").returncode == 0
-    assert place.command("run", "small.toml", *out).code == 0
-    assert numbers(disk / "results") == undisturbed
-
-
-def test_a_disk_that_becomes_read_only(place: Place, disk: Path) -> None:
-    assert mount(disk, "remount,size=10m").returncode == 0
-    place.write_study(epochs=3000)
-    results = disk / "results"
-    process = place.start("run", "small.toml", "--out", str(results))
-    wait_for(lambda: Journal(results).entries)
-    # While a worker's log is open for writing, only the mount as a whole can be made so.
-    subprocess.run(["mount", "--bind", str(disk), str(disk)], check=True)
-    try:
-        assert mount(disk, "remount,bind,ro").returncode == 0
-        ended = place.end(process)
-        assert ended.code == 4, ended
-        (line,) = ended.said
-        assert "Read-only file system" in line
-        again = place.command("run", "small.toml", "--out", str(results))
-        assert (again.code, len(again.said)) == (4, 1)
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
-    kept = numbers(results)
-    assert 1 <= len(kept) < 3
-    assert place.command("run", "small.toml", "--out", str(results)).code == 0
-    after = numbers(results)
-    assert len(after) == 3
-    assert {key: after[key] for key in kept} == kept
-
-
 @pytest.mark.parametrize("what", ["results", "records"])
 def test_a_folder_removed_while_a_study_runs(place: Place, what: str) -> None:
     place.write_study(epochs=3000)

@@ -97,10 +97,9 @@ def test_a_kernel_in_a_file_must_be_the_same_there(own: Path, tmp_path: Path) ->
 @pytest.mark.slow
 def test_an_installed_module_must_be_the_same_there(tmp_path: Path) -> None:
     parcel = packed(job("sklearn.svm:SVC"), {})
-    assert parcel.needs[0] == "the module sklearn.svm"
-    assert "scikit-learn" in parcel.needs[1]
+    assert "scikit-learn" in parcel.needs["the module sklearn.svm"]
     assert parcel.unpacked(tmp_path) == parcel.job
-    other = type(parcel)(parcel.job, needs=(parcel.needs[0], "scikit-learn 0.1"))
+    other = type(parcel)(parcel.job, needs={"the module sklearn.svm": "scikit-learn 0.1"})
     with pytest.raises(UnfitError, match=r"the module sklearn\.svm is missing or not that of"):
         other.unpacked(tmp_path)
 

@@ -15,7 +15,7 @@ import pytest
 from marginbench.harness.evaluation.svm import FitWork, Problem, Search, configurations
 from marginbench.harness.execution import local
 from marginbench.harness.execution.local import JobWatch
-from marginbench.harness.execution.process import WorkerProcess
+from marginbench.harness.execution.worker import WorkerProcess
 from marginbench.harness.jobs import (
     CheckpointMessage,
     ColumnsMessage,
@@ -97,14 +97,6 @@ def test_a_worker_waits_once_where_its_clocks_start(tmp_path: Path) -> None:
         assert watch.check() is None
         assert cast("Worker", watch.process).acknowledged == acknowledged
         assert watch.is_awaited == (sent == 1)
-
-
-def test_the_end_of_a_job_is_read_at_once(tmp_path: Path) -> None:
-    phases = [phase(name) for name in ("solve", "evaluate", "solve", "evaluate", "evaluate")]
-    for sent in (2, 3, 4, 5):
-        watch = watched(PLAIN, tmp_path, *phases[:sent])
-        assert watch.check() is None
-        assert watch.is_awaited == (sent == 5)
 
 
 def test_tuning_that_takes_too_long_is_ended(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from marginbench.harness.execution import guardian
-from marginbench.harness.execution.process import WorkerProcess
+from marginbench.harness.execution.worker import WorkerProcess
 from marginbench.harness.jobs import Job, Limits, Send, Work
 
 TREE = """
@@ -105,31 +105,6 @@ def test_killing_a_worker_kills_all_that_it_has_started(
     assert running(pids) == []
 
 
-def test_what_a_worker_has_started_dies_when_it_crashes(
-    started: Callable[..., list[int]],
-) -> None:
-    pids = started("crash")
-    (process,) = started.processes  # type: ignore[attr-defined]
-    until(lambda: not process.alive)
-    assert running(pids) == []
-    assert process.exit_words == "the process was killed by SIGABRT"
-
-
-def test_a_guardian_that_is_killed_leaves_nothing_that_has_its_mark(
-    started: Callable[..., list[int]],
-) -> None:
-    pids = started()
-    (process,) = started.processes  # type: ignore[attr-defined]
-    os.kill(psutil.Process(pids[0]).ppid(), signal.SIGKILL)
-    until(lambda: not process.alive)
-    process.kill()
-    # The second has emptied its environment; its guardian would have found it. The worker dies with
-    # its guardian, at its own pace.
-    until(lambda: [pid for pid in running(pids) if pid != pids[2]] == [])
-    assert process.exit_words == "the process was killed from outside"
-    os.kill(pids[2], signal.SIGKILL)
-
-
 @pytest.mark.slow
 def test_where_orphans_are_not_adopted_sessions_and_marks_are_killed(
     started: Callable[..., list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -148,24 +123,6 @@ def test_where_orphans_are_not_adopted_sessions_and_marks_are_killed(
     assert running(pids) == [pids[2]]
     os.kill(pids[2], signal.SIGKILL)
     assert process.exit_words == "the process was killed by SIGABRT"
-
-
-def test_a_worker_dies_with_the_process_that_wanted_it(tmp_path: Path) -> None:
-    script = (
-        "import sys, time\n"
-        "from pathlib import Path\n"
-        "from marginbench.harness.execution.process import WorkerProcess\n"
-        f"process = WorkerProcess(Path({str(tmp_path / 'log')!r}), 1)\n"
-        "while process.pid is None: time.sleep(0.01)\n"
-        "print(process.pid, process._guardian.pid, flush=True)\n"
-        "time.sleep(600)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as command:
-        assert command.stdout is not None
-        pids = [int(word) for word in command.stdout.readline().split()]
-        assert running(pids) == pids
-        command.kill()
-    until(lambda: running(pids) == [], 10.0)
 
 
 def test_cpu_seconds_of_children_count(tmp_path: Path) -> None:
