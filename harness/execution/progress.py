@@ -81,24 +81,21 @@ class Running:
     machine: str = ""
 
 
-class Tally:
-    """What has been run, what is running and what is left."""
+class Tally(Progress):
+    """Counts what has been run, what is running and what is left."""
 
     def __init__(self, jobs: int) -> None:
         self.forecast = Forecast(jobs)
-        self.to_do = 0
-        self.done = 0
-        self.failed = 0
+        self.to_do = self.done = self.failed = 0
         self.left: dict[Pair, int] = defaultdict(int)
         self.running: dict[tuple[str, str, int], Running] = {}
         # Of each machine, how many runs have ended there.
         self.ended_on: Counter[str] = Counter()
         self._eta, self._next_eta = "", 0.0
 
-    def begin(self, pending: Sequence[Run], recorded: Recorded) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         self.to_do, self.done, self.failed = len(pending), 0, 0
-        for run in pending:
-            self.left[Pair.of(run)] += 1
+        self.left.update(Counter(map(Pair.of, pending)))
         for run, entry in recorded:
             if entry.wall_s is not None:
                 self.forecast.add(Pair.of(run), recorded_seconds(entry), entry.wall_s)
@@ -106,14 +103,18 @@ class Tally:
     def started(self, run: Run, machine: str = "") -> None:
         pair = Pair.of(run)
         self.left[pair] -= 1
-        self.running[run.task, run.solver, run.seed] = Running(
-            run.key, pair, time.monotonic(), machine
-        )
+        self.running[run.cell] = Running(run.key, pair, time.monotonic(), machine)
         # A cluster tells only by what it takes how many runs it does at a time.
         self.forecast.jobs = max(self.forecast.jobs, len(self.running))
 
-    def ended(self, record: RecordBase) -> Running:
-        """A run has ended; how it was running."""
+    def recorded(self, run: Run, record: Entry) -> None:
+        pair = Pair.of(run)
+        self.left[pair] -= 1
+        self.to_do -= 1
+        self.forecast.add(pair, recorded_seconds(record), record.wall_s)
+
+    def counted(self, record: RecordBase) -> Running:
+        """Count a run that has ended; how it was running."""
         ran = self.running.pop((record.task, record.solver, record.seed))
         seconds = time.monotonic() - ran.since
         self.forecast.add(ran.pair, seconds, record.wall_s, record.compile_s or 0.0)
@@ -136,12 +137,6 @@ class Tally:
         running = [(ran.pair, now - ran.since) for ran in self.running.values()]
         return self.forecast.remaining(self.left, running)
 
-    def recorded(self, run: Run, record: Entry) -> None:
-        pair = Pair.of(run)
-        self.left[pair] -= 1
-        self.to_do -= 1
-        self.forecast.add(pair, recorded_seconds(record), record.wall_s)
-
     def eta(self) -> str:
         """Words for the time that is left; empty while nothing is known or nothing is left."""
         now = time.monotonic()
@@ -155,23 +150,7 @@ class Tally:
         return self._eta
 
 
-class _Counting(Progress):
-    """Counts what happens."""
-
-    def __init__(self, jobs: int) -> None:
-        self._tally = Tally(jobs)
-
-    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
-        self._tally.begin(pending, recorded)
-
-    def started(self, run: Run, machine: str = "") -> None:
-        self._tally.started(run, machine)
-
-    def recorded(self, run: Run, record: Entry) -> None:
-        self._tally.recorded(run, record)
-
-
-class PlainProgress(_Counting):
+class PlainProgress(Tally):
     """One line per finished run, for logs and pipes.
 
     Parameters
@@ -204,10 +183,10 @@ class PlainProgress(_Counting):
             self.say(f"{plural(len(pending), 'run')} to do")
 
     def ended(self, record: RecordBase) -> None:
-        ran = self._tally.ended(record)
-        eta = self._tally.eta()
+        ran = self.counted(record)
+        eta = self.eta()
         left = f", on {ran.machine}" * bool(ran.machine) + f", {eta} left" * bool(eta)
-        self.say(f"[{self._tally.done}/{self._tally.to_do}] {outcome_line(record)}{left}")
+        self.say(f"[{self.done}/{self.to_do}] {outcome_line(record)}{left}")
 
 
 class JsonProgress(PlainProgress):
@@ -217,7 +196,7 @@ class JsonProgress(PlainProgress):
         self._tell("message", text=visible(line))
 
     def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
-        _Counting.begin(self, pending, recorded)
+        Tally.begin(self, pending, recorded)
         self._tell("begin", to_do=len(pending), recorded=len(recorded))
 
     def started(self, run: Run, machine: str = "") -> None:
@@ -227,9 +206,8 @@ class JsonProgress(PlainProgress):
         )
 
     def ended(self, record: RecordBase) -> None:
-        tally = self._tally
-        ran = tally.ended(record)
-        left = tally.remaining() if tally.done < tally.to_do else None
+        ran = self.counted(record)
+        left = self.remaining() if self.done < self.to_do else None
         self._tell(
             "ended",
             task=record.task,
@@ -240,10 +218,10 @@ class JsonProgress(PlainProgress):
             status=record.status,
             reason=visible(record.reason, REASON_LIMIT),
             wall_s=record.wall_s,
-            done=tally.done,
-            failed=tally.failed,
-            running=len(tally.running),
-            to_do=tally.to_do,
+            done=self.done,
+            failed=self.failed,
+            running=len(self.running),
+            to_do=self.to_do,
             left_s=None if left is None else [left.low, left.high],
         )
 
@@ -256,18 +234,18 @@ class JsonProgress(PlainProgress):
             seed=run.seed,
             key=run.key,
             status=record.status,
-            to_do=self._tally.to_do,
+            to_do=self.to_do,
         )
 
     def close(self) -> None:
-        self._tell("end", done=self._tally.done, failed=self._tally.failed, to_do=self._tally.to_do)
+        self._tell("end", done=self.done, failed=self.failed, to_do=self.to_do)
 
     def _tell(self, event: str, **values: Any) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._print(json.dumps({"event": event, "time": now, **values}, ensure_ascii=False))
 
 
-class LiveProgress(_Counting):
+class LiveProgress(Tally):
     """What runs right now, redrawn in place, under a line for each finished run.
 
     Parameters
@@ -296,9 +274,9 @@ class LiveProgress(_Counting):
         self.refresh()
 
     def ended(self, record: RecordBase) -> None:
-        self._tally.ended(record)
+        self.counted(record)
         style = "" if record.status in EXPECTED_STATUSES else "red"
-        counter = f"[{self._tally.done}/{self._tally.to_do}] "
+        counter = f"[{self.done}/{self.to_do}] "
         self._console.print(Text(visible(counter + outcome_line(record)), style=style))
 
     def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
@@ -314,22 +292,21 @@ class LiveProgress(_Counting):
             self._live.stop()
 
     def _picture(self, now: float, phases: Mapping[str, Phase]) -> Group:
-        tally = self._tally
-        if not tally.to_do:
+        if not self.to_do:
             waited = {key: now - since for key, since in self._since.items()}
             long = {key: seconds for key, seconds in waited.items() if seconds > _A_MOMENT}
             return Group(*(Text(f"  {key}  {span(seconds)}") for key, seconds in long.items()))
         lines = [
             Text(f"  {task} · {solver} · seed {seed}  {_doing(phases, ran)}{span(now - ran.since)}")
-            for (task, solver, seed), ran in tally.running.items()
+            for (task, solver, seed), ran in self.running.items()
         ]
-        if tally.machines():
+        if self.machines():
             # Those of a cluster are too many for a terminal.
-            lines = [Text(f"  {line}") for line in tally.machines()[:_MOST_MACHINES]]
-        eta = tally.eta()
-        left = tally.to_do - tally.done
-        failed = f", {tally.failed} failed" if tally.failed else ""
-        words = f"{left} of {tally.to_do} runs left{failed}" + (f", {eta}" if eta else "")
+            lines = [Text(f"  {line}") for line in self.machines()[:_MOST_MACHINES]]
+        eta = self.eta()
+        left = self.to_do - self.done
+        failed = f", {self.failed} failed" if self.failed else ""
+        words = f"{left} of {self.to_do} runs left{failed}" + (f", {eta}" if eta else "")
         lines.append(Text(words))
         return Group(*lines)
 

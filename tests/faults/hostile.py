@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.svm import SVC
 
-from marginbench import MPLFP, SMO, Counters, Solution, hyperparameters
+from marginbench import MPLFP, SMO, Counters, hyperparameters
 
 #: What every process that is left behind has among its arguments.
 LEFT = "import time; time.sleep(97531)"
@@ -182,10 +182,6 @@ class Hostile(SMO, Harm):
 
     # lies about what it found
 
-    def says_converged_too_early(self):
-        coef = 0.05 * self.problem.y
-        return Solution(self.problem.expansion(coef), self.solution.n_iter, "converged")
-
     def predicts_with_objects(self):
         self.decision_function = lambda X: [object()] * X.shape[0]
 
@@ -203,22 +199,12 @@ class Hostile(SMO, Harm):
     def returns_no_model(self):
         return replace(self.solution, model="a model")
 
-    def counts_backwards(self):
-        self.monitor.record(self.solution.n_iter, lambda: self.solution.model)
-        self.problem.counters.kernel_evals = 10
-
     def forgets_its_counters(self):
         self.problem.oracle.counters = Counters()
         self.problem.oracle.rows(np.arange(self.problem.n))
 
     def stops_counting(self):
         self.monitor.counters = None
-
-    def counts_less_than_nothing(self):
-        self.problem.counters.inner_products = -1
-
-    def iterates_too_often(self):
-        return replace(self.solution, n_iter=10**30)
 
     def says_nothing_of_its_end(self):
         self.monitor.finish = lambda n_iter, model: None
@@ -260,26 +246,8 @@ class HostileMethod(MPLFP, Harm):
         found = getattr(self, self.how)()
         return result if found is None else found
 
-    def turns_its_separator_round(self):
-        return replace(self.result, y=-self.result.y)
-
-    def says_that_nothing_separates(self):
-        return replace(self.result, status="inseparable", tol=1e9)
-
-    def has_an_odd_status(self):
-        return replace(self.result, status="proven")
-
     def returns_a_long_point(self):
         return replace(self.result, x=np.ones(7))
-
-    def returns_objects(self):
-        return replace(self.result, y=self.result.y.astype(object))
-
-    def returns_nan(self):
-        return replace(self.result, y=self.result.y * np.nan)
-
-    def reports_other_bounds(self):
-        return replace(self.result, phi_lo=1.0)
 
     def has_an_endless_history(self):
         return replace(self.result, history=self.result.history[-1:] * 100_000)

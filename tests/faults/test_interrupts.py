@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 #: Seconds after the start: while Python starts, imports, starts workers, runs and reports.
 _RNG = random.Random(0)
 MOMENTS = sorted(_RNG.uniform(0.0, 3.0) for _ in range(30))
-SHORT = MOMENTS[::6]
+SHORT = MOMENTS[::10]
 
 
 def before_the_command(err: str) -> bool:

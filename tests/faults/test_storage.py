@@ -6,9 +6,6 @@ import errno
 import json
 import os
 import random
-import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,36 +83,17 @@ def test_each_write_may_fail_and_the_command_resumes(
     assert (results / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """An empty filesystem that can be made small and read-only."""
-    path = tmp_path / "disk"
-    path.mkdir()
-    if shutil.which("mount") is None or mount(path, "size=64k", "tmpfs").returncode:
-        pytest.skip("no filesystem can be mounted here (that takes root)")
-    yield path
-    subprocess.run(["umount", "-l", str(path)], check=True)
-
-
-def mount(path: Path, options: str, kind: str = "") -> subprocess.CompletedProcess[bytes]:
-    source = ["-t", kind, kind] if kind else []
-    return subprocess.run(["mount", "-o", options, *source, str(path)], capture_output=True)
-
-
-@pytest.mark.parametrize("what", ["results", "records"])
-def test_a_folder_removed_while_a_study_runs(place: Place, what: str) -> None:
+def test_a_folder_removed_while_a_study_runs(place: Place) -> None:
     place.write_study(epochs=3000)
     results = place.folder / "results" / "small"
     process = place.start("run", "small.toml")
     wait_for(lambda: Journal(results).entries)
-    gone = results if what == "results" else results / "journal"
-    gone.rename(place.folder / "elsewhere")
+    results.rename(place.folder / "elsewhere")
     ended = place.end(process)
     assert ended.code == 4, ended
     (line,) = ended.said
     assert line == (
-        f"marginbench: {gone.relative_to(place.folder)}: was removed while the study ran; run the "
-        "same command again"
+        "marginbench: results/small: was removed while the study ran; run the same command again"
     )
     assert not list(place.folder.glob("results/**/*.jsonl"))
     assert place.command("run", "small.toml").code == 0

@@ -168,11 +168,6 @@ def flip(content: bytearray, rng: random.Random) -> None:
     content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
 
 
-def change(content: bytearray, rng: random.Random) -> None:
-    for _ in range(rng.randint(1, 20)):
-        content[rng.randrange(len(content))] = rng.randrange(256)
-
-
 def cut(content: bytearray, rng: random.Random) -> None:
     del content[rng.randrange(len(content)) :]
 
@@ -182,25 +177,12 @@ def cut_out(content: bytearray, rng: random.Random) -> None:
     del content[start : start + rng.randint(1, 2000)]
 
 
-def zero_block(content: bytearray, rng: random.Random) -> None:
-    start, size = rng.randrange(len(content)), rng.choice((16, 512, 4096))
-    content[start : start + size] = bytes(len(content[start : start + size]))
-
-
-def swap(content: bytearray, rng: random.Random) -> None:
-    size = rng.choice((16, 64, 512, 4096))
-    first, second = (rng.randrange(max(len(content) // size, 1)) * size for _ in range(2))
-    one, other = content[first : first + size], content[second : second + size]
-    if len(one) == len(other):
-        content[first : first + size], content[second : second + size] = other, one
-
-
 def insert(content: bytearray, rng: random.Random) -> None:
     place = rng.randrange(len(content))
     content[place:place] = rng.choice((rng.randbytes(9), b"\n", bytes(content)))
 
 
-DAMAGES = (flip, flip, change, cut, cut_out, zero_block, swap, insert)
+DAMAGES = (flip, cut, cut_out, insert)
 
 
 def test_no_damage_is_misread_or_fatal(tmp_path: Path) -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from marginbench.harness.execution.progress import LiveProgress, PlainProgress, outcome_line
+from marginbench.harness.execution.progress import (
+    JsonProgress,
+    LiveProgress,
+    PlainProgress,
+    outcome_line,
+)
 from marginbench.harness.jobs import Limits, Phase
 from marginbench.harness.planning.forecast import Forecast, Interval, Pair, eta_words, span
 from marginbench.harness.planning.plan import Details, Run, in_rounds
@@ -190,3 +196,37 @@ def test_the_live_display_has_clocks_before_the_first_run_and_tells_of_compilati
 )  # fmt: skip
 def test_spans_of_time(seconds: float, words: str) -> None:
     assert span(seconds) == words
+
+
+def test_a_study_as_events() -> None:
+    stream = io.StringIO()
+    progress = JsonProgress(stream=stream)
+    progress.say("two\nlines")
+    progress.begin([planned("digits", "SMO", 0), planned("digits", "SMO", 1)])
+    progress.started(planned("digits", "SMO", 0), "node1")
+    progress.ended(record("digits", "SMO", 0, status="crashed", reason="lost"))
+    progress.started(planned("digits", "SMO", 1), "node2")
+    progress.refresh()
+    progress.ended(record("digits", "SMO", 1, wall_s=1.5))
+    progress.close()
+    events = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [event["event"] for event in events] == [
+        *("message", "begin", "started", "ended", "started", "ended", "end")
+    ]
+    assert all(event["time"].endswith("+00:00") for event in events)
+    assert events[1]["to_do"] == 2
+    first, last = events[3], events[5]
+    assert (first["machine"], first["status"], first["reason"]) == ("node1", "crashed", "lost")
+    assert (first["done"], first["failed"], first["running"], first["to_do"]) == (1, 1, 0, 2)
+    assert len(first["left_s"]) == 2
+    assert (last["seed"], last["wall_s"], last["left_s"]) == (1, 1.5, None)
+    assert (events[6]["done"], events[6]["failed"]) == (2, 1)
+
+
+def test_a_line_names_the_machine_of_a_cluster() -> None:
+    stream = io.StringIO()
+    progress = PlainProgress(stream=stream)
+    progress.begin([planned("digits", "SMO", 0)])
+    progress.started(planned("digits", "SMO", 0), "node1")
+    progress.ended(record("digits", "SMO", 0))
+    assert stream.getvalue().splitlines()[-1].endswith(", on node1")

@@ -1,7 +1,6 @@
 """What README and CONTRIBUTING promise, in a fresh copy and a fresh environment."""
 
 import json
-import math
 import os
 import re
 import shutil
@@ -86,27 +85,3 @@ def test_the_wheel_holds_all_that_a_run_needs(checkout, tmp_path):
         **environment,
     )
     assert where.stdout.startswith(target)
-
-
-@pytest.mark.skipif(
-    os.environ.get("MARGINBENCH_FAULTS") != "long",
-    reason="asv builds a whole environment, as it does every night; MARGINBENCH_FAULTS=long",
-)
-def test_asv_builds_the_current_commit_and_keeps_results(checkout):
-    asv = str(Path(sys.executable).with_name("asv"))
-    run(asv, "machine", "--yes", cwd=checkout, HOME=str(checkout))
-    words = (asv, "run", "HEAD^!", "--bench", r"track_test_error\('digits / S(MO|BP)'\)")
-    run(*words, cwd=checkout, HOME=str(checkout))
-
-    [stored] = checkout.glob(".asv/results/*/*-virtualenv-*.json")
-    content = json.loads(stored.read_text())
-    [row] = [
-        dict(zip(content["result_columns"], values, strict=False))
-        for name, values in content["results"].items()
-        if name.endswith("track_test_error")
-    ]
-    # asv keeps NaN for what was not asked for, and null for what failed.
-    assert None not in row["result"]
-    values = [value for value in row["result"] if not math.isnan(value)]
-    assert len(values) == 2
-    assert all(0.5 < value < 3 for value in values)
