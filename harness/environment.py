@@ -23,11 +23,11 @@ _CODE = ("src", "data_loaders", "solvers", "harness", "reports", "studies", "pyp
 
 
 def version() -> str:
-    """The installed version of marginbench; "unknown" in a checkout that was never installed."""
+    """The installed version of marginbench; "unknown" where its metadata are missing."""
     try:
         return metadata.version("marginbench")
     except metadata.PackageNotFoundError:
-        return _declared_version() or "unknown"
+        return "unknown"
 
 
 def environment() -> dict[str, Any]:
@@ -55,17 +55,6 @@ def environment() -> dict[str, Any]:
         "libraries": {name: metadata.version(package) for name, package in _LIBRARIES.items()},
         "blas": _blas(),
     }
-
-
-def _declared_version() -> str | None:
-    import tomllib
-
-    try:
-        with (Path(__file__).resolve().parents[1] / "pyproject.toml").open("rb") as source:
-            project = tomllib.load(source).get("project", {})
-    except (OSError, tomllib.TOMLDecodeError):
-        return None
-    return str(project["version"]) if project.get("name") == "marginbench" else None
 
 
 @cache

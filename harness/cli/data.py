@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -41,18 +42,23 @@ def _list(
 
 @data.command("fetch", help="Fetch datasets into the cache.")
 def _fetch(names: _Names = None) -> int:
-    from ...data_loaders import DataError, fetch
+    from ...data_loaders import fetch
     from ..interrupts import interrupts_raised
 
+    with interrupts_raised():
+        return _each(_dataset_names(names or []), fetch)
+
+
+def _each(names: list[str], do: Callable[[str], object]) -> int:
+    """Do something with each dataset and say what comes of it; the worst exit code."""
+    from ...data_loaders import DataError
+
     code = 0
-    for name in _dataset_names(names or []):
+    for name in names:
         try:
-            with interrupts_raised():
-                path = fetch(name)
+            typer.echo(f"{name}: {do(name)}")
         except DataError as error:
             code = max(code, complain(str(error), data_code(error)))
-        else:
-            typer.echo(f"{name}: {path}")
     return code
 
 
@@ -131,21 +137,18 @@ def _info(
 
 @data.command("remove", help="Remove imported datasets from the cache.")
 def _remove(names: _Names = None) -> int:
-    from ...data_loaders import DataError, remove_imported
+    from ...data_loaders import remove_imported
     from ..study.select import split_names
 
     wanted = split_names(names or [])
     if not wanted:
         raise UserError("name an imported dataset; 'marginbench data list' lists them")
-    code = 0
-    for name in wanted:
-        try:
-            remove_imported(name)
-        except DataError as error:
-            code = max(code, complain(str(error), data_code(error)))
-        else:
-            typer.echo(f"{name}: removed")
-    return code
+
+    def remove(name: str) -> str:
+        remove_imported(name)
+        return "removed"
+
+    return _each(wanted, remove)
 
 
 def _as_dict(name: str) -> dict[str, Any]:

@@ -297,21 +297,20 @@ def _command_line(
     where: str | None = None,
 ) -> str:
     """The command that makes the same results."""
+    options: dict[str, Any] = {
+        "--dataset": dataset,
+        "--solver": solver,
+        "--seeds": seeds,
+        "--where": where,
+        "--timeout": timeout,
+        "--out": out,
+        "--jobs": None if jobs == 1 else jobs,
+    }
     words = ["marginbench", "run", *([study] if study else [])]
-    for flag, values in (("--dataset", dataset), ("--solver", solver)):
-        for value in values or []:
-            words += [flag, value]
-    options: list[tuple[str, Any]] = [
-        ("--seeds", seeds),
-        ("--where", where),
-        ("--timeout", timeout),
-        ("--out", out),
-    ]
-    if jobs != 1:
-        options.append(("--jobs", jobs))
-    for flag, value in options:
-        if value is not None:
-            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    for flag, given in options.items():
+        for value in given if isinstance(given, list) else [given]:
+            if value is not None:
+                words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
     return shlex.join(words)
 
 
