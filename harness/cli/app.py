@@ -114,10 +114,10 @@ def _complain_of_storage(error: OSError) -> int:
     """A full disk where no code expected it, such as behind the output; other errors are bugs."""
     from ..storage import unforeseen
 
-    known = unforeseen(error)
-    if known is None:
+    expected = unforeseen(error)
+    if expected is None:
         raise error
-    return complain(str(known), known.exit_code)
+    return complain(str(expected), expected.exit_code)
 
 
 def _open_closed_streams() -> None:

@@ -28,8 +28,8 @@ def _list(
 
     own = imported()
     if as_json:
-        found = [_as_dict(source.name) for source in sources()]
-        typer.echo(json.dumps(found + [_as_dict(item.name) for item in own], indent=2))
+        listed = [_as_dict(source.name) for source in sources()]
+        typer.echo(json.dumps(listed + [_as_dict(item.name) for item in own], indent=2))
         return
     rows: list[tuple[str, ...]] = [("NAME", "FORMAT", "SUMMARY")]
     rows.extend((source.name, source.format, source.summary) for source in sources())
@@ -70,9 +70,9 @@ def _verify(names: _Names = None) -> int:
     every = [*(source.name for source in sources()), *(item.name for item in imported())]
     code = 0
     for name in _dataset_names(names or every):
-        found = verify(name)
-        typer.echo(visible(f"{name}: {found.state}: {found.detail}"))
-        if found.state == "damaged":
+        verdict = verify(name)
+        typer.echo(visible(f"{name}: {verdict.state}: {verdict.detail}"))
+        if verdict.state == "damaged":
             code = EXIT_DATA
     return code
 
@@ -122,11 +122,11 @@ def _info(
 ) -> None:
     from ..words import visible
 
-    found = [_as_dict(name) for name in _dataset_names(names or [])]
+    infos = [_as_dict(name) for name in _dataset_names(names or [])]
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(infos, indent=2))
         return
-    for item in found:
+    for item in infos:
         typer.echo(visible(item.pop("name")))
         decided = item.pop("decided", [])
         for key, value in item.items():
@@ -158,13 +158,13 @@ def _as_dict(name: str) -> dict[str, Any]:
 
     source = registered_source(name)
     if source is None:
-        found = imported_info(name)
+        info = imported_info(name)
         return {
             "name": name,
             "format": "imported",
-            "state": found.state,
-            "size_bytes": found.size_bytes,
-            "decided": list(found.decided),
+            "state": info.state,
+            "size_bytes": info.size_bytes,
+            "decided": list(info.decided),
         }
     return {
         "name": name,
@@ -181,10 +181,10 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
     from ...data_loaders import suggest
     from ...data_loaders.own.options import Options
 
-    known = Options.__dataclass_fields__
+    names = Options.__dataclass_fields__
     for key in options:
-        if key not in known:
-            raise UserError(f"unknown option {key!r}{suggest(key, known)}")
+        if key not in names:
+            raise UserError(f"unknown option {key!r}{suggest(key, names)}")
     return options
 
 
@@ -203,14 +203,14 @@ def _dataset_names(names: list[str]) -> list[str]:
     from ..study.model import dataset_names, find, imported_names
     from ..study.select import split_names
 
-    known = [*dataset_names(), *imported_names()]
+    every = [*dataset_names(), *imported_names()]
     wanted = split_names(names)
     if not wanted:
-        raise UserError(f"name a dataset{suggest('', known)}")
-    found = []
+        raise UserError(f"name a dataset{suggest('', every)}")
+    matches = []
     for name in wanted:
-        match = find(name, known)
+        match = find(name, every)
         if match is None:
-            raise UserError(unknown(name, known))
-        found.append(match)
-    return found
+            raise UserError(unknown(name, every))
+        matches.append(match)
+    return matches

@@ -139,20 +139,20 @@ def chosen_engine(
     if cluster not in CLUSTERS:
         raise UserError(f"--cluster {cluster!r} is not known{suggest(cluster, list(CLUSTERS))}")
     _check_installed(CLUSTERS[cluster][0].partition(".")[0], f"--cluster {cluster}")
-    found = {} if options is None else read_options(options)
-    workers = found.pop("jobs", 1)
-    return Engine(cluster=cluster, workers=workers, options=found, timing=timing)
+    settings = {} if options is None else read_options(options)
+    workers = settings.pop("jobs", 1)
+    return Engine(cluster=cluster, workers=workers, options=settings, timing=timing)
 
 
 def read_options(path: Path) -> dict[str, Any]:
     """The options of a cluster: the table ``[cluster]`` of a TOML file, or all of the file."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:
         raise UserError(f"{path}: not valid TOML: {error}") from None
-    options = found.get("cluster", found)
+    options = content.get("cluster", content)
     if not isinstance(options, Mapping):
         raise UserError(f"{path}: cluster = {options!r}: write it as a table [cluster]")
     jobs = options.get("jobs", 1)
@@ -163,8 +163,8 @@ def read_options(path: Path) -> dict[str, Any]:
 
 def _checked_address(text: str) -> str:
     """The address of a scheduler, if it looks like one; none is asked."""
-    found = _ADDRESS.fullmatch(text)
-    if found is None or (found[1] or "tcp") not in _PROTOCOLS or not 0 < int(found[2]) < 65536:
+    match = _ADDRESS.fullmatch(text)
+    if match is None or (match[1] or "tcp") not in _PROTOCOLS or not 0 < int(match[2]) < 65536:
         raise UserError(
             f"--scheduler {without_credentials(text)!r}: must be tcp://HOST:PORT, the address that "
             "'dask scheduler' prints"

@@ -88,11 +88,11 @@ def resource_of(program: Mapping[str, str]) -> str:
 def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
     """How the program of a worker differs, in words; empty if its runs have the same keys."""
     for name, wanted in here.items():
-        found = there.get(name, "none")
-        if found != wanted and name == "code":
+        theirs = there.get(name, "none")
+        if theirs != wanted and name == "code":
             return f"has other code of marginbench {here['marginbench']} than the command"
-        if found != wanted:
-            return f"has {name} {found}, the command has {wanted}"
+        if theirs != wanted:
+            return f"has {name} {theirs}, the command has {wanted}"
     return ""
 
 
@@ -107,9 +107,9 @@ class Machine:
     @property
     def model(self) -> tuple[str, int, int]:
         """Processor, cores and memory in GB: machines of one model are timed together."""
-        found = self.environment
+        setting = self.environment
         # What firmware keeps for itself differs by some megabytes.
-        return found["processor"], found["cores_logical"], round(found["memory_mb"] / 1000)
+        return setting["processor"], setting["cores_logical"], round(setting["memory_mb"] / 1000)
 
 
 class UnfitError(Exception):
@@ -423,16 +423,16 @@ class DaskExecutor:
             self._client.close(timeout=_FAREWELL)
 
     def _later(
-        self, do: Callable[[], Any], then: Callable[[Any], None] = lambda found: None
+        self, do: Callable[[], Any], then: Callable[[Any], None] = lambda answer: None
     ) -> threading.Thread:
         """Do what may take its time in a thread; what it returns or raises is news."""
 
         def done() -> None:
             try:
-                found = do()
+                answer = do()
             except Exception as error:  # noqa: BLE001 - told by whoever asked
-                found = error
-            self._news.put(lambda: then(found))
+                answer = error
+            self._news.put(lambda: then(answer))
 
         thread = threading.Thread(target=done, daemon=True)
         thread.start()
@@ -443,7 +443,7 @@ class DaskExecutor:
         function: Callable[..., Any],
         argument: Any,
         address: str,
-        then: Callable[[Any], None] = lambda found: None,
+        then: Callable[[Any], None] = lambda answer: None,
     ) -> None:
         """Run a function beside the tasks of a worker."""
         self._later(lambda: self._client.run(function, argument, workers=[address])[address], then)
@@ -479,25 +479,25 @@ class DaskExecutor:
             # Of what goes wrong before it begins; of lost workers Dask itself allows some.
             retries=2,
         )
-        self._later(future.result, lambda found: self._settled(task, found))
+        self._later(future.result, lambda answer: self._settled(task, answer))
 
-    def _settled(self, task: str, found: Any) -> None:
+    def _settled(self, task: str, answer: Any) -> None:
         """Take in what becomes of a task: what :func:`execute` returns, or what is raised."""
         flight = self._flights.get(task)
         if flight is None:
             return
-        if isinstance(found, bytes):
-            self._replied(task, *pickle.loads(found))
-        elif isinstance(found, CancelledError) or self._client.status != "running":
+        if isinstance(answer, bytes):
+            self._replied(task, *pickle.loads(answer))
+        elif isinstance(answer, CancelledError) or self._client.status != "running":
             self._is_gone = True
-        elif isinstance(found, KilledWorker):
+        elif isinstance(answer, KilledWorker):
             lost = flight.lost + [flight.machine] * bool(flight.address)
             self._ended(
                 task, Outcome("crashed", reason=f"its workers were lost: {', '.join(lost)}")
             )
         else:
             # Whatever another version raises.
-            self._ended(task, Outcome("failed", reason=first_line(found)))
+            self._ended(task, Outcome("failed", reason=first_line(answer)))
 
     def _replied(
         self, task: str, address: str, machine: str, outcome: Outcome, refused: bool
@@ -538,11 +538,11 @@ class DaskExecutor:
 
     def _changed(self, event: tuple[float, Any]) -> None:
         """Hear of a worker that comes or goes; whoever uses the cluster may tell other things."""
-        found = event[1] if isinstance(event[1], dict) else {}
-        address, tasks = found.get("worker", ""), found.get("processing-tasks", ())
-        if found.get("action") == "add-worker":
+        news = event[1] if isinstance(event[1], dict) else {}
+        address, tasks = news.get("worker", ""), news.get("processing-tasks", ())
+        if news.get("action") == "add-worker":
             self._news.put(lambda: self._welcome(address))
-        elif found.get("action") == "remove-worker":
+        elif news.get("action") == "remove-worker":
             self._news.put(lambda: self._left(address, tasks))
 
     def _left(self, address: str, tasks: Iterable[str]) -> None:
@@ -558,23 +558,23 @@ class DaskExecutor:
 
     def _welcome(self, address: str) -> None:
         self._asked.add(address)
-        self._ask(welcome, self._program, address, lambda found: self._welcomed(address, found))
+        self._ask(welcome, self._program, address, lambda answer: self._welcomed(address, answer))
 
-    def _welcomed(self, address: str, found: Any) -> None:
+    def _welcomed(self, address: str, answer: Any) -> None:
         """Take in a worker that is ready, or why it is not."""
         self._asked.discard(address)
-        if isinstance(found, OSError | LookupError):
+        if isinstance(answer, OSError | LookupError):
             return  # it is gone again
-        if isinstance(found, Machine):
-            differs = difference(self._program, found.program)
-            reason = f"{found.name} {differs}" if differs else ""
+        if isinstance(answer, Machine):
+            differs = difference(self._program, answer.program)
+            reason = f"{answer.name} {differs}" if differs else ""
         else:
-            reason = first_line(found)  # it has no marginbench, or another one
+            reason = first_line(answer)  # it has no marginbench, or another one
         if reason:
             self._unused[address] = reason
             self._say(f"worker {address} gets no runs: {reason}; install the same there")
         else:
-            self._machines[address] = found
+            self._machines[address] = answer
             self._last_came = time.monotonic()
 
     def _place_again(self) -> None:

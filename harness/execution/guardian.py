@@ -104,16 +104,16 @@ def _wait(worker: int, control: int, woken: int) -> int | None:
 
 def _reap(worker: int) -> int | None:
     """Bury the dead; the wait status of the worker if it is among them."""
-    found = None
+    ended = None
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return ended
         if pid == 0:
-            return found
+            return ended
         if pid == worker:
-            found = status
+            ended = status
 
 
 def _say(descriptor: int, number: int) -> None:
@@ -161,13 +161,13 @@ def _descendants(root: int) -> list[int]:
         children.setdefault(int(parent), []).append(int(name))
         if state in (b"Z", b"X"):
             dead.add(int(name))
-    found: list[int] = []
+    family: list[int] = []
     waiting = [root]
     while waiting:
         for pid in children.get(waiting.pop(), ()):
             waiting.append(pid)
-            found.append(pid)
-    return [pid for pid in found if pid not in dead]
+            family.append(pid)
+    return [pid for pid in family if pid not in dead]
 
 
 if __name__ == "__main__":

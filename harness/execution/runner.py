@@ -502,11 +502,10 @@ class _Runner:
         except DamagedDescriptionError as error:
             aside = move_aside(self.results)
             self.progress.say(f"{error.why}; moved to {aside}, written anew")
-        found = (before or {}).get("name") or self.journal.study or study.name
-        if found != study.name:
+        name = (before or {}).get("name") or self.journal.study or study.name
+        if name != study.name:
             raise UserError(
-                f"{self.results}: holds the study {found!r}; choose another --out for "
-                f"{study.name!r}"
+                f"{self.results}: holds the study {name!r}; choose another --out for {study.name!r}"
             )
         now = {
             "schema_version": SCHEMA_VERSION,
@@ -716,7 +715,7 @@ class _Runner:
     def summary(self) -> RunSummary:
         """What became of the planned runs."""
         ended = [self.recorded[run.key] for run in self.runs if run.key in self.recorded]
-        unloaded = (found for found in self.facts.datasets.values() if isinstance(found, str))
+        unloaded = (reason for reason in self.facts.datasets.values() if isinstance(reason, str))
         return RunSummary(
             results=self.results,
             planned=len(self.runs),

@@ -80,7 +80,7 @@ def warm(jobs: int, progress: Progress | None = None) -> Warmed:
     after = _code(folder)
     if not cut_short:
         _stamp(folder, plan, after)
-    new = sum(before.get(name) != found for name, found in after.items())
+    new = sum(before.get(name) != state for name, state in after.items())
     return Warmed(folder, new, len(after), len(names), time.monotonic() - started, cut_short)
 
 
@@ -121,15 +121,15 @@ def _tasks() -> Iterator[dict[str, Any]]:
 
 def _entries() -> Iterator[SolverEntry]:
     """Every solver as it is, and with the words and flags that shipped studies give it."""
-    known = registry()
+    classes = registry()
     seen = set()
-    listed = [SolverEntry(name=name) for name in known]
+    listed = [SolverEntry(name=name) for name in classes]
     for study in map(load_study, study_names()):
         if isinstance(study, Study):
-            listed += [entry for entry in study.solver if entry.name in known]
+            listed += [entry for entry in study.solver if entry.name in classes]
     for entry in listed:
         params = {key: value for key, value in entry.params.items() if _is_way(key, value)}
-        if "nu" in inspect.signature(known[entry.name]).parameters:
+        if "nu" in inspect.signature(classes[entry.name]).parameters:
             # Studies take it from the reference optimum, which nothing is compared with here.
             params["nu"] = 0.1
         way = f"{entry.name} {canonical_json(params)}"

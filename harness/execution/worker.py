@@ -221,10 +221,10 @@ def kill_marked(mark: str) -> None:
     """Kill every process with this mark of a worker: what a guardian that was killed has left."""
     wanted = f"{MARK}={mark}".encode()
     for _ in range(100):
-        found = [pid for pid in psutil.pids() if wanted in _environment(pid).split(b"\0")]
-        if not found:
+        marked = [pid for pid in psutil.pids() if wanted in _environment(pid).split(b"\0")]
+        if not marked:
             return
-        for pid in found:
+        for pid in marked:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
@@ -242,7 +242,7 @@ def _environment(pid: int) -> bytes:
 
 def _descendants(root: int) -> list[int]:
     """The numbers of all descendants of a process."""
-    found: list[int] = []
+    family: list[int] = []
     waiting = [root]
     try:
         while waiting:
@@ -253,13 +253,13 @@ def _descendants(root: int) -> list[int]:
                     with open(f"{folder}/{task}/children", "rb") as source:
                         children = [int(pid) for pid in source.read().split()]
                     waiting += children
-                    found += children
+                    family += children
     except OSError:
-        found = []
-    if not found:
+        family = []
+    if not family:
         with contextlib.suppress(psutil.Error):
-            found = [child.pid for child in psutil.Process(root).children(recursive=True)]
-    return found
+            family = [child.pid for child in psutil.Process(root).children(recursive=True)]
+    return family
 
 
 def _cpu_s(pid: int, *, own: bool = True) -> float:

@@ -67,19 +67,19 @@ def read_description(folder: Path) -> dict[str, Any] | None:
     """
     path = folder / FILE_NAME
     try:
-        found = json.loads(path.read_bytes().decode("utf-8"))
+        content = json.loads(path.read_bytes().decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError):
         raise _damaged(path, "it is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise _damaged(path, "it holds no object")
-    digest, version = found.pop(_DIGEST, None), found.get("schema_version")
+    digest, version = content.pop(_DIGEST, None), content.get("schema_version")
     if digest is None:
         raise _damaged(path, "its digest is missing")
-    if digest != hash_json(found):
+    if digest != hash_json(content):
         raise _damaged(path, "its content does not match its digest")
     if version != SCHEMA_VERSION:
         raise UserError(
@@ -87,9 +87,9 @@ def read_description(folder: Path) -> dict[str, Any] | None:
             f"release reads {SCHEMA_VERSION}); use that release or choose another folder"
         )
     for name in _LISTS:
-        if not _is_list_of_objects(found.get(name, [])):
+        if not _is_list_of_objects(content.get(name, [])):
             raise _damaged(path, f"its {name} are no list of objects")
-    return found
+    return content
 
 
 def _is_list_of_objects(value: Any) -> bool:

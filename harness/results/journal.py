@@ -292,14 +292,14 @@ class Journal:
         except (RecordError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, OtherSchemaError):
                 raise UserError(f"{path}: {error}") from None
-            found = _KEY.search(line)
-            self.damages.append(Damage(path, number, offset, found[1].decode() if found else ""))
+            key = _KEY.search(line)
+            self.damages.append(Damage(path, number, offset, key[1].decode() if key else ""))
 
     def _add(self, entry: Entry) -> None:
         self.entries.append(entry)
         self._starts.pop((entry.segment, entry.key), None)
-        known = self._best.get(entry.key)
-        if known is None or entry.rank > known.rank:
+        best = self._best.get(entry.key)
+        if best is None or entry.rank > best.rank:
             self._best[entry.key] = entry
         self.__dict__.pop("current", None)
 
@@ -311,8 +311,8 @@ class Journal:
     def _last_plan(self) -> dict[str, Any]:
         if not self._plans:
             return {"study": "", "cells": [], "damages": []}
-        found: dict[str, Any] = json.loads(_checked(self._line(*max(self._plans)[1:])[:-1])[1])
-        return found
+        plan: dict[str, Any] = json.loads(_checked(self._line(*max(self._plans)[1:])[:-1])[1])
+        return plan
 
     @property
     def study(self) -> str:
@@ -327,8 +327,8 @@ class Journal:
     @cached_property
     def current(self) -> dict[Cell, Entry]:
         """The current record of each planned run that has one, in the order of the plan."""
-        found = ((cell, self._best.get(key)) for cell, key in self.plan.items())
-        return {cell: entry for cell, entry in found if entry is not None}
+        entries = ((cell, self._best.get(key)) for cell, key in self.plan.items())
+        return {cell: entry for cell, entry in entries if entry is not None}
 
     def recorded(self, key: str) -> Entry | None:
         """The record with this key that counts."""
@@ -482,8 +482,8 @@ class Journal:
             machine = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
         except OSError:
             machine = platform.node()
-        found = self.folder.stat()
-        return hashlib.sha256(f"{machine} {found.st_dev} {found.st_ino}".encode()).hexdigest()[:8]
+        stat = self.folder.stat()
+        return hashlib.sha256(f"{machine} {stat.st_dev} {stat.st_ino}".encode()).hexdigest()[:8]
 
     def others(self) -> list[str]:
         """The files that other commands are writing."""
@@ -529,16 +529,16 @@ def runs_table(
     import pyarrow.parquet as pq
 
     stamp = _files(results)
-    found = _stored(results / TABLE, record_type, stamp)
-    if found is None:
-        found = _made(results, record_type)
+    table_and_damages = _stored(results / TABLE, record_type, stamp)
+    if table_and_damages is None:
+        table_and_damages = _made(results, record_type)
         if write:
-            table, damaged = found
+            table, damaged = table_and_damages
             described = json.dumps({"journal": stamp, "damaged": damaged})
             table = table.replace_schema_metadata({_TABLE_KEY: described.encode()})
             with storing(results / TABLE), replacing(results / TABLE) as sink:
                 pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    return found
+    return table_and_damages
 
 
 def _files(results: Path) -> list[list[Any]]:
@@ -608,13 +608,13 @@ def _checked(line: bytes) -> tuple[dict[str, Any], bytes]:
     if hashlib.sha256(content).hexdigest()[:_DIGITS].encode() + b" " != line[: _DIGITS + 1]:
         raise RecordError("damaged (it does not match its checksum)")
     header, _, body = line[_DIGITS + 1 :].partition(b"\t")
-    found = json.loads(header)
-    if found["schema"] != SCHEMA_VERSION:
-        is_later = found["schema"] > SCHEMA_VERSION
+    values = json.loads(header)
+    if values["schema"] != SCHEMA_VERSION:
+        is_later = values["schema"] > SCHEMA_VERSION
         remedy = "update marginbench" if is_later else "use that release or choose another folder"
-        words = f"schema version {found['schema']}, this release reads {SCHEMA_VERSION}"
+        words = f"schema version {values['schema']}, this release reads {SCHEMA_VERSION}"
         raise OtherSchemaError(f"written by another release of marginbench ({words}); {remedy}")
-    return found, body
+    return values, body
 
 
 def _entry(header: Mapping[str, Any], segment: str, offset: int, size: int) -> Entry:

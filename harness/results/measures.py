@@ -108,12 +108,12 @@ def columns_of(record_type: type) -> dict[str, Column]:
 @cache
 def measures_of(record_type: type) -> dict[str, Measure]:
     """The measures of a type of records or checkpoints by column, the counters among them."""
-    found = {
+    measures = {
         name: item.measure
         for name, item in columns_of(record_type).items()
         if item.measure is not None
     }
-    return found | counter_measures()
+    return measures | counter_measures()
 
 
 _COUNTED = {

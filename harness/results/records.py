@@ -178,9 +178,9 @@ class RecordBase:
         del values["trace"]
         return _flat(values)
 
-    def take(self, found: Mapping[str, Any]) -> None:
+    def take(self, columns: Mapping[str, Any]) -> None:
         """Fill in what the run found: values by column."""
-        for name, value in found.items():
+        for name, value in columns.items():
             setattr(self, name, value)
 
     def take_last_checkpoint(self) -> None:
@@ -210,8 +210,8 @@ def record_of(values: Mapping[str, Any]) -> RecordBase:
     types: dict[str, type[RecordBase]] = {"svm": Record, "feasibility": FeasibilityRecord}
     kind = str(values.get("kind"))
     if kind not in types:
-        known = " and ".join(types)
-        raise RecordError(f"a record of the kind {kind!r}, this release knows {known}")
+        names = " and ".join(types)
+        raise RecordError(f"a record of the kind {kind!r}, this release knows {names}")
     cls = types[kind]
     check_columns(cls, values)
     columns = {name: _numbers(cls.checkpoint, name, v) for name, v in values["trace"].items()}
@@ -317,12 +317,12 @@ def schema_of(record_type: Any) -> pa.Schema:
     return pa.schema([pa.field("kind", pa.string()), *columns])
 
 
-def table_of(record_type: type[RecordBase], found: Sequence[Mapping[str, Any]]) -> pa.Table:
+def table_of(record_type: type[RecordBase], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """The table of records of a kind, each given by its :meth:`~RecordBase.values`."""
     schema = schema_of(record_type)
     arrays = []
     for item in schema:
-        values = [row[item.name] for row in found]
+        values = [row[item.name] for row in rows]
         if item.name == "trace":
             states = []
             for state in item.type.value_type:
@@ -348,8 +348,8 @@ def _arrow_type(hint: Any) -> pa.DataType:
     plain = members[0] if type(None) in members else hint
     if plain == dict[str, int]:
         return pa.map_(pa.string(), pa.int64())
-    known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    return known.get(plain, pa.string())
+    types = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    return types.get(plain, pa.string())
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:

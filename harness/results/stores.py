@@ -247,9 +247,9 @@ class Store:
         return StoreError(message, is_refusal=is_refusal)
 
 
-def _item(found: Any, size: int) -> Item:
+def _item(described: Any, size: int) -> Item:
     # Not every server of S3's protocol has tags.
-    return Item(size, str(found.get("e_tag") or found.get("version")))
+    return Item(size, str(described.get("e_tag") or described.get("version")))
 
 
 def _patience() -> float:
@@ -419,9 +419,9 @@ class Mirror:
             there[name] = self._store.put(name, content)
             self.has_pushed = True
         with contextlib.suppress(FileNotFoundError):
-            description, (known, entry) = (self.folder / FILE_NAME).read_bytes(), self._description
+            description, (same, entry) = (self.folder / FILE_NAME).read_bytes(), self._description
             # Who finds that another command has changed it takes that one, and plans again.
-            if description != known and there.get(FILE_NAME) == entry:
+            if description != same and there.get(FILE_NAME) == entry:
                 there[FILE_NAME] = self._store.put(FILE_NAME, description)
                 self._description = description, there[FILE_NAME]
 
