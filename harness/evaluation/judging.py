@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from ...data_loaders import Dataset
 
 
-_NO_RULES = StoppingRules()
-
-
 @dataclass(frozen=True)
 class Snapshot:
     """A state of a run.
@@ -56,10 +53,6 @@ class Snapshot:
     cpu_s: float
     model: PlainModel
     final: bool = False
-
-
-#: Takes a snapshot, and says whether the model's objective is finite.
-Judge = Callable[[Snapshot], bool]
 
 
 @dataclass
@@ -111,37 +104,31 @@ class TraceMonitor(Monitor):
 
     Parameters
     ----------
-    judge : callable
-        Takes each snapshot.
+    judge : Judgement
+        Takes each snapshot, and says what ends the run early. A checkpoint is due where the
+        evaluations are used up.
     first_checkpoint : float
         Evaluations at the first checkpoint: the number of training points.
     factor : float
         Growth from one checkpoint to the next.
     each_epoch : bool
         Whether there are checkpoints at the ends of epochs as well.
-    rules : StoppingRules
-        What ends the run early. A checkpoint is due where the evaluations are used up.
-    reached : callable
-        Says after each checkpoint whether its objective is good enough.
     send : callable
         Takes the phases.
     """
 
     def __init__(
         self,
-        judge: Judge,
+        judge: Judgement,
         *,
         first_checkpoint: float,
         factor: float,
         each_epoch: bool = False,
-        rules: StoppingRules = _NO_RULES,
-        reached: Callable[[], bool] = lambda: False,
         send: Send,
     ) -> None:
-        self.rules = rules
-        self.reached = reached
+        self.rules = judge.rules
         self._on_grid = first_checkpoint
-        self.next_checkpoint = min(first_checkpoint, rules.evaluations)
+        self.next_checkpoint = min(first_checkpoint, self.rules.evaluations)
         self.factor = factor
         self.each_epoch = each_epoch
         self.judge = judge
@@ -183,7 +170,7 @@ class TraceMonitor(Monitor):
         self.next_checkpoint = self._on_grid if asked >= limit else min(self._on_grid, limit)
         self.send(PhaseMessage("solve", self.clocks.wall_s))
         self.clocks.resume()
-        return self.diverged or self.reached() or self._is_spent(n_iter)
+        return self.diverged or self.judge.reached or self._is_spent(n_iter)
 
     def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
         """Record a checkpoint if they are wanted here and there is none yet."""

@@ -103,8 +103,6 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         first_checkpoint=dataset.n_train,
         factor=work.checkpoint_factor,
         each_epoch=work.epoch_checkpoints,
-        rules=work.rules,
-        reached=lambda: judgement.reached,
         send=send,
     )
     # Before monitor.start the solver checks its input: a hang there must be seen as well.

@@ -212,13 +212,13 @@ def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(
     monkeypatch.setattr(running, "CHECKS", {"estimator": some})
     write_solver(Names("Good", "good_solver"), tmp_path)
     (tmp_path / "fragile.py").write_text(FRAGILE)
-    code, out, _ = run("check", "fragile.py:Fragile", "--timeout", "2", "--json")
+    code, out, _ = run("check", "fragile.py:Fragile", "--timeout", "1", "--json")
     found = {item["check"]: item for item in json.loads(out)["checks"]}
     assert code == 1
     assert set(found) == set(chosen)
     failed = {name: item["detail"] for name, item in found.items() if item["verdict"] != "pass"}
     assert set(failed) == {"sparse data", "float32 data"}
-    assert "solving took longer than 2 s" in failed["sparse data"]
+    assert "solving took longer than 1 s" in failed["sparse data"]
     assert "exit code 3" in failed["float32 data"]
 
 
@@ -248,7 +248,9 @@ def may_not_apply(cls: type[Any]) -> set[str]:
 @pytest.mark.parametrize("name", registry())
 def test_every_reference_solver_passes(name: str) -> None:
     cls = registry()[name]
-    found = [checked(cls, "estimator", check) for check in CHECKS["estimator"]]
+    # tests/solvers/test_estimators.py has what scikit-learn says of each.
+    checks = [check for check in CHECKS["estimator"] if check != "scikit-learn"]
+    found = [checked(cls, "estimator", check) for check in checks]
     assert [item for item in found if item.verdict == "fail"] == []
     assert {item.check for item in found if item.verdict != "pass"} == may_not_apply(cls)
 

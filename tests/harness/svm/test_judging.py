@@ -36,19 +36,24 @@ def model(pause: float = 0.0) -> KernelExpansion:
 class Watched:
     """A monitor, the states that it gives to be judged, and the phases that it tells."""
 
+    reached = False
+
     def __init__(
-        self, judge: Callable[[Snapshot], Any] = lambda snapshot: None, **options: Any
+        self,
+        judge: Callable[[Snapshot], Any] = lambda snapshot: None,
+        rules: StoppingRules = StoppingRules(),  # noqa: B008 - it is frozen
+        **options: Any,
     ) -> None:
+        self.judge, self.rules = judge, rules
         self.states: list[Snapshot] = []
         self.messages: list[Message] = []
-
-        def judged(snapshot: Snapshot) -> bool:
-            self.states.append(snapshot)
-            return judge(snapshot) is not False
-
         settings = {"first_checkpoint": 100, "factor": 1.5, **options}
-        self.monitor = TraceMonitor(judged, send=self.messages.append, **settings)
+        self.monitor = TraceMonitor(self, send=self.messages.append, **settings)  # type: ignore[arg-type]
         self.counters = Counters()
+
+    def __call__(self, snapshot: Snapshot) -> bool:
+        self.states.append(snapshot)
+        return self.judge(snapshot) is not False
 
     def started(self) -> TraceMonitor:
         self.monitor.start(self.counters)
