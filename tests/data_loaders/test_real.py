@@ -65,18 +65,6 @@ def test_mnist(real_data):
     np.testing.assert_array_equal(np.where(every.y_test == 8, 1, -1), data.y_test)
 
 
-@pytest.mark.parametrize("name", ["cod-rna", "covtype-sample"])
-def test_scales(real_data, name):
-    data, raw = real_data(name), real_data(name, {"scale": "none"})
-    low, high = raw.X_train.min(axis=0), raw.X_train.max(axis=0)
-    expected = (raw.X_test.astype(np.float64) - low) / np.maximum(high - low, 1)
-    if name == "cod-rna":
-        expected = 2 * (raw.X_test.astype(np.float64) - low) / (high - low) - 1
-    else:
-        assert (raw.X_train[:, 10:14].sum(axis=1) == 1).all()  # one of four areas
-    np.testing.assert_allclose(data.X_test, expected, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize(("name", "seconds"), [("mnist", 5), ("cod-rna", 5), ("adult", 3)])
 def test_reading_is_fast(real_data, tmp_path, name, seconds):
     real_data(name)

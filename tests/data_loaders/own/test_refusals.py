@@ -28,18 +28,11 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
     [
         ("", "x.csv: the file is empty"),
         ("age,job,y\n", "x.csv: there are no rows; is this the right file?"),
-        (
-            GOOD + "75,a\n",
-            "x.csv, line 6: 2 columns; expected 3 (separator ','; set separator if it is another)",
-        ),
-        (
-            "\n" + GOOD.replace("42,b,yes", "42,b,yes,9"),
-            "x.csv, line 4: 4 columns; expected 3",
-        ),
+        (GOOD + "75,a\n", "x.csv, line 6: 2 columns; expected 3 (separator ','; set separator if"),
+        ("\n" + GOOD.replace("42,b,yes", "42,b,yes,9"), "x.csv, line 4: 4 columns; expected 3"),
         (
             GOOD.replace("42", "?"),
-            "x.csv, line 3: column 'age' has no value; set missing to 'drop', 'mean', 'median' or "
-            "'most_frequent'",
+            "x.csv, line 3: column 'age' has no value; set missing to 'drop',",
         ),
         (GOOD.replace("42,b,yes", "42,b,"), "x.csv, line 3: column 'y' has no value; set missing"),
         (
@@ -62,7 +55,7 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
         ),
         (
             GOOD.replace("job", "age"),
-            "x.csv: columns 1 and 2 have the same name 'age'; rename one, or set header = false",
+            "x.csv: columns 1 and 2 have the same name 'age'; rename one,",
         ),
         (GOOD.replace("yes", "no"), "x.csv: one class only ('no') in the training part; two are"),
         ("y\na\nb\n", "x.csv: there is no column beside the target 'y'"),
@@ -176,28 +169,19 @@ def test_options(refusal: Callable[..., str], options: dict[str, object], messag
     assert refusal(GOOD, **options).startswith(message)
 
 
+TWO = "@attribute a numeric\n@attribute y {n,p}\n@data\n"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("x.arff", "@data\n1\n", "x.arff, line 1: @data before any @attribute"),
         ("x.arff", "@attribute a numeric\n", "x.arff: the line @data is missing"),
         ("x.arff", "@attribute a date\n", "x.arff, line 1: attribute 'a' is of type 'date'"),
-        (
-            "x.arff",
-            "@attribute a numeric\n@attribute y {n,p}\n@data\n1,n\n%\nx,p\n",
-            "x.arff, line 6: 'x' is not a number (attribute 'a' is numeric)",
-        ),
-        (
-            "x.arff",
-            "@attribute a numeric\n@attribute y {n,p}\n@data\n1,n\n2,q\n",
-            "x.arff, line 5: 'q' is not a value of 'y' (n, p)",
-        ),
-        (
-            "x.arff",
-            "@attribute a numeric\n@attribute y {n,p}\n@data\n{0 1}\n{1 p, 0 2}\n",
-            "x.arff, line 5: index 0 is out of order, or not below 2",
-        ),
-        ("x.arff", "@attribute a numeric\n@attribute y {n,p}\n@data\n1\n", "x.arff, line 4: 1 val"),
+        ("x.arff", TWO + "1,n\n%\nx,p\n", "x.arff, line 6: 'x' is not a number (attribute 'a' is"),
+        ("x.arff", TWO + "1,n\n2,q\n", "x.arff, line 5: 'q' is not a value of 'y' (n, p)"),
+        ("x.arff", TWO + "{0 1}\n{1 p, 0 2}\n", "x.arff, line 5: index 0 is out of order, or not"),
+        ("x.arff", TWO + "1\n", "x.arff, line 4: 1 val"),
         (
             "x.txt",
             "1 1:2\n0.5 1:1\n",
