@@ -147,16 +147,16 @@ class _KeptEntries:
         self._kernel, self._train, self._sets = kernel, train, (train, test)
         self._width = len(train) + len(test)
         self._rows: Array | None = None
-        self._known = np.zeros(len(train), dtype=bool)
+        self._computed = np.zeros(len(train), dtype=bool)
 
     def scores(self, support: Array, coef: Array) -> Array:
         """sum_j coef_j k(x_j, z) of each point z, the training points first, with float64 sums."""
         sums = np.zeros(self._width)
         if len(support):
-            new = support[~self._known[support]]
+            new = support[~self._computed[support]]
             if len(new):
                 # All that are missing, where they take one block.
-                missing = np.flatnonzero(~self._known)
+                missing = np.flatnonzero(~self._computed)
                 self._add(missing if len(missing) * self._width <= _BLOCK_ENTRIES else new)
             in_parts(sum_of_rows, len(sums), self._rows, support, coef, sums)
         return sums
@@ -170,10 +170,10 @@ class _KeptEntries:
                 part = slice(start, min(start + step, len(points)))
                 block = self._kernel.block(points.take(part), vectors)
                 if self._rows is None:
-                    self._rows = _mapped((len(self._known), self._width), block.dtype)
+                    self._rows = _mapped((len(self._computed), self._width), block.dtype)
                 self._rows[new, stop : stop + len(block)] = block.T
                 stop += len(block)
-        self._known[new] = True
+        self._computed[new] = True
 
 
 def _mapped(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
@@ -558,13 +558,9 @@ class Evaluator:
         classes = np.unique(y_train)
         self._classes = classes if len(classes) > 2 else None
         # Of each problem the signs of the training points: of two classes there is one.
-        self._signs = [
-            np.asarray(y_train, dtype=np.float64)
-            if self._classes is None
-            else np.where(y_train == label, 1.0, -1.0)
-            for label in (classes if self._classes is not None else [1])
-        ]
-        self._known: dict[int, tuple[bytes, str, _Scored]] = {}
+        labels = classes if self._classes is not None else [1]
+        self._signs = [np.where(self._y["train"] == label, 1.0, -1.0) for label in labels]
+        self._last: dict[int, tuple[bytes, str, _Scored]] = {}
 
     @property
     def n_problems(self) -> int:
@@ -576,10 +572,7 @@ class Evaluator:
         parts = self._parts(model)
         # A diverged model has infinities and NaNs; they are a result here, not a surprise.
         with np.errstate(over="ignore", invalid="ignore"):
-            if self._classes is None:
-                each = [self._scored(0, parts[0], dtype)]
-            else:
-                each = [self._known_score(c, part, dtype) for c, part in enumerate(parts)]
+            each = [self._score(c, part, dtype) for c, part in enumerate(parts)]
             mistakes = self._mistakes("test", [one.scores["test"] for one in each])
             on_train = self._mistakes("train", [one.scores["train"] for one in each])
         return Evaluation(
@@ -635,11 +628,11 @@ class Evaluator:
     def _columns(self, each: list[Array]) -> Array:
         return each[0] if self._classes is None else np.stack(each, axis=1)
 
-    def _known_score(self, c: int, model: PlainModel, dtype: str) -> _Scored:
+    def _score(self, c: int, model: PlainModel, dtype: str) -> _Scored:
         digest = model.digest
-        if c not in self._known or self._known[c][:2] != (digest, dtype):
-            self._known[c] = (digest, dtype, self._scored(c, model, dtype))
-        return self._known[c][2]
+        if c not in self._last or self._last[c][:2] != (digest, dtype):
+            self._last[c] = (digest, dtype, self._scored(c, model, dtype))
+        return self._last[c][2]
 
     def _scored(self, c: int, model: PlainModel, dtype: str) -> _Scored:
         predictor, y = _PREDICTORS[model.kind](model, self._points), self._signs[c]
