@@ -162,7 +162,7 @@ def test_a_study_of_several_classes(tmp_path: Path, make_study: Callable[..., St
     records = {record.solver: record for record in Journal(tmp_path).records()}
     smo, own = records["SMO"], records["Chatters"]
     assert (smo.status, smo.n_classes) == ("converged", 10)
-    assert 0 <= smo.suboptimality < 1e-3
+    assert -1e-4 <= smo.suboptimality < 1e-3  # the reference is certified to 1e-4
     assert smo.test_error < 0.07
     for name in ("counters", "n_iter", "test_error", "primal", "n_support", "gap"):
         assert getattr(own, name) == getattr(smo, name)
