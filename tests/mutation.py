@@ -72,7 +72,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         [
             f"harness/conformance/{name}.py"
-            for name in ("estimators", "findings", "measurements", "methods", "running", "subject")
+            for name in ("estimators", "methods", "running", "subject")
         ],
         ("harness/conformance/test_broken_solvers.py", "harness/conformance/test_checking.py"),
     ),

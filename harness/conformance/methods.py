@@ -14,8 +14,16 @@ from ...data_loaders.feasibility import lap, ldfp
 from ...solvers.feasibility.checking import check_certificate
 from ...solvers.feasibility.problem import FeasibilityProblem, as_problem
 from ...solvers.feasibility.result import FeasibilityResult
-from .findings import MendError, NotApplicableError
-from .subject import Subject, raised, unless_refused
+from .subject import (
+    MendError,
+    NotApplicableError,
+    Subject,
+    constructor,
+    raised,
+    unless_refused,
+)
+
+__all__ = ["constructor"]
 
 Array = npt.NDArray[Any]
 

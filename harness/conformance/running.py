@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import SolverError, first_line
@@ -30,7 +30,49 @@ from ..loading import load_class, source_file
 from ..planning.plan import kind_named
 from ..study.model import Budget
 from ..words import REASON_LIMIT, visible
-from .findings import CHECKS, GATES, Finding, MendError, NotApplicableError, Sort
+
+Verdict = Literal["pass", "fail", "not applicable", "not run"]
+
+#: Estimators, which `fit` trains, and feasibility methods on columns, with their `solve`.
+Sort = Literal["estimator", "method"]
+
+#: The checks in their order: functions of the modules `estimators` and `methods`, which take the
+#: subject and raise MendError or NotApplicableError. None is imported here: the command lists them.
+CHECKS: dict[Sort, tuple[str, ...]] = {
+    "estimator": (
+        *("constructor", "traits", "warm-up", "fit", "bad parameters", "determinism", "refitting"),
+        *("side effects", "counters", "scores", "objective", "certificate", "monitor"),
+        *("checkpoints", "stopping", "limits", "sparse data", "float32 data", "kernel function"),
+        *("weights", "several classes", "saving"),
+        # The longest, and what it needs is compiled by then.
+        "scikit-learn",
+    ),
+    "method": (
+        *("constructor", "solve", "certificates", "bad data", "bad parameters", "determinism"),
+        *("counters", "limits", "side effects"),
+    ),
+}
+#: Checks whose failure leaves nothing to see for the later ones.
+GATES = ("constructor", "warm-up", "fit", "solve")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one check.
+
+    Attributes
+    ----------
+    check : str
+        Its name.
+    verdict : {"pass", "fail", "not applicable", "not run"}
+    detail : str
+        One line: what to mend, or why the check does not apply or was not run.
+    """
+
+    check: str
+    verdict: Verdict
+    detail: str = ""
+
 
 # Checks that may run into their limits before the others are left out.
 _PATIENCE = 3
@@ -132,9 +174,9 @@ def _finding(check: str, outcome: Outcome) -> Finding:
 def checked(cls: type[Any], sort: Sort, check: str, send: Send = lambda message: None) -> Finding:
     """Do a check of a class in this process."""
     from .estimators import warm_up
-    from .subject import Subject
+    from .subject import MendError, NotApplicableError, Subject
 
-    module = import_module(f"{__package__}.{CHECKS[sort][check]}")
+    module = import_module(f"{__package__}.{sort}s")
     subject = Subject(cls)
     send(PhaseMessage("compile"))
     with without_convergence_warnings():

@@ -19,13 +19,20 @@ from ...solvers.numeric.counters import Counters
 from ..errors import EvaluationError, first_line
 from ..evaluation.models import Evaluator, PlainModel, TaskPoints, plain_model
 from ..words import visible
-from .findings import MendError
 
 Array = npt.NDArray[Any]
 
 GAMMA = 0.5
 #: The parameters that limit a run.
 LIMITS = ("max_epochs", "max_iter")
+
+
+class MendError(Exception):
+    """Something to be mended; the message is one line that says what and how."""
+
+
+class NotApplicableError(Exception):
+    """The check has nothing to look at; the message says why."""
 
 
 class Points(NamedTuple):
@@ -86,6 +93,15 @@ class Subject:
             **given,
         }
         return self.cls(**{k: v for k, v in settings.items() if k in self.defaults})
+
+    def fitted(self, points: Points, *, monitor: Monitor | None = None, **given: Any) -> Fitted:
+        """A fit of a new estimator."""
+        return Fitted.of(self.make(**given).fit(*points, monitor=monitor))
+
+    def scores(self, X: Any, y: Any, Z: Any = None, **given: Any) -> Array:
+        """What an estimator with entries in float64 says of points; by default of its own."""
+        solver = self.make(dtype="float64", **given).fit(X, y)
+        return np.asarray(solver.decision_function(X if Z is None else Z))
 
     def limited(self, epochs: int, n: int, **given: Any) -> Solver:
         """An estimator that ends after so many epochs of n iterations."""

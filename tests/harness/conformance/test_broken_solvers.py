@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginbench.harness.conformance.findings import CHECKS
-from marginbench.harness.conformance.running import checked
+from marginbench.harness.conformance.running import CHECKS, checked
 from marginbench.harness.conformance.scaffold import Names, write_solver
 from marginbench.harness.loading import load_class
 from marginbench.solvers import PCT, Solution, Solver, WeightedSolver, hyperparameters
