@@ -436,31 +436,29 @@ def read_arff(file: LocalFile) -> Table:
     places: list[int] = []
     in_data = False
     for number, line in _arff_lines(file):
-        where = f"{file.origin}, line {number}"
         word = line.split(None, 1)[0].lower()
-        if in_data:
-            places.append(number)
-            rows.append(_arff_row(where, line, attributes))
-        elif word == "@data":
-            if not attributes:
-                raise DataError(f"{where}: @data before any @attribute")
-            if len(attributes) > MAX_COLUMNS:
-                raise DataError(
-                    f"{file.origin}: {len(attributes)} attributes; at most {MAX_COLUMNS}"
+        try:
+            if in_data:
+                places.append(number)
+                rows.append(_arff_row(line, attributes))
+            elif word == "@data":
+                if not attributes:
+                    raise ValueError("@data before any @attribute")
+                check_names(file.origin, [each.name for each in attributes])
+                in_data = True
+            elif word == "@attribute":
+                attributes.append(_attribute(line))
+            elif word != "@relation":
+                raise ValueError(
+                    f"{shown_word(line)} is not a declaration of ARFF (@relation, @attribute or "
+                    "@data)"
                 )
-            in_data = True
-        elif word == "@attribute":
-            attributes.append(_attribute(where, line))
-        elif word != "@relation":
-            raise DataError(
-                f"{where}: {shown_word(line)} is not a declaration of ARFF (@relation, @attribute "
-                "or @data)"
-            )
+        except ValueError as error:
+            raise DataError(f"{file.origin}, line {number}: {error}") from None
     if not in_data:
         raise DataError(f"{file.origin}: the line @data is missing; is this an ARFF file?")
-    names = [each.name for each in attributes]
-    check_names(file.origin, names)
     columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    names = [each.name for each in attributes]
     data = pa.Table.from_arrays(columns, names=names) if rows else pa.table({})
     nominal = frozenset(each.name for each in attributes if not each.numeric)
     return Table(file.origin, data, lambda row: f"line {places[row]}", nominal=nominal)
@@ -480,49 +478,46 @@ def _arff_lines(file: LocalFile) -> Iterable[tuple[int, str]]:
                 yield number, line
 
 
-def _attribute(where: str, line: str) -> _Attribute:
+def _attribute(line: str) -> _Attribute:
+    """What a line declares; ValueError says what is wrong with it, as below."""
     match = _ATTRIBUTE.fullmatch(line)
     if match is None:
-        raise DataError(f"{where}: {shown_word(line)} is not an attribute (@attribute NAME TYPE)")
+        raise ValueError(f"{shown_word(line)} is not an attribute (@attribute NAME TYPE)")
     name, kind = _unquoted(match[1]), match[2].strip()
     if kind.startswith("{"):
         categories = _arff_words(kind[1:-1])
         if categories is None or "" in categories:
-            raise DataError(f"{where}: the values of {shown_word(name)} are not well-formed")
+            raise ValueError(f"the values of {shown_word(name)} are not well-formed")
         return _Attribute(name, False, tuple(categories))
     word = kind.split()[0].lower()
     if word not in ("numeric", "real", "integer", "string"):
-        raise DataError(
-            f"{where}: attribute {shown_word(name)} is of type {shown_word(word)}; numeric, string "
-            "and {a, b} are read"
+        raise ValueError(
+            f"attribute {shown_word(name)} is of type {shown_word(word)}; numeric, string and "
+            "{a, b} are read"
         )
     return _Attribute(name, word != "string")
 
 
-def _arff_row(where: str, line: str, attributes: Sequence[_Attribute]) -> list[str | None]:
-    cells: list[str | None] = []
-    words = _sparse_words(where, line, attributes) if line.startswith("{") else _arff_words(line)
+def _arff_row(line: str, attributes: Sequence[_Attribute]) -> list[str | None]:
+    words = _sparse_words(line, attributes) if line.startswith("{") else _arff_words(line)
     if words is None:
-        raise DataError(f"{where}: {shown_word(line)} is not a row of ARFF")
+        raise ValueError(f"{shown_word(line)} is not a row of ARFF")
     if len(words) != len(attributes):
-        raise DataError(f"{where}: {len(words)} values; expected {len(attributes)}")
+        raise ValueError(f"{len(words)} values; expected {len(attributes)}")
     for cell, attribute in zip(words, attributes, strict=True):
-        if cell != "?" and attribute.numeric and not is_number(cell):
-            raise DataError(
-                f"{where}: {shown_word(cell)} is not a number (attribute "
-                f"{shown_word(attribute.name)} is numeric)"
-            )
         categories = attribute.categories
-        if cell != "?" and categories is not None and cell not in categories:
-            raise DataError(
-                f"{where}: {shown_word(cell)} is not a value of {shown_word(attribute.name)} "
-                f"({listed(categories)})"
-            )
-        cells.append(None if cell == "?" else cell)
-    return cells
+        if cell == "?":
+            continue
+        if attribute.numeric and not is_number(cell):
+            name = shown_word(attribute.name)
+            raise ValueError(f"{shown_word(cell)} is not a number (attribute {name} is numeric)")
+        if categories is not None and cell not in categories:
+            name = shown_word(attribute.name)
+            raise ValueError(f"{shown_word(cell)} is not a value of {name} ({listed(categories)})")
+    return [None if cell == "?" else cell for cell in words]
 
 
-def _sparse_words(where: str, line: str, attributes: Sequence[_Attribute]) -> list[str]:
+def _sparse_words(line: str, attributes: Sequence[_Attribute]) -> list[str]:
     """All cells of a sparse row: those that are left out are 0, or the first category."""
     cells = ["0" if not each.categories else each.categories[0] for each in attributes]
     words = _arff_words(line[1:-1]) if line.endswith("}") else None
@@ -530,11 +525,9 @@ def _sparse_words(where: str, line: str, attributes: Sequence[_Attribute]) -> li
     for word in ["?"] if words is None else [] if words == [""] else words:
         index, _, value = word.partition(" ")
         if not (index.isascii() and index.isdigit() and len(index) < 9 and value.strip()):
-            raise DataError(f"{where}: {shown_word(word)} is not an index and a value")
+            raise ValueError(f"{shown_word(word)} is not an index and a value")
         if not last < int(index) < len(attributes):
-            raise DataError(
-                f"{where}: index {index} is out of order, or not below {len(attributes)}"
-            )
+            raise ValueError(f"index {index} is out of order, or not below {len(attributes)}")
         last = int(index)
         cells[last] = _unquoted(value.strip())
     return cells
