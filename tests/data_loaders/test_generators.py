@@ -78,11 +78,15 @@ def test_noise_of_the_checkers_moves_points_after_they_are_labelled():
 
 def test_labels_of_the_quadric_are_flipped_whatever_the_point():
     data = load("quadric", QUADRIC)
-    squares = data.X_train.astype(np.float64) ** 2
-    sides = np.where(squares[:, :3].sum(axis=1) > squares[:, 3:].sum(axis=1), 1, -1)
-    wrong = data.y_train != sides
+
+    def sides(X):
+        squares = X.astype(np.float64) ** 2
+        return np.where(squares[:, :3].sum(axis=1) > squares[:, 3:].sum(axis=1), 1, -1)
+
+    wrong = data.y_train != sides(data.X_train)
+    assert (load("quadric", {**QUADRIC, "flipped": 0}).y_test == sides(data.X_test)).all()
     assert data.X_train.dtype == np.float32
-    assert np.abs(data.X_train).max() <= 1
+    assert (data.X_train.min(), data.X_train.max()) == pytest.approx((-1, 1), abs=1e-3)
     # Five standard deviations of a share.
     noise = 5 * np.sqrt(0.25 / 20_000)
     assert wrong.mean() == pytest.approx(0.2, abs=noise)
