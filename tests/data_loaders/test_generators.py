@@ -76,7 +76,8 @@ def test_noise_of_the_checkers_moves_points_after_they_are_labelled():
     np.testing.assert_allclose(np.corrcoef(moves.T)[0, 1], 0, atol=0.04)
 
 
-def test_labels_of_the_quadric_are_flipped_whatever_the_point():
+def test_labels_of_the_quadric_are_flipped_whatever_the_point(monkeypatch):
+    monkeypatch.setattr(generators, "_BLOCK", 1 << 15)  # several blocks
     data = load("quadric", QUADRIC)
 
     def sides(X):

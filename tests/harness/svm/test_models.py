@@ -418,5 +418,7 @@ def test_models_of_other_numbers_of_classes_are_refused() -> None:
         evaluator.evaluate(two)
     with pytest.raises(EvaluationError, match="3 classes, but the model is one of 4 classes"):
         evaluator.evaluate(OneVsRestModel((*three.parts, None)))
+    with pytest.raises(EvaluationError, match="is itself one of several classes"):
+        evaluator.evaluate(OneVsRestModel((three, *three.parts[1:])))
     with pytest.raises(EvaluationError, match="two classes, but the model is one of several"):
         of_iris(RBF(0.5), lambda labels: labels == 1).evaluate(three)
