@@ -100,7 +100,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "reports/statistics/certificates.py": ("reports/test_feasibility.py",),
     "solvers/interface/base.py": ("solvers/test_estimators.py",),
     "solvers/interface/inputs.py": ("solvers/test_estimators.py",),
-    "solvers/kernels/row_cache.py": ("solvers/kernels/test_oracle.py",),
+    "solvers/kernels/rows.py": ("solvers/kernels/test_oracle.py",),
     "solvers/numeric/matrices.py": ("solvers/kernels/test_kernels.py",),
 }
 #: Functions with these decorators are compiled: another operator there costs a compilation.

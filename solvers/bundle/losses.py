@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..numeric.compiling import njit
-from ..numeric.exponentials import exponential, log_of_one_plus
+from ..numeric.exponential import exponential, log_of_one_plus
 from ..numeric.matrices import matmul
 from ..numeric.validation import check_positive
 from .offsets import (

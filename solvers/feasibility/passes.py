@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..numeric.compiling import njit
-from ..numeric.exponentials import exponential
+from ..numeric.exponential import exponential
 from .products import FAST, add, add2, dot, dot2
 
 # Weights below this part of the largest one are lost in the rounding of any sum; without them there

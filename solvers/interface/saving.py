@@ -12,14 +12,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ...data_loaders.atomic import replacing
-from ..kernels import Kernel, is_registered, kernel_of
 from ..models import Model
+from ..models.expansions import packed, unpacked
 from ..numeric.counters import Counters, FeasibilityCounters
 from ..registration import entries
 
 _FORMAT, _VERSION = "marginbench solver", 1
-# Arrays of the file by what they belong to.
-_MODEL, _PARAMETER = "model.", "parameter."
 #: Fitted attributes that are plain values; a solver without names of features lacks the last.
 _PLAIN = ("n_features_in_", "n_iter_", "status_", "feature_names_in_")
 
@@ -27,25 +25,27 @@ _PLAIN = ("n_features_in_", "n_iter_", "status_", "feature_names_in_")
 def save_solver(solver: Any, path: str | Path) -> None:
     """Write a fitted solver; see :meth:`Solver.save`."""
     check_is_fitted(solver)
-    description, of_model = solver.model_._stored()
-    arrays = {_MODEL + name: array for name, array in of_model.items()}
-    parameters = {}
+    arrays: dict[str, np.ndarray] = {}
+    model, parameters = packed(solver.model_, "model.", arrays), {}
     for name, value in solver.get_params(deep=False).items():
-        if isinstance(value, np.ndarray) and value.dtype != object:
-            arrays[_PARAMETER + name] = value
-        else:
-            parameters[name] = _stored(name, value)
+        try:
+            parameters[name] = packed(value, f"parameter.{name}.", arrays)
+        except ValueError:
+            raise ValueError(
+                f"{name}={value!r} cannot be stored, only numbers, text, arrays and registered "
+                f"kernels: set_params({name}=...) before saving, if predictions do not need it"
+            ) from None
     classes, counters = solver.classes_, solver.counters_
-    fitted = {name: _listed(getattr(solver, name)) for name in _PLAIN if hasattr(solver, name)}
+    found = {name: getattr(solver, name) for name in _PLAIN if hasattr(solver, name)}
     header = {
         "format": _FORMAT,
         "version": _VERSION,
         "marginbench": metadata.version("marginbench"),
         "class": type(solver).__name__,
         "parameters": parameters,
-        "model": description,
+        "model": model,
         "classes": {"values": classes.tolist(), "dtype": classes.dtype.str},
-        "fitted": fitted,
+        "fitted": {name: np.asarray(value).tolist() for name, value in found.items()},
         "counters": None if counters is None else counters.as_dict(),
     }
     try:
@@ -120,63 +120,17 @@ def _class_of(header: dict[str, Any], cls: type[Any] | None) -> type[Any]:
 
 
 def _restored(cls: type[Any], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    def own(prefix: str) -> dict[str, np.ndarray]:
-        return {
-            name.removeprefix(prefix): array
-            for name, array in arrays.items()
-            if name.startswith(prefix)
-        }
-
-    parameters = {name: _revived(value) for name, value in header["parameters"].items()}
-    solver = cls(**parameters, **own(_PARAMETER))
-    model = Model._restored(header["model"], own(_MODEL))
+    parameters = header["parameters"].items()
+    solver = cls(
+        **{name: unpacked(value, f"parameter.{name}.", arrays) for name, value in parameters}
+    )
+    model: Model = unpacked(header["model"], "model.", arrays)
     solver.model_ = model
     solver.classes_ = np.array(header["classes"]["values"], dtype=header["classes"]["dtype"])
-    for name in _PLAIN:
-        if name in header["fitted"]:
-            value = header["fitted"][name]
-            value = np.array(value, dtype=object) if isinstance(value, list) else value
-            setattr(solver, name, value)
-    for name, value in model.attributes().items():
-        setattr(solver, name, value)
+    for name, value in {**header["fitted"], **model.attributes()}.items():
+        setattr(solver, name, np.array(value, dtype=object) if isinstance(value, list) else value)
     counts, kinds = header["counters"], (Counters, FeasibilityCounters)
     solver.counters_ = counts and next(
         kind(**counts) for kind in kinds if kind().as_dict().keys() == counts.keys()
     )
     return solver
-
-
-def _listed(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def _stored(name: str, value: Any) -> Any:
-    """A parameter as JSON values; what JSON lacks is an object with one key, its kind."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Kernel) and is_registered(value):
-        return {"kernel": value.describe()}
-    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
-        return np.dtype(value).name
-    if isinstance(value, list | tuple):
-        return {type(value).__name__: [_stored(name, item) for item in value]}
-    if isinstance(value, dict):
-        return {"dict": [[_stored(name, key), _stored(name, value[key])] for key in value]}
-    raise ValueError(
-        f"{name}={value!r} cannot be stored, only numbers, text, arrays and registered kernels: "
-        f"set_params({name}=...) before saving, if predictions do not need it"
-    )
-
-
-def _revived(value: Any) -> Any:
-    """The parameter that :func:`_stored` made this of."""
-    if not isinstance(value, dict):
-        return value
-    kind, content = next(iter(value.items()))
-    if kind == "kernel":
-        return kernel_of(content)
-    if kind == "dict":
-        return {_revived(key): _revived(item) for key, item in content}
-    return {"list": list, "tuple": tuple}[kind](_revived(item) for item in content)

@@ -13,9 +13,8 @@ from .choice import (
     kernel_of,
     make_kernel,
 )
-from .linear import Linear
-from .polynomial import Polynomial
 from .precomputed import Precomputed
+from .products import Linear, Polynomial
 from .rbf import RBF
 
 __all__ = [

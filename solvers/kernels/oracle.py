@@ -14,9 +14,7 @@ from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix
 from ..numeric.threads import in_parts
 from . import Kernel, Points, make_kernel
-from .prefetch import RowsAhead
-from .row_cache import RowCache
-from .row_parts import put_together
+from .rows import RowCache, RowsAhead
 from .scoring import expansion_scores
 
 Index = Sequence[int] | np.ndarray
@@ -32,9 +30,6 @@ _CHUNK_ROWS = 256
 _LONG, _CHUNK_ROWS_OF_LONG = 256, 1024
 # Entries of points with so many numbers are read from stored rows faster than they are computed.
 _READ = 64
-# Time of computing an entry over that of copying one: dense points with so many features, or
-# sparse ones with so many stored numbers, make it 1. Copying a point takes 40 times the former.
-_FEATURES_OF_COPY, _STORED_OF_COPY, _COPIED_POINT = 128, 10, 40
 
 
 class KernelOracle:
@@ -108,14 +103,6 @@ class KernelOracle:
         values = self.points.values
         return sparse.issparse(values) or values.shape[1] >= _READ
 
-    @property
-    def _entry_cost(self) -> float:
-        """Time of computing an entry over that of copying one, roughly."""
-        values = self.points.values
-        if sparse.issparse(values):
-            return float(values.nnz / (_STORED_OF_COPY * self.n))
-        return float(values.shape[1] / _FEATURES_OF_COPY)
-
     def stores(self, index: np.ndarray) -> np.ndarray:
         """Whether the row of each of the index is in the cache."""
         if self._cache is None:
@@ -179,41 +166,6 @@ class KernelOracle:
         if missing.any():
             slots[missing] = self._fill(self._cache, index[missing])
         return self._cache.rows, slots
-
-    def complete_rows(
-        self, index: np.ndarray, columns: np.ndarray, entries: np.ndarray, places: np.ndarray
-    ) -> None:
-        """Store rows whose entries in some columns are known: only the others are computed.
-
-        Nobody has asked for the rows yet: their new entries count as computed only. Rows that are
-        already there stay as they are. Nothing happens without room for all of them, or where
-        computing whole rows is faster.
-
-        Parameters
-        ----------
-        index : ndarray of int64
-            Distinct, and among the columns.
-        columns : ndarray of int64
-            Distinct.
-        entries : ndarray
-            ``entries[places[p], c]`` is k(x_i, x_j) for i = ``index[p]`` and j = ``columns[c]``.
-        places : ndarray of int64, shape (len(index),)
-        """
-        cache = self._cache
-        if cache is None or len(index) > len(cache):
-            return
-        missing = cache.slots(index) < 0
-        index, places = index[missing], places[missing]
-        others = self.n - len(columns)
-        saved = len(index) * (len(columns) * self._entry_cost - self.n)
-        if saved <= _COPIED_POINT * self._entry_cost * others:
-            return
-        slots = cache.reserve(index)
-        put_together(
-            self.kernel, self.points, index, columns, entries, places, cache.storage, slots,
-            self.chunk,
-        )  # fmt: skip
-        self.charge(0, len(index) * others)
 
     def row_ahead(self, i: int, upcoming: Callable[[int], np.ndarray]) -> np.ndarray:
         """The same as :meth:`row`, for a caller who knows which rows it will probably ask for next.

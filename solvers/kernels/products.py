@@ -1,21 +1,31 @@
-"""The base class of kernels that are functions of inner products."""
+"""Kernels that are functions of inner products: the linear and the polynomial kernel."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ..numeric.matrices import Matrix, products, squared_norms, stored
+from ..numeric.matrices import Matrix, matmul, products, squared_norms, stored
+from ..registration import register_kernel
 from .base import (
     Kernel,
     Points,
     check_range,
+    in_row_parts,
     kept_dense,
     placed,
     products_are_steady,
+    rounding_unit,
+    row_blocks,
 )
+from .parameters import FiniteNumber, WholeNumber, Width, parameter
+
+# Points are turned into float64 so many at a time.
+_ROWS = 1024
 
 
 class ProductKernel(Kernel):
@@ -46,3 +56,76 @@ class ProductKernel(Kernel):
     @abstractmethod
     def _bound(self, product: float) -> float:
         """The largest entry, and the largest number on the way to it, for products up to this."""
+
+
+@register_kernel("linear")
+@dataclass(frozen=True)
+class Linear(ProductKernel):
+    """k(x, z) = <x, z>."""
+
+    words = "linear kernel"
+
+    def entry_noise(self, points: Points, dtype: str = "float32") -> float:
+        return rounding_unit(dtype) * float(squared_norms(points.values).max(initial=0.0))
+
+    def weights(self, B: Points, coef: np.ndarray) -> np.ndarray:
+        if sparse.issparse(B.values):
+            return np.ascontiguousarray((B.values.T @ coef.T).T)
+        found = np.zeros((len(coef), B.values.shape[1]))
+        for start in range(0, len(B), _ROWS):
+            part = slice(start, start + _ROWS)
+            found += matmul(coef[:, part], B.values[part].astype(np.float64))
+        return found
+
+    def _finish(self, inner: np.ndarray) -> np.ndarray:
+        return inner
+
+    def _bound(self, product: float) -> float:
+        return product
+
+
+@register_kernel("poly")
+@dataclass(frozen=True)
+class Polynomial(ProductKernel):
+    """k(x, z) = (gamma <x, z> + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int >= 1
+    gamma : float > 0
+    coef0 : float
+    """
+
+    words = "polynomial kernel"
+
+    degree: int = parameter(WholeNumber(at_least=1), default=3)
+    gamma: float = parameter(Width(), default=1.0)
+    coef0: float = parameter(FiniteNumber(), default=0.0)
+
+    def entry_noise(self, points: Points, dtype: str = "float32") -> float:
+        # The power passes the error of the inner product on by its derivative.
+        largest = float(squared_norms(points.values).max(initial=0.0))
+        reach = abs(self.gamma) * largest + abs(self.coef0)
+        return rounding_unit(dtype) * self.degree * float(reach**self.degree)
+
+    def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
+        from .sums import power_sums, short_power_sums
+
+        of_type = B.values.dtype.type
+        power = of_type(self.gamma), of_type(self.coef0), self.degree
+        if B.chunks is not None:
+            in_row_parts(short_power_sums, A.values, B.chunks, *power, coef, sums)
+            return
+        for part, own, room in row_blocks(A, B, sums):
+            inner = products(part.values, B.values, room)
+            in_row_parts(power_sums, inner, *power, coef, own)
+
+    def _finish(self, inner: np.ndarray) -> np.ndarray:
+        inner *= self.gamma
+        inner += self.coef0
+        return np.power(inner, self.degree, out=inner)
+
+    def _bound(self, product: float) -> float:
+        base = max(self.gamma * product + abs(self.coef0), 1.0)
+        with np.errstate(over="ignore"):
+            return float(np.power(np.float64(base), self.degree))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
 
@@ -17,74 +19,55 @@ _BYTES = 16 * 2**20
 _SUMMED_COLUMNS = 1024
 
 
-class LinearScorer:
-    """Computes the scores ``<w_k, z>`` of points z, again and again."""
+def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
+    """<w, z> for each row z of Z, float64, for one w or a row for each output.
 
-    def __init__(self, weights: np.ndarray) -> None:
-        self._weights = weights
-
-    def __call__(self, Z: Matrix) -> np.ndarray:
-        """The scores of the rows of Z, float64, shape (len(Z), n_outputs)."""
-        if sparse.issparse(Z):
-            return np.asarray(Z @ self._weights.T)
-        scores = np.empty((len(self._weights), len(Z)))
-        in_row_parts(weighted_sums, np.ascontiguousarray(Z), self._weights, scores)
-        return scores.T
-
-
-class EntryScorer:
-    """Computes ``sum_j coef_kj k(x_j, z)`` for points z from kernel entries, again and again."""
-
-    def __init__(self, kernel: Kernel, points: Points, coef: np.ndarray, dtype: str) -> None:
-        self._kernel = kernel
-        self._points = points
-        self._coef = np.ascontiguousarray(coef, dtype=np.float64)
-        self._dtype = np.dtype(dtype)
-
-    def __call__(self, Z: Matrix) -> np.ndarray:
-        """As :meth:`LinearScorer.__call__`."""
-        scores = np.zeros((len(self._coef), Z.shape[0]))
-        if len(self._points):
-            self._sum(Z, scores)
-        return scores.T
-
-    def _sum(self, Z: Matrix, scores: np.ndarray) -> None:
-        kernel, points = self._kernel, self._points
-        step = max(TILE, _BYTES // max(1, Z.shape[1] * self._dtype.itemsize))
-        step -= step % TILE
-        for start in range(0, Z.shape[0], step):
-            rows = Z[start : start + step]
-            if kernel.by_products and not sparse.issparse(points.values):
-                rows = _whole_tiles(rows)
-            part = kernel.prepare(rows, self._dtype, like=points)
-            kernel.weighted_sums(part, points, self._coef, scores[:, start : start + step])
-
-
-def expansion_scorer(
-    kernel: Kernel, points: Points, coef: np.ndarray, dtype: str
-) -> LinearScorer | EntryScorer:
-    """What computes scores of expansions the fastest; parameters as of :class:`EntryScorer`."""
-    weights = kernel.weights(points, np.asarray(coef, dtype=np.float64))
-    return EntryScorer(kernel, points, coef, dtype) if weights is None else LinearScorer(weights)
+    Of shape (len(Z),) or (len(Z), n_outputs).
+    """
+    rows = np.atleast_2d(weights).astype(np.float64, copy=False)
+    if sparse.issparse(Z):
+        scores = np.asarray(Z @ rows.T)
+    else:
+        sums = np.empty((len(rows), len(Z)))
+        in_row_parts(weighted_sums, np.ascontiguousarray(Z), rows, sums)
+        scores = sums.T
+    return scores[:, 0] if weights.ndim == 1 else scores
 
 
 def expansion_scores(
     kernel: Kernel, points: Points, coef: np.ndarray, Z: Matrix, dtype: str
 ) -> np.ndarray:
-    """Scores from kernel entries, float64, shape (len(Z),) or (len(Z), n_outputs)."""
-    scores = EntryScorer(kernel, points, np.atleast_2d(coef), dtype)(Z)
-    return scores[:, 0] if coef.ndim == 1 else scores
+    """``sum_j coef_kj k(x_j, z)`` for each row z of Z from entries of this type, float64.
+
+    Of shape (len(Z),) or (len(Z), n_outputs), as the coefficients have one row or several.
+    """
+    rows = np.ascontiguousarray(np.atleast_2d(coef), dtype=np.float64)
+    scores = np.zeros((len(rows), Z.shape[0]))
+    step = max(TILE, _BYTES // max(1, Z.shape[1] * np.dtype(dtype).itemsize))
+    step -= step % TILE
+    for start in range(0, Z.shape[0] if len(points) else 0, step):
+        part = Z[start : start + step]
+        if kernel.by_products and not sparse.issparse(points.values):
+            part = _whole_tiles(part)
+        prepared = kernel.prepare(part, np.dtype(dtype), like=points)
+        kernel.weighted_sums(prepared, points, rows, scores[:, start : start + step])
+    return scores.T[:, 0] if coef.ndim == 1 else scores.T
+
+
+def expansion_scorer(
+    kernel: Kernel, points: Points, coef: np.ndarray, dtype: str
+) -> Callable[[Matrix], np.ndarray]:
+    """What computes these scores again and again: by the weights w of a linear kernel, if it is."""
+    weights = kernel.weights(points, np.atleast_2d(coef).astype(np.float64, copy=False))
+    if weights is None:
+        return lambda Z: expansion_scores(kernel, points, coef, Z, dtype)
+    return lambda Z: linear_scores(Z, weights[0] if coef.ndim == 1 else weights)
 
 
 def _whole_tiles(rows: Matrix) -> Matrix:
     """The rows, the last one repeated until they fill whole tiles."""
     n = rows.shape[0]
     return rows if n % TILE == 0 else rows[np.minimum(np.arange(n + -n % TILE), n - 1)]
-
-
-def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
-    """<weights, z> for each row z of Z, float64, shape (len(Z),)."""
-    return LinearScorer(np.atleast_2d(weights).astype(np.float64, copy=False))(Z)[:, 0]
 
 
 @njit(error_model="numpy", fastmath={"contract"}, nogil=True)

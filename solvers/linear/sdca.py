@@ -233,7 +233,7 @@ class DualAscent:
 
     def end_epoch(self, tol: float) -> float:
         """Set the thresholds of shrinking; bring all points back if those left are optimal."""
-        return float(end_epoch(self._state, len(self._order), tol))
+        return end_epoch(self._state, len(self._order), tol)
 
     @property
     def complete(self) -> bool:

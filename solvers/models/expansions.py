@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from inspect import isabstract
@@ -15,13 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from ..kernels import Kernel, Points, is_registered, kernel_of
-from ..kernels.scoring import (
-    EntryScorer,
-    LinearScorer,
-    expansion_scorer,
-    expansion_scores,
-    linear_scores,
-)
+from ..kernels.scoring import expansion_scorer, expansion_scores, linear_scores
 from ..numeric.matrices import Matrix, matmul
 
 
@@ -63,19 +57,6 @@ class Model(ABC):
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes of an estimator with this model, by scikit-learn's names."""
 
-    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The model as plain JSON values and as arrays: its fields."""
-        arrays: dict[str, np.ndarray] = {}
-        return _packed(self, "", arrays), arrays
-
-    @staticmethod
-    def _restored(description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Model:
-        """The model of what :meth:`_stored` returned."""
-        model = _unpacked(description, "", arrays)
-        if not isinstance(model, Model):
-            raise ValueError("there is no model")
-        return model
-
     def save(self, path: str | Path) -> None:
         """Write the model as an .npz file of plain arrays.
 
@@ -84,9 +65,9 @@ class Model(ABC):
         ValueError
             For a callable or custom kernel, whose code cannot be stored.
         """
-        description, arrays = self._stored()
+        arrays: dict[str, np.ndarray] = {}
+        text = np.array(json.dumps(packed(self, "", arrays)))
         with open(path, "wb") as sink:
-            text = np.array(json.dumps(description))
             np.savez(sink, allow_pickle=False, description=text, **arrays)
 
     @classmethod
@@ -99,7 +80,7 @@ class Model(ABC):
             If the file holds a model of another kind.
         """
         with np.load(path, allow_pickle=False) as stored:
-            model = cls._restored(json.loads(str(stored["description"])), stored)
+            model: Model = unpacked(json.loads(str(stored["description"])), "", stored)
         if not isinstance(model, cls):
             raise ValueError(f"{path} holds a model of kind {model.kind!r}, not a {cls.__name__}")
         return model
@@ -149,11 +130,11 @@ class KernelExpansion(Model):
         """
         if self.n_support == 0:
             return np.full(Z.shape[0], self.intercept)
-        return self._scorer(Z)[:, 0] + self.intercept
+        return self._scorer(Z) + self.intercept
 
     @cached_property
-    def _scorer(self) -> LinearScorer | EntryScorer:
-        return expansion_scorer(self.kernel, self.prepared(), self.coef[None, :], self.dtype)
+    def _scorer(self) -> Callable[[Matrix], np.ndarray]:
+        return expansion_scorer(self.kernel, self.prepared(), self.coef, self.dtype)
 
     def squared_norm(self) -> float:
         """||w||^2 = sum_ij coef_i coef_j k(x_i, x_j); not for a precomputed kernel.
@@ -275,14 +256,14 @@ def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray, dtype: str) 
     return float(matmul(coef, scores))
 
 
-def _packed(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
-    """A model or a field of one as JSON; arrays are put beside it, named by their place.
+def packed(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
+    """A model, or a field or parameter, as JSON; arrays are put beside it, named by their place.
 
-    What JSON lacks is an object with one key, its kind.
+    What JSON lacks is an object with one key, its kind. ValueError for what cannot be stored.
     """
     if isinstance(value, Model):
         inside = {
-            item.name: _packed(getattr(value, item.name), f"{place}{item.name}.", arrays)
+            item.name: packed(getattr(value, item.name), f"{place}{item.name}.", arrays)
             for item in fields(value)  # type: ignore[arg-type]
         }
         return {value.kind: inside}
@@ -293,26 +274,41 @@ def _packed(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
                 "stored"
             )
         return {"kernel": value.describe()}
-    if isinstance(value, tuple):
-        return {"tuple": [_packed(one, f"{place}{k}.", arrays) for k, one in enumerate(value)]}
+    if isinstance(value, list | tuple):
+        inside = [packed(one, f"{place}{k}.", arrays) for k, one in enumerate(value)]
+        return {type(value).__name__: inside}
+    if isinstance(value, dict):
+        items = enumerate(value.items())
+        return {
+            "dict": [[packed(part, f"{place}{k}.", arrays) for part in item] for k, item in items]
+        }
     if sparse.issparse(value):
         arrays |= {place + name: getattr(value, name) for name in ("data", "indices", "indptr")}
         return {"csr": list(value.shape)}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype != object:
         arrays[place[:-1]] = value
         return {"array": list(value.shape)}
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return np.dtype(value).name
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError(f"{value!r} cannot be stored")
 
 
-def _unpacked(value: Any, place: str, arrays: Mapping[str, np.ndarray]) -> Any:
-    """The field that :func:`_packed` made this of."""
+def unpacked(value: Any, place: str, arrays: Mapping[str, np.ndarray]) -> Any:
+    """What :func:`packed` made this of."""
     if not isinstance(value, dict):
         return value
     ((kind, inside),) = value.items()
     if kind == "kernel":
         return kernel_of(inside)
-    if kind == "tuple":
-        return tuple(_unpacked(one, f"{place}{k}.", arrays) for k, one in enumerate(inside))
+    if kind in ("list", "tuple"):
+        found = [unpacked(one, f"{place}{k}.", arrays) for k, one in enumerate(inside)]
+        return found if kind == "list" else tuple(found)
+    if kind == "dict":
+        items = enumerate(inside)
+        return dict([unpacked(part, f"{place}{k}.", arrays) for part in item] for k, item in items)
     if kind == "csr":
         parts = tuple(arrays[place + name] for name in ("data", "indices", "indptr"))
         return sparse.csr_matrix(parts, shape=inside)
@@ -322,7 +318,7 @@ def _unpacked(value: Any, place: str, arrays: Mapping[str, np.ndarray]) -> Any:
     if kind not in known:
         raise ValueError(f"there is no model of kind {kind!r}")
     return known[kind](
-        **{name: _unpacked(one, f"{place}{name}.", arrays) for name, one in inside.items()}
+        **{name: unpacked(one, f"{place}{name}.", arrays) for name, one in inside.items()}
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeGuard
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 from scipy import sparse
 
-from ..kernels.scoring import EntryScorer, LinearScorer, expansion_scorer
+from ..kernels.scoring import expansion_scorer
 from ..numeric.matrices import Matrix
 from .expansions import KernelExpansion, Model
 
@@ -105,7 +106,7 @@ class OneVsRestModel(Model):
         return support, coef
 
     @cached_property
-    def _joint_scorer(self) -> LinearScorer | EntryScorer:
+    def _joint_scorer(self) -> Callable[[Matrix], np.ndarray]:
         support, coef = self._joint
         joint = self._joint_expansion(support)
         return expansion_scorer(joint.kernel, joint.prepared(), coef, joint.dtype)

@@ -59,22 +59,26 @@ def violation(alpha: np.ndarray, bounds: np.ndarray, margins: np.ndarray) -> flo
     return float(max(highest - lowest, highest, -lowest))
 
 
-@njit(error_model="numpy")
-def begin_epoch(state):
+def begin_epoch(state: np.void) -> None:
     """No slope has been met in this epoch of an ascent."""
-    state.highest, state.lowest = -np.inf, np.inf
+    state["highest"], state["lowest"] = -np.inf, np.inf
 
 
-@njit(error_model="numpy")
-def end_epoch(state, n_points, tol):
-    """Set the thresholds of shrinking; bring all points back if those left are optimal."""
-    measure = max(state.highest - state.lowest, state.highest, -state.lowest)
-    complete = state.active == n_points
+def end_epoch(state: np.void, n_points: int, tol: float) -> float:
+    """Set the thresholds of shrinking; bring all points back if those left are optimal.
+
+    Returns how far the slopes that were met lie from 0 and from each other, if no point was left
+    out.
+    """
+    highest, lowest = float(state["highest"]), float(state["lowest"])
+    measure = max(highest - lowest, highest, -lowest)
+    complete = bool(state["active"] == n_points)
     if complete or measure > max(tol, NO_STEP):
-        state.shrink_above = state.highest if state.highest > 0.0 else np.inf
-        state.shrink_below = state.lowest if state.lowest < 0.0 else -np.inf
+        state["shrink_above"] = highest if highest > 0 else np.inf
+        state["shrink_below"] = lowest if lowest < 0 else -np.inf
     else:
-        state.active, state.shrink_above, state.shrink_below = n_points, np.inf, -np.inf
+        state["active"] = n_points
+        state["shrink_above"], state["shrink_below"] = np.inf, -np.inf
     return measure if complete else np.inf
 
 

@@ -1,4 +1,4 @@
-"""An exponential of numbers <= 0 that compilers vectorise, for compiled loops over entries."""
+"""exp and log(1 + e) for compiled loops, without calls or branches: compilers vectorise them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import overload
+
+from .compiling import njit
 
 
 def _coefficients(degree: int) -> list[float]:
@@ -43,14 +45,18 @@ _WIDE_LN2_HIGH = math.floor(math.log(2.0) * 2**32) / 2**32
 _WIDE_LN2_LOW = float(Decimal(2).ln() - Decimal(_WIDE_LN2_HIGH))
 _WIDE_ROUND = 1.5 * 2.0**52
 _WIDE_LOWEST = -709.0
+# From here on, log(1 + e) is that of (1 + e) / 2 plus log 2.
+_HALVED_FROM = math.sqrt(2.0) - 1.0
+_LN2 = math.log(2.0)
 _W0, _W1, _W2, _W3, _W4, _W5, _W6, _W7, _W8, _W9 = _coefficients(9)
 
 
 def exponential(x: Any) -> Any:
-    """exp(x) of a number x <= 0, float32 or float64; compiled code only.
+    """exp(x), float32 for x <= 0 or float64 for x < 700; compiled code only.
 
     A polynomial after range reduction, which vectorises: the relative error is below two units of
-    rounding, and exp(x) is 0 where it would be less than about the smallest normal number.
+    rounding, and exp(x) is 0 where it would be less than about the smallest normal number. A
+    float64 that is not a number stays so.
     """
     raise NotImplementedError("compiled code only")
 
@@ -73,7 +79,7 @@ def _of_float32(x):
 
 
 def _of_float64(x):
-    x = max(x, _WIDE_LOWEST)
+    x = _WIDE_LOWEST if x < _WIDE_LOWEST else x
     rounded = x * _WIDE_LOG2_E + _WIDE_ROUND
     n = rounded - _WIDE_ROUND
     r = (x - n * _WIDE_LN2_HIGH) - n * _WIDE_LN2_LOW
@@ -82,3 +88,25 @@ def _of_float64(x):
     # The shift leaves only the low bits of the whole number, and adds them to the exponent.
     power = np.int64((np.float64(rounded).view(np.int64) + 1023) << 52)
     return (tail * (r * r) + (r + 1.0)) * power.view(np.float64)
+
+
+@njit(error_model="numpy", fastmath={"contract"})
+def log_of_one_plus(e):
+    """log(1 + e) for e from 0 to 1, to two units in the last place; not a number for such an e.
+
+    ``log(1 + u) = 2 artanh(s)`` with ``s = u / (2 + u)``, by the Taylor polynomial of degree 19.
+    u is e, or ``(e - 1) / 2`` where log 2 is taken off first, so that ``|s| < 0.172``.
+    """
+    halved = 1.0 if e > _HALVED_FROM else 0.0
+    s = (e - halved) / (2.0 + halved + e)
+    square = s * s
+    p = 2 / 19.0
+    p = p * square + 2 / 17.0
+    p = p * square + 2 / 15.0
+    p = p * square + 2 / 13.0
+    p = p * square + 2 / 11.0
+    p = p * square + 2 / 9.0
+    p = p * square + 2 / 7.0
+    p = p * square + 2 / 5.0
+    p = p * square + 2 / 3.0
+    return halved * _LN2 + (2.0 * s + s * square * p)

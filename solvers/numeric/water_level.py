@@ -15,24 +15,10 @@ _MAX_PASSES = 24
 def water_level(heights, volume, guess):
     """The level g with ``sum_i max(0, g - heights_i) = volume``; SBP12 eq. 3.6, Algorithm 2.
 
-    Parameters
-    ----------
-    heights : ndarray of float64, shape (n,), n >= 1
-    volume : float >= 0
-        For volume 0 the level is the lowest height.
-    guess : float
-        Where to start, such as the last level; any finite number will do.
-
-    Returns
-    -------
-    float
-        Never below the lowest height.
-
-    Notes
-    -----
-    Time O(n) and memory O(1); O(n log n) and O(n) in the rare case that Newton's method takes long.
-    From the level of an iteration before it takes some three passes. Volumes are sums of depths, so
-    that a volume of 1e-11 in a basin at height 1e3 is not lost to rounding.
+    For volume 0 it is the lowest height, and it is never below that. Newton's method begins at the
+    ``guess``, any finite number: from the level of an iteration before it takes some three passes,
+    time O(n) and memory O(1); in the rare case that it takes long, a sort finds the level. Volumes
+    are sums of depths, so that one of 1e-11 in a basin at height 1e3 is not lost to rounding.
     """
     if volume <= 0.0:
         return heights.min()
@@ -55,7 +41,14 @@ def water_level(heights, volume, guess):
             return level
         covered_before = covered
     base = heights.min()
-    return base + _level_by_sorting(heights - base, volume)
+    total, covered = 0.0, 0
+    # Point after point from the lowest on.
+    for height in np.sort(heights - base):
+        if covered * height - total >= volume:
+            break
+        total += height
+        covered += 1
+    return base + (volume + total) / covered
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
@@ -68,15 +61,3 @@ def volume_below(heights, level):
         covered += below
         volume += depth if below else 0.0
     return covered, volume
-
-
-@njit(error_model="numpy")
-def _level_by_sorting(heights, volume):
-    """The level for heights with minimum 0, point after point from the lowest on."""
-    total, covered = 0.0, 0
-    for height in np.sort(heights):
-        if covered * height - total >= volume:
-            break
-        total += height
-        covered += 1
-    return (volume + total) / covered

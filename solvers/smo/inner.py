@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..numeric.ascent import best_value
 from ..numeric.compiling import njit
 
 # LIBSVM's curvature floor for a pair whose kernel is not positive definite.
@@ -77,19 +78,11 @@ def solve_singles(K, m, alpha, F, y, C, diag, tol, max_steps):
         i = _largest_positive(gain.view(np.int32))
         if not gain[i] > 0.0:
             break
-        step = single_step(alpha[i], y[i] * F[i], diag[i], C[i])
+        step = best_value(alpha[i], y[i] * F[i], diag[i], C[i]) - alpha[i]
         alpha[i] = min(max(alpha[i] + step, 0.0), C[i])
         _subtract_row(F, K[i, :m], step * y[i])
         steps += 1
     return steps
-
-
-@njit(error_model="numpy")
-def single_step(alpha, slope, curvature, C):
-    """Exact maximiser along one variable, as a change of alpha."""
-    if curvature > 0.0:
-        return min(max(alpha + slope / curvature, 0.0), C) - alpha
-    return C - alpha if slope > 0.0 else -alpha
 
 
 @njit(error_model="numpy")

@@ -18,10 +18,11 @@ from ..interface.parameters import (
 )
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
+from ..numeric.ascent import best_value
 from ..numeric.compiling import njit
 from ..numeric.validation import check_positive, check_whole
 from ..registration import register
-from .inner import TAU, move_pair, single_step
+from .inner import TAU, move_pair
 from .working_sets import Dual, Gradient, solve_large, start_from
 
 
@@ -89,9 +90,7 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     with large working sets, the entries of the members that are new with the others, most of them
     once for both ways, and n for each variable that a round changed. n for each support vector
     where the rounding of float32 entries mattered; the points that are looked at for that count as
-    computed alone. Rows that enter the cache take over what the working set holds of them, if
-    that is faster. Memory: some 10n numbers and
-    the cache. Returns the last alpha.
+    computed alone. Memory: some 10n numbers and the cache. Returns the last alpha.
 
     References
     ----------
@@ -217,7 +216,7 @@ def _best_single(alpha, F, y, C, diag):
         slope = y[t] * F[t]
         if (slope > 0.0 and alpha[t] < C[t]) or (slope < 0.0 and alpha[t] > 0.0):
             violation = max(violation, abs(slope))
-            step = single_step(alpha[t], slope, diag[t], C[t])
+            step = best_value(alpha[t], slope, diag[t], C[t]) - alpha[t]
             gain = step * slope - 0.5 * step * step * diag[t]
             if gain > best_gain:
                 best, best_gain = t, gain
@@ -227,7 +226,7 @@ def _best_single(alpha, F, y, C, diag):
 @njit(error_model="numpy")
 def _move_single(alpha, F, y, C, diag, row, i):
     """Solve for variable i exactly, update F, and select the next one."""
-    step = single_step(alpha[i], y[i] * F[i], diag[i], C[i])
+    step = best_value(alpha[i], y[i] * F[i], diag[i], C[i]) - alpha[i]
     alpha[i] = min(max(alpha[i] + step, 0.0), C[i])
     signed = step * y[i]
     for t in range(len(alpha)):

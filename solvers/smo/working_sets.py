@@ -136,7 +136,6 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
         change = (alpha - dual.alpha[members]) * dual.y[members]
         dual.alpha[members] = alpha
         moved = np.flatnonzero(change)
-        oracle.complete_rows(members[moved], members, entries, moved)
         _subtract(oracle, dual.F, members[moved], change[moved])
         if monitor.due(problem.kernel_evals) and monitor.record(n_iter, _snapshot(problem, dual)):
             status = "stopped"

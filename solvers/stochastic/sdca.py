@@ -164,7 +164,7 @@ class _Ascent:
 
     def end_epoch(self, tol: float) -> float:
         """Set the thresholds of shrinking; bring all points back if those left are optimal."""
-        return float(end_epoch(self._state, len(self._order), tol))
+        return end_epoch(self._state, len(self._order), tol)
 
     def violation(self) -> float:
         """How far the projected derivatives of all points lie from 0 and from each other."""

@@ -13,12 +13,10 @@ from marginbench.solvers import (
     MPKFP,
     SMO,
     KernelExpansion,
-    Model,
     Monitor,
     OneVsRest,
     OneVsRestModel,
     Pegasos,
-    RandomFourierFeatures,
     registry,
 )
 
@@ -78,29 +76,6 @@ def test_classes_share_kernel_entries(iris, name):
         assert getattr(solver.counters_, count) == sum(getattr(part, count) for part in parts)
 
 
-def test_what_is_computed_is_what_the_kernel_is_asked_for(iris):
-    X, y = iris
-    seen = []
-
-    def kernel(A, B):
-        seen.append(len(A) * len(B))
-        return np.exp(-0.5 * np.square(A[:, None] - B).sum(axis=2))
-
-    for working_set in ("large", "textbook"):
-        seen.clear()
-        solver = SMO(kernel, C=2.0, dtype="float64", working_set=working_set).fit(X, y)
-        # The diagonal is asked for point by point.
-        assert sum(seen) == solver.counters_.kernel_evals_computed <= 150 * 150 + 150
-
-
-def test_without_a_cache_nothing_is_shared(iris):
-    X, y = iris
-    solver = Pegasos(gamma=0.5, cache_size=0.0, random_state=0, max_epochs=2).fit(X, y)
-    alone = [clone(solver).fit(X, y == label).counters_ for label in solver.classes_]
-    for count in ("kernel_evals", "kernel_evals_computed"):
-        assert getattr(solver.counters_, count) == sum(getattr(one, count) for one in alone)
-
-
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
 def test_attributes_have_a_row_for_each_class(iris, storage):
     X, y = storage(iris[0]), iris[1]
@@ -123,38 +98,6 @@ def test_attributes_have_a_row_for_each_class(iris, storage):
     assert linear.coef_.shape == (3, 4)
     scores = np.asarray(X @ linear.coef_.T) + linear.intercept_
     np.testing.assert_allclose(linear.decision_function(X), scores, rtol=1e-12)
-
-
-def test_two_classes_after_three_forget_the_estimators(iris):
-    X, y = iris
-    solver = SMO(gamma=0.5).fit(X, y)
-    assert len(solver.estimators_) == 3
-    solver.fit(X[:100], y[:100])
-    assert not hasattr(solver, "estimators_")
-    assert solver.decision_function(X).shape == (150,)
-    assert solver.alpha_.shape == (100,)
-    assert not hasattr(solver.fit(X, y), "alpha_")
-
-
-@pytest.mark.parametrize("name", ["SMO", "BSCA", "LinearSDCA", "RandomFourierFeatures"])
-def test_the_model_of_several_classes_can_be_stored(iris, name, tmp_path):
-    X, y = iris
-    solver = make(name, gamma=0.5).fit(X, y)
-    solver.model_.save(tmp_path / "model.npz")
-    restored = Model.load(tmp_path / "model.npz")
-    assert isinstance(restored, OneVsRestModel)
-    np.testing.assert_array_equal(restored.decision_function(X), solver.decision_function(X))
-    assert restored.n_support == solver.model_.n_support
-
-
-def test_random_features_are_drawn_and_computed_once(iris):
-    X, y = iris
-    solver = RandomFourierFeatures(n_pairs=20, random_state=None).fit(X, y)
-    assert solver.counters_.inner_products == 20 * 150
-    first, *others = solver.model_.parts
-    assert all(part.frequencies is first.frequencies for part in others)
-    by_hand = np.stack([part.decision_function(X) for part in solver.model_.parts], axis=1)
-    np.testing.assert_allclose(solver.decision_function(X), by_hand, rtol=1e-12, atol=1e-14)
 
 
 class Watching(Monitor):
@@ -243,14 +186,3 @@ def test_one_vs_rest_takes_any_solver_and_nothing_else(iris):
     np.testing.assert_array_equal(last, staged.decision_function(X))
     with pytest.raises(TypeError, match=r"estimator must be a marginbench\.Solver, got 'SMO'"):
         OneVsRest("SMO").fit(X, y)
-
-
-def test_one_vs_rest_of_two_classes_is_the_solver_itself(iris):
-    X, y = iris
-    X, y = X[50:], y[50:]
-    staged = OneVsRest(MPKFP(gamma=0.5), stages=(1, 5)).fit(X, y)
-    plain = MPKFP(gamma=0.5).fit(X, y)
-    np.testing.assert_array_equal(staged.decision_function(X), plain.decision_function(X))
-    short = MPKFP(gamma=0.5, max_iter=5).fit(X, y)
-    scores = staged.staged_decision_function(X)
-    np.testing.assert_allclose(scores[5], short.decision_function(X), atol=1e-12)

@@ -10,13 +10,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from marginbench.solvers import (
-    SBP,
-    SDCA,
     SMO,
     LinearModel,
     LinearSDCA,
-    Monitor,
-    Perceptron,
     Solution,
     Solver,
     registry,
@@ -133,40 +129,6 @@ def test_a_run_that_converges_does_not_warn(name):
     assert solver.status_ == "converged"
 
 
-def test_a_run_that_was_stopped_does_not_warn(points):
-    class Impatient(Monitor):
-        next_checkpoint = 0.0
-
-        def record(self, n_iter, snapshot):
-            return True
-
-    for solver in (SMO(working_set="textbook"), SDCA(), LinearSDCA(), Perceptron()):
-        assert not warnings_of(solver, *points, monitor=Impatient())
-        assert solver.status_ == "stopped"
-
-
-def test_the_reported_figures_are_those_of_the_run(points):
-    X, y = points
-    solver = SMO(working_set=1, max_iter=3, tol=1e-4)
-    (warning,) = warnings_of(solver, X, y)
-    assert f"the largest violation is {solver.violation_:.3g}, tol=0.0001" in str(warning.message)
-    solver = SDCA("linear", dtype="float64", max_epochs=2, tol=1e-9, random_state=0)
-    (warning,) = warnings_of(solver, X, y)
-    w = solver.dual_coef_[0] @ solver.support_vectors_
-    primal = 0.5 * w @ w + np.maximum(0, 1 - y * (X @ w)).sum()
-    dual = np.abs(solver.dual_coef_).sum() - 0.5 * w @ w
-    assert f"the duality gap is {(primal - dual) / len(y):.3g}, " in str(warning.message)
-
-
-def test_a_held_out_error_that_has_not_settled_is_told(points):
-    solver = SBP(validation_fraction=0.2, patience=40, max_epochs=30, random_state=0)
-    (warning,) = warnings_of(solver, *points)
-    errors = solver.validation_errors_
-    since = len(errors) - 1 - int(np.argmin(errors))
-    told = f"{since} of 30 checks found no lower held-out error, patience=40"
-    assert str(warning.message).endswith(told)
-
-
 @pytest.mark.parametrize(
     ("limits", "ended"),
     [
@@ -220,16 +182,6 @@ def test_linear_ascent_says_what_its_last_point_fell_short_of(points, stopping):
             slopes = np.where(alpha == 2.0, np.maximum(slopes, 0), slopes)
             found = max(slopes.max() - slopes.min(), np.abs(slopes).max())
         assert said == pytest.approx(found, rel=0.01)
-
-
-@pytest.mark.parametrize("name", ["Nystrom", "RandomFourierFeatures", "LinearSDCA"])
-def test_a_limit_at_which_the_rule_is_met_is_no_limit(points, name):
-    X, y = points
-    solver = registry()[name](tol=0.3, max_epochs=4, random_state=0)
-    if name == "LinearSDCA":
-        solver.set_params(stopping="gap")
-    assert not warnings_of(solver, X, y)
-    assert solver.status_ == "converged"
 
 
 def test_a_failed_fit_leaves_nothing_behind(points):

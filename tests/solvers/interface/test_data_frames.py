@@ -53,16 +53,6 @@ def test_numeric_columns_of_any_type_are_numbers(points, dtype):
     np.testing.assert_array_equal(SMO(gamma=0.5).fit(given, y).decision_function(given), expected)
 
 
-@pytest.mark.parametrize("kind", [pd.Series, pl.Series])
-@pytest.mark.parametrize("labels", [("no", "yes"), (3, 7), (False, True)])
-def test_labels_may_be_a_series(points, kind, labels):
-    X, y = points
-    named = np.array(labels)[(y > 0).astype(int)]
-    solver = SMO().fit(X, kind(named.tolist()))
-    assert solver.classes_.tolist() == list(labels)
-    np.testing.assert_array_equal(solver.predict(X), SMO().fit(X, named).predict(X))
-
-
 @pytest.mark.parametrize("library", FRAMES)
 @pytest.mark.parametrize("make", [SMO, LinearSDCA, RandomFourierMap, BundleRegressor])
 def test_a_column_of_text_is_named(points, library, make):

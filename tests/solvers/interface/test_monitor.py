@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-from marginbench.solvers import Counters, Monitor, registry
+from marginbench.solvers import registry
 
 INSTRUMENTED = [name for name, solver in registry().items() if solver.instrumented]
 #: What is tried of each solver, besides its defaults where it has no line here.
@@ -144,18 +142,3 @@ def test_true_from_record_stops_the_run(rbf_task, name, extra, recording_monitor
             whole.snapshots[checkpoints - 1],
         ):
             assert_same_model(model, solver.model_)
-
-
-def test_the_base_class_never_asks_for_a_checkpoint():
-    monitor = Monitor()
-    monitor.start(Counters())
-    assert monitor.next_checkpoint == math.inf
-    assert not monitor.due(10**18)
-    assert monitor.record(1, lambda: None) is False
-
-
-@pytest.mark.parametrize(("asked", "due"), [(9, False), (10, True), (11, True)])
-def test_a_checkpoint_is_due_from_its_count_on(asked, due):
-    monitor = Monitor()
-    monitor.next_checkpoint = 10
-    assert monitor.due(asked) is due

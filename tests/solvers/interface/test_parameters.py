@@ -22,15 +22,11 @@ from marginbench.harness.planning.preflight import DescribeWork, describe_solver
 from marginbench.solvers import (
     MPKFP,
     SMO,
-    BundleRegressor,
     KernelParameters,
     OneVsRest,
-    RandomFourierMap,
     Solution,
     Solver,
     SolverParameters,
-    StructuredSVM,
-    WeightedSolver,
     hyperparameters,
 )
 
@@ -89,38 +85,6 @@ def test_the_signature_says_what_an_estimator_is_made_with(cls):
             assert getattr(cls, name) is parameter.default
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=named)
-def test_no_estimator_forgets_to_declare(cls):
-    # An attribute with a type in a class without the decorator would be no parameter.
-    own = {
-        name
-        for name, kind in inspect.get_annotations(cls).items()
-        if not kind.startswith("ClassVar") and not name.endswith("_")
-    }
-    assert own <= set(inspect.signature(cls).parameters)
-
-
-@pytest.mark.parametrize("cls", solvers.registry().values(), ids=named)
-def test_a_solver_has_no_parameter_that_it_would_refuse(cls):
-    params = set(inspect.signature(cls).parameters)
-    assert ("class_weight" in params) == issubclass(cls, WeightedSolver)
-    if cls.kernel == "linear":
-        assert not params & {*OF_KERNELS, "gamma", "dtype"}
-
-
-def test_what_an_estimator_is_about_may_be_given_without_its_name():
-    assert SMO("linear").kernel == "linear"
-    assert StructuredSVM("chain").structure == "chain"
-    assert RandomFourierMap(7).n_pairs == 7
-    assert isinstance(OneVsRest(MPKFP()).estimator, MPKFP)
-
-
-@pytest.mark.parametrize("make", [lambda: SMO("linear", 1.0), lambda: BundleRegressor("quantile")])
-def test_all_else_needs_its_name(make):
-    with pytest.raises(TypeError, match="positional"):
-        make()
-
-
 def test_a_class_has_the_parameters_of_its_bases_and_its_own():
     expected = {
         "kernel": "rbf", "gamma": "scale", "degree": 5, "coef0": 0.0, "dtype": "float32",
@@ -150,48 +114,6 @@ def test_the_docstring_is_completed_from_the_bases():
     assert found["degree"] == ("int >= 1, default=5", ['Degree of "poly".'])
     assert found["gamma"] == ('float > 0, "scale" or "auto", default="scale"', ["Width."])
     assert found["random_state"][1] == section(SolverParameters)["random_state"][1]
-
-
-def test_a_later_class_changes_a_default_in_its_docstring_alone():
-    @hyperparameters
-    class Other(Scaled):
-        """Another.
-
-        Notes
-        -----
-        The section on parameters goes before this one.
-        """
-
-        scale: float = 7.0
-
-    assert section(Other)["scale"] == ("float > 0, default=7.0", ["Factor of the scores."])
-    assert section(Scaled)["scale"][0] == "float > 0, default=2.0"
-    assert Other.__doc__.index("Parameters\n") < Other.__doc__.index("Notes\n")
-    assert Other().scale == 7.0
-
-
-def test_a_documented_parameter_that_is_none_stays_for_the_checks_to_find():
-    @hyperparameters
-    class Stale(BaseEstimator):
-        """An estimator.
-
-        Parameters
-        ----------
-        gone : int
-            It was renamed.
-        """
-
-        renamed: int = 1
-
-    assert list(section(Stale)) == ["renamed", "gone"]
-
-
-def test_a_class_without_a_docstring_gets_none():
-    @hyperparameters
-    class Silent(BaseEstimator):
-        scale: float = 1.0
-
-    assert Silent.__doc__ is None
 
 
 def test_a_default_that_is_made_anew_is_refused():

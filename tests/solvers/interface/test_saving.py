@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import warnings
 import zipfile
 
@@ -14,7 +12,6 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-import marginbench
 from marginbench.solvers import (
     RBF,
     SMO,
@@ -114,29 +111,6 @@ def test_parameters_that_json_lacks_are_kept(points, tmp_path):
             expected = "float64" if value is np.float64 else value
             np.testing.assert_array_equal(getattr(loaded, name), expected)
         np.testing.assert_array_equal(loaded.decision_function(X), solver.decision_function(X))
-
-
-def test_a_kernel_matrix_needs_no_points(points, tmp_path):
-    X, y = points
-    K = X @ X.T
-    solver = SMO("precomputed").fit(K, y)
-    loaded = saved_and_loaded(solver, tmp_path / "solver")
-    np.testing.assert_array_equal(loaded.decision_function(K), solver.decision_function(K))
-
-
-@pytest.mark.slow
-def test_a_fresh_process_predicts_the_same(points, tmp_path):
-    X, y = points
-    solver = SMO(fit_intercept=True).fit(X, y)
-    marginbench.SMO.save(solver, tmp_path / "solver")
-    np.save(tmp_path / "X.npy", X)
-    code = (
-        "import sys, numpy as np, marginbench\n"
-        "solver = marginbench.load_solver('solver')\n"
-        "np.save('scores.npy', solver.decision_function(np.load('X.npy')))\n"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
-    np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), solver.decision_function(X))
 
 
 def test_what_cannot_be_stored_is_refused_and_leaves_the_file_alone(points, tmp_path):

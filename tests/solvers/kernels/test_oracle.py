@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from marginbench.solvers import RBF, Counters, KernelOracle
-from marginbench.solvers.kernels.row_cache import RowCache
 
 N = 9
 X = np.random.default_rng(0).standard_normal((N, 3))
@@ -113,52 +112,6 @@ def test_rows_for_loops_and_fresh_blocks_cost_every_entry_they_give(cache_bytes)
         assert oracle.counters.kernel_evals_computed == kernel.count
 
 
-def test_rows_for_loops_are_computed_once_while_the_cache_holds_them():
-    oracle = KernelOracle(CountingKernel(), X, "float64", 10**6)
-    for index, computed in (([4], 1), ([4], 1), ([4, 1], 2), ([1, 7, 4], 3), ([7], 3)):
-        oracle.stored_rows(np.array(index))
-        assert oracle.counters.kernel_evals_computed == computed * N
-    for i in (1, 4, 7):
-        oracle.row(i)
-    assert oracle.counters.kernel_evals_computed == 3 * N
-
-
-def test_known_entries_are_not_computed_again_when_rows_are_stored():
-    n, d = 60, 900
-    points = np.random.default_rng(2).standard_normal((n, d))
-    K = np.exp(-0.001 * ((points[:, None] - points) ** 2).sum(axis=2))
-    oracle = KernelOracle(RBF(0.001), points, "float64", 10**6)
-    columns = np.random.default_rng(3).permutation(n)[:55]
-    # Some are there already, at places of the known block in no order.
-    oracle.stored_rows(columns[:3])
-    places = np.array([7, 1, 30, 0, 40, 12, *range(13, 29)])
-    # Entries of a kernel of its own: what is stored says where they came from.
-    oracle.complete_rows(columns[places], columns, 2 * K[np.ix_(columns, columns)], places)
-    new = len(places) - 2
-    assert oracle.counters.kernel_evals == 3 * n
-    assert oracle.counters.kernel_evals_computed == 3 * n + new * (n - 55)
-    storage, slots = oracle.stored_rows(columns[places])
-    expected = K[columns[places]]
-    is_new = ~np.isin(places, [0, 1])
-    expected[np.ix_(is_new, columns)] *= 2
-    np.testing.assert_allclose(storage[slots], expected, rtol=1e-9)
-    assert oracle.counters.kernel_evals_computed == 3 * n + new * (n - 55)
-
-
-@pytest.mark.parametrize(
-    ("d", "cache_bytes", "known"),
-    [(900, 0, 41), (900, 5 * 60 * 8, 41), (3, 10**6, 41), (900, 10**6, 9)],
-)
-def test_rows_are_not_completed_where_that_gains_nothing(d, cache_bytes, known):
-    points = np.random.default_rng(2).standard_normal((60, d))
-    oracle = KernelOracle(RBF(0.001), points, "float64", cache_bytes)
-    columns = np.arange(known)
-    entries = np.full((known, known), np.nan)
-    oracle.complete_rows(columns[:8], columns, entries, columns[:8])
-    assert oracle.counters.kernel_evals_computed == 0
-    assert not oracle.stores(columns).any()
-
-
 class ModelCache:
     """Least recently used rows in an OrderedDict; counts the rows that had to be computed."""
 
@@ -204,28 +157,6 @@ def test_rows_leave_the_cache_in_lru_order(requests, capacity):
         assert oracle.counters.kernel_evals_computed == computed
 
 
-@given(rows=st.lists(indices, max_size=60), cache_bytes=st.sampled_from(CACHES))
-@settings(max_examples=60, deadline=None)
-def test_cached_rows_are_the_uncached_ones_to_the_bit(rows, cache_bytes):
-    cached = KernelOracle(RBF(0.3), X, "float32", cache_bytes)
-    uncached = KernelOracle(RBF(0.3), X, "float32")
-    for i in rows:
-        np.testing.assert_array_equal(cached.row(i), uncached.row(i))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("max_bytes", [300, 1000, 12345, 10**9])
-def test_the_cache_keeps_to_its_bytes(dtype, max_bytes):
-    n = 30
-    itemsize = np.dtype(dtype).itemsize
-    if RowCache.fits(n, dtype, max_bytes):
-        cache = RowCache(n, dtype, max_bytes)
-        assert cache.storage.nbytes <= max_bytes
-        assert len(cache.storage) == min(n, max_bytes // (n * itemsize))
-    else:
-        assert max_bytes < 2 * n * itemsize
-
-
 @pytest.mark.parametrize("cache_bytes", [0, 2 * N * ITEM, 10**6])
 def test_rows_are_read_only(cache_bytes):
     oracle = KernelOracle(RBF(0.3), X, "float64", cache_bytes)
@@ -243,18 +174,6 @@ def test_blocks_are_the_callers_own(cache_bytes):
     np.testing.assert_array_equal(oracle.rows([0, 1]), before)
 
 
-@pytest.mark.parametrize("cache_rows", [2, 3, 5])
-@pytest.mark.parametrize("next_request", [("row", 1), ("block", [5], [1])])
-def test_a_row_stays_valid_during_the_next_request(cache_rows, next_request):
-    oracle = KernelOracle(RBF(0.3), X, "float64", cache_rows * N * ITEM)
-    oracle.row(3)
-    oracle.row(2)
-    row = oracle.row(0)
-    before = row.copy()
-    ask(oracle, next_request)
-    np.testing.assert_array_equal(row, before)
-
-
 def test_a_hot_row_stays_valid_while_its_partner_is_fetched():
     oracle = KernelOracle(RBF(0.3), X, "float64", 2 * N * ITEM)
     uncached = KernelOracle(RBF(0.3), X, "float64")
@@ -262,12 +181,6 @@ def test_a_hot_row_stays_valid_while_its_partner_is_fetched():
         row_i, row_j = oracle.row(i), oracle.row(j)
         np.testing.assert_array_equal(row_i, uncached.row(i))
         np.testing.assert_array_equal(row_j, uncached.row(j))
-
-
-def test_the_unit_diagonal_is_free():
-    oracle = KernelOracle(RBF(0.3), X)
-    np.testing.assert_array_equal(oracle.diag(), np.ones(N))
-    assert oracle.counters == Counters()
 
 
 def test_a_given_matrix_is_asked_but_never_computed():
@@ -280,15 +193,6 @@ def test_a_given_matrix_is_asked_but_never_computed():
     oracle.against(CROSS, [0, 5])
     expected = N + 2 * N + 6 + N + 4 * N + 8
     assert oracle.counters == Counters(kernel_evals=expected, kernel_evals_computed=0)
-
-
-def test_charge_adds_to_the_live_counters():
-    counters = Counters(kernel_evals=5)
-    oracle = KernelOracle(RBF(0.3), X, counters=counters)
-    oracle.charge(10, 4)
-    oracle.row(0)
-    assert oracle.counters is counters
-    assert counters == Counters(kernel_evals=15 + N, kernel_evals_computed=4 + N)
 
 
 @settings(max_examples=50)

@@ -12,8 +12,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from marginbench.solvers import SBP, SDCA, SGD, Counters, KernelOracle, Pegasos, Perceptron
-from marginbench.solvers.kernels.prefetch import RowsAhead
-from marginbench.solvers.kernels.row_cache import RowCache
+from marginbench.solvers.kernels.rows import RowCache, RowsAhead
 
 KERNEL = {"kernel": "poly", "gamma": 2.0**-10, "degree": 2, "coef0": 1.0}
 SOLVERS = {
@@ -87,22 +86,6 @@ def test_results_are_those_of_one_row_at_a_time(points, name, storage, monkeypat
         assert counters.kernel_evals == alone.counters_.kernel_evals
         # Each support vector's row was computed at some time.
         assert counters.kernel_evals_computed >= model.n_support * len(y)
-
-
-@pytest.mark.parametrize("name", ["SBP", "SDCA", "Pegasos"])
-def test_the_cache_changes_the_cost_but_not_the_result(points, name):
-    X, y = points
-    fits = []
-    for cache_size in CACHES:
-        solver = SOLVERS[name].set_params(max_epochs=2, random_state=5, cache_size=cache_size)
-        solver.fit(X, y)
-        fits.append((solver.dual_coef_, solver.counters_.kernel_evals_computed))
-    for coef, _ in fits[1:]:
-        np.testing.assert_array_equal(coef, fits[0][0])
-    computed = [cost for _, cost in fits]
-    # With room for all, no row is computed twice.
-    assert computed[-1] <= 600 * 600
-    assert computed[-1] < computed[1]
 
 
 def test_rows_computed_ahead_are_counted_when_computed_and_when_asked_for(points):

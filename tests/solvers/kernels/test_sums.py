@@ -10,31 +10,9 @@ from scipy import sparse
 
 from marginbench.solvers import RBF, KernelExpansion, Linear, Polynomial
 from marginbench.solvers.kernels.scoring import expansion_scores
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.exponential import exponential
 from marginbench.solvers.numeric.matrices import products
 
 KERNELS = [RBF(0.1), Polynomial(3, 0.2, 0.5), Linear()]
-
-
-@njit(error_model="numpy")
-def exponentials(exponents, out):
-    for j in range(len(out)):
-        out[j] = exponential(exponents[j])
-
-
-@pytest.mark.parametrize(("dtype", "lowest"), [("float32", -87.3), ("float64", -708.0)])
-def test_exponentials_are_exact_to_two_units_of_rounding(dtype, lowest):
-    exponents = np.linspace(lowest, 0, 100_001).astype(dtype)
-    found = np.empty_like(exponents)
-    exponentials(exponents, found)
-    expected = np.exp(exponents.astype(np.longdouble))
-    assert np.abs(found / expected - 1).max() < 2 * np.finfo(dtype).eps
-    assert found[-1] == 1
-    beyond = np.array([10 * lowest, -np.finfo(dtype).max, -np.inf], dtype=dtype)
-    found = np.ones(3, dtype=dtype)
-    exponentials(beyond, found)
-    assert not found.any()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)

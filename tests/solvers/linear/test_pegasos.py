@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginbench.solvers import LinearPegasos, Pegasos
+from marginbench.solvers import LinearPegasos
 
 COSTS = [0.1, 1.0, 100.0]
 
@@ -71,32 +71,6 @@ def test_steps_are_the_literal_ones(linear_task, C, size, order, projection, sto
         assert solver.counters_.inner_products == sum(len(batch) for batch in batches)
 
 
-@pytest.mark.parametrize("C", COSTS)
-def test_one_point_at_a_time_is_the_kernel_version(linear_task, C):
-    task = linear_task
-    linear = LinearPegasos(C=C, projection=False, max_epochs=5, random_state=2)
-    kernel = Pegasos("linear", C=C, max_epochs=5, dtype="float64", random_state=2)
-    linear.fit(task.X, task.y)
-    kernel.fit(task.X, task.y)
-    w = kernel.dual_coef_[0] @ kernel.support_vectors_
-    np.testing.assert_allclose(linear.coef_[0], w, rtol=0, atol=1e-10 * np.abs(w).max())
-    assert linear.n_iter_ == kernel.n_iter_
-
-
-@pytest.mark.parametrize("output", ["last", "averaged"])
-def test_a_tiny_lambda_shrinks_the_scale_again_and_again(output):
-    # Each of the first steps leaves the ball by orders of magnitude.
-    rng = np.random.default_rng(3)
-    X, y = rng.standard_normal((50, 4)), np.where(rng.random(50) < 0.5, 1, -1)
-    batches = list(drawn(50, 1, "iid", 40, seed=3))
-    iterates = literal(X, y, batches, 1e7)
-    expected = iterates[-1] if output == "last" else iterates.mean(axis=0)
-    solver = LinearPegasos(C=1e7, output=output, max_epochs=40, random_state=3).fit(X, y)
-    np.testing.assert_allclose(
-        solver.coef_[0], expected, rtol=0, atol=1e-8 * np.abs(iterates).max()
-    )
-
-
 @pytest.mark.parametrize("order", ["iid", "permutation"])
 @pytest.mark.parametrize("size", [1, 5, None])
 def test_weights_change_the_draws_or_the_steps(linear_task, size, order):
@@ -133,42 +107,6 @@ def test_it_approaches_the_optimum(linear_task, optimum, size):
     solver.fit(task.X, task.y)
     value = primal(solver.coef_[0], task.X, task.y, C)
     assert best * (1 - 1e-9) <= value <= 1.01 * best
-
-
-@pytest.mark.parametrize("size", [5, None])
-def test_weighted_runs_approach_the_optimum_of_repeated_points(linear_task, solve_dual, size):
-    task, C = linear_task, 0.1
-    weights = np.random.default_rng(6).integers(1, 4, size=task.n)
-    repeated = np.repeat(np.arange(task.n), weights)
-    best = solve_dual(task.Q[np.ix_(repeated, repeated)], task.y[repeated], C).value
-    solver = LinearPegasos(C=C, batch_size=size, max_epochs=2000, random_state=0)
-    solver.fit(task.X, task.y, sample_weight=weights)
-    value = primal(solver.coef_[0], task.X, task.y, C, weights)
-    assert best * (1 - 1e-9) <= value <= 1.02 * best
-
-
-def test_the_norm_stays_in_the_ball(linear_task, recording_monitor):
-    task = linear_task
-    for C in COSTS:
-        monitor = recording_monitor()
-        LinearPegasos(C=C, max_epochs=1, random_state=0).fit(task.X, task.y, monitor=monitor)
-        norms = [np.sqrt(model.squared_norm()) for model in monitor.snapshots]
-        assert len(norms) == task.n
-        assert max(norms) <= np.sqrt(C * task.n) * (1 + 1e-12)
-
-
-def test_a_constant_column_is_a_regularised_bias(linear_task):
-    task = linear_task
-    X = np.hstack([task.X + 1.0, np.ones((task.n, 1))])
-    solver = LinearPegasos(max_epochs=50, output="averaged", random_state=0).fit(X, task.y)
-    plain = LinearPegasos(max_epochs=50, output="averaged", random_state=0).fit(X[:, :-1], task.y)
-    assert primal(solver.coef_[0], X, task.y, 1.0) < primal(plain.coef_[0], X[:, :-1], task.y, 1.0)
-
-
-def test_float32_data_are_summed_in_float64(linear_task):
-    X = linear_task.X.astype(np.float32)
-    fits = [LinearPegasos(random_state=0).fit(data, linear_task.y) for data in (X, X.astype(float))]
-    np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-12)
 
 
 def test_the_cost_of_a_sparse_step_does_not_grow_with_the_dimension():

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.svm import LinearSVC
 
 from marginbench.solvers import SDCA, LinearSDCA
 
@@ -93,13 +92,6 @@ def test_steps_are_the_literal_ones(linear_task, C, shrinking, storage):
     np.testing.assert_allclose(solver.coef_[0], expected["w"], rtol=0, atol=1e-10 * C)
 
 
-def test_the_twin_shrinks(linear_task):
-    X, y = linear_task.X, linear_task.y
-    draws = [twin(X, y, 1.0, 25, seed=1, shrinking=s)["draws"] for s in (True, False)]
-    assert draws[1] == 25 * len(y)
-    assert draws[0] < 0.5 * draws[1]
-
-
 def test_independent_draws_are_the_literal_ones(linear_task):
     X, y = linear_task.X, linear_task.y
     expected = twin(X, y, 1.0, 10, seed=2, order="iid", shrinking=False)
@@ -109,16 +101,6 @@ def test_independent_draws_are_the_literal_ones(linear_task):
     np.testing.assert_allclose(solver.model_.dual_coef * y, expected["alpha"], rtol=0, atol=1e-10)
     # One look at the gap in each epoch.
     assert solver.counters_.inner_products == expected["products"] + 10 * len(y)
-
-
-@pytest.mark.parametrize("C", COSTS)
-def test_it_is_the_kernel_version(linear_task, C):
-    task = linear_task
-    options = {"C": C, "order": "iid", "tol": 0.0, "max_epochs": 8, "random_state": 3}
-    linear = LinearSDCA(stopping="gap", shrinking=False, **options).fit(task.X, task.y)
-    kernel = SDCA("linear", dtype="float64", **options).fit(task.X, task.y)
-    w = kernel.dual_coef_[0] @ kernel.support_vectors_
-    np.testing.assert_allclose(linear.coef_[0], w, rtol=0, atol=1e-10 * C)
 
 
 @pytest.mark.parametrize(
@@ -145,17 +127,6 @@ def test_optimum(linear_task, optimum, C, options):
     assert alpha.min() >= 0
     assert alpha.max() <= C
     np.testing.assert_allclose(w, task.X.T @ solver.model_.dual_coef, rtol=0, atol=1e-9 * C)
-
-
-@pytest.mark.parametrize("tol", [0.1, 1e-3])
-@pytest.mark.parametrize("C", COSTS)
-def test_converged_means_a_small_gap(linear_task, C, tol):
-    X, y = linear_task.X, linear_task.y
-    for stopping in ("gradient", "gap"):
-        solver = LinearSDCA(C=C, stopping=stopping, tol=tol, max_epochs=100_000, random_state=0)
-        solver.fit(X, y)
-        assert solver.status_ == "converged"
-        assert -1e-12 <= gap(solver, X, y, C) <= tol * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -211,35 +182,6 @@ def test_it_stops_at_the_first_epoch_within_the_gap(linear_task):
     assert solver.n_iter_ == (np.argmax(gaps <= 0.01) + 1) * len(y)
 
 
-def test_the_dual_rises_and_alpha_stays_in_the_box(linear_task, recording_monitor):
-    task, C = linear_task, 10.0
-    for shrinking in (True, False):
-        monitor = recording_monitor(every=task.n)
-        LinearSDCA(C=C, shrinking=shrinking, tol=0.0, max_epochs=30, random_state=5).fit(
-            task.X, task.y, monitor=monitor
-        )
-        duals = []
-        for model in monitor.snapshots:
-            alpha = model.dual_coef * task.y
-            assert alpha.min() >= 0
-            assert alpha.max() <= C
-            duals.append(alpha.sum() - 0.5 * alpha @ task.Q @ alpha)
-        assert (np.diff(duals) >= -1e-11 * duals[-1]).all()
-
-
-def test_liblinear_agrees(linear_task):
-    task = linear_task
-    solver = LinearSDCA(C=0.5, tol=1e-8, max_epochs=100_000, random_state=0).fit(task.X, task.y)
-    other = LinearSVC(
-        loss="hinge", C=0.5, fit_intercept=False, tol=1e-8, max_iter=1_000_000, random_state=0
-    ).fit(task.X, task.y)
-    values = [
-        0.5 * w @ w + 0.5 * np.maximum(0, 1 - task.y * (task.X @ w)).sum()
-        for w in (solver.coef_[0], other.coef_[0])
-    ]
-    assert values[0] == pytest.approx(values[1], rel=1e-7)
-
-
 @pytest.mark.parametrize("shrinking", [True, False])
 def test_weights_are_repeated_points(linear_task, shrinking):
     task = linear_task
@@ -254,29 +196,6 @@ def test_weights_are_repeated_points(linear_task, shrinking):
     alpha = weighted.model_.dual_coef * task.y
     assert (alpha <= 0.5 * weights).all()
     assert -1e-12 <= gap(weighted, task.X, task.y, 0.5, weights) <= 1e-8
-
-
-def test_class_weights_are_sample_weights(linear_task):
-    task = linear_task
-    by_class = LinearSDCA(class_weight={1: 3.0, -1: 0.5}, random_state=0).fit(task.X, task.y)
-    by_point = LinearSDCA(random_state=0)
-    by_point.fit(task.X, task.y, sample_weight=np.where(task.y > 0, 3.0, 0.5))
-    np.testing.assert_array_equal(by_class.coef_, by_point.coef_)
-
-
-def test_points_at_the_origin_go_to_their_bound():
-    rng = np.random.default_rng(7)
-    X, y = rng.standard_normal((30, 2)), np.where(rng.random(30) < 0.5, 1.0, -1.0)
-    X[[0, 7]], y[[0, 7]] = 0.0, [1, -1]
-    solver = LinearSDCA(C=2.0, tol=1e-6, max_epochs=50_000, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(solver.model_.dual_coef[[0, 7]], [2.0, -2.0])
-    assert solver.status_ == "converged"
-
-
-def test_independent_draws_need_the_gap(linear_task):
-    for options in ({}, {"stopping": "gap"}, {"shrinking": False}):
-        with pytest.raises(ValueError, match="set stopping='gap' and shrinking=False"):
-            LinearSDCA(order="iid", **options).fit(linear_task.X, linear_task.y)
 
 
 def test_the_optimum_of_one_class_far_off_is_reached_after_shrinking():

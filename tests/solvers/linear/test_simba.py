@@ -109,16 +109,6 @@ def test_cost(linear_task, epochs):
     np.testing.assert_array_equal(solver.coef_, looked.coef_)
 
 
-def test_the_units_of_the_data_do_not_matter(linear_task):
-    X, y = linear_task.X, linear_task.y
-    fits = [
-        SIMBA(nu=0.1 * scale, max_epochs=5, random_state=0).fit(scale * X, y)
-        for scale in (1.0, 1024.0)
-    ]
-    np.testing.assert_allclose(fits[1].coef_ * 1024, fits[0].coef_, rtol=1e-9)
-    assert fits[1].margin_ == pytest.approx(1024 * fits[0].margin_, rel=1e-9)
-
-
 def test_no_probability_sinks_to_zero():
     # The response of thirty points is 1 in every step, that of two is next to nothing.
     Z = np.concatenate([np.full((30, 1), 1.0), np.full((2, 1), 0.001)])

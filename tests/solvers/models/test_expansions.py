@@ -84,19 +84,6 @@ def test_a_saved_model_scores_the_same_to_the_bit(tmp_path, dense, kernel, stora
     assert loaded.n_support == model.n_support
 
 
-def test_a_saved_model_of_a_precomputed_kernel(tmp_path, dense):
-    X, y = dense
-    K = X @ X.T
-    model = SMO("precomputed").fit(K, y).model_
-    model.save(str(tmp_path / "model.npz"))
-    loaded = KernelExpansion.load(str(tmp_path / "model.npz"))
-    np.testing.assert_array_equal(loaded.decision_function(K), model.decision_function(K))
-    K32 = K.astype(np.float32).astype(np.float64)
-    np.testing.assert_allclose(
-        loaded.decision_function(K), K32[:, model.support] @ model.coef, rtol=1e-12, atol=1e-12
-    )
-
-
 def test_a_model_of_a_callable_kernel_cannot_be_saved(tmp_path, dense):
     model = SMO(lambda A, B: A @ B.T).fit(*dense).model_
     with pytest.raises(ValueError, match="a callable or custom kernel cannot be saved"):
@@ -130,35 +117,10 @@ def test_float32_entries_are_summed_in_float64():
     np.testing.assert_allclose(model.decision_function(np.ones((2, 1))), coef.sum(), rtol=1e-12)
 
 
-def test_without_support_only_the_intercept_is_left(dense):
-    model = SMO().fit(*dense).model_
-    empty = dataclasses.replace(
-        model, points=np.empty((0, 30)), coef=np.empty(0), support=np.empty(0, int), intercept=0.5
-    )
-    np.testing.assert_array_equal(empty.decision_function(np.zeros((3, 30))), [0.5] * 3)
-    assert empty.n_support == 0
-
-
-@pytest.mark.parametrize("intercept", [0.0, 2.5])
-def test_squared_norm(dense, intercept):
-    X, y = dense
-    solver = SMO("linear", dtype="float64").fit(X, y)
-    w = solver.dual_coef_[0] @ solver.support_vectors_
-    assert abs(solver.dual_coef_.sum()) > 1e-3
-    model = dataclasses.replace(solver.model_, intercept=intercept)
-    assert model.squared_norm() == pytest.approx(w @ w, rel=1e-12)
-
-
 def test_squared_norm_of_a_precomputed_kernel_is_refused(dense):
     X, y = dense
     with pytest.raises(ValueError, match="does not hold the kernel's entries"):
         SMO("precomputed").fit(X @ X.T, y).model_.squared_norm()
-
-
-def test_a_model_is_frozen(dense):
-    model = SMO().fit(*dense).model_
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        model.intercept = 1.0
 
 
 LAST = KernelExpansion(RBF(0.5), np.eye(3), np.array([2.0, -1.0, 1.0]), 0.0, np.arange(3), 9)
@@ -191,9 +153,3 @@ def test_a_model_of_any_kind_is_read_as_what_it_is(tmp_path, model):
     for other in {type(known) for known in EVERY_KIND} - {type(model)}:
         with pytest.raises(ValueError, match=f"a model of kind {model.kind!r}, not a"):
             other.load(tmp_path / "model")
-
-
-def test_without_points_of_its_own_only_the_intercept_is_left():
-    empty = BudgetExpansion(RBF(0.5), np.empty((0, 3)), np.empty(0), 0.5)
-    np.testing.assert_array_equal(empty.decision_function(np.zeros((2, 3))), [0.5, 0.5])
-    assert empty.squared_norm() == 0

@@ -135,19 +135,6 @@ def test_named_tuples_of_one_name_are_told_apart_by_their_fields(tree, tmp_path)
     assert python(tree, PAIR, **cache) == "2.0 0"
 
 
-def test_what_a_running_process_compiles_is_of_the_sources_that_it_has_read(
-    tree: Path, tmp_path: Path
-) -> None:
-    late = (
-        "import solvers.step, pathlib\n"
-        "file = pathlib.Path('solvers/sizes/small.py')\n"
-        "file.write_text(file.read_text().replace('1.0', '2.0'))\n" + CALL
-    )
-    cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
-    assert python(tree, late, **cache) == "11.0 0 1"
-    assert python(tree, CALL, **cache) == "21.0 0 1"
-
-
 def test_damaged_files_are_compiled_and_written_again(tree: Path, tmp_path: Path) -> None:
     cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
     python(tree, CALL, **cache)

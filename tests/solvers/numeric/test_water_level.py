@@ -50,31 +50,6 @@ def test_level_is_the_sort_formulas(heights, volume, guess):
     assert_is_level(water_level(heights, volume, guess), heights, volume)
 
 
-def clustered(rng, n):
-    """Heights in tight clusters at far apart scales."""
-    return rng.choice([0.0, 0.1, 0.5], n) + 10.0 ** rng.uniform(-14, -1, n) * rng.choice([0, 1], n)
-
-
-@pytest.mark.parametrize("nu", [1e-11, 1e-9, 1e-6, 1e-4, 1e-2, 1.0])
-@pytest.mark.parametrize("seed", range(6))
-def test_level_is_exact_for_every_slack_rate(nu, seed):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 300))
-    spread = [
-        rng.uniform(-1, 1, n),
-        clustered(rng, n),
-        1 - rng.exponential(size=n),
-        0.3 + 1e-9 * rng.standard_normal(n),
-        rng.integers(0, 4, n) / 4,
-        rng.standard_cauchy(n),
-    ][seed]
-    exact = float(level_by_sorting(spread, n * nu))
-    for guess in (exact, exact + 1e-3, exact - 1e-3, 0.0):
-        level = water_level(spread, n * nu, guess)
-        assert_is_level(level, spread, n * nu)
-        assert level >= spread.min()
-
-
 def test_some_point_is_always_covered():
     # Also with a guess so far away that the first steps are all rounding.
     rng = np.random.default_rng(0)
@@ -84,7 +59,7 @@ def test_some_point_is_always_covered():
         assert water_level(heights, volume, guess) >= heights.min()
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(10))
 def test_level_is_the_optimum_of_the_linear_programme(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 12))
@@ -110,36 +85,6 @@ def test_the_volume_comes_out_again_at_any_offset(offset, volume):
     heights = relative + offset
     for guess in (offset, offset - 1e6, offset + 1e6, 0.0):
         assert_is_level(water_level(heights, volume, guess), heights, volume)
-
-
-def test_one_point_holds_all_the_water():
-    assert water_level(np.array([0.25]), 0.5, -3.0) == 0.75
-    assert water_level(np.array([0.25]), 0.0, -3.0) == 0.25
-
-
-def test_equal_points_share_the_water():
-    assert water_level(np.full(8, -1.0), 2.0, 5.0) == -0.75
-    assert water_level(np.full(8, -1.0), 0.0, 5.0) == -1.0
-
-
-@given(seed=st.integers(0, 10**6), volume=st.floats(1e-6, 1e2))
-@settings(deadline=None)
-def test_the_covered_points_solve_the_minimax_problem(seed, volume):
-    # p* uniform on the covered points: p*'c + V max p* = level <= p'c + V max p for every p.
-    rng = np.random.default_rng(seed)
-    heights = rng.standard_normal(15)
-    level = water_level(heights, volume, 0.0)
-    covered = heights < level
-    assert heights[covered].mean() + volume / covered.sum() == pytest.approx(level, rel=1e-12)
-    p = rng.dirichlet(np.ones(15))
-    assert p @ heights + volume * p.max() >= level - 1e-12 * (1 + abs(level))
-
-
-def test_the_heights_are_left_alone():
-    heights = 2.0 ** -np.arange(900.0)
-    before = heights.copy()
-    water_level(heights, 1e-250, 1.0)
-    np.testing.assert_array_equal(heights, before)
 
 
 @pytest.mark.parametrize(

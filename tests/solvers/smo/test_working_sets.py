@@ -15,7 +15,6 @@ from marginbench.data_loaders import load
 from marginbench.solvers import RBF, SMO, KernelOracle
 from marginbench.solvers.smo.inner import _largest, _largest_positive
 from marginbench.solvers.smo.working_matrix import WorkingMatrix
-from marginbench.solvers.smo.working_sets import Dual, _Choice, _working_set_size
 
 N, GAMMA, C = 1500, 10.0, 5.0
 # An eighth of it holds fewer entries than the smallest working set: 256 of 1500 variables.
@@ -146,28 +145,6 @@ def test_rounded_entries_do_not_end_a_run_too_early(board, bias, tol):
 
 
 @BIAS
-def test_weights_of_points_and_classes(board, bias):
-    rng = np.random.default_rng(1)
-    weights = rng.uniform(0.2, 3.0, N)
-    weights[rng.permutation(N)[:100]] = 0.0
-    fit = solver(bias, dtype="float64", tol=1e-8, class_weight={1.0: 0.5, -1.0: 2.0}, **SMALL)
-    fit.fit(board.X, board.y, sample_weight=weights)
-    costs = C * weights * np.where(board.y > 0, 0.5, 2.0)
-    assert (fit.alpha_ <= costs).all()
-    primal, dual = values_of(board, fit.alpha_, fit.intercept_[0], costs)
-    assert primal - dual <= 1e-8 * dual
-    free = (fit.alpha_ > 0) & (fit.alpha_ < costs)
-    assert free.sum() > 50
-
-
-def test_balanced_classes_are_the_same_weights_by_hand(board):
-    balanced = solver(True, class_weight="balanced", **SMALL).fit(board.X, board.y)
-    by_hand = solver(True, class_weight={1.0: N / 1000, -1.0: N / 2000}, **SMALL)
-    by_hand.fit(board.X, board.y)
-    np.testing.assert_array_equal(balanced.alpha_, by_hand.alpha_)
-
-
-@BIAS
 @pytest.mark.parametrize("working_set", ["large", "textbook"])
 def test_a_start_at_the_optimum_ends_there(board, bias, working_set):
     first = solver(bias, **SMALL).fit(board.X, board.y)
@@ -242,15 +219,6 @@ def test_counters_against_a_kernel_that_counts(board, bias):
         assert fit.counters_.kernel_evals >= fit.counters_.kernel_evals_computed - looked
 
 
-def test_the_working_set_fits_its_part_of_the_cache():
-    for megabytes in (0, 1, 16, 1024, 10**5):
-        for n in (10, 1000, 10**6):
-            size = _working_set_size(n, megabytes * 2**20, 4)
-            assert size == min(n, size)
-            assert size <= 256 or size**2 * 4 <= megabytes * 2**20 / 8
-    assert _working_set_size(10**6, 10**12, 4) == 6144
-
-
 @pytest.mark.parametrize("n_features", [3, 80])
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sets(st.integers(0, 59), min_size=1, max_size=25), min_size=1, max_size=12))
@@ -280,35 +248,6 @@ def test_entries_that_stored_rows_hold_are_not_computed_again():
     matrix.of(np.arange(16))
     # Those of the 6 new ones among each other, and with the 4 without a row.
     assert oracle.counters.kernel_evals_computed - before == 6 * 6 + 6 * 4
-
-
-@pytest.mark.slow
-def test_threads_do_not_change_the_path():
-    rng = np.random.default_rng(3)
-    points = rng.standard_normal((3000, 90)).astype(np.float32)
-    y = np.where(points[:, 0] + rng.standard_normal(3000) > 0, 1, -1)
-    first, second = (SMO(gamma=0.01, C=10.0, fit_intercept=True).fit(points, y) for _ in range(2))
-    assert first.n_iter_ == second.n_iter_
-    np.testing.assert_array_equal(first.alpha_, second.alpha_)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(4, 60), st.booleans())
-def test_choices_are_distinct_and_hold_the_worst_pair(seed, size, with_bias):
-    rng = np.random.default_rng(seed)
-    n = 60
-    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    costs = np.full(n, 2.0)
-    alpha = np.where(rng.random(n) < 0.5, 0.0, np.where(rng.random(n) < 0.5, 2.0, 1.0))
-    dual = Dual(alpha, rng.standard_normal(n), y, costs, with_bias)
-    members = _Choice(n, size)(dual, 1e-3)
-    assert 2 <= len(members) <= size
-    assert len(set(members.tolist())) == len(members)
-    up, down = dual.movable()
-    if up.any():
-        assert np.flatnonzero(up)[np.argmax(dual.F[up])] in members
-    if down.any():
-        assert np.flatnonzero(down)[np.argmin(dual.F[down])] in members
 
 
 finite = st.floats(allow_nan=False, width=32)

@@ -60,26 +60,3 @@ def test_a_target_margin_is_reached(separable_task, solve_dual, part):
     found = (task.y * (task.X @ w)).min() / np.linalg.norm(w)
     assert part * largest * (1 - 1e-12) <= found <= largest * (1 + 1e-6)
     assert solver.margin_ == pytest.approx(found, rel=1e-9)
-
-
-def test_a_margin_that_no_one_has_is_not_reached(separable_task, solve_dual):
-    task = separable_task
-    largest = 1 / np.sqrt(solve_dual(task.Q, task.y, None).squared_norm)
-    solver = BatchPerceptron(**task.params, target_margin=1.01 * largest, max_iter=5001)
-    assert solver.fit(task.X, task.y).status_ == "budget"
-    assert solver.n_iter_ == 5001
-
-
-def test_the_normalised_perceptron_is_the_same_up_to_scale(separable_task, alpha_of):
-    # y <- (1 - 1/(t+1)) y + A_j / (t+1) with j the worst column: the mean of what was added.
-    task = separable_task
-    signed = (task.X * task.y[:, None]) / np.linalg.norm(task.X, axis=1, keepdims=True)
-    mean, t = np.zeros(2), 0
-    while (signed @ mean).min() <= 0:
-        mean = (1 - 1 / (t + 1)) * mean + signed[np.argmin(signed @ mean)] / (t + 1)
-        t += 1
-    X = signed * task.y[:, None]
-    solver = BatchPerceptron("linear", dtype="float64").fit(X, task.y)
-    assert solver.n_iter_ == t
-    w = solver.dual_coef_[0] @ solver.support_vectors_
-    np.testing.assert_allclose(w / t, mean, rtol=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from marginbench.solvers import SDCA, SMO
+from marginbench.solvers import SDCA
 
 COSTS = [1.0, 10.0, pytest.param(100.0, marks=pytest.mark.slow)]
 
@@ -48,15 +48,6 @@ def test_steps_are_the_literal_ones(task, C, order, alpha_of):
 
 
 @pytest.mark.parametrize("order", ["permutation", "iid"])
-def test_computed_kernels_lead_to_the_same_alpha(task, order, alpha_of):
-    alpha, *_ = twin(task.K, task.y, 10.0, order, 5, seed=4)
-    solver = SDCA(
-        **task.params, C=10.0, order=order, tol=0.0, max_epochs=5, dtype="float64", random_state=4
-    ).fit(task.X, task.y)
-    np.testing.assert_allclose(alpha_of(solver.model_, task.y), alpha, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("order", ["permutation", "iid"])
 @pytest.mark.parametrize("tol", [0.3, 0.03, 1e-3])
 def test_it_stops_at_the_first_epoch_within_the_gap(rbf_task, tol, order):
     task = rbf_task
@@ -66,27 +57,6 @@ def test_it_stops_at_the_first_epoch_within_the_gap(rbf_task, tol, order):
     ).fit(task.K, task.y)
     assert solver.status_ == "converged"
     assert solver.n_iter_ == epochs * task.n
-
-
-@pytest.mark.parametrize("order", ["permutation", "iid"])
-@pytest.mark.parametrize("C", COSTS)
-def test_optimum_is_smos(task, C, order, optimum, alpha_of):
-    exact = {"dtype": "float64", "C": C}
-    solver = SDCA(
-        **task.params, **exact, order=order, tol=2e-8, max_epochs=40_000, random_state=0
-    ).fit(task.X, task.y)
-    smo = SMO(**task.params, **exact, tol=1e-10).fit(task.X, task.y)
-    assert solver.status_ == "converged"
-
-    def primal(fit):
-        alpha = alpha_of(fit.model_, task.y)
-        margins = task.Q @ alpha
-        return 0.5 * alpha @ margins + C * np.maximum(0, 1 - margins).sum()
-
-    best = optimum(task, C).value
-    assert primal(smo) == pytest.approx(best, rel=1e-8)
-    assert primal(solver) == pytest.approx(primal(smo), rel=1e-6)
-    assert primal(solver) >= best * (1 - 1e-10)
 
 
 @pytest.mark.parametrize("order", ["permutation", "iid"])
@@ -110,27 +80,6 @@ def test_dual_rises_gap_stays_positive_alpha_stays_in_the_box(
     assert (np.diff(duals) >= -1e-12 * duals[-1]).all()
 
 
-def test_twin_gains_add_up_to_the_dual(rbf_task):
-    alpha, _, _, duals = twin(rbf_task.K, rbf_task.y, 10.0, "iid", 5, seed=6)
-    assert duals[-1] == pytest.approx(alpha.sum() - 0.5 * alpha @ rbf_task.Q @ alpha, rel=1e-12)
-    assert (np.diff(duals) >= -1e-13 * duals[-1]).all()
-
-
-def test_late_steps_change_the_free_variables_only(rbf_task, optimum, recording_monitor):
-    # BSCA18 Lemma 2: the rate of steps that change something tends to |{0 < alpha* < C}| / n.
-    task, C = rbf_task, 1.0
-    best = optimum(task, C).alpha
-    free = ((best > 1e-6 * C) & (best < C * (1 - 1e-6))).mean()
-    monitor = recording_monitor(every=task.n)
-    SDCA(
-        **task.params, C=C, order="iid", tol=0.0, max_epochs=600, dtype="float64", random_state=2
-    ).fit(task.X, task.y, monitor=monitor)
-    evals, iterations = np.array(monitor.evals), np.array(monitor.iterations)
-    middle = len(evals) // 2
-    rate = (evals[-1] - evals[middle]) / task.n / (iterations[-1] - iterations[middle])
-    assert rate == pytest.approx(free, rel=0.1)
-
-
 @pytest.mark.parametrize("order", ["permutation", "iid"])
 def test_points_without_norm_go_to_their_bound(order, alpha_of):
     rng = np.random.default_rng(4)
@@ -145,31 +94,6 @@ def test_points_without_norm_go_to_their_bound(order, alpha_of):
     np.testing.assert_array_equal(alpha[[0, 7]], 2.0)
     assert np.isfinite(alpha).all()
     assert solver.status_ == "converged"
-
-
-def test_float32_is_close_to_float64(task):
-    fits = [
-        SDCA(**task.params, C=1.0, dtype=dtype, tol=1e-5, max_epochs=1000, random_state=0).fit(
-            task.X, task.y
-        )
-        for dtype in ("float32", "float64")
-    ]
-    scores = [fit.decision_function(task.X) for fit in fits]
-    assert np.isfinite(scores[0]).all()
-    np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=2e-2)
-
-
-def test_the_cache_changes_the_cost_but_not_the_result(task):
-    fits = [
-        SDCA(**task.params, C=10.0, cache_size=size, tol=0.0, max_epochs=5, random_state=0).fit(
-            task.X, task.y
-        )
-        for size in (0.0, 200.0)
-    ]
-    np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
-    costs = [fit.counters_ for fit in fits]
-    assert costs[0].kernel_evals == costs[1].kernel_evals == costs[0].kernel_evals_computed
-    assert costs[1].kernel_evals_computed < costs[0].kernel_evals_computed
 
 
 def shrinking_twin(Q, C, epochs, seed, tol):
@@ -221,31 +145,6 @@ def test_shrinking_and_the_stopping_rule_are_liblinears(task, C, tol, alpha_of):
     assert solver.status_ == "converged"
     assert solver.n_iter_ == drawn
     np.testing.assert_allclose(alpha_of(solver.model_, task.y), alpha, rtol=0, atol=1e-8 * C)
-
-
-@pytest.mark.parametrize("shrinking", [False, True])
-def test_an_epoch_without_large_derivatives_is_nearly_optimal(task, shrinking, alpha_of):
-    solver = SDCA(
-        **task.params, C=10.0, stopping="gradient", shrinking=shrinking, tol=1e-7,
-        max_epochs=40_000, dtype="float64", random_state=0,
-    ).fit(task.X, task.y)  # fmt: skip
-    assert solver.status_ == "converged"
-    alpha = alpha_of(solver.model_, task.y)
-    slope = 1 - task.Q @ alpha
-    assert slope[alpha < 10.0].max() <= 1e-7 * (1 + 1e-6)
-    assert slope[alpha > 0].min() >= -1e-7 * (1 + 1e-6)
-
-
-def test_weights_bound_alpha(task, solve_dual, alpha_of):
-    weights = np.random.default_rng(3).integers(0, 3, size=task.n).astype(float)
-    solver = SDCA(
-        **task.params, C=0.7, tol=1e-8, max_epochs=40_000, dtype="float64", random_state=0
-    ).fit(task.X, task.y, sample_weight=weights)
-    alpha = alpha_of(solver.model_, task.y)
-    assert (alpha <= 0.7 * weights).all()
-    kept = np.repeat(np.arange(task.n), weights.astype(int))
-    best = solve_dual(task.Q[np.ix_(kept, kept)], task.y[kept], 0.7)
-    assert alpha.sum() - 0.5 * alpha @ task.Q @ alpha == pytest.approx(best.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("parameters", [{"stopping": "gradient"}, {"shrinking": True}])

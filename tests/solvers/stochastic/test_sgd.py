@@ -41,17 +41,6 @@ def test_steps_are_the_literal_ones(task, alpha_of, bound):
     assert norms.max() <= bound * (1 + 1e-12)
 
 
-def test_the_norm_of_the_average_stays_in_the_ball(task, recording_monitor):
-    for bound in (0.5, 5.0):
-        monitor = recording_monitor(every=20 * task.n)
-        SGD(**task.params, norm_bound=bound, max_epochs=5, dtype="float64", random_state=2).fit(
-            task.X, task.y, monitor=monitor
-        )
-        norms = [np.sqrt(model.squared_norm()) for model in monitor.snapshots]
-        assert len(norms) > 3
-        assert max(norms) <= bound * (1 + 1e-9)
-
-
 @pytest.mark.parametrize("C", [1.0, 10.0])
 def test_the_loss_approaches_that_of_the_svm_with_this_norm(rbf_task, optimum, C):
     task = rbf_task
@@ -72,26 +61,6 @@ def test_the_loss_approaches_that_of_the_svm_with_this_norm(rbf_task, optimum, C
     assert min(excesses) >= -1e-9
     assert excesses[1] < 0.01
     assert excesses[1] < 0.3 * excesses[0]
-
-
-def test_float32_is_close_to_float64(task):
-    scores = [
-        SGD(**task.params, dtype=dtype, max_epochs=3, random_state=4)
-        .fit(task.X, task.y)
-        .decision_function(task.X)
-        for dtype in ("float32", "float64")
-    ]
-    np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-3)
-
-
-def test_the_cache_changes_the_cost_but_not_the_result(task):
-    fits = [
-        SGD(**task.params, cache_size=size, max_epochs=4, random_state=5).fit(task.X, task.y)
-        for size in (0.0, 200.0)
-    ]
-    np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
-    assert fits[0].counters_.kernel_evals == fits[1].counters_.kernel_evals
-    assert fits[1].counters_.kernel_evals_computed < fits[0].counters_.kernel_evals_computed
 
 
 def test_a_kernel_without_a_direction_is_refused():

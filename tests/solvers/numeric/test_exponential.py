@@ -1,0 +1,57 @@
+"""The exponential and logarithm of compiled loops against longer numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.exponential import exponential, log_of_one_plus
+
+
+@njit(error_model="numpy")
+def each_exponential(values, out):
+    for i in range(len(values)):
+        out[i] = exponential(values[i])
+
+
+@njit(error_model="numpy")
+def each_logarithm(values, out):
+    for i in range(len(values)):
+        out[i] = log_of_one_plus(values[i])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lowest", "highest"), [("float32", -87.3, 0.0), ("float64", -708.0, 600.0)]
+)
+def test_exponentials_are_exact_to_two_units_of_rounding(dtype, lowest, highest):
+    small = 10.0 ** np.linspace(-30, 0, 1000)
+    exponents = np.r_[np.linspace(lowest, highest, 100_001), -small, 0.0].astype(dtype)
+    found = np.empty_like(exponents)
+    each_exponential(exponents, found)
+    expected = np.exp(exponents.astype(np.longdouble))
+    assert np.abs(found / expected - 1).max() < 2 * np.finfo(dtype).eps
+    assert found[-1] == 1
+    beyond = np.array([10 * lowest, -np.finfo(dtype).max, -np.inf], dtype=dtype)
+    found = np.ones(3, dtype=dtype)
+    each_exponential(beyond, found)
+    assert not found.any()
+
+
+def test_logarithms_of_all_sizes():
+    rng = np.random.default_rng(0)
+    near = np.sqrt(2.0) - 1.0 + 1e-14 * rng.standard_normal(1000)
+    parts = [rng.random(100_000), 10.0 ** rng.uniform(-300, 0, 20_000), near, [1.0, 1e-300]]
+    values = np.concatenate(parts)
+    found = np.empty_like(values)
+    each_logarithm(values, found)
+    right = np.log1p(values.astype(np.longdouble))
+    assert (np.abs(found - right) / np.spacing(right.astype(np.float64))).max() < 2.5
+
+
+def test_what_is_not_a_number_stays_so():
+    out = np.empty(2)
+    each_exponential(np.array([np.nan, 0.0]), out)
+    assert np.isnan(out[0])
+    each_logarithm(np.array([0.0, np.nan]), out)
+    np.testing.assert_array_equal(out, [0.0, np.nan])

@@ -1,0 +1,347 @@
+"""Peers through this interface are the other libraries' solvers, no more and no less."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from importlib import metadata
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import SGDClassifier
+from sklearn.svm import SVC, LinearSVC
+
+from marginbench.harness.planning.solvers import listed_solvers
+from marginbench.harness.planning.svm import KIND
+from marginbench.solvers import (
+    LIBLINEAR,
+    LIBSVM,
+    SMO,
+    LIBLINEAROfficial,
+    LIBSVMSubsample,
+    LinearSDCA,
+    OneDAL,
+    SklearnSGD,
+    registry,
+)
+from marginbench.solvers.registration import missing_package
+
+storages = pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+KERNELS = [
+    {"kernel": "rbf", "gamma": 0.3},
+    {"kernel": "linear"},
+    {"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0},
+]
+kernels = pytest.mark.parametrize("params", KERNELS, ids=lambda params: params["kernel"])
+
+
+@pytest.fixture
+def absent(monkeypatch):
+    """An environment without the packages of peers."""
+    version = metadata.version
+
+    def without(name):
+        if name in (OneDAL.requires, LIBLINEAROfficial.requires):
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(metadata, "version", without)
+    for name in [*sys.modules, "sklearnex", "liblinear"]:
+        # An earlier test may have imported it.
+        if name == "liblinear" or name.partition(".")[0] == "sklearnex":
+            monkeypatch.setitem(sys.modules, name, None)
+
+
+@pytest.mark.parametrize("peer", [OneDAL, LIBLINEAROfficial])
+def test_without_its_package_a_fit_says_what_to_install(absent, linear_task, peer):
+    with pytest.raises(ImportError, match=rf"{peer.requires}.*pip install .*\[peers\]") as told:
+        peer().fit(linear_task.X, linear_task.y)
+    assert "\n" not in str(told.value)
+    name = peer.__name__
+    assert missing_package(peer) == peer.requires
+    assert name not in registry()
+    assert name in registry(missing=True)
+    [listed] = [item for item in listed_solvers()[0] if item.name == name]
+    assert listed.summary.endswith(f"Needs {peer.requires}, which is not installed.")
+    assert "pip install" in KIND.traits(peer, name)["missing"]
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@kernels
+def test_model_is_svcs(rbf_task, params, C):
+    X, y = rbf_task.X, rbf_task.y
+    ours, theirs = LIBSVM(**params, C=C).fit(X, y), SVC(**params, C=C, cache_size=200).fit(X, y)
+    np.testing.assert_array_equal(ours.support_, np.sort(theirs.support_))
+    order = np.argsort(theirs.support_)
+    np.testing.assert_array_equal(ours.dual_coef_[0], theirs.dual_coef_[0][order])
+    assert ours.intercept_[0] == theirs.intercept_[0]
+    assert ours.n_iter_ == theirs.n_iter_[0]
+    scale = np.abs(ours.dual_coef_).sum()
+    np.testing.assert_allclose(
+        ours.decision_function(X), theirs.decision_function(X), rtol=0, atol=1e-6 * scale
+    )
+
+
+@pytest.mark.parametrize("peer", [LIBSVM, LIBLINEAR, SklearnSGD])
+def test_a_peer_counts_nothing(linear_task, recording_monitor, peer):
+    monitor = recording_monitor()
+    solver = peer().fit(linear_task.X, linear_task.y, monitor=monitor)
+    assert solver.counters_ is None
+    assert monitor.counters is None
+    assert monitor.calls == ["start", "finish"]
+    assert monitor.final == (solver.n_iter_, solver.model_)
+    assert not peer.instrumented
+
+
+def test_without_bias_it_is_refused(rbf_task):
+    with pytest.raises(ValueError, match="LIBSVM always fits a bias: set fit_intercept=True"):
+        LIBSVM(fit_intercept=False).fit(rbf_task.X, rbf_task.y)
+
+
+def test_a_fit_leaves_the_global_random_state_alone(rbf_task):
+    before = np.random.get_state()  # noqa: NPY002
+    LIBSVM().fit(rbf_task.X, rbf_task.y)
+    after = np.random.get_state()  # noqa: NPY002
+    assert before[2] == after[2]
+    np.testing.assert_array_equal(before[1], after[1])
+
+
+@storages
+@pytest.mark.parametrize("n_samples", [40, 0.33])
+def test_the_model_is_that_of_the_drawn_points(rbf_task, n_samples, storage):
+    task = rbf_task
+    X = storage(task.X)
+    m = n_samples if n_samples > 1 else math.ceil(n_samples * task.n)
+    solver = LIBSVMSubsample(gamma=0.5, C=2.0, n_samples=n_samples, random_state=3).fit(X, task.y)
+    drawn = np.sort(np.random.default_rng(3).permutation(task.n)[:m])
+    np.testing.assert_array_equal(solver.samples_, drawn)
+    alone = LIBSVM(gamma=0.5, C=2.0).fit(X[drawn], task.y[drawn])
+    np.testing.assert_array_equal(solver.support_, drawn[alone.support_])
+    np.testing.assert_array_equal(solver.dual_coef_, alone.dual_coef_)
+    assert solver.intercept_[0] == alone.intercept_[0]
+    assert (solver.n_iter_, solver.status_) == (alone.n_iter_, "converged")
+    np.testing.assert_allclose(solver.decision_function(X), alone.decision_function(X), rtol=1e-6)
+
+
+def test_a_smaller_subsample_is_a_part_of_a_larger_one(rbf_task):
+    task = rbf_task
+    small, large = (
+        LIBSVMSubsample(n_samples=m, random_state=1).fit(task.X, task.y).samples_ for m in (30, 60)
+    )
+    assert set(small) < set(large)
+
+
+def test_points_of_one_class_predict_it():
+    X = np.arange(200.0)[:, None]
+    y = np.where(np.arange(200) == 7, 1, -1)
+    solver = LIBSVMSubsample(n_samples=2, random_state=0).fit(X, y)
+    assert 7 not in solver.samples_
+    np.testing.assert_array_equal(solver.predict(X), -1)
+    assert len(solver.support_) == 0
+
+
+@pytest.mark.parametrize("n_samples", [0, 1, True, 0.0, 1.5, -0.1, math.nan, "all", None])
+def test_a_size_that_is_neither_number_nor_share_is_refused(rbf_task, n_samples):
+    with pytest.raises(ValueError, match="n_samples must be") as failure:
+        LIBSVMSubsample(n_samples=n_samples).fit(rbf_task.X, rbf_task.y)
+    assert repr(n_samples) in str(failure.value)
+
+
+@storages
+@pytest.mark.parametrize("C", [0.1, 1.0])
+def test_model_is_linear_svcs(linear_task, storage, C):
+    X, y = storage(linear_task.X), linear_task.y
+    ours = LIBLINEAR(C=C, tol=1e-2, max_epochs=5000, random_state=3).fit(X, y)
+    seed = int(np.random.default_rng(3).integers(2**31))
+    theirs = LinearSVC(
+        C=C, loss="hinge", fit_intercept=False, tol=1e-2, max_iter=5000, random_state=seed
+    ).fit(X, y)
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    assert 0 < ours.n_iter_ == theirs.n_iter_ < 5000
+    assert ours.status_ == "converged"
+
+
+@pytest.mark.parametrize("class_weight", [None, {-1: 0.3, 1: 2.0}])
+def test_objective_is_that_of_linear_sdca(linear_task, class_weight):
+    X, y = linear_task.X, linear_task.y
+    params = {"C": 0.5, "class_weight": class_weight, "max_epochs": 10_000, "random_state": 0}
+    weights = np.random.default_rng(0).uniform(0.1, 2.0, len(y))
+    factors = weights * (1.0 if class_weight is None else np.where(y > 0, 2.0, 0.3))
+    objectives = []
+    for solver in (LIBLINEAR(tol=1e-8, **params), LinearSDCA(tol=1e-8, **params)):
+        w = solver.fit(X, y, sample_weight=weights).coef_[0]
+        slack = np.maximum(0.0, 1.0 - y * (X @ w))
+        objectives.append(0.5 * w @ w + 0.5 * factors @ slack)
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-7)
+
+
+needs_package = pytest.mark.skipif(
+    bool(missing_package(LIBLINEAROfficial)), reason="liblinear-official is not installed"
+)
+
+
+def objective(task, w, C):
+    return 0.5 * w @ w + C * np.maximum(0.0, 1.0 - task.y * (task.X @ w)).sum()
+
+
+@needs_package
+@storages
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_objective_is_that_of_scikit_learns_copy(linear_task, storage, sign):
+    # With the other sign the other class comes first, and LIBLINEAR's w points to that.
+    X, y = storage(linear_task.X), sign * linear_task.y
+    ours = LIBLINEAROfficial(C=0.1, tol=1e-6, random_state=0).fit(X, y)
+    theirs = LIBLINEAR(C=0.1, tol=1e-8, max_epochs=20_000, random_state=0).fit(X, y)
+    assert ours.status_ == "converged"
+    values = [objective(linear_task, sign * solver.coef_[0], 0.1) for solver in (ours, theirs)]
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+    assert ours.counters_ is None
+
+
+@needs_package
+def test_the_seed_decides_the_order(linear_task):
+    fits = [
+        LIBLINEAROfficial(tol=1e-1, random_state=seed).fit(linear_task.X, linear_task.y).coef_
+        for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(fits[0], fits[1])
+    assert (fits[0] != fits[2]).any()
+
+
+@needs_package
+def test_its_own_limit_ends_the_run_and_is_told(linear_task):
+    with pytest.warns(UserWarning, match="LIBLINEAROfficial ended"):
+        solver = LIBLINEAROfficial(C=1e4, tol=1e-12).fit(linear_task.X, linear_task.y)
+    assert solver.status_ == "budget"
+    assert solver.n_iter_ > 1
+
+
+@needs_package
+def test_it_prints_nothing(linear_task, capfd):
+    LIBLINEAROfficial().fit(linear_task.X, linear_task.y)
+    assert capfd.readouterr() == ("", "")
+
+
+class StandIn(SVC):
+    """What scikit-learn-intelex makes of scikit-learn's SVC, as far as the interface goes."""
+
+    def __init__(self, n_jobs=None, **params):
+        super().__init__(**params)
+        self.n_jobs = n_jobs
+        StandIn.made.append(self)
+
+    def fit(self, X, y):
+        self.given = X
+        return super().fit(X, y)
+
+    made = []  # noqa: RUF012
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """scikit-learn's SVC in place of that of scikit-learn-intelex; those that were made."""
+    package, module = ModuleType("sklearnex"), ModuleType("sklearnex.svm")
+    module.SVC = StandIn
+    package.svm = module
+    monkeypatch.setitem(sys.modules, "sklearnex", package)
+    monkeypatch.setitem(sys.modules, "sklearnex.svm", module)
+    monkeypatch.setattr(StandIn, "made", [])
+    return StandIn.made
+
+
+@storages
+@kernels
+def test_the_problem_is_handed_over_and_the_model_taken_back(stand_in, rbf_task, params, storage):
+    X, y = storage(rbf_task.X), rbf_task.y
+    solver = OneDAL(**params, C=2.0, tol=1e-4, dtype="float32").fit(X, y)
+    [svc] = stand_in
+    assert svc.given.dtype == np.float32
+    assert {name: getattr(svc, name) for name in params} == params
+    assert (svc.C, svc.tol, svc.n_jobs >= 1) == (2.0, 1e-4, True)
+    order = np.argsort(svc.support_)
+    np.testing.assert_array_equal(solver.support_, svc.support_[order])
+    found = svc.dual_coef_.toarray() if sparse.issparse(svc.dual_coef_) else svc.dual_coef_
+    np.testing.assert_array_equal(solver.dual_coef_[0], found[0][order])
+    assert solver.intercept_[0] == svc.intercept_[0]
+    assert solver.counters_ is None
+    assert solver.status_ == "converged"
+
+
+def test_other_kernels_are_refused(stand_in, rbf_task):
+    for kernel in ("laplacian", "precomputed"):
+        with pytest.raises(ValueError, match=f"OneDAL has no kernel '{kernel}'"):
+            OneDAL(kernel).fit(rbf_task.K, rbf_task.y)
+
+
+def test_the_version_of_its_package_is_a_trait(monkeypatch):
+    monkeypatch.setattr(metadata, "version", lambda name: f"1 of {name}")
+    assert "OneDAL" in registry()
+    traits = KIND.traits(OneDAL, "OneDAL")
+    assert traits["packages"] == {"scikit-learn-intelex": "1 of scikit-learn-intelex"}
+    assert "missing" not in traits
+    assert json.dumps(traits)
+
+
+@pytest.mark.skipif(bool(missing_package(OneDAL)), reason="scikit-learn-intelex is not installed")
+@pytest.mark.parametrize(("dtype", "rel"), [("float32", 1e-3), ("float64", 1e-5)])
+@storages
+@kernels
+def test_the_objective_is_smos(rbf_task, params, storage, dtype, rel):
+    task = rbf_task
+    values = []
+    for solver in (
+        OneDAL(**params, dtype=dtype, tol=1e-5),
+        SMO(**params, fit_intercept=True, tol=1e-8, dtype="float64"),
+    ):
+        model = solver.fit(storage(task.X), task.y).model_
+        hinge = np.maximum(0, 1 - task.y * solver.decision_function(task.X)).sum()
+        values.append(0.5 * model.squared_norm() + hinge)
+    assert values[0] == pytest.approx(values[1], rel=rel)
+
+
+@storages
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_model_is_sgd_classifiers(linear_task, storage, average, bias):
+    X, y = storage(linear_task.X), linear_task.y
+    ours = SklearnSGD(
+        C=0.1,
+        average=average,
+        fit_intercept=bias,
+        min_improvement=1e-3,
+        max_epochs=1000,
+        random_state=3,
+    ).fit(X, y)
+    theirs = SGDClassifier(
+        alpha=1 / (len(y) * 0.1),
+        average=average,
+        fit_intercept=bias,
+        random_state=int(np.random.default_rng(3).integers(2**31)),
+    ).fit(X, y)
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    np.testing.assert_array_equal(ours.intercept_, theirs.intercept_)
+    assert (ours.intercept_[0] != 0) == bias
+    assert ours.n_iter_ == theirs.n_iter_ * len(y)
+    assert ours.status_ == "converged"
+
+
+@pytest.mark.parametrize("class_weight", [None, {-1: 0.3, 1: 2.0}])
+def test_it_approaches_the_optimum_of_c_and_the_weights(linear_task, solve_dual, class_weight):
+    task, C = linear_task, 0.02
+    weights = np.random.default_rng(0).integers(1, 4, task.n).astype(float)
+    solver = SklearnSGD(
+        C=C,
+        class_weight=class_weight,
+        average=True,
+        min_improvement=0.0,
+        max_epochs=200,
+        random_state=0,
+    ).fit(task.X, task.y, sample_weight=weights)
+    factors = weights * (1.0 if class_weight is None else np.where(task.y > 0, 2.0, 0.3))
+    best = solve_dual(task.Q, task.y, C * factors).value
+    w = solver.coef_[0]
+    value = 0.5 * w @ w + C * factors @ np.maximum(0, 1 - task.y * (task.X @ w))
+    assert best * (1 - 1e-9) <= value <= best * 1.02
