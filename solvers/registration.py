@@ -91,10 +91,10 @@ def register_kernel(name: str) -> Callable[[ClassT], ClassT]:
 def kernel_entries() -> dict[str, KernelEntry]:
     """The registered kernels by name."""
     found: dict[str, KernelEntry] = {}
-    for file in sorted((_HERE / "kernels").glob("*.py")):
+    for file in (_HERE / "kernels").glob("*.py"):
         for name, class_name in _KERNEL.findall(file.read_text(encoding="utf-8")):
             found[name] = KernelEntry(_module(file), class_name)
-    return found
+    return dict(sorted(found.items()))
 
 
 def _module(file: Path) -> str:
