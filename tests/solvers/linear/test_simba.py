@@ -1,14 +1,12 @@
-"""SIMBA against a literal twin, its invariants and the bounds on the margin."""
+"""SIMBA: bounds on the margin, counts, slacks and probabilities."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from marginbench.solvers import SIMBA
 from marginbench.solvers.linear.simba import _fill_slacks, primal_dual_steps
-from marginbench.solvers.numeric.water_level import water_level
 
 
 def best_slacks(p, capacity):
@@ -18,57 +16,6 @@ def best_slacks(p, capacity):
         slacks[i] = min(2.0, capacity)
         capacity -= slacks[i]
     return slacks
-
-
-def first_above(masses, level):
-    return int(np.argmax(np.cumsum(masses) > level))
-
-
-def twin(X, y, nu, epochs, seed):
-    """The method on points of norm at most 1, in plain numpy."""
-    n, d = X.shape
-    radius = np.linalg.norm(X, axis=1).max()
-    Z, T = y[:, None] * X / radius, epochs * n
-    rate = np.sqrt(np.log(n) / T)
-    rng = np.random.default_rng(seed)
-    u, q = np.zeros(d), np.ones(n) / n
-    ws, ps = [], []
-    for _ in range(epochs):
-        for to_point, to_coordinate in rng.random((n, 2)):
-            p = q / q.sum()
-            u = u + Z[first_above(p, to_point)] / np.sqrt(2 * T)
-            w = u / max(1.0, np.linalg.norm(u))
-            v = best_slacks(p, n * nu / radius)
-            j = first_above(u**2, to_coordinate * (u @ u))
-            v = np.clip(v + Z[:, j] * (w @ w) / w[j], -1 / rate, 1 / rate)
-            q = p * (1 - rate * v + rate**2 * v**2)
-            assert (q > 0).all()
-            ws.append(w)
-            ps.append(p)
-    return np.array(ws), np.array(ps)
-
-
-def level_of(w, X, y, nu):
-    """f(w): the slack-constrained margin."""
-    return water_level(y * (X @ w), len(y) * nu, 0.0)
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
-@pytest.mark.parametrize("nu", [0.0, 0.003, 0.2, 50.0])
-def test_steps_are_the_literal_ones(linear_task, nu, storage):
-    X, y = linear_task.X, linear_task.y
-    ws, ps = twin(X, y, nu, 5, seed=1)
-    mean = ws.mean(axis=0)
-    level = level_of(mean, X, y, nu)
-    solver = SIMBA(nu=nu, max_epochs=5, tol=1e-9, random_state=1).fit(storage(X), y)
-    expected = mean / level if level > 0 else mean
-    np.testing.assert_allclose(solver.coef_[0], expected, rtol=0, atol=1e-9 * abs(expected).max())
-    assert solver.margin_ == pytest.approx(level, rel=1e-9, abs=1e-12)
-    p = ps.mean(axis=0)
-    bound = np.linalg.norm((p * y) @ X) + len(y) * nu * p.max()
-    assert solver.certificate_ == pytest.approx(bound, rel=1e-9)
-    np.testing.assert_allclose(ps.sum(axis=1), 1.0, rtol=1e-12)
-    assert np.linalg.norm(ws, axis=1).max() <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("C", [0.01, 0.1, 1.0])

@@ -1,4 +1,4 @@
-"""SDCA against a literal twin, SMO and its own invariants."""
+"""SDCA against a literal twin and its own invariants."""
 
 from __future__ import annotations
 
@@ -94,57 +94,6 @@ def test_points_without_norm_go_to_their_bound(order, alpha_of):
     np.testing.assert_array_equal(alpha[[0, 7]], 2.0)
     assert np.isfinite(alpha).all()
     assert solver.status_ == "converged"
-
-
-def shrinking_twin(Q, C, epochs, seed, tol):
-    """LIBLINEAR's order, shrinking and stopping rule, with the responses recomputed each time."""
-    n = len(Q)
-    rng = np.random.default_rng(seed)
-    alpha, active, drawn = np.zeros(n), list(range(n)), 0
-    above, below = np.inf, -np.inf
-    for _ in range(epochs):
-        order = [sorted(active)[p] for p in rng.permutation(len(active))]
-        highest, lowest, position = -np.inf, np.inf, 0
-        while position < len(order):
-            i = order[position]
-            drawn += 1
-            slope = 1 - Q[i] @ alpha
-            if (alpha[i] == 0 and slope < below) or (alpha[i] == C and slope > above):
-                # The last one comes next.
-                order[position] = order[-1]
-                order.pop()
-                continue
-            outward = (alpha[i] == 0 and slope < 0) or (alpha[i] == C and slope > 0)
-            projected = 0.0 if outward else slope
-            highest, lowest = max(highest, projected), min(lowest, projected)
-            alpha[i] = np.clip(alpha[i] + slope / Q[i, i], 0, C)
-            position += 1
-        active = order
-        small = max(highest - lowest, highest, -lowest) <= tol
-        if small and len(active) == n:
-            slopes = 1 - Q @ alpha
-            slopes[(alpha == 0) & (slopes < 0) | (alpha == C) & (slopes > 0)] = 0
-            if max(np.ptp(slopes), np.abs(slopes).max()) <= tol:
-                return alpha, drawn
-        if small and len(active) < n:
-            active, above, below = list(range(n)), np.inf, -np.inf
-        else:
-            above = highest if highest > 0 else np.inf
-            below = lowest if lowest < 0 else -np.inf
-    return alpha, drawn
-
-
-@pytest.mark.parametrize("C", [1.0, 10.0])
-@pytest.mark.parametrize("tol", [0.1, 1e-3])
-def test_shrinking_and_the_stopping_rule_are_liblinears(task, C, tol, alpha_of):
-    alpha, drawn = shrinking_twin(task.Q, C, 5000, 8, tol)
-    solver = SDCA(
-        "precomputed", C=C, stopping="gradient", shrinking=True, tol=tol, max_epochs=5000,
-        dtype="float64", random_state=8,
-    ).fit(task.K, task.y)  # fmt: skip
-    assert solver.status_ == "converged"
-    assert solver.n_iter_ == drawn
-    np.testing.assert_allclose(alpha_of(solver.model_, task.y), alpha, rtol=0, atol=1e-8 * C)
 
 
 @pytest.mark.parametrize("parameters", [{"stopping": "gradient"}, {"shrinking": True}])
