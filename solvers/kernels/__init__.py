@@ -1,6 +1,6 @@
 """Kernels, the counting oracle, the cache of rows, and which rows to fetch ahead.
 
-Each kernel is one file, found by its name (:mod:`marginbench.solvers.kernels.choice`). Kernels know
+Each kernel is found by its name (:mod:`marginbench.solvers.kernels.choice`). Kernels know
 nothing of counting or caching; that is the oracle's work.
 """
 
