@@ -55,10 +55,7 @@ def solve_pairs(K, m, alpha, F, y, C, diag, tol, max_steps):
         step = move_pair(alpha, F, y, C, i, j, curvature)
         _mark(i, alpha, y, C, not_up, not_down)
         _mark(j, alpha, y, C, not_up, not_down)
-        if narrow:
-            _subtract_pair_32(F, reach, not_up, row_i, row_j, np.float32(step))
-        else:
-            _subtract_pair(F, reach, not_up, row_i, row_j, step)
+        _subtract_pair(F, reach, not_up, row_i, row_j, F.dtype.type(step))
         steps += 1
     return steps
 
@@ -195,16 +192,10 @@ def _pair_gains(F, not_down, row_i, diag, F_i, diag_i, gain):
 
 @njit(error_model="numpy", fastmath=_FAST)
 def _subtract_pair(F, reach, not_up, row_i, row_j, step):
+    """F -= step (row_i - row_j), all in the type of F."""
+    of_type = F.dtype.type
     for t in range(len(F)):
-        value = F[t] - step * (np.float64(row_i[t]) - np.float64(row_j[t]))
-        F[t] = value
-        reach[t] = value + not_up[t]
-
-
-@njit(error_model="numpy", fastmath=_FAST)
-def _subtract_pair_32(F, reach, not_up, row_i, row_j, step):
-    for t in range(len(F)):
-        value = np.float32(F[t] - step * np.float32(row_i[t] - row_j[t]))
+        value = of_type(F[t] - step * (of_type(row_i[t]) - of_type(row_j[t])))
         F[t] = value
         reach[t] = value + not_up[t]
 
