@@ -275,12 +275,12 @@ def packed(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
             )
         return {"kernel": value.describe()}
     if isinstance(value, list | tuple):
-        inside = [packed(one, f"{place}{k}.", arrays) for k, one in enumerate(value)]
-        return {type(value).__name__: inside}
+        items = [packed(one, f"{place}{k}.", arrays) for k, one in enumerate(value)]
+        return {type(value).__name__: items}
     if isinstance(value, dict):
-        items = enumerate(value.items())
+        pairs = enumerate(value.items())
         return {
-            "dict": [[packed(part, f"{place}{k}.", arrays) for part in item] for k, item in items]
+            "dict": [[packed(part, f"{place}{k}.", arrays) for part in item] for k, item in pairs]
         }
     if sparse.issparse(value):
         arrays |= {place + name: getattr(value, name) for name in ("data", "indices", "indptr")}
