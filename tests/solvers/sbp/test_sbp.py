@@ -386,6 +386,12 @@ def test_draws_that_cancel_give_an_upper_bound_of_0():
     assert (solver.certificate_, solver.status_) == (0, "budget")
 
 
+def test_with_draws_of_one_class_alone_there_is_no_bound(rbf_task, recording_monitor):
+    solver = SBP("precomputed", **KINDS["single"], random_state=1)
+    solver.fit(rbf_task.K, rbf_task.y, monitor=recording_monitor(stop_after=1))
+    assert (solver.n_iter_, solver.certificate_) == (1, np.inf)
+
+
 def test_float32_is_close_to_float64(task):
     scores = [
         SBP(**task.params, nu=0.05, max_epochs=20, dtype=dtype, random_state=10)
