@@ -1,7 +1,5 @@
 """SVM training on a budget: BSGD, BSCA, and the strategies that keep to it."""
 
-from .bsca import BSCA
-from .bsgd import BSGD
 from .epochs import BudgetObjectives, EpochRecord
 from .maintenance import (
     STRATEGIES,
@@ -11,6 +9,7 @@ from .maintenance import (
     Removal,
 )
 from .merging import Tables, merge_tables
+from .training import BSCA, BSGD
 
 __all__ = [
     "BSCA",

@@ -1,17 +1,21 @@
-"""The record of each epoch of a budgeted run, and its objectives."""
+"""The record of each epoch of a budgeted run, the account that it is taken from, objectives."""
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..kernels import Kernel
 from ..kernels.scoring import expansion_scores
 from ..models import BudgetExpansion
 from ..models.objectives import primal_value
+from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix, matmul
+from .model import COUNTS, ModelState
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,62 @@ class EpochRecord:
         return self.maintenance_seconds / self.seconds if self.seconds > 0 else math.nan
 
 
+class Account:
+    """What a run has counted and timed: charged as it goes, closed with a record each epoch."""
+
+    def __init__(self, model: ModelState, counters: Counters) -> None:
+        self.n_iter = 0  # Since the start
+        self._model, self._counters = model, counters
+        self._charged = model.counts.copy()
+        self._epoch = 0
+        self._open_epoch()
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Adds what runs inside to the epoch's time."""
+        started = time.perf_counter()
+        yield
+        self._seconds += time.perf_counter() - started
+
+    def charge(self) -> None:
+        """Charge what the compiled code evaluated since the last call."""
+        spent = self._since(self._charged)
+        self._counters.charge(spent["margin_evals"] + spent["search_evals"], spent["computed"])
+        self._charged = self._model.counts.copy()
+
+    def close_epoch(self, objectives: BudgetObjectives | None) -> EpochRecord:
+        """The record of the epoch that has ended; another one begins."""
+        spent = self._since(self._before)
+        share = spent["maintenance_ticks"] / spent["ticks"] if spent["ticks"] > 0 else math.nan
+        self._epoch += 1
+        record = EpochRecord(
+            epoch=self._epoch,
+            n_iter=self.n_iter,
+            n_support=int(self._model.counts["n_points"]),
+            iterations=self.n_iter - self._first,
+            changes=spent["changes"],
+            coalesced=spent["coalesced"],
+            maintenance=spent["events"],
+            weight_degradation=float(self._model.degradation[0] - self._lost),
+            margin_evals=spent["margin_evals"],
+            search_evals=spent["search_evals"],
+            seconds=self._seconds,
+            maintenance_seconds=self._seconds * share,
+            objectives=objectives,
+        )
+        self._open_epoch()
+        return record
+
+    def _open_epoch(self) -> None:
+        self._before, self._lost = self._model.counts.copy(), float(self._model.degradation[0])
+        self._first, self._seconds = self.n_iter, 0.0
+
+    def _since(self, before: np.void) -> dict[str, int]:
+        """What has been counted since then."""
+        assert COUNTS.names is not None
+        return {name: int(self._model.counts[name] - before[name]) for name in COUNTS.names}
+
+
 def budget_objectives(
     model: BudgetExpansion,
     X: Matrix,
@@ -121,7 +181,9 @@ def budget_objectives(
     mixed = float(matmul(coef, scores[support]))
     exact = math.nan
     if len(support) <= exact_up_to:
-        exact = _squared_norm(model.kernel, X[support], coef)
+        points = model.kernel.prepare(X[support], "float64")
+        responses = expansion_scores(model.kernel, points, coef, X[support], "float64")
+        exact = float(matmul(coef, responses))
     return BudgetObjectives(
         primal=primal_value(squared_norm, y * scores, C),
         dual_exact=total - 0.5 * exact,
@@ -129,10 +191,3 @@ def budget_objectives(
         dual_model=total - 0.5 * squared_norm,
         drift=math.sqrt(max(exact - 2.0 * mixed + squared_norm, 0.0)),
     )
-
-
-def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray) -> float:
-    if len(coef) == 0:
-        return 0.0
-    prepared = kernel.prepare(points, "float64")
-    return float(matmul(coef, expansion_scores(kernel, prepared, coef, points, "float64")))

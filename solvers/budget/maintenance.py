@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar, NamedTuple
 
 from ..numeric.validation import check_one_of, check_positive, check_whole
-from .merging import ANY_TWO, GOLDEN, LOOKUP, SAME_LABEL, SAME_SIGN, merge_tables
+from .merging import (
+    ANY_TWO,
+    GOLDEN,
+    LOOKUP,
+    NO_TABLES,
+    SAME_LABEL,
+    SAME_SIGN,
+    Tables,
+    merge_lightest,
+    merge_tables,
+)
+from .model import compiled, drop, smallest
+from .projection import extend_gram, project
 
 REMOVAL, PROJECTION, MERGING = range(3)
 
@@ -25,12 +34,41 @@ class Rule(NamedTuple):
     search: int  # {GOLDEN, LOOKUP}
     pairing: int  # {SAME_LABEL, ANY_TWO, SAME_SIGN}
     tolerance: float
-    lowest: float
-    costs: np.ndarray  # float32, shape (n_ratios, grid)
-    least: np.ndarray  # float64, shape (3, grid); as in :class:`Tables`
+    tables: Tables
 
 
-class Maintenance(ABC):
+@compiled(forceinline=True)
+def maintain(model, kernel, rule):
+    """Take in the newest point and keep to the budget; the squared distance that w moves."""
+    counts, scratch, size = model.counts, model.scratch, model.counts.n_points
+    if rule.kind == PROJECTION:
+        extend_gram(model, kernel, size - 1)
+        counts.computed += size - 1
+    if size <= model.budget:
+        return 0.0
+    # The last of those with the least ||beta_j phi(z_j)||.
+    for j in range(size):
+        scratch[j] = abs(model.coef[j]) * model.roots[j]
+    light = smallest(model.scratch_bits, size)
+    norm = scratch[light]
+    if norm > 0.0:
+        counts.events += 1
+        if rule.kind == MERGING:
+            return merge_lightest(model, rule, light)
+    # Of equally light ones (with BSGD most are) the newest serves for merging, which has its row
+    # already. To lose it would be to learn nothing: here the first one goes.
+    first = 0
+    while scratch[first] != norm:
+        first += 1
+    light = first
+    lost = norm * norm
+    if rule.kind == PROJECTION:
+        lost = project(model, light)
+    drop(model, light)
+    return lost
+
+
+class Maintenance:
     """How a model goes back to its budget: one of :class:`Removal`, :class:`Projection`,
     :class:`Merging`, all of them compiled."""
 
@@ -38,22 +76,21 @@ class Maintenance(ABC):
     gaussian_only = False
     #: Whether the model's matrix of kernel entries is kept.
     keeps_gram = False
+    _kind: ClassVar[int]
 
-    def check(self) -> None:  # noqa: B027 (a strategy without parameters has nothing to check)
+    def check(self) -> None:
         """Raise ValueError for a parameter out of range."""
 
-    @abstractmethod
     def rule(self, pairing: str) -> Rule:
         """The strategy's compiled form, for one of :data:`PAIRINGS`, which only merging reads."""
+        return Rule(self._kind, GOLDEN, SAME_SIGN, 0.0, NO_TABLES)
 
 
 @dataclass(frozen=True)
 class Removal(Maintenance):
     """Drop the point with the least ``||beta phi(z)||``. Costs no kernel evaluation."""
 
-    def rule(self, pairing: str) -> Rule:
-        """The strategy's compiled form."""
-        return _rule(REMOVAL)
+    _kind = REMOVAL
 
 
 @dataclass(frozen=True)
@@ -66,10 +103,7 @@ class Projection(Maintenance):
     """
 
     keeps_gram = True
-
-    def rule(self, pairing: str) -> Rule:
-        """The strategy's compiled form."""
-        return _rule(PROJECTION)
+    _kind = PROJECTION
 
 
 @dataclass(frozen=True)
@@ -98,21 +132,16 @@ class Merging(Maintenance):
     gaussian_only = True
 
     def check(self) -> None:
-        """Raise ValueError for a parameter out of range."""
         check_one_of("search", self.search, tuple(_SEARCHES))
         check_positive("tolerance", self.tolerance)
         check_whole("grid", self.grid, at_least=2)
 
     def rule(self, pairing: str) -> Rule:
-        """The strategy's compiled form."""
-        rule = _rule(MERGING)._replace(
-            search=_SEARCHES[self.search],
-            pairing=PAIRINGS[pairing],
-            tolerance=float(self.tolerance),
-        )
-        if self.search == "golden":
-            return rule
-        return rule._replace(**merge_tables(int(self.grid), pairing == "sign")._asdict())
+        tables = NO_TABLES
+        if self.search != "golden":
+            tables = merge_tables(int(self.grid), pairing == "sign")
+        search, allowed = _SEARCHES[self.search], PAIRINGS[pairing]
+        return Rule(MERGING, search, allowed, float(self.tolerance), tables)
 
 
 #: The strategies by the names that ``maintenance`` takes.
@@ -132,11 +161,3 @@ def strategy_of(maintenance: Any) -> Maintenance:
         return maintenance
     check_one_of("maintenance", maintenance, tuple(STRATEGIES))
     return STRATEGIES[maintenance]
-
-
-def _rule(kind: int) -> Rule:
-    """The rule of a strategy that merges nothing; its tables have the same types as real ones."""
-    costs, least = np.zeros((2, 2), dtype=np.float32), np.zeros((3, 2))
-    for array in (costs, least):
-        array.flags.writeable = False
-    return Rule(kind, GOLDEN, SAME_SIGN, 0.0, 0.0, costs, least)

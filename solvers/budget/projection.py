@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from .arithmetic import GAUSSIAN
-from .compiling import compiled
+from .model import GAUSSIAN, compiled
 
 # Added to the diagonal, as a fraction of it: points that depend on others are no obstacle.
 _RIDGE = 1e-10
@@ -23,8 +22,18 @@ _TINY = 1e-300
 def extend_gram(model, kernel, new):
     """Kernel entries of the newest point with all others, in float64, and the grown factor."""
     gram, factor, order, column = model.gram, model.factor, model.order, model.scratch
+    points = model.points
     for j in range(new):
-        gram[j, new] = gram[new, j] = _entry(kernel, model.points, j, new)
+        total = 0.0
+        if kernel.kind == GAUSSIAN:
+            for f in range(len(points)):
+                total += (np.float64(points[f, j]) - np.float64(points[f, new])) ** 2
+            entry = math.exp(-total)
+        else:
+            for f in range(len(points)):
+                total += np.float64(points[f, j]) * np.float64(points[f, new])
+            entry = (kernel.gamma * total + kernel.coef0) ** kernel.degree
+        gram[j, new] = gram[new, j] = entry
     gram[new, new] = model.roots[new] ** 2
     for k in range(new):
         column[k] = gram[order[k], new]
@@ -68,18 +77,6 @@ def project(model, p):
             if order[k] == rest:
                 order[k] = p
     return lost
-
-
-@compiled()
-def _entry(kernel, points, i, j):
-    total = 0.0
-    if kernel.kind == GAUSSIAN:
-        for f in range(len(points)):
-            total += (np.float64(points[f, i]) - np.float64(points[f, j])) ** 2
-        return math.exp(-total)
-    for f in range(len(points)):
-        total += np.float64(points[f, i]) * np.float64(points[f, j])
-    return (kernel.gamma * total + kernel.coef0) ** kernel.degree
 
 
 @compiled()
