@@ -1,19 +1,22 @@
 """Bundle methods: regularised risks minimised by planes below them."""
 
-from .estimators import BundleClassifier, BundleRegressor
-from .loop import BundleResult, minimize_risk
+from .bmrm import BundleResult, BundleTrace
+from .estimators import OCAS, BundleClassifier, BundleRegressor, minimize_risk
 from .losses import (
+    F1,
+    EpsilonInsensitive,
     Hinge,
+    LeastSquares,
     Logistic,
     Loss,
     Multiclass,
     Novelty,
     PointwiseLoss,
+    PrecisionAtK,
+    Quantile,
+    ROCArea,
     SquaredHinge,
 )
-from .ocas import OCAS
-from .rankings import F1, PrecisionAtK, ROCArea
-from .regression import EpsilonInsensitive, LeastSquares, Quantile
 from .regularizers import (
     L1,
     L2,
@@ -22,7 +25,6 @@ from .regularizers import (
     Regularizer,
     SimplexEntropy,
 )
-from .trace import BundleTrace
 
 __all__ = [
     "F1",

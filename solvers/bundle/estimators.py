@@ -1,39 +1,36 @@
-"""Estimators trained by a bundle method: a classifier of the common interface, and a regressor."""
+"""The bundle methods as estimators, and as a function of plain arrays.
+
+Each states a problem (a risk, a regulariser, lambda), and runs the loop of ``bmrm.py`` on it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
 from ..interface.base import WeightedSolver
 from ..interface.convergence import warn_unconverged
 from ..interface.declaration import hyperparameters
-from ..interface.inputs import new_points, training_points
+from ..interface.inputs import canonical, check_finite, new_points, training_points
 from ..interface.monitor import Monitor
+from ..interface.parameters import SoftMarginParameters
 from ..interface.problem import Problem, Solution
 from ..kernels.scoring import linear_scores
 from ..models import LinearModel
 from ..numeric.counters import Counters
-from ..numeric.validation import check_flag, check_one_of, check_positive
+from ..numeric.validation import check_flag, check_one_of, check_positive, check_whole
 from ..registration import register
-from .loop import (
-    BundleResult,
-    Pause,
-    check_bundle_parameters,
-    make_inner,
-    minimize_bundle,
-    uses_search,
-)
-from .losses import Loss
-from .names import make_loss, make_regularizer
-from .products import check_norms
-from .regularizers import Regularizer
-from .risk import Risk
-from .search import PrimalSearch
+from .bmrm import BundleResult, Pause, PlanesByQP, make_inner, minimize_bundle
+from .losses import Hinge, Loss, PointwiseLoss, make_loss
+from .regularizers import L2, Regularizer, make_regularizer
+from .risk import Risk, check_norms
+from .search import ExactSearch, PrimalSearch
 
 
 @hyperparameters
@@ -87,12 +84,12 @@ class BundleParameters:
         check_positive("C", self.C)
         check_flag("fit_intercept", self.fit_intercept)
         check_one_of("offset", self.offset, ("eliminated", "feature"))
-        check_bundle_parameters(self.tol, self.max_iter, self.max_idle)
+        _check_loop(self.tol, self.max_iter, self.max_idle)
         loss = make_loss(self.loss)
         if loss.targets != targets:
             raise ValueError(f"the loss of a {kind} takes {targets}, got {self.loss!r}")
         regularizer = make_regularizer(self.regularizer)
-        uses_search(self.primal_search, loss, regularizer, self.inner)
+        _uses_search(self.primal_search, loss, regularizer, self.inner)
         make_inner(self.inner, regularizer, 1, 1.0, 0.0, None)
 
     def _train(
@@ -104,25 +101,12 @@ class BundleParameters:
         pause: Pause | None = None,
     ) -> BundleResult:
         """Run the loop, with lambda = 1 / (C sum of the weights)."""
-        loss, regularizer = make_loss(self.loss), make_regularizer(self.regularizer)
         lam = 1.0 / (float(self.C) * float(weights.sum()))
-        offset = self.offset if self.fit_intercept else None
-        risk = Risk(X, y, loss, weights, offset, counters)
-        inner = make_inner(
-            self.inner, regularizer, risk.dimension, lam, loss.lower_bound, self.max_idle
-        )
-        search = uses_search(self.primal_search, loss, regularizer, self.inner)
-        return minimize_bundle(
-            risk,
-            regularizer,
-            lam,
-            inner,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            counters=counters,
-            make_search=PrimalSearch if search else None,
-            pause=pause,
-        )
+        return _minimized(
+            X, y, weights, counters, make_loss(self.loss), make_regularizer(self.regularizer), lam,
+            self.inner, self.offset if self.fit_intercept else None, self.tol, self.max_iter,
+            self.max_idle, self.primal_search, pause,
+        )  # fmt: skip
 
 
 @register("svm")
@@ -189,13 +173,114 @@ class BundleClassifier(WeightedSolver, BundleParameters):
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         check_norms(problem.X)
-        pause = recording(problem, monitor)
+        pause = _recording(problem, monitor)
         found = self._train(problem.X, problem.y, problem.weights, problem.counters, pause)
         self.trace_ = found.trace
-        return solution_of(found, self.tol)
+        return _solution_of(found, self.tol)
 
 
-def recording(problem: Problem, monitor: Monitor) -> Pause:
+@register("svm")
+@hyperparameters
+class OCAS(WeightedSolver, SoftMarginParameters):
+    """Linear soft-margin SVM by optimised cutting planes, without or with bias.
+
+    Minimises ``1/2 ||w||^2 + C sum_i weights_i hinge_i``. Each iteration adds a plane below the
+    risk and takes the minimum w_t of the bound by all planes; the best point w_b moves to the exact
+    minimum of the objective on the line to w_t, and the next plane touches the risk at
+    ``(1 - mu) w_b + mu w_t`` ([FS08]_, [FS09]_). The objective of w_b never rises.
+
+    Differences from the paper: the breakpoints of the line search are selected and not sorted; an
+    unregularised bias is minimised out for each w, and then the line search follows tangents (the
+    authors regularise the bias: ``offset="feature"``); the gap that stops the run is in units of
+    the objective at w = 0 and not of the best one. :class:`BundleClassifier` with
+    ``primal_search=True`` is a variant for other losses, too: its line search is approximate, it
+    takes planes at w_t where the bound hardly rises, and removes planes that are long not needed.
+
+    Parameters
+    ----------
+    C
+        Weight of the summed hinge loss.
+    fit_intercept : bool
+        Whether to fit a bias.
+    offset : {"eliminated", "feature"}
+        How: unregularised, minimised out exactly for each w, or as the weight of a constant feature
+        1, regularised like the others.
+    mu : float in (0, 1]
+        How far from the best point, on the way to w_t, the next plane is taken. The authors take
+        0.1; with 1 it is taken at w_t.
+    max_idle : int >= 1 or None
+        Planes that were not needed in so many iterations in a row are removed; None keeps all.
+    tol : float >= 0
+        Stop when the gap between the best objective and its lower bound is at most this part of the
+        objective at w = 0. The authors stop at 0.01 of the best objective.
+    max_iter : int >= 1
+        Stop after this many iterations, each one pass over the points.
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64, shape (1, n_features)
+    intercept_ : ndarray of float64, shape (1,)
+    trace_ : BundleTrace
+        The best objective and its lower bound in every iteration, over C times the sum of the
+        weights.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration costs n inner products for the scores of w_t, one for the
+    plane and one with each plane kept. The line search takes expected time O(n), O(n log n) at
+    worst; with an eliminated offset, some ten passes over the scores. Memory: a vector of
+    n_features for each plane kept, and some of n. Returns w_b.
+
+    References
+    ----------
+    .. [FS08] Franc, Sonnenburg: Optimized cutting plane algorithm for support vector machines.
+       ICML 2008. BibTeX key ``franc2008optimized``.
+    .. [FS09] Franc, Sonnenburg: Optimized cutting plane algorithm for large-scale risk
+       minimization. JMLR 10, 2009. BibTeX key ``franc2009optimized``.
+    """
+
+    supports_bias = True
+    scalarization = "C"
+    deterministic = True
+    kernel = "linear"
+
+    fit_intercept: bool = False
+    offset: str = "eliminated"
+    mu: float = 0.1
+    max_idle: int | None = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+
+    def _check_parameters(self) -> None:
+        check_positive("C", self.C)
+        check_one_of("offset", self.offset, ("eliminated", "feature"))
+        check_positive("mu", self.mu)
+        if self.mu > 1:
+            raise ValueError(f"mu must be a number > 0 and <= 1, got {self.mu!r}")
+        _check_loop(self.tol, self.max_iter, self.max_idle)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        check_norms(problem.X)
+        offset = self.offset if self.fit_intercept else None
+        weights = problem.weights
+        lam = 1.0 / (float(self.C) * float(weights.sum()))
+        risk = Risk(problem.X, problem.y, Hinge(), weights, offset, problem.counters)
+        found = minimize_bundle(
+            risk,
+            L2(),
+            lam,
+            PlanesByQP(risk.dimension, lam, Hinge.lower_bound, self.max_idle),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            counters=problem.counters,
+            make_search=partial(ExactSearch, share=float(self.mu)),
+            pause=_recording(problem, monitor),
+        )
+        self.trace_ = found.trace
+        return _solution_of(found, self.tol)
+
+
+def _recording(problem: Problem, monitor: Monitor) -> Pause:
     """What the loop calls after an iteration: checkpoints where they are due."""
 
     def pause(n_iter: int, best: Callable[[], tuple[np.ndarray, Any]]) -> bool:
@@ -206,7 +291,7 @@ def recording(problem: Problem, monitor: Monitor) -> Pause:
     return pause
 
 
-def solution_of(found: BundleResult, tol: float) -> Solution:
+def _solution_of(found: BundleResult, tol: float) -> Solution:
     """The best iterate as the solution of a classifier."""
     model = LinearModel(found.weights, float(found.intercept))
     return Solution(model, found.n_iter, found.status, found.shortfall(tol))
@@ -293,3 +378,140 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def minimize_risk(
+    X: Any,
+    y: Any,
+    loss: str | Loss = "hinge",
+    *,
+    lam: float,
+    regularizer: str | Regularizer = "l2",
+    inner: str = "auto",
+    offset: str | None = None,
+    sample_weight: Any = None,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    max_idle: int | None = 10,
+    primal_search: bool | str = "auto",
+) -> BundleResult:
+    """Minimise ``lam Omega(w) + R(Xw, y)`` by a bundle method.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix, shape (n, n_features)
+    y : array-like, shape (n,)
+        In the form that the loss expects: labels -1 and +1, numbers, or classes 0, 1, ...
+    loss : str or Loss, default="hinge"
+        The risk R, a mean over the points or over pairs of them.
+    lam : float > 0
+        Weight of the regulariser.
+    regularizer : {"l2", "entropic", "simplex_entropy", "l1"} or Regularizer, default="l2"
+        Omega.
+    inner : {"auto", "qp", "line_search", "lp"}, default="auto"
+        How the planes give the next w.
+    offset : {"eliminated", "feature"} or None, default=None
+        An offset of the scores, unregularised and minimised out exactly for each w (pointwise
+        losses), or the weight of a constant feature, regularised.
+    sample_weight : array-like, shape (n,), optional
+        Factors >= 0 of the points; 1 by default.
+    tol : float >= 0, default=1e-3
+        Stop when the gap is at most this part of the objective at the start.
+    max_iter : int >= 1, default=1000
+        Most iterations.
+    max_idle : int >= 1 or None, default=10
+        ``inner="qp"``: planes that were not needed in so many iterations in a row are removed.
+    primal_search : bool or "auto", default="auto"
+        Move the best point along the line to each iterate, and take planes near it; L2 alone. Then
+        the trace's objectives are those of the best point. "auto": for pointwise losses with
+        ``inner="qp"``.
+
+    Returns
+    -------
+    BundleResult
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range or data that the loss cannot take.
+    """
+    loss, regularizer = make_loss(loss), make_regularizer(regularizer)
+    _check_loop(tol, max_iter, max_idle)
+    _uses_search(primal_search, loss, regularizer, inner)
+    check_positive("lam", lam)
+    if offset is not None:
+        check_one_of("offset", offset, ("eliminated", "feature"))
+    y = np.asarray(y)
+    X = canonical(sparse.csr_matrix(X)) if sparse.issparse(X) else np.asarray(X)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    check_finite(X)
+    if X.ndim != 2 or y.shape != (X.shape[0],) or not len(y):
+        raise ValueError(f"X and y must have as many rows, at least 1: got {X.shape}, {y.shape}")
+    y = y if loss.targets == "classes" else y.astype(np.float64)
+    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weights.shape != y.shape or not (
+        np.isfinite(weights).all() and weights.min() >= 0 < weights.max()
+    ):
+        raise ValueError(f"sample_weight must hold {len(y)} finite numbers >= 0, not all 0")
+    found = _minimized(
+        X, y, weights, Counters(), loss, regularizer, lam, inner, offset, tol, max_iter, max_idle,
+        primal_search,
+    )  # fmt: skip
+    if missing := found.shortfall(tol):
+        warn_unconverged("minimize_risk", f"max_iter={max_iter!r}", missing, stacklevel=3)
+    return found
+
+
+def _minimized(
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    counters: Counters,
+    loss: Loss,
+    regularizer: Regularizer,
+    lam: float,
+    inner: str,
+    offset: str | None,
+    tol: float,
+    max_iter: int,
+    max_idle: int | None,
+    primal_search: bool | str,
+    pause: Pause | None = None,
+) -> BundleResult:
+    """The loop on a problem whose parts have been checked."""
+    risk = Risk(X, y, loss, weights, offset, counters)
+    search = _uses_search(primal_search, loss, regularizer, inner)
+    return minimize_bundle(
+        risk,
+        regularizer,
+        lam,
+        make_inner(inner, regularizer, risk.dimension, lam, loss.lower_bound, max_idle),
+        tol=tol,
+        max_iter=max_iter,
+        counters=counters,
+        make_search=PrimalSearch if search else None,
+        pause=pause,
+    )
+
+
+def _check_loop(tol: Any, max_iter: Any, max_idle: Any) -> None:
+    """Raise ValueError for parameters of the loop that are out of range."""
+    check_positive("tol", tol, zero=True)
+    check_whole("max_iter", max_iter, at_least=1)
+    if max_idle is not None:
+        check_whole("max_idle", max_idle, at_least=1)
+
+
+def _uses_search(primal_search: Any, loss: Loss, regularizer: Regularizer, inner: str) -> bool:
+    """Whether to use the primal search; "auto" takes it where it has been found to be faster."""
+    if isinstance(primal_search, str) and primal_search == "auto":
+        planes = inner in ("auto", "qp")
+        return isinstance(regularizer, L2) and isinstance(loss, PointwiseLoss) and planes
+    if not isinstance(primal_search, bool | np.bool_):
+        raise ValueError(f"primal_search must be True, False or 'auto', got {primal_search!r}")
+    if primal_search and not isinstance(regularizer, L2):
+        raise ValueError(
+            f"primal_search=True takes the L2 regulariser alone, got {type(regularizer).__name__}"
+        )
+    return bool(primal_search)

@@ -1,16 +1,20 @@
-"""Losses of bundle methods: the value of a risk and one of its subgradients in the scores."""
+"""Losses of bundle methods: the value of a risk and one of its subgradients in the scores.
+
+Of points one by one, of labels (hinge and others) or numbers (regression), of classes, and of a
+whole ranking (ROC area, precision at k, F1), which does not split into points.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..numeric.compiling import njit
 from ..numeric.exponential import exponential, log_of_one_plus
 from ..numeric.matrices import matmul
-from ..numeric.validation import check_positive
+from ..numeric.validation import check_positive, check_whole
 from .offsets import (
     BestOffset,
     best_offset_by_slope,
@@ -91,14 +95,6 @@ class PointwiseLoss(Loss):
     def evaluate(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """The weighted mean of the losses, and its subgradient.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        """
         losses, slopes = self.pointwise(scores, y)
         return float(matmul(weights, losses)), weights * slopes
 
@@ -157,16 +153,6 @@ class PiecewiseLinearLoss(PointwiseLoss):
     def without_offset(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray, guess: float = 0.0
     ) -> BestOffset:
-        """The minimum over the offset, exact.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        guess : float
-            Not needed.
-        """
         return best_offset_of_kinks(scores, *self.kinks(y), weights)
 
 
@@ -174,37 +160,16 @@ class Hinge(PiecewiseLinearLoss):
     """max(0, 1 - y s), the soft-margin loss."""
 
     def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Losses and subgradients of the points.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
-        """
         slack = 1.0 - y * scores
         return np.maximum(0.0, slack), np.where(slack > 0, -y, 0.0)
 
     def evaluate(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """As of every pointwise loss, in one compiled pass.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        """
         subgradient = np.empty(len(scores))
         return float(hinge_pass(scores, y, weights, subgradient)), subgradient
 
     def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The score y, where the loss of a positive point ends and that of a negative one begins.
-
-        Parameters
-        ----------
-        y : ndarray of float64, shape (n,)
-        """
         return y[:, None], np.where(y > 0, -1.0, 0.0)
 
 
@@ -212,27 +177,12 @@ class SquaredHinge(PointwiseLoss):
     """1/2 max(0, 1 - y s)^2; half of what LIBLINEAR sums."""
 
     def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Losses and derivatives of the points.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
-        """
         slack = np.maximum(0.0, 1.0 - y * scores)
         return 0.5 * slack * slack, -y * slack
 
     def evaluate(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """As of every pointwise loss, in one compiled pass.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        """
         gradient = np.empty(len(scores))
         return float(squared_hinge_pass(scores, y, weights, gradient)), gradient
 
@@ -241,13 +191,6 @@ class Logistic(PointwiseLoss):
     """log(1 + exp(-y s))."""
 
     def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Losses and derivatives of the points.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
-        """
         margins = y * scores
         small = np.exp(-np.abs(margins))
         losses = np.log1p(small) + np.maximum(0.0, -margins)
@@ -256,14 +199,6 @@ class Logistic(PointwiseLoss):
     def evaluate(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """As of every pointwise loss, in one compiled pass.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        """
         gradient = np.empty(len(scores))
         return float(logistic_pass(scores, y, weights, gradient)), gradient
 
@@ -284,25 +219,10 @@ class Novelty(PiecewiseLinearLoss):
         self.rho = float(rho)
 
     def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Losses and subgradients of the points.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray, shape (n,)
-            Not looked at.
-        """
         slack = self.rho - scores
         return np.maximum(0.0, slack), np.where(slack > 0, -1.0, 0.0)
 
     def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The score rho, where the loss ends.
-
-        Parameters
-        ----------
-        y : ndarray, shape (n,)
-            Only its length is looked at.
-        """
         return np.full((len(y), 1), self.rho), np.full(len(y), -1.0)
 
 
@@ -312,36 +232,15 @@ class Multiclass(Loss):
     targets = "classes"
 
     def check(self, y: np.ndarray, weights: np.ndarray) -> None:
-        """Raise ValueError unless the targets are whole numbers from 0 on.
-
-        Parameters
-        ----------
-        y : ndarray, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        """
         if y.dtype.kind not in "iu" or y.min() < 0:
             raise ValueError("Multiclass takes classes 0, 1, 2, ... as whole numbers")
 
     def n_outputs(self, y: np.ndarray) -> int:
-        """The number of classes.
-
-        Parameters
-        ----------
-        y : ndarray of int, shape (n,)
-        """
         return int(y.max()) + 1
 
     def evaluate(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """The weighted mean of the losses, and its subgradient.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n, n_classes)
-        y : ndarray of int, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        """
         rows = np.arange(len(y))
         margins = scores + 1.0 - scores[rows, y][:, None]
         margins[rows, y] = 0.0
@@ -350,6 +249,238 @@ class Multiclass(Loss):
         np.add.at(subgradient, (rows, worst), weights)
         np.add.at(subgradient, (rows, y), -weights)
         return float(matmul(weights, margins[rows, worst])), subgradient
+
+
+class LeastSquares(PointwiseLoss):
+    """1/2 (s - y)^2."""
+
+    targets = "numbers"
+
+    def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        residuals = scores - y
+        return 0.5 * residuals * residuals, residuals
+
+    def without_offset(
+        self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray, guess: float = 0.0
+    ) -> BestOffset:
+        b = float(matmul(weights, y - scores) / weights.sum())
+        return BestOffset(*self.evaluate(scores + b, y, weights), b)
+
+
+class EpsilonInsensitive(PiecewiseLinearLoss):
+    """max(0, |s - y| - epsilon).
+
+    Parameters
+    ----------
+    epsilon : float >= 0, default=0.1
+        Half the width of the tube without loss.
+    """
+
+    targets = "numbers"
+
+    def __init__(self, epsilon: float = 0.1) -> None:
+        check_positive("epsilon", epsilon, zero=True)
+        self.epsilon = float(epsilon)
+
+    def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        residuals = scores - y
+        excess = np.abs(residuals) - self.epsilon
+        return np.maximum(0.0, excess), np.where(excess > 0, np.sign(residuals), 0.0)
+
+    def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.stack([y - self.epsilon, y + self.epsilon], axis=1), np.full(len(y), -1.0)
+
+
+class Quantile(PiecewiseLinearLoss):
+    """tau (y - s) where the score is below the target, (1 - tau) (s - y) above.
+
+    Parameters
+    ----------
+    tau : float, default=0.5
+        The quantile estimated, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For another tau.
+    """
+
+    targets = "numbers"
+
+    def __init__(self, tau: float = 0.5) -> None:
+        check_positive("tau", tau)
+        if tau >= 1:
+            raise ValueError(f"tau must lie between 0 and 1, got {tau!r}")
+        self.tau = float(tau)
+
+    def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        residuals = scores - y
+        slopes = np.where(residuals > 0, 1.0 - self.tau, np.where(residuals < 0, -self.tau, 0.0))
+        return slopes * residuals, slopes
+
+    def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return y[:, None], np.full(len(y), -self.tau)
+
+
+class ROCArea(Loss):
+    """Mean of max(0, 1 - (s_i - s_j)) over positive points i and negative points j.
+
+    The hinge bound of 1 minus the area under the ROC curve, in O(n log n). A pair has the product
+    of its points' weights. An offset changes nothing.
+    """
+
+    def check(self, y: np.ndarray, weights: np.ndarray) -> None:
+        super().check(y, weights)
+        _check_both_classes(self, y, weights)
+
+    def evaluate(
+        self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        positives, negatives = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+        # A pair has loss if the positive score less 1 is below the negative score.
+        above, below = scores[positives] - 1.0, scores[negatives]
+        weight_above = weights[positives] / weights[positives].sum()
+        weight_below = weights[negatives] / weights[negatives].sum()
+        by_above, by_below = np.argsort(above), np.argsort(below)
+        sum_above = np.append(0.0, np.cumsum(weight_above[by_above]))
+        sum_below = np.append(0.0, np.cumsum(weight_below[by_below]))
+        lost_below = sum_above[np.searchsorted(above[by_above], below, side="left")]
+        places = np.searchsorted(below[by_below], above, side="right")
+        lost_above = sum_below[-1] - sum_below[places]
+        subgradient = np.empty(len(scores))
+        subgradient[negatives] = weight_below * lost_below
+        subgradient[positives] = -weight_above * lost_above
+        value = matmul(subgradient[negatives], below) + matmul(subgradient[positives], above)
+        return float(max(0.0, value)), subgradient
+
+
+class _TopRanked(Loss):
+    """What the losses of sets of predicted positives share.
+
+    ``R = max over sets P of Delta(P) + 2 scale (sum of the scores of P - those of the positives)``:
+    for given numbers of true and false positives the worst P takes the highest scores.
+    """
+
+    supports_weights = False
+    scale: float | None
+
+    def check(self, y: np.ndarray, weights: np.ndarray) -> None:
+        super().check(y, weights)
+        _check_both_classes(self, y, weights)
+
+    def _ranked(self, scores: np.ndarray, y: np.ndarray) -> tuple[Any, ...]:
+        """Positions by falling score and running sums of scores, of each class."""
+        found: list[np.ndarray] = []
+        for sign in (1.0, -1.0):
+            members = np.flatnonzero(y == sign)
+            members = members[np.argsort(-scores[members], kind="stable")]
+            found += [members, np.append(0.0, np.cumsum(scores[members]))]
+        return tuple(found)
+
+    def _factor(self, y: np.ndarray) -> float:
+        """2 scale."""
+        return 2.0 * (1.0 / len(y) if self.scale is None else self.scale)
+
+    def _subgradient(
+        self, y: np.ndarray, positives: np.ndarray, negatives: np.ndarray
+    ) -> np.ndarray:
+        """2 scale (indicator of these predicted positives less that of the positives)."""
+        subgradient = np.where(y > 0, -1.0, 0.0)
+        subgradient[positives] += 1.0
+        subgradient[negatives] += 1.0
+        return self._factor(y) * subgradient
+
+
+class PrecisionAtK(_TopRanked):
+    """1 minus the precision among k predicted positives, with its margin bound.
+
+    ``max over sets P of k points of 1 - |P and positive| / k + scale sum_i (p_i - y_i) s_i``, p_i
+    = +1 in P and -1 elsewhere; 0 where that is negative, which it can be unless k is the number of
+    positive points. O(n log n).
+
+    Parameters
+    ----------
+    k : int >= 1 or None, default=None
+        How many points are predicted positive; None takes the number of positive ones.
+    scale : float > 0 or None, default=None
+        Factor of the scores; None takes 1 / n.
+    """
+
+    def __init__(self, k: int | None = None, scale: float | None = None) -> None:
+        if k is not None:
+            check_whole("k", k, at_least=1)
+        if scale is not None:
+            check_positive("scale", scale)
+        self.k = k
+        self.scale = scale
+
+    def check(self, y: np.ndarray, weights: np.ndarray) -> None:
+        super().check(y, weights)
+        if self.k is not None and self.k > len(y):
+            raise ValueError(f"k must be at most the number of points, {len(y)}, got {self.k}")
+
+    def evaluate(
+        self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        positives, sum_positive, negatives, sum_negative = self._ranked(scores, y)
+        k = len(positives) if self.k is None else self.k
+        true = np.arange(max(0, k - len(negatives)), min(k, len(positives)) + 1)
+        gains = sum_positive[true] + sum_negative[k - true] - sum_positive[-1]
+        values = 1.0 - true / k + self._factor(y) * gains
+        best = int(values.argmax())
+        if values[best] <= 0:
+            return 0.0, np.zeros(len(scores))
+        chosen = int(true[best])
+        subgradient = self._subgradient(y, positives[:chosen], negatives[: k - chosen])
+        return float(values[best]), subgradient
+
+
+class F1(_TopRanked):
+    """1 minus the F1 score of the predicted positives, with its margin bound.
+
+    ``max over p of 1 - F1(p, y) + scale sum_i (p_i - y_i) s_i`` over all p in {-1, +1}^n. Takes
+    O(n_positive n_negative) time.
+
+    Parameters
+    ----------
+    scale : float > 0 or None, default=None
+        Factor of the scores; None takes 1 / n.
+    """
+
+    def __init__(self, scale: float | None = None) -> None:
+        if scale is not None:
+            check_positive("scale", scale)
+        self.scale = scale
+
+    def evaluate(
+        self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        positives, sum_positive, negatives, sum_negative = self._ranked(scores, y)
+        value, true, false = _worst_table(sum_positive, sum_negative, self._factor(y))
+        if value <= 0:
+            return 0.0, np.zeros(len(scores))
+        return float(value), self._subgradient(y, positives[:true], negatives[:false])
+
+
+def _check_both_classes(loss: Loss, y: np.ndarray, weights: np.ndarray) -> None:
+    for sign in (1.0, -1.0):
+        if not weights[y == sign].any():
+            raise ValueError(f"{type(loss).__name__} needs points of both labels, -1 and +1")
+
+
+@njit(error_model="numpy")
+def _worst_table(sum_positive, sum_negative, factor):
+    """The largest value over all numbers of true and false positives, and these numbers."""
+    n_positive = len(sum_positive) - 1
+    best, chosen_true, chosen_false = -np.inf, 0, 0
+    for true in range(n_positive + 1):
+        gain = sum_positive[true] - sum_positive[n_positive]
+        for false in range(len(sum_negative)):
+            f1 = 2.0 * true / (true + false + n_positive)
+            value = 1.0 - f1 + factor * (gain + sum_negative[false])
+            if value > best:
+                best, chosen_true, chosen_false = value, true, false
+    return best, chosen_true, chosen_false
 
 
 @njit(**_SUMS)
@@ -386,3 +517,25 @@ def logistic_pass(scores, y, weights, gradient):
         wrong = small if margin > 0.0 else 1.0
         gradient[i] = -y[i] * weights[i] * wrong / (1.0 + small)
     return total
+
+
+def make_loss(loss: Any) -> Loss:
+    """The loss of this name, with its default parameters; or the loss itself."""
+    known: dict[str, type[Loss]] = {
+        "hinge": Hinge,
+        "squared_hinge": SquaredHinge,
+        "logistic": Logistic,
+        "least_squares": LeastSquares,
+        "epsilon_insensitive": EpsilonInsensitive,
+        "quantile": Quantile,
+        "novelty": Novelty,
+        "multiclass": Multiclass,
+        "roc_area": ROCArea,
+        "precision_at_k": PrecisionAtK,
+        "f1": F1,
+    }
+    if isinstance(loss, Loss):
+        return loss
+    if not isinstance(loss, str) or loss not in known:
+        raise ValueError(f"loss must be a Loss or one of {', '.join(known)}, got {loss!r}")
+    return known[loss]()

@@ -51,7 +51,7 @@ def best_offset_of_kinks(
     # At an end of the interval, where a breakpoint lies, a subgradient of sum exactly 0 exists.
     end = low if math.isfinite(low) else high
     subgradient = np.empty(len(scores))
-    value = kinked_pass(breakpoints, left, weights, end, subgradient)
+    value = _kinked_pass(breakpoints, left, weights, end, subgradient)
     middle = low + 0.5 * (high - low) if math.isfinite(high - low) else end
     return BestOffset(float(value), subgradient, float(middle))
 
@@ -116,75 +116,54 @@ def _narrowed(at: Callable[[float], _Point], low: _Point, high: _Point) -> tuple
     return low, high
 
 
-@njit(error_model="numpy")
-def quantile_interval(values, weights, target, slack):
+def quantile_interval(
+    values: np.ndarray, weights: np.ndarray, target: float, slack: float
+) -> tuple[float, float]:
     """The interval of the numbers that have the weight ``target`` of the values to their left.
 
     Running sums that differ from the target by at most ``slack`` count as equal to it. The ends are
     values of positive weight, the same one where it has both sides of the target; infinite where no
     weight lies beyond. A sample gives a bracket, and only what lies in it is sorted.
     """
-    least, most = _sampled_bracket(values, weights, target)
-    low, high = _interval_within(values, weights, target, slack, least, most)
-    if math.isnan(low):
-        low, high = _interval_within(values, weights, target, slack, -np.inf, np.inf)
-    return low, high
+    found = None
+    if len(values) > 4 * _SAMPLE:
+        step = len(values) // _SAMPLE
+        sampled, shares = values[::step], weights[::step]
+        order = np.argsort(sampled)
+        share = target / weights.sum() * shares.sum()
+        middle = min(int(np.searchsorted(np.cumsum(shares[order]), share)), len(order) - 1)
+        # Some four standard deviations of a rank in the sample, to each side.
+        spread = 2 * int(math.sqrt(len(order))) + 1
+        least = sampled[order[middle - spread]] if middle >= spread else -np.inf
+        most = sampled[order[middle + spread]] if middle + spread < len(order) else np.inf
+        found = _interval_within(values, weights, target, slack, least, most)
+    if found is None:
+        found = _interval_within(values, weights, target, slack, -np.inf, np.inf)
+    assert found is not None
+    return found
+
+
+def _interval_within(
+    values: np.ndarray, weights: np.ndarray, target: float, slack: float, least: float, most: float
+) -> tuple[float, float] | None:
+    """The interval, sorting the values from least to most alone; None if it does not lie there."""
+    below = float(weights[values < least].sum())
+    if below >= target - slack and least > -np.inf:
+        return None
+    near = np.flatnonzero((values >= least) & (values <= most) & (weights > 0.0))
+    near = near[np.argsort(values[near])]
+    reached = below + np.cumsum(weights[near])
+    first = int(np.searchsorted(reached, target - slack))
+    beyond = int(np.searchsorted(reached, target + slack, side="right"))
+    whole = most == np.inf
+    if beyond == len(near) and (not whole or first == len(near)):
+        return None
+    low = -np.inf if below >= target - slack else float(values[near[first]])
+    return low, float(values[near[beyond]]) if beyond < len(near) else np.inf
 
 
 @njit(error_model="numpy")
-def _sampled_bracket(values, weights, target):
-    """Values between which the quantile probably lies."""
-    least, most = -np.inf, np.inf
-    n = len(values)
-    if n <= 4 * _SAMPLE:
-        return least, most
-    step = n // _SAMPLE
-    sampled, shares = values[::step], weights[::step]
-    order = np.argsort(sampled)
-    share = target / weights.sum() * shares.sum()
-    reached, middle = 0.0, len(order) - 1
-    for k in range(len(order)):
-        reached += shares[order[k]]
-        if reached >= share:
-            middle = k
-            break
-    # Some four standard deviations of a rank in the sample, to each side.
-    spread = 2 * int(math.sqrt(len(order))) + 1
-    if middle >= spread:
-        least = sampled[order[middle - spread]]
-    if middle + spread < len(order):
-        most = sampled[order[middle + spread]]
-    return least, most
-
-
-@njit(error_model="numpy")
-def _interval_within(values, weights, target, slack, least, most):
-    """The interval, sorting the values from least to most alone; NaN if it does not lie there."""
-    below, count = 0.0, 0
-    near = np.empty(len(values), dtype=np.int64)
-    for i in range(len(values)):
-        if values[i] < least:
-            below += weights[i]
-        elif values[i] <= most and weights[i] > 0.0:
-            near[count] = i
-            count += 1
-    low, found = -np.inf, below >= target - slack
-    if found and least > -np.inf:
-        return np.nan, np.nan
-    candidates = near[:count]
-    order = np.argsort(values[candidates])
-    for k in range(count):
-        i = candidates[order[k]]
-        below += weights[i]
-        if not found and below >= target - slack:
-            low, found = values[i], True
-        if below > target + slack:
-            return low, values[i]
-    return (low, np.inf) if found and most == np.inf else (np.nan, np.nan)
-
-
-@njit(error_model="numpy")
-def kinked_pass(breakpoints, left, weights, b, subgradient):
+def _kinked_pass(breakpoints, left, weights, b, subgradient):
     """Weighted sum of piecewise linear losses at the offset b; a subgradient in place.
 
     At a breakpoint the slope may be any between those beside it: all points there take the same

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,30 +59,12 @@ class L2(Legendre):
     inner = ("qp", "line_search")
 
     def value(self, w: np.ndarray) -> float:
-        """1/2 ||w||^2.
-
-        Parameters
-        ----------
-        w : ndarray of float64, shape (dimension,)
-        """
         return 0.5 * float(matmul(w, w))
 
     def conjugate(self, mu: np.ndarray) -> float:
-        """1/2 ||mu||^2.
-
-        Parameters
-        ----------
-        mu : ndarray of float64, shape (dimension,)
-        """
         return 0.5 * float(matmul(mu, mu))
 
     def primal(self, mu: np.ndarray) -> np.ndarray:
-        """mu itself.
-
-        Parameters
-        ----------
-        mu : ndarray of float64, shape (dimension,)
-        """
         return mu.copy()
 
 
@@ -90,30 +72,12 @@ class Entropy(Legendre):
     """sum_j w_j log w_j - w_j + 1 over w >= 0; it is 0 where all weights are 1."""
 
     def value(self, w: np.ndarray) -> float:
-        """The unnormalised entropy relative to 1.
-
-        Parameters
-        ----------
-        w : ndarray of float64, shape (dimension,)
-        """
         return _negative_entropy(w) + float((1.0 - w).sum())
 
     def conjugate(self, mu: np.ndarray) -> float:
-        """sum_j exp(mu_j) - 1.
-
-        Parameters
-        ----------
-        mu : ndarray of float64, shape (dimension,)
-        """
         return float(np.expm1(np.minimum(mu, _LARGEST_EXPONENT)).sum())
 
     def primal(self, mu: np.ndarray) -> np.ndarray:
-        """exp(mu), elementwise.
-
-        Parameters
-        ----------
-        mu : ndarray of float64, shape (dimension,)
-        """
         return np.exp(np.minimum(mu, _LARGEST_EXPONENT))
 
 
@@ -121,31 +85,13 @@ class SimplexEntropy(Legendre):
     """sum_j w_j log w_j + log dimension over w >= 0, sum w = 1; 0 where all weights are equal."""
 
     def value(self, w: np.ndarray) -> float:
-        """The entropy relative to equal weights.
-
-        Parameters
-        ----------
-        w : ndarray of float64, shape (dimension,)
-        """
         return _negative_entropy(w) + float(np.log(len(w)))
 
     def conjugate(self, mu: np.ndarray) -> float:
-        """The log of the mean of exp(mu).
-
-        Parameters
-        ----------
-        mu : ndarray of float64, shape (dimension,)
-        """
         top = mu.max()
         return float(top + np.log(np.exp(mu - top).mean()))
 
     def primal(self, mu: np.ndarray) -> np.ndarray:
-        """exp(mu) over its sum.
-
-        Parameters
-        ----------
-        mu : ndarray of float64, shape (dimension,)
-        """
         weights = np.exp(mu - mu.max())
         return weights / weights.sum()
 
@@ -156,15 +102,26 @@ class L1(Regularizer):
     inner = ("lp",)
 
     def value(self, w: np.ndarray) -> float:
-        """sum_j |w_j|.
-
-        Parameters
-        ----------
-        w : ndarray of float64, shape (dimension,)
-        """
         return float(np.abs(w).sum())
 
 
 def _negative_entropy(w: np.ndarray) -> float:
     """sum_j w_j log w_j, with 0 log 0 = 0."""
     return float((w * np.log(np.where(w > 0, w, 1.0))).sum())
+
+
+def make_regularizer(regularizer: Any) -> Regularizer:
+    """The regulariser of this name; or the regulariser itself."""
+    known: dict[str, type[Regularizer]] = {
+        "l2": L2,
+        "entropic": Entropy,
+        "simplex_entropy": SimplexEntropy,
+        "l1": L1,
+    }
+    if isinstance(regularizer, Regularizer):
+        return regularizer
+    if not isinstance(regularizer, str) or regularizer not in known:
+        raise ValueError(
+            f"regularizer must be a Regularizer or one of {', '.join(known)}, got {regularizer!r}"
+        )
+    return known[regularizer]()

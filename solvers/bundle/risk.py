@@ -1,17 +1,35 @@
-"""The risk of a linear predictor: its value, its planes, and what they cost."""
+"""The risk of a linear predictor: its value, its planes, and the products with all points."""
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numba import get_num_threads
+from scipy import sparse
 
+from ..kernels.scoring import linear_scores
+from ..numeric.compiling import njit
 from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix, matmul
-from .lines import pieces_along
+from ..numeric.rows import finite_squared_norms
+from ..numeric.threads import in_parts
 from .losses import Loss, PiecewiseLinearLoss, PointwiseLoss
-from .products import combination_of, scores_of
+
+# Rows of single precision are brought to double precision so many at a time.
+_BLOCK = 1024
+# A thread with fewer stored numbers than this costs more than it saves.
+_NUMBERS_PER_THREAD = 2**16
+
+# Points with a factor are looked for among so many at a time: their list stays in cache.
+_LISTED = 1024
+
+# The square of a norm up to this is finite.
+_SURELY_FINITE = 1e154
+
+_SUMS = {"error_model": "numpy", "nogil": True, "fastmath": {"reassoc", "nsz", "contract"}}
 
 
 class Risk:
@@ -71,23 +89,15 @@ class Risk:
         self._counters.inner_products += 1
         return a, self.value - float(matmul(a, w))
 
-    def pieces_along(
-        self, scores: np.ndarray, change: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray] | None:
-        """The risk of ``scores + t change`` as a function of t > 0, piecewise linear."""
-        if self._kinks is None:
-            return None
-        breakpoints, jumps = np.empty((2, self._kinks[0].size))
-        slope, count = pieces_along(
-            *self._kinks, self._weights, scores, change, breakpoints, jumps
-        )  # fmt: skip
-        return slope, breakpoints[:count], jumps[:count]
-
-    @cached_property
-    def _kinks(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def kinks(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Kinks, slopes before them and weights of the points, if they say what the risk is."""
         if self._offset == "eliminated" or not isinstance(self._loss, PiecewiseLinearLoss):
             return None
-        return self._loss.kinks(self._y)
+        return *self._kinks, self._weights
+
+    @cached_property
+    def _kinks(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._loss.kinks(self._y)  # type: ignore[attr-defined, no-any-return]
 
     def split(self, w: np.ndarray, minimizer: float) -> tuple[np.ndarray, Any]:
         """Weights and intercept of the predictor that w stands for."""
@@ -110,3 +120,95 @@ class Risk:
         self._counters.inner_products += self._X.shape[0] * self._n_outputs
         scores = scores_of(self._X, weights)
         return scores + intercept if self._offset == "feature" else scores
+
+
+def check_norms(X: Matrix) -> None:
+    """Raise ValueError if a squared norm overflows; quick where no number is large."""
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if not largest * math.sqrt(X.shape[1]) < _SURELY_FINITE:
+        finite_squared_norms(X)
+
+
+def scores_of(X: Matrix, w: np.ndarray) -> np.ndarray:
+    """X w with float64 sums, shape (n,), or (n, n_outputs) for a matrix w."""
+    if not sparse.issparse(X):
+        if w.ndim == 1:
+            return linear_scores(X, w)
+        return np.column_stack([linear_scores(X, np.ascontiguousarray(v)) for v in w.T])
+    if w.ndim == 2:
+        return np.asarray(X @ w, dtype=np.float64)
+    scores = np.empty(X.shape[0])
+    smallest = max(1, _NUMBERS_PER_THREAD * X.shape[0] // max(1, X.nnz))
+    in_parts(
+        _row_scores, X.shape[0], X.data, X.indices, X.indptr, w, scores, smallest=smallest
+    )  # fmt: skip
+    return scores
+
+
+def combination_of(X: Matrix, g: np.ndarray) -> np.ndarray:
+    """X'g with float64 sums, shape (n_features,), or (n_features, n_outputs) for a matrix g.
+
+    No row of a CSR matrix has a feature twice.
+    """
+    if not sparse.issparse(X):
+        if X.dtype == np.float64:
+            return matmul(X.T, g)
+        total = np.zeros((X.shape[1], *g.shape[1:]))
+        for start in range(0, X.shape[0], _BLOCK):
+            block = slice(start, start + _BLOCK)
+            total += matmul(X[block].T.astype(np.float64), g[block])
+        return total
+    if g.ndim == 2:
+        return np.asarray(X.T @ g, dtype=np.float64)
+    parts = min(get_num_threads(), max(1, X.nnz // _NUMBERS_PER_THREAD))
+    sums = np.zeros((parts, X.shape[1]))
+    in_parts(_add_rows, parts, X.data, X.indices, X.indptr, g, sums, smallest=1)
+    return sums[0] if parts == 1 else sums.sum(axis=0)
+
+
+@njit(**_SUMS)
+def _row_scores(data, indices, indptr, w, scores, start, stop):
+    """scores_i = <x_i, w> for the rows from start to stop."""
+    one = np.uint64(1)
+    for i in range(start, stop):
+        p, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        # Two sums side by side: wider ones pay in long rows alone.
+        even, odd = 0.0, 0.0
+        if (last - p) & one:
+            even += data[p] * w[np.uint64(indices[p])]
+            p += one
+        while p < last:
+            even += data[p] * w[np.uint64(indices[p])]
+            odd += data[p + one] * w[np.uint64(indices[p + one])]
+            p += one + one
+        scores[i] = even + odd
+
+
+@njit(**_SUMS)
+def _add_rows(data, indices, indptr, g, sums, start, stop):
+    """sums[part] = sum of g_i x_i over a part of the rows; points without loss cost nothing."""
+    n, parts, one = len(g), len(sums), np.uint64(1)
+    listed = np.empty(_LISTED, dtype=np.uint64)
+    for part in range(start, stop):
+        first, end, total = n * part // parts, n * (part + 1) // parts, sums[part]
+        while first < end:
+            # Listed beforehand: a branch that nothing predicts would cost as much as a short row.
+            limit, count = min(first + _LISTED, end), 0
+            for i in range(first, limit):
+                listed[count] = i
+                count += g[i] != 0.0
+            first = limit
+            for k in range(count):
+                i = listed[k]
+                factor, p, last = g[i], np.uint64(indptr[i]), np.uint64(indptr[i + one])
+                if (last - p) & one:
+                    total[np.uint64(indices[p])] += factor * data[p]
+                    p += one
+                # No feature is twice in a row: both sums are read before the first is written.
+                while p < last:
+                    even, odd = np.uint64(indices[p]), np.uint64(indices[p + one])
+                    sum_even = total[even] + factor * data[p]
+                    sum_odd = total[odd] + factor * data[p + one]
+                    total[even], total[odd] = sum_even, sum_odd
+                    p += one + one

@@ -1,23 +1,17 @@
-"""The estimators of the bundle method, and peers on real data."""
+"""The estimators of the bundle method."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from marginbench.data_loaders import load
 from marginbench.solvers import (
     BundleClassifier,
     BundleRegressor,
-    LinearSDCA,
     PrecisionAtK,
     Quantile,
-    minimize_risk,
 )
 
 REGRESSORS = [
@@ -51,21 +45,6 @@ def test_the_classifier_is_the_svm_in_units_of_C(linear_task, optimum):
         assert (solver.intercept_[0] != 0) == bias
         # The trace is in units of J = P / (C n).
         assert solver.trace_.objective.min() == pytest.approx(primal / (C * task.n), rel=1e-12)
-
-
-def test_weights_are_those_of_the_dual_ascent(linear_task):
-    task = linear_task
-    weights = np.random.default_rng(0).random(task.n)
-    values = []
-    for solver in (
-        BundleClassifier(C=0.5, tol=1e-9, class_weight={1: 2.0, -1: 0.5}),
-        LinearSDCA(C=0.5, tol=1e-8, max_epochs=100_000, class_weight={1: 2.0, -1: 0.5}),
-    ):
-        solver.fit(task.X, task.y, sample_weight=weights)
-        w = solver.coef_[0]
-        slack = np.maximum(0, 1 - task.y * (task.X @ w))
-        values.append(0.5 * w @ w + 0.5 * (weights * np.where(task.y > 0, 2, 0.5)) @ slack)
-    assert values[0] == pytest.approx(values[1], rel=1e-6)
 
 
 def test_a_line_search_over_huge_slopes_ends():
@@ -119,58 +98,3 @@ def test_data_that_are_not_finite_are_refused(value):
         BundleRegressor().fit([[0.0], [value]], [0.0, 1.0])
     with pytest.raises(ValueError, match="Sample weights must contain"):
         BundleRegressor().fit([[0.0], [1.0]], [0.0, 1.0], sample_weight=[0.0, 0.0])
-
-
-def objective(w, X, y, lam, loss):
-    margins = y * (X @ w)
-    slack = np.maximum(0, 1 - margins)
-    mean = {
-        "hinge": lambda: slack.mean(),
-        "squared_hinge": lambda: 0.5 * np.square(slack).mean(),
-        "logistic": lambda: np.logaddexp(0, -margins).mean(),
-    }[loss]()
-    return 0.5 * lam * w @ w + mean
-
-
-def peer_weights(X, y, C, loss):
-    """The weights that LIBLINEAR (or for the logistic loss a Newton method) finds."""
-    if loss == "logistic":
-        peer = LogisticRegression(
-            C=C, fit_intercept=False, tol=1e-10, max_iter=1000, solver="newton-cg"
-        )  # fmt: skip
-    else:
-        # LIBLINEAR sums the square itself, not half of it.
-        peer = LinearSVC(
-            loss=loss,
-            C=C if loss == "hinge" else 0.5 * C,
-            fit_intercept=False,
-            dual=True,
-            tol=1e-9,
-            max_iter=200_000,
-            random_state=0,
-        )
-    return peer.fit(X, y).coef_[0].astype(np.float64)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-@pytest.mark.parametrize(("name", "C"), [("reuters_moneyfx", 1.0), ("adult", 0.01), ("adult", 1.0)])
-def test_peers_find_the_same_optimum_on_real_data(name, C, loss):
-    data = load(name)
-    X, y = data.X_train.astype(np.float64), np.asarray(data.y_train, dtype=np.float64)
-    lam = 1 / (C * len(y))
-    expected = objective(peer_weights(X, y, C, loss), X, y, lam, loss)
-    found = minimize_risk(X, y, loss, lam=lam, tol=1e-8, max_iter=3000, primal_search=C == 1.0)
-    assert found.status == "converged"
-    assert found.objective == pytest.approx(objective(found.weights, X, y, lam, loss), rel=1e-12)
-    assert found.objective == pytest.approx(expected, rel=1e-6)
-    assert found.lower_bound <= expected
-
-
-def test_the_peer_is_an_optimum(linear_task):
-    # The objective of the test above is LIBLINEAR's, half a square included.
-    X, y = linear_task.X, linear_task.y
-    for loss in ("squared_hinge", "logistic"):
-        best = minimize(objective, np.zeros(5), (X, y, 0.01, loss), tol=1e-12).fun
-        w = peer_weights(X, y, 1 / (0.01 * len(y)), loss)
-        assert objective(w, X, y, 0.01, loss) == pytest.approx(best, rel=1e-6)

@@ -20,8 +20,6 @@ from marginbench.solvers.bundle import (
 )
 from marginbench.solvers.bundle.offsets import quantile_interval
 
-MANY = pytest.param(4000, marks=pytest.mark.slow)
-
 
 def random_loss(rng):
     return [
@@ -58,10 +56,9 @@ def brute_force(loss, scores, y, weights):
     return values.min(), breakpoints[near]
 
 
-@pytest.mark.parametrize("count", [200, MANY])
-def test_piecewise_linear_losses_against_all_breakpoints(count):
-    rng = np.random.default_rng(count)
-    for _ in range(count):
+def test_piecewise_linear_losses_against_all_breakpoints():
+    rng = np.random.default_rng(200)
+    for _ in range(200):
         loss = random_loss(rng)
         scores, y, weights = random_case(rng, loss)
         value, balanced, b = loss.without_offset(scores, y, weights)
@@ -96,10 +93,9 @@ def test_of_an_interval_of_best_offsets_the_middle_is_taken():
     assert Hinge().without_offset(zeros, -np.ones(4), weights).offset == -1.0
 
 
-@pytest.mark.parametrize("count", [150, MANY])
-def test_smooth_losses_have_balanced_planes_below_the_risk(count):
-    rng = np.random.default_rng(count)
-    for _ in range(count):
+def test_smooth_losses_have_balanced_planes_below_the_risk():
+    rng = np.random.default_rng(150)
+    for _ in range(150):
         loss = [SquaredHinge(), Logistic(), LeastSquares(), AsymmetricSquares()][rng.integers(4)]
         scores, y, weights = random_case(rng, loss)
         if loss.targets == "labels":
@@ -187,10 +183,9 @@ def optimum(X, y, weights, lam, loss):
     return 0.5 * found @ quadratic @ found + linear @ found
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
-def test_fits_with_a_free_offset_reach_the_independent_optimum(count):
-    rng = np.random.default_rng(count)
-    for _ in range(count):
+def test_fits_with_a_free_offset_reach_the_independent_optimum():
+    rng = np.random.default_rng(20)
+    for _ in range(20):
         n, d = rng.integers(2, 13), rng.integers(1, 4)
         X = rng.integers(-2, 3, (n, d)) + (rng.random() < 0.5) * rng.standard_normal((n, d))
         y = rng.integers(-2, 3, n).astype(float)

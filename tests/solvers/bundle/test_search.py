@@ -1,25 +1,16 @@
-"""The search along the line to each iterate, and the products with all points."""
+"""Searches along the line to each iterate, OCAS, and the products with all points."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import minimize_scalar
 
-from marginbench.solvers import BundleClassifier, Counters
-from marginbench.solvers.bundle import (
-    F1,
-    Hinge,
-    Logistic,
-    minimize_risk,
-)
-from marginbench.solvers.bundle.products import (
-    _add_rows,
-    check_norms,
-    combination_of,
-    scores_of,
-)
-from marginbench.solvers.bundle.risk import Risk
+from marginbench.solvers import OCAS, BundleClassifier, Counters
+from marginbench.solvers.bundle import F1, EpsilonInsensitive, Hinge, Logistic, minimize_risk
+from marginbench.solvers.bundle.risk import Risk, _add_rows, check_norms, combination_of, scores_of
+from marginbench.solvers.bundle.search import ExactSearch, zero_of_slope
 
 
 @pytest.mark.parametrize("inner", ["qp", "line_search"])
@@ -55,7 +46,8 @@ def test_the_primal_search_saves_iterations():
         minimize_risk(X, y, lam=1e-3, tol=1e-3, primal_search=search) for search in (False, True)
     )
     assert plain.status == searched.status == "converged"
-    assert 2 * searched.n_iter < plain.n_iter
+    solver = OCAS(C=1 / (1e-3 * 500)).fit(X, y)
+    assert 2 * max(searched.n_iter, solver.n_iter_) < plain.n_iter
     with pytest.raises(ValueError, match="primal_search=True takes the L2 regulariser alone"):
         minimize_risk(X, y, lam=1e-3, regularizer="l1", primal_search=True)
 
@@ -119,3 +111,131 @@ def test_squared_norms_that_overflow_are_refused(storage):
             check_norms(storage(np.array([row, [0.0, 1.0]])))
     # A large number alone asks for a closer look, not for an error.
     check_norms(storage(np.array([[1.2e154, 0.0], [0.0, 1.0]])))
+
+
+OFFSETS = [None, "eliminated", "feature"]
+
+
+def first_zero(slope, growth, breakpoints, jumps):
+    """The zero of the derivative, by a look at every breakpoint in order."""
+    for t, jump in sorted(zip(breakpoints, jumps, strict=True)):
+        if slope + growth * t >= 0:
+            break
+        if slope + growth * t + jump >= 0:
+            return t
+        slope += jump
+    return max(0.0, -slope / growth)
+
+
+def lowest_on_line(value, w, way):
+    """The least value on the way from w, up to 50 times its length, by many evaluations."""
+    found = minimize_scalar(
+        lambda t: value(w + t * way), bounds=(0, 50), method="bounded",
+        options={"xatol": 1e-12, "maxiter": 500},
+    )  # fmt: skip
+    return found.fun
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 40, 2000])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_zero_of_the_slope_is_the_first_one(n, ties):
+    rng = np.random.default_rng(n)
+    for trial in range(30):
+        breakpoints, jumps = rng.exponential(size=n), rng.random(n) * (rng.random(n) < 0.9)
+        if ties:
+            breakpoints = np.ceil(5 * breakpoints)
+        slope, growth = -rng.random() * (jumps.sum() + 0.1), rng.random() + 0.01
+        if trial == 0:
+            slope = 0.5
+        found = zero_of_slope(slope, growth, breakpoints.copy(), jumps.copy())
+        expected = first_zero(slope, growth, breakpoints, jumps)
+        assert found == pytest.approx(expected, rel=1e-11, abs=1e-13)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3)])
+def test_the_line_search_is_exact(loss, offset):
+    rng = np.random.default_rng(1)
+    n, d, lam = 101, 4, 0.01
+    X, y = rng.standard_normal((n, d)), np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    weights = rng.random(n)
+    risk = Risk(X, y, loss, weights, offset, Counters())
+
+    def value(w):
+        return risk.evaluate(w) + 0.5 * lam * w @ w
+
+    w = np.zeros(risk.dimension)
+    search = ExactSearch(risk, lam, w, value(w), share=0.1)
+    for scale in (1.0, 0.3, 10.0, 100.0):
+        proposal = scale * rng.standard_normal(risk.dimension)
+        before, w = search.objective, search.w
+        cut = search.step(proposal, stalled=False)
+        plane, constant = risk.plane(cut)
+        way = proposal - w
+        assert search.objective <= min(before, lowest_on_line(value, w, way)) * (1 + 1e-12)
+        assert search.objective == pytest.approx(value(search.w), rel=1e-12)
+        np.testing.assert_allclose(cut, 0.9 * search.w + 0.1 * proposal, rtol=1e-12)
+        # The plane lies above J(w_b) at the proposal, so that the model's minimum must move.
+        at_proposal = plane @ proposal + constant + 0.5 * lam * proposal @ proposal
+        assert at_proposal >= search.objective * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3)])
+def test_the_line_search_does_not_end_in_the_middle_of_its_bracket(loss):
+    lam, n = 0.01, 40
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((n, 3)), np.where(np.arange(n) % 2, 1.0, -1.0)
+        risk = Risk(X, y, loss, np.ones(n), "eliminated", Counters())
+
+        def value(w, risk=risk):
+            return risk.evaluate(w) + 0.5 * lam * w @ w
+
+        w = np.zeros(3)
+        search = ExactSearch(risk, lam, w, value(w), share=0.1)
+        for proposal in rng.standard_normal((2, 3)):
+            w = search.w
+            search.step(proposal, stalled=False)
+            assert search.objective <= lowest_on_line(value, w, proposal - w) * (1 + 1e-12)
+
+
+def test_a_proposal_that_is_the_best_point_moves_nothing():
+    X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+    for offset in OFFSETS:
+        risk = Risk(X, y, Hinge(), np.ones(2), offset, Counters())
+        w = np.zeros(risk.dimension)
+        search = ExactSearch(risk, 0.1, w, risk.evaluate(w), share=0.1)
+        np.testing.assert_array_equal(search.step(w, stalled=True), w)
+        assert search.objective == 1.0
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_optimum(linear_task, optimum, C, bias, storage):
+    task = linear_task
+    best = optimum(task, C, bias=bias)
+    solver = OCAS(C=C, fit_intercept=bias, tol=1e-8).fit(storage(task.X), task.y)
+    w = solver.coef_[0]
+    margins = task.y * (task.X @ w + solver.intercept_[0])
+    primal = 0.5 * w @ w + C * np.maximum(0, 1 - margins).sum()
+    assert solver.status_ == "converged"
+    assert (solver.intercept_[0] != 0) == bias
+    assert best.value * (1 - 1e-9) <= primal <= best.value + 1e-8 * C * task.n
+    np.testing.assert_allclose(w, task.X.T @ (best.alpha * task.y), rtol=0, atol=1e-3)
+    trace, least = solver.trace_, best.value / (C * task.n)
+    assert (np.diff(trace.objective) <= 0).all()
+    assert (np.diff(trace.lower_bound) >= 0).all()
+    assert trace.lower_bound.max() <= least * (1 + 1e-9)
+    assert trace.objective[-1] == pytest.approx(primal / (C * task.n), rel=1e-12)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_inner_products_are_those_of_scores_and_planes(linear_task, bias):
+    X, y = linear_task.X, linear_task.y
+    T = 9
+    solver = OCAS(fit_intercept=bias, tol=0.0, max_iter=T).fit(X, y)
+    # Scores of each w_t, its plane, and the products of the plane with all so far and itself.
+    assert solver.counters_.inner_products == T * len(y) + T + T * (T + 1) // 2
+    assert solver.counters_.kernel_evals == 0
+    assert solver.n_iter_ == T

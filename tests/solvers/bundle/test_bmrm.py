@@ -1,4 +1,4 @@
-"""The bundle method: optima by other solvers, its guarantees, and a literal line search."""
+"""The bundle method: optima by other solvers, its guarantees, regularisers, its trace."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from marginbench.solvers import SDCA, SMO, Counters
+from marginbench.solvers import Counters
 from marginbench.solvers.bundle import (
     F1,
     BundleClassifier,
     BundleRegressor,
+    BundleTrace,
+    EpsilonInsensitive,
     Hinge,
     LeastSquares,
     Logistic,
     Multiclass,
     PointwiseLoss,
     PrecisionAtK,
+    Quantile,
     ROCArea,
     SquaredHinge,
     minimize_risk,
 )
-from marginbench.solvers.bundle.inner import LineSearch, PlanesByQP
-from marginbench.solvers.bundle.loop import minimize_bundle
+from marginbench.solvers.bundle.bmrm import LineSearch, PlanesByQP, minimize_bundle
 from marginbench.solvers.bundle.regularizers import L2
 from marginbench.solvers.bundle.risk import Risk
 
@@ -58,55 +60,6 @@ def test_both_inner_solvers_reach_the_optimum_of_the_svm(linear_task, optimum, l
         limit = 1e-8 if inner == "qp" else 1e-4
         assert found.objective <= best * (1 + limit)
         assert inner == "line_search" or found.status == "converged"
-
-
-def line_search_twin(X, y, lam, n_iter):
-    """The published line search, with the sign of the update of r that makes r = b'alpha."""
-    n, w, r = len(y), np.zeros(X.shape[1]), 0.0
-    path = []
-    for _ in range(n_iter):
-        slack = 1 - y * (X @ w)
-        risk, a = np.maximum(0, slack).mean(), -X.T @ (y * (slack > 0)) / n
-        b = risk - a @ w
-        path.append((risk + 0.5 * lam * w @ w, r - 0.5 * lam * w @ w))
-        gap = risk + lam * w @ w - r
-        eta = min(1.0, lam * gap / ((lam * w + a) @ (lam * w + a)))
-        w = (1 - eta) * w - eta / lam * a
-        r = (1 - eta) * r + eta * b
-    return np.array(path).T
-
-
-@pytest.mark.parametrize("lam", LAMS)
-def test_the_line_search_is_the_literal_one(linear_task, lam):
-    X, y = linear_task.X, linear_task.y
-    objectives, bounds = line_search_twin(X, y, lam, 101)
-    found = minimize_risk(X, y, lam=lam, inner="line_search", tol=0.0, max_iter=100)
-    np.testing.assert_allclose(found.trace.objective, objectives, rtol=1e-10)
-    np.testing.assert_allclose(
-        found.trace.lower_bound, np.maximum.accumulate(bounds), rtol=0, atol=1e-11
-    )
-
-
-def test_the_line_search_closes_the_gap(linear_task):
-    # With the other sign of the update of r it never does.
-    found = minimize_risk(
-        linear_task.X, linear_task.y, lam=0.01, inner="line_search", tol=0.0, max_iter=10_000
-    )
-    assert found.trace.gamma.min() < 1e-3
-    assert 0 <= found.objective - found.lower_bound < 1e-4
-
-
-@pytest.mark.parametrize("lam", [1.0, 0.1, 0.01])
-def test_kernel_solvers_find_the_same_optimum(linear_task, lam):
-    task, C = linear_task, 1 / (lam * linear_task.n)
-    values = [C * task.n * minimize_risk(task.X, task.y, lam=lam, tol=1e-9).objective]
-    for solver in (
-        SMO("linear", C=C, dtype="float64", tol=1e-9),
-        SDCA("linear", C=C, dtype="float64", tol=1e-8, max_epochs=100_000, random_state=0),
-    ):
-        w = solver.fit(task.X, task.y).dual_coef_[0] @ solver.support_vectors_
-        values.append(0.5 * w @ w + C * task.n * hinge_risk(w, task.X, task.y))
-    assert max(values) - min(values) <= 1e-6 * values[0]
 
 
 @pytest.mark.parametrize("lam", LAMS)
@@ -217,28 +170,6 @@ def test_smooth_losses_against_a_quasi_newton_method(linear_task, loss, lam, bia
     assert (found.intercept != 0) == bias
 
 
-@pytest.mark.parametrize("inner", ["qp", "line_search"])
-def test_smooth_losses_converge_linearly(linear_task, inner):
-    found = minimize_risk(
-        linear_task.X, linear_task.y, "logistic", lam=0.05, inner=inner, tol=1e-9, max_iter=2000
-    )
-    assert found.status == "converged"
-    # Equal numbers of iterations for equal factors, up to 3: a rate of 1/t would need 100 times.
-    first = np.argmax(found.trace.epsilon <= 1e-4)
-    assert np.argmax(found.trace.epsilon <= 1e-8) <= 6 * first
-
-
-@pytest.mark.parametrize("lam", LAMS)
-def test_an_unregularised_offset_of_the_hinge_loss(linear_task, optimum, lam):
-    task = linear_task
-    best = lam * optimum(task, 1 / (lam * task.n), bias=True).value
-    found = minimize_risk(task.X, task.y, lam=lam, offset="eliminated", tol=1e-9)
-    w, b = found.weights, found.intercept
-    assert found.objective == pytest.approx(best, rel=1e-7)
-    by_hand = 0.5 * lam * w @ w + hinge_risk(w, task.X, task.y, b)
-    assert found.objective == pytest.approx(by_hand, rel=1e-12)
-
-
 def test_an_offset_as_a_constant_feature(linear_task):
     X, y = linear_task.X, linear_task.y
     extended = np.column_stack([X, np.ones(len(y))])
@@ -283,21 +214,6 @@ def test_three_classes_with_offsets():
         sparse.csr_matrix(X), y, "multiclass", lam=1e-3, offset="feature", tol=1e-4
     )
     assert again.objective == pytest.approx(found.objective, rel=1e-3)
-
-
-@pytest.mark.parametrize("loss", ["precision_at_k", "f1"])
-def test_no_point_nearby_is_better_for_multivariate_losses(linear_task, loss):
-    X, y = linear_task.X[:80], linear_task.y[:80]
-    found = minimize_risk(X, y, loss, lam=0.01, tol=1e-8)
-    assert found.status == "converged"
-    risk = Risk(X, y, {"precision_at_k": PrecisionAtK(), "f1": F1()}[loss], np.ones(80), None,
-                Counters())  # fmt: skip
-    rng = np.random.default_rng(3)
-    for size in (1e-3, 0.1, 1.0):
-        for _ in range(100):
-            w = found.weights + size * rng.standard_normal(5)
-            assert risk.evaluate(w) + 0.005 * w @ w >= found.lower_bound
-    assert found.objective < risk.evaluate(np.zeros(5))
 
 
 @pytest.mark.parametrize("max_idle", [None, 1, 5])
@@ -418,3 +334,82 @@ def test_a_run_that_ends_at_its_limit_says_what_it_achieved(linear_task, fit):
         warnings.simplefilter("error")
         fit(X, y, max_iter=2, tol=0.0)
         fit(X, y, tol=0.1)
+
+
+def regression_lp(loss, X, y, penalty, lower, upper):
+    """min penalty ||w||_1 + mean (lower max(0, y - s - e) + upper max(0, s - y - e)), by HiGHS."""
+    n, d = X.shape
+    e = getattr(loss, "epsilon", 0.0)
+    costs = np.r_[np.full(2 * d, penalty), np.full(n, lower / n), np.full(n, upper / n)]
+    eye, zero = np.eye(n), np.zeros((n, n))
+    A = np.vstack([np.hstack([-X, X, -eye, zero]), np.hstack([X, -X, zero, -eye])])
+    return linprog(costs, A, np.r_[e - y, e + y]).fun
+
+
+@pytest.mark.parametrize("penalty", [0.3, 0.03])
+@pytest.mark.parametrize(
+    ("loss", "lower", "upper"), [(EpsilonInsensitive(0.2), 1.0, 1.0), (Quantile(0.3), 0.3, 0.7)]
+)
+def test_l1_against_the_whole_linear_program(linear_task, loss, lower, upper, penalty):
+    X = linear_task.X[:60]
+    y = X @ [1.0, -2.0, 0.0, 0.0, 0.5] + np.random.default_rng(1).standard_normal(60)
+    best = regression_lp(loss, X, y, penalty, lower, upper)
+    found = minimize_risk(X, y, loss, lam=penalty, regularizer="l1", tol=1e-9)
+    assert found.status == "converged"
+    assert found.objective == pytest.approx(best, rel=1e-7)
+    assert found.lower_bound <= best * (1 + 1e-12)
+    # Weights at zero are exactly there.
+    assert ((found.weights == 0) | (abs(found.weights) > 1e-4)).all()
+
+
+@pytest.mark.parametrize("regularizer", ["entropic", "simplex_entropy"])
+@pytest.mark.parametrize("lam", [0.3, 0.03])
+def test_entropic_regularisers(linear_task, regularizer, lam):
+    X, y = linear_task.X, linear_task.y
+    d = X.shape[1]
+
+    def objective(w):
+        slack = np.logaddexp(0, -y * (X @ w)).mean()
+        return slack + lam * (w * np.log(np.maximum(w, 1e-300)) - w + 1).sum()
+
+    constraint = {"type": "eq", "fun": lambda w: w.sum() - 1}
+    on_simplex = regularizer == "simplex_entropy"
+    best = minimize(
+        objective,
+        np.full(d, 1 / d),
+        method="SLSQP",
+        bounds=[(1e-12, None)] * d,
+        constraints=[constraint] if on_simplex else [],
+        options={"ftol": 1e-14, "maxiter": 500},
+    ).fun  # fmt: skip
+    # On the simplex the regulariser is relative to equal weights.
+    best += lam * (1 - d + np.log(d)) if on_simplex else 0.0
+    found = minimize_risk(
+        X, y, "logistic", lam=lam, regularizer=regularizer, tol=1e-7, max_iter=3000
+    )
+    assert found.status == "converged"
+    assert found.objective == pytest.approx(best, rel=1e-6)
+    assert found.weights.min() > 0
+    assert (np.diff(found.trace.lower_bound) >= 0).all()
+    assert not on_simplex or found.weights.sum() == pytest.approx(1.0, rel=1e-12)
+
+
+def test_a_trace_is_noted_at_evenly_spread_iterations():
+    objective = np.array([1.0, 0.5, 0.6, 0.4])
+    lower_bound = np.array([0.0, 0.1, 0.2, 0.3])
+    noted = BundleTrace(objective, lower_bound).noted()
+    assert [step.n_iter for step in noted] == [0, 1, 2, 3]
+    np.testing.assert_allclose([step.gamma for step in noted], [1.0, 0.4, 0.4, 0.1])
+    np.testing.assert_allclose([step.epsilon for step in noted], [1.0, 0.4, 0.3, 0.1])
+
+    long = BundleTrace(np.linspace(2.0, 1.0, 100_001), np.linspace(0.0, 1.0, 100_001)).noted()
+    iterations = np.array([step.n_iter for step in long])
+    assert len(long) <= 201
+    assert iterations[0] == 0
+    assert iterations[-1] == 100_000
+    assert (np.diff(iterations) > 0).all()
+    # The ratio of neighbours is 100 000^(1 / 199) = 1.06, but for rounding.
+    assert (iterations[2:] <= 1.06 * iterations[1:-1] + 1).all()
+    assert long[-1].gamma == 0.0
+
+    assert len(BundleTrace(objective[:1], lower_bound[:1]).noted()) == 1
