@@ -1,11 +1,14 @@
 """Cutting planes with kernels: two or more classes, sequences, and custom structures."""
 
-from .chain import LinearChain
 from .cutting_plane import CuttingPlane
-from .expansion import StructuredExpansion
-from .labels import MultiClass, TwoClasses
-from .structure import StructuredProblem, Violations
-from .structured import StructuredSVM
+from .structure import (
+    LinearChain,
+    MultiClass,
+    StructuredProblem,
+    TwoClasses,
+    Violations,
+)
+from .structured import StructuredExpansion, StructuredSVM
 
 __all__ = [
     "CuttingPlane",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.oracle import KernelOracle
+from ..kernels.sums import weighted_sums as sums_of_entries
 from ..numeric.compiling import njit
 from ..numeric.threads import in_parts
 from .structure import Violations
@@ -101,9 +102,12 @@ def add_rows(storage: np.ndarray, slots: np.ndarray, coef: np.ndarray, sums: np.
     in_parts(_add_stored, sums.shape[1], storage, slots, coef, sums, smallest=_TILE)
 
 
-def weighted_sums(block: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
-    """sums = block @ coef with float64 sums, whatever the block's type."""
-    in_parts(_weighted_sums, len(block), block, np.ascontiguousarray(coef.T), sums, smallest=256)
+def weighted_sums(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """block @ coef with float64 sums, whatever the block's type."""
+    sums = np.empty((coef.shape[1], len(block)))
+    factors = np.ascontiguousarray(coef.T)
+    in_parts(sums_of_entries, len(block), block, factors, sums, smallest=256)
+    return np.ascontiguousarray(sums.T)
 
 
 def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
@@ -120,22 +124,8 @@ def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
         factors = 2 * cut.coef[rest]
         factors[:step] = cut.coef[strip]
         block = oracle.fresh_block(cut.points[strip], cut.points[rest])
-        sums = np.empty((len(block), factors.shape[1]))
-        weighted_sums(block, factors, sums)
-        total += float((cut.coef[strip] * sums).sum())
+        total += float((cut.coef[strip] * weighted_sums(block, factors)).sum())
     return total
-
-
-@njit(error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
-def _weighted_sums(block, coef, sums, start, stop):
-    """sums_is = sum_j coef_sj block_ij for rows start to stop."""
-    for i in range(start, stop):
-        row = block[i]
-        for s in range(len(coef)):
-            factors, total = coef[s], 0.0
-            for j in range(len(row)):
-                total += factors[j] * row[j]
-            sums[i, s] = total
 
 
 # Without reassociation: the sums shall not depend on how the rows are split into calls.

@@ -1,4 +1,4 @@
-"""The kernel SVM by cutting planes, exact and sampled."""
+"""The kernel SVM by cutting planes, exact and sampled, and the parameters of all such methods."""
 
 from __future__ import annotations
 
@@ -7,15 +7,102 @@ import numpy as np
 from ..interface.base import WeightedSolver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import SolverParameters
+from ..interface.parameters import CachedKernelParameters, SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution
+from ..kernels.oracle import KernelOracle
 from ..models import KernelExpansion
-from ..numeric.validation import check_positive
+from ..numeric.validation import check_one_of, check_positive, check_whole
 from ..registration import register
-from .labels import TwoClasses
-from .loop import add_cuts, shortfall
-from .parameters import CutParameters
-from .structure import Examples
+from .algorithms import FINDERS, CutFinder, WorkingSet
+from .structure import Examples, StructuredProblem, TwoClasses
+
+# Fewer rows than this part of all would hardly ever hold the one that is wanted.
+_FEWEST_ROWS = 0.1
+
+
+@hyperparameters
+class CutParameters(SoftMarginParameters, CachedKernelParameters):
+    """How cuts are found and kept.
+
+    Parameters
+    ----------
+    cache_size
+        Bound on what "exact" and "linear" keep, MB: the scores of all points for each cut, and up
+        to half of it kernel rows of points that cuts are made of, if a tenth of all rows finds room
+        there. Cuts whose scores find no room have them computed anew for each cut, with a warning.
+    oracle : {"exact", "linear", "constant"}
+        How a cut is found; see :class:`CuttingPlane`.
+    n_samples : int >= 1
+        Number of inputs that a sampled cut is made of.
+    patience : int >= 1
+        "constant": end when so many samples in a row make no violated cut.
+    max_idle : int >= 1
+        Drop a cut when its multiplier has been 0 for so many iterations in a row.
+    stopping : {"auto", "relative", "violation"}
+        When the run ends; the violation is how far the next cut lies above the model, in units of
+        the mean loss. "relative": when C1 times the violation is at most ``tol`` times the primal
+        objective; for "exact" that is the duality gap. "violation": when the violation is at most
+        ``tol``, as in [CUTS08]_, which says little where the optimal mean loss is not much larger.
+        "auto": "violation" for "constant", whose samples do not know the objective, otherwise
+        "relative".
+    tol : float >= 0
+        See ``stopping``. 0 runs to ``max_iter``.
+    max_iter : int >= 1
+        Stop after this many cuts; for "exact" and "linear" each is a pass over all points.
+    """
+
+    cache_size: float = 1000.0
+    oracle: str = "linear"
+    n_samples: int = 400
+    patience: int = 4
+    max_idle: int = 20
+    stopping: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = 10_000
+
+    def _check_cut_parameters(self) -> None:
+        """Raise ValueError for a parameter that is out of range."""
+        check_positive("C", self.C)
+        check_one_of("oracle", self.oracle, tuple(FINDERS))
+        check_whole("n_samples", self.n_samples, at_least=1)
+        check_whole("patience", self.patience, at_least=1)
+        check_whole("max_idle", self.max_idle, at_least=1)
+        check_one_of("stopping", self.stopping, ("auto", "relative", "violation"))
+        if self.stopping == "relative" and self.oracle == "constant":
+            raise ValueError(
+                "stopping='relative' needs the mean loss of all points, got oracle='constant': set "
+                "stopping='violation'"
+            )
+        check_whole("max_iter", self.max_iter, at_least=1)
+
+    def _finder(
+        self,
+        oracle: KernelOracle,
+        structure: StructuredProblem,
+        examples: Examples,
+        rng: np.random.Generator,
+        mass: float,
+    ) -> CutFinder:
+        """A run before its first cut, for losses that have the weight C each, ``C mass`` in all."""
+        constant, n_bytes = self.oracle == "constant", int(self.cache_size * 2**20)
+        if not constant:
+            # Leave the oracle its part for kernel rows.
+            all_rows = oracle.n**2 * oracle.dtype.itemsize
+            row_bytes = min(n_bytes // 2, all_rows)
+            if row_bytes < _FEWEST_ROWS * all_rows or not oracle.kernel.evaluates:
+                row_bytes = 0
+            oracle.set_aside(oracle.cache_bytes - row_bytes)
+            n_bytes -= row_bytes
+        stopping = self.stopping
+        if stopping == "auto":
+            stopping = "violation" if constant else "relative"
+        total = float(self.C) * mass
+        channels, explicit = structure.n_channels, structure.n_explicit
+        working = WorkingSet(oracle, channels, explicit, total, int(self.max_idle), n_bytes)
+        return FINDERS[self.oracle](
+            working, structure, examples, float(self.tol), stopping, rng, int(self.n_samples),
+            int(self.patience),
+        )  # fmt: skip
 
 
 @register("svm")
@@ -91,13 +178,9 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         structure = TwoClasses(self.psi_scale, self.constant_feature)
         mass = float(problem.weights.sum())
-        finder, working = self._make_cuts(
-            problem.oracle,
-            structure,
-            Examples(problem.y, np.arange(problem.n + 1), problem.weights / mass),
-            problem.rng,
-            mass,
-        )
+        examples = Examples(problem.y, np.arange(problem.n + 1), problem.weights / mass)
+        finder = self._finder(problem.oracle, structure, examples, problem.rng, mass)
+        working = finder.working
 
         def snapshot() -> KernelExpansion:
             intercept = float(working.explicit().sum()) * structure.constant
@@ -108,7 +191,7 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
         def pause(n_cuts: int) -> bool:
             return monitor.due(problem.kernel_evals) and monitor.record(n_cuts, snapshot)
 
-        n_iter, status = add_cuts(finder, working, self.max_iter, pause)
+        n_iter, status = finder.run(self.max_iter, pause)
         self.slack_, self.violation_ = working.xi, finder.violation
         ended_at = "" if n_iter == self.max_iter else problem.oracle.rounding_words
-        return Solution(snapshot(), n_iter, status, shortfall(finder), ended_at)
+        return Solution(snapshot(), n_iter, status, finder.shortfall(), ended_at)

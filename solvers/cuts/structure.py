@@ -1,4 +1,4 @@
-"""Structured outputs: what a cutting-plane method must know of them, and the training examples."""
+"""Structured outputs: what cutting planes must know of them, examples, and the usual structures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from ..numeric.compiling import njit
+from ..numeric.validation import check_positive, check_whole
 
 
 @dataclass(frozen=True)
@@ -175,3 +178,219 @@ class Examples:
         starts = np.concatenate(([0], np.cumsum(self.sizes(index))))
         shift = np.repeat(self.starts[index] - starts[:-1], np.diff(starts))
         return np.arange(starts[-1]) + shift, targets, starts
+
+
+class TwoClasses(StructuredProblem):
+    """Labels -1 and +1 with ``Psi(x, y) = scale y phi(x)`` and the 0/1 loss; a point an example.
+
+    The margin loss of a point is ``max(0, 1 - 2 scale y f(x))`` with ``f(x) = <w, phi(x)>``.
+
+    Parameters
+    ----------
+    scale : float > 0, default=0.5
+        With 1/2 the problem is the soft-margin SVM.
+    constant : float >= 0, default=0.0
+        Value of a constant feature, whose weight is a regularised bias; 0 for none.
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range.
+    """
+
+    def __init__(self, scale: float = 0.5, constant: float = 0.0) -> None:
+        check_positive("scale", scale)
+        check_positive("constant", constant, zero=True)
+        self.scale = float(scale)
+        self.constant = float(constant)
+        self.n_explicit = 1 if constant else 0
+
+    def argmax(self, scores: np.ndarray, weights: np.ndarray, target: Any = None) -> float:
+        f = float(scores[0, 0]) + self.constant * float(weights.sum())
+        if target is None:
+            return 1.0 if f > 0 else -1.0
+        return -target if 2 * self.scale * target * f < 1 else target
+
+    def loss(self, target: float, output: float) -> float:
+        return float(target != output)
+
+    def psi(self, output: float, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+        explicit = np.full(self.n_explicit, self.scale * output * self.constant)
+        return np.full((n_points, 1), self.scale * output), explicit
+
+    def most_violating(
+        self, scores: np.ndarray, weights: np.ndarray, targets: Any, starts: np.ndarray
+    ) -> Violations:
+        slope = 2 * self.scale * targets
+        values = 1.0 - slope * (scores[:, 0] + self.constant * weights.sum())
+        violating = values > 0
+        coef = np.where(violating, slope, 0.0)[:, None]
+        explicit = coef * np.full(self.n_explicit, self.constant)
+        return Violations(violating.astype(float), np.maximum(values, 0.0), coef, explicit)
+
+
+class MultiClass(StructuredProblem):
+    """Classes 0 to n - 1 with ``Psi(x, y) = e_y phi(x)`` and the 0/1 loss; a point an example.
+
+    The margin loss is that of Crammer and Singer, ``max_k (1[k != y] + f_k(x)) - f_y(x)``.
+
+    Parameters
+    ----------
+    n_classes : int >= 2
+
+    Raises
+    ------
+    ValueError
+        For fewer than two classes.
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        check_whole("n_classes", n_classes, at_least=2)
+        self.n_channels = int(n_classes)
+
+    def argmax(self, scores: np.ndarray, weights: np.ndarray, target: Any = None) -> int:
+        augmented = scores[0].copy()
+        if target is not None:
+            augmented += np.arange(self.n_channels) != target
+        return int(augmented.argmax())
+
+    def loss(self, target: int, output: int) -> float:
+        return float(target != output)
+
+    def psi(self, output: int, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+        coef = np.zeros((n_points, self.n_channels))
+        coef[:, output] = 1.0
+        return coef, np.empty(0)
+
+    def most_violating(
+        self, scores: np.ndarray, weights: np.ndarray, targets: Any, starts: np.ndarray
+    ) -> Violations:
+        rows = np.arange(len(targets))
+        augmented = scores + 1.0
+        augmented[rows, targets] -= 1.0
+        outputs = augmented.argmax(axis=1)
+        coef = np.zeros(scores.shape)
+        coef[rows, targets] += 1.0
+        coef[rows, outputs] -= 1.0
+        values = augmented[rows, outputs] - scores[rows, targets]
+        return Violations(
+            (outputs != targets).astype(float),
+            np.maximum(values, 0.0),
+            coef,
+            np.empty((len(rows), 0)),
+        )
+
+
+class LinearChain(StructuredProblem):
+    """Sequences of states 0 to n - 1: a hidden Markov model trained for a large margin.
+
+    ``Psi(x, y)`` counts each point of the sequence in the channel of its state, and each pair of
+    consecutive states. The loss is the part of the positions whose state is wrong. The best
+    sequence is found by Viterbi's algorithm.
+
+    Parameters
+    ----------
+    n_states : int >= 2
+    transitions : bool, default=True
+        False: no weights for pairs of states; every position is then on its own.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two states.
+    """
+
+    def __init__(self, n_states: int, transitions: bool = True) -> None:
+        check_whole("n_states", n_states, at_least=2)
+        self.n_channels = int(n_states)
+        self.transitions = bool(transitions)
+        self.n_explicit = self.n_channels**2 if transitions else 0
+
+    def argmax(self, scores: np.ndarray, weights: np.ndarray, target: Any = None) -> np.ndarray:
+        local = np.array(scores, dtype=np.float64)
+        if target is not None:
+            local += 1.0 / len(local)
+            local[np.arange(len(local)), np.asarray(target)] -= 1.0 / len(local)
+        path = np.empty(len(local), dtype=np.int64)
+        if len(path):
+            _viterbi(local, self._pairs(weights), path)
+        return path
+
+    def loss(self, target: Any, output: Any) -> float:
+        wrong = np.asarray(target) != output
+        return float(wrong.mean()) if len(wrong) else 0.0
+
+    def psi(self, output: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+        output = np.asarray(output)
+        coef = np.zeros((n_points, self.n_channels))
+        coef[np.arange(n_points), output] = 1.0
+        pairs = np.zeros((self.n_channels, self.n_channels))
+        np.add.at(pairs, (output[:-1], output[1:]), 1.0)
+        return coef, pairs.ravel()[: self.n_explicit]
+
+    def most_violating(
+        self, scores: np.ndarray, weights: np.ndarray, targets: Any, starts: np.ndarray
+    ) -> Violations:
+        k = len(targets)
+        labels = np.concatenate(targets) if k else np.empty(0)
+        losses, values = np.empty(k), np.empty(k)
+        coef, explicit = np.zeros(scores.shape), np.zeros((k, self.n_channels**2))
+        _most_violating(
+            scores, self._pairs(weights), labels.astype(np.int64), starts,
+            losses, values, coef, explicit,
+        )  # fmt: skip
+        explicit = explicit[:, : self.n_explicit]
+        return Violations(losses, np.maximum(values, 0.0), coef, explicit)
+
+    def _pairs(self, weights: np.ndarray) -> np.ndarray:
+        shape = (self.n_channels, self.n_channels)
+        return weights.reshape(shape) if self.transitions else np.zeros(shape)
+
+
+@njit(error_model="numpy")
+def _viterbi(local, pairs, path):
+    """The path of the highest sum of local scores and scores of pairs; its value."""
+    length, n_states = local.shape
+    best, ahead = local[0].copy(), np.empty(n_states)
+    came_from = np.empty((length, n_states), dtype=np.int64)
+    for t in range(1, length):
+        for s in range(n_states):
+            origin = 0
+            for q in range(1, n_states):
+                if best[q] + pairs[q, s] > best[origin] + pairs[origin, s]:
+                    origin = q
+            ahead[s] = best[origin] + pairs[origin, s] + local[t, s]
+            came_from[t, s] = origin
+        best[:] = ahead
+    path[length - 1] = best.argmax()
+    for t in range(length - 1, 0, -1):
+        path[t - 1] = came_from[t, path[t]]
+    return best.max()
+
+
+@njit(error_model="numpy")
+def _most_violating(scores, pairs, labels, starts, losses, values, coef, explicit):
+    """The most violating path of each sequence; see ``Violations`` for what is filled in."""
+    n_states = scores.shape[1]
+    for i in range(len(losses)):
+        start, stop = starts[i], starts[i + 1]
+        losses[i] = values[i] = 0.0
+        length = stop - start
+        if length == 0:
+            continue
+        local = scores[start:stop] + 1.0 / length
+        for t in range(length):
+            local[t, labels[start + t]] -= 1.0 / length
+        path = np.empty(length, dtype=np.int64)
+        values[i] = _viterbi(local, pairs, path)
+        for t in range(length):
+            right, wrong = labels[start + t], path[t]
+            coef[start + t, right] += 1.0
+            coef[start + t, wrong] -= 1.0
+            losses[i] += (right != wrong) / length
+            values[i] -= scores[start + t, right]
+            if t > 0:
+                before = labels[start + t - 1]
+                values[i] -= pairs[before, right]
+                explicit[i, before * n_states + right] += 1.0
+                explicit[i, path[t - 1] * n_states + wrong] -= 1.0

@@ -1,11 +1,11 @@
-"""Structural SVMs with kernels: several classes, sequences, and custom structures."""
+"""Structural SVMs with kernels: several classes, sequences, custom structures; their predictor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -18,17 +18,99 @@ from ..interface.monitor import Monitor
 from ..interface.parameters import SeedParameters
 from ..kernels import Kernel, make_kernel
 from ..kernels.oracle import KernelOracle
+from ..kernels.scoring import expansion_scores
+from ..models import KernelExpansion, Model
 from ..numeric.counters import Counters
+from ..numeric.matrices import Matrix
 from ..numeric.validation import check_one_of, check_positive
-from .chain import LinearChain
-from .expansion import StructuredExpansion
-from .labels import MultiClass
-from .loop import add_cuts, shortfall
-from .parameters import CutParameters
-from .structure import Examples, StructuredProblem
-from .working_set import WorkingSet
+from .algorithms import WorkingSet
+from .cutting_plane import CutParameters
+from .structure import Examples, LinearChain, MultiClass, StructuredProblem
 
 _NAMED = ("multiclass", "chain")
+
+
+@dataclass(frozen=True)
+class StructuredExpansion(Model):
+    """``f_s(x) = sum_j coef_js k(x_j, x)`` in each channel s, and weights beside the kernel.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    points : ndarray or csr_matrix, shape (n_support, n_features)
+        The support vectors; of shape (0, 0) for a precomputed kernel.
+    coef : ndarray of float64, shape (n_support, n_channels)
+        No row is zero.
+    weights : ndarray of float64, shape (n_explicit,)
+        Weights outside of the kernel's space.
+    support : ndarray of int64, shape (n_support,)
+        Positions of the support vectors in the training set.
+    n_train : int
+        Number of training points.
+    dtype : str
+        Type of the kernel entries, "float32" or "float64"; sums are float64.
+    """
+
+    kernel: Kernel
+    points: Matrix
+    coef: np.ndarray
+    weights: np.ndarray
+    support: np.ndarray
+    n_train: int
+    dtype: str = "float32"
+    kind: ClassVar[str] = "structured expansion"
+    intercept: ClassVar[float] = 0.0  # type: ignore[misc]
+
+    @property
+    def n_support(self) -> int:
+        """Number of support vectors, the kernel evaluations that one point's scores cost."""
+        return len(self.coef)
+
+    def channel(self, s: int) -> KernelExpansion:
+        """f_s alone; its coefficients may be zero."""
+        return KernelExpansion(
+            kernel=self.kernel,
+            points=self.points,
+            coef=self.coef[:, s],
+            intercept=0.0,
+            support=self.support,
+            n_train=self.n_train,
+            dtype=self.dtype,
+        )
+
+    def decision_function(self, Z: Matrix) -> np.ndarray:
+        """f_s(z) for each row of Z and each channel, float64, shape (len(Z), n_channels).
+
+        Parameters
+        ----------
+        Z : ndarray or csr_matrix, shape (n_points, n_features)
+            For a precomputed kernel k(z, x_i), shape (n_points, n_train).
+        """
+        if self.n_support == 0:
+            return np.zeros((Z.shape[0], self.coef.shape[1]))
+        support = self.channel(0).prepared()
+        return expansion_scores(self.kernel, support, self.coef.T, Z, self.dtype)
+
+    def squared_norm(self) -> float:
+        """||w||^2, the plain weights included; not for a precomputed kernel.
+
+        Raises
+        ------
+        ValueError
+            For a precomputed kernel, whose entries the model does not hold.
+        """
+        of_weights = float((self.weights**2).sum())
+        norms = [self.channel(s).squared_norm() for s in range(self.coef.shape[1])]
+        return of_weights + sum(norms)
+
+    def attributes(self) -> dict[str, Any]:
+        """``dual_coef_`` (a row per channel), ``support_`` and so on, and ``explicit_coef_``."""
+        return {
+            "dual_coef_": self.coef.T,
+            "support_": self.support,
+            "support_vectors_": self.points,
+            "explicit_coef_": self.weights,
+        }
 
 
 @hyperparameters
@@ -130,13 +212,9 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         self.counters_ = Counters()
         cache_bytes = int(self.cache_size * 2**20)
         oracle = KernelOracle(kernel, X, self.dtype, cache_bytes, self.counters_)
-        finder, working = self._make_cuts(
-            oracle,
-            structure,
-            Examples(targets, starts, np.full(n, 1.0 / n)),
-            generator(self.random_state),
-            n,
-        )
+        examples = Examples(targets, starts, np.full(n, 1.0 / n))
+        finder = self._finder(oracle, structure, examples, generator(self.random_state), n)
+        working = finder.working
         monitor = Monitor() if monitor is None else monitor
 
         def snapshot() -> StructuredExpansion:
@@ -146,11 +224,11 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
             return monitor.due(self.counters_.kernel_evals) and monitor.record(n_cuts, snapshot)
 
         monitor.start(self.counters_)
-        self.n_iter_, self.status_ = add_cuts(finder, working, self.max_iter, pause)
+        self.n_iter_, self.status_ = finder.run(self.max_iter, pause)
         self.structure_, self.slack_, self.model_ = structure, working.xi, snapshot()
         self.violation_ = finder.violation
         monitor.finish(self.n_iter_, self.model_)
-        if self.status_ == "budget" and (missing := shortfall(finder)):
+        if self.status_ == "budget" and (missing := finder.shortfall()):
             at_limit = self.n_iter_ == self.max_iter
             ended_at = f"max_iter={self.max_iter!r}" if at_limit else oracle.rounding_words
             warn_unconverged(type(self).__name__, ended_at, missing, stacklevel=3)

@@ -1,15 +1,38 @@
-"""The three ways to find a violated cut: exact, sampled in linear and in constant time."""
+"""CUTS08 Algorithms 1 to 3: cutting planes for 1/2 ||w||^2 + C1 L(w), exact and sampled.
+
+With ``dPsi_i(y) = Psi(x_i, y_i) - Psi(x_i, y)``, L is the mean of the margin losses ``max_y
+Delta(y_i, y) - <w, dPsi_i(y)>``. A cut ``c + <w, g>`` lies below L, or below a sample of it::
+
+    repeat
+        find the outputs y_i that violate the most at w                          (line 4)
+        Algorithm 1: c = mean of Delta(y_i, y_i'), g = - mean of dPsi_i(y_i'), over all i
+        Algorithm 2: the same over r examples drawn from all
+        Algorithm 3: c over all i; g of r examples drawn from the violating ones I, each with the
+                     factor |I| / (n r), drawn anew until the cut lies above xi + epsilon
+        stop if c + <w, g> <= xi + epsilon       (Algorithm 2: for p samples in a row)
+        add the cut; w, xi = argmin 1/2 ||w||^2 + C1 xi,  xi >= c_k + <w, g_k> for all k, xi >= 0
+        drop cuts that have not been active for max_idle rounds
+
+:class:`ExactCuts`, :class:`ConstantTimeCuts` and :class:`LinearTimeCuts` find the cut;
+:class:`WorkingSet` solves the quadratic program in the dual, ``w = - sum_k a_k g_k``, ``a >= 0``,
+``sum a = C1``. Its ``level`` is xi less the gap that its solution leaves.
+"""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from ..interface.problem import SolveStatus
 from ..kernels.oracle import KernelOracle
+from ..numeric.matrices import matmul
+from ..numeric.simplex_qp import SimplexQP
 from .cut import (
     Cut,
     add_rows,
@@ -20,7 +43,6 @@ from .cut import (
     weighted_sums,
 )
 from .structure import Examples, StructuredProblem, Violations
-from .working_set import WorkingSet
 
 # After so many samples that make no violated cut the exact one is taken.
 _MAX_REDRAWS = 100
@@ -28,6 +50,10 @@ _MAX_REDRAWS = 100
 _KEPT_BYTES = 256 * 2**20
 # Rounding up to this part of the tolerance does not matter.
 _NEGLIGIBLE = 0.1
+# Multipliers up to this part of their sum count as zero.
+_INACTIVE = 1e-12
+# Scores of a cut take float64 up to this many numbers, and float32 beyond if the entries do.
+_SMALL_SCORES = 2**17
 
 
 class Found(NamedTuple):
@@ -47,29 +73,55 @@ class CutFinder(ABC):
     duality gap.
     """
 
-    oracle: KernelOracle
+    working: WorkingSet
     structure: StructuredProblem
     examples: Examples
     tol: float
     stopping: str
     rng: np.random.Generator
-    n_samples: int = 0
-    patience: int = 1
+    n_samples: int
+    patience: int
     # The mean margin loss at the last w, over the examples that were looked at
     risk: float = np.inf
     violation: float = np.inf  # The risk less the level of the model there
     allowed: float = 0.0  # The violation at which the run ends
 
+    def run(self, max_cuts: int, pause: Callable[[int], bool]) -> tuple[int, SolveStatus]:
+        """Add violated cuts until none is found; how many were added."""
+        for n_cuts in range(max_cuts):
+            found = self.find()
+            if found is None:
+                return n_cuts, "converged" if self.holds() else "budget"
+            self.working.add(*found)
+            if pause(n_cuts + 1):
+                return n_cuts + 1, "stopped"
+        return max_cuts, "budget"
+
+    def shortfall(self) -> str:
+        """What a run achieved that ended at its limit; empty where ``tol=0`` asks for the limit."""
+        if not self.tol:
+            return ""
+        return (
+            f"the last cut lay {self.violation:.2g} above the model, {self.allowed:.2g} is allowed "
+            f"by tol={self.tol!r}"
+        )
+
+    @property
+    def oracle(self) -> KernelOracle:
+        """Where kernel entries come from."""
+        return self.working.oracle
+
     @abstractmethod
-    def find(self, working: WorkingSet) -> Found | None:
+    def find(self) -> Found | None:
         """A violated cut; None if there is none, by this finder's rule."""
 
-    def holds(self, working: WorkingSet) -> bool:
+    def holds(self) -> bool:
         """Whether the end of a run, by this finder's rule, is one with exact entries as well."""
         return True
 
-    def _violated(self, working: WorkingSet, risk: float) -> bool:
+    def _violated(self, risk: float) -> bool:
         """Whether a cut of this height at w is violated by more than the tolerance; notes it."""
+        working = self.working
         self.risk, self.violation = risk, risk - working.level
         self.allowed = self._allowed(risk, working.squared_norm(), working.total)
         return self.violation > self.allowed
@@ -88,9 +140,10 @@ class CutFinder(ABC):
 class _FullPass(CutFinder):
     """Looks at all examples, whose scores are kept for each cut."""
 
-    def find(self, working: WorkingSet) -> Found | None:
+    def find(self) -> Found | None:
+        working = self.working
         violations, risk = self._at(working.scores(), working.explicit())
-        if not self._violated(working, risk):
+        if not self._violated(risk):
             return None
         cut = self._make(violations, working.level + self.allowed)
         before = self.oracle.counters.kernel_evals
@@ -108,12 +161,13 @@ class _FullPass(CutFinder):
         )
         return violations, float((examples.shares * violations.values).sum())
 
-    def holds(self, working: WorkingSet) -> bool:
+    def holds(self) -> bool:
         """See :meth:`CutFinder.holds`; ``violation`` and ``allowed`` become exact.
 
         Costs float64 entries of all points with those of w, unless rounding cannot matter.
         """
-        oracle, w, explicit = self.oracle, working.weights(), working.explicit()
+        oracle, working = self.oracle, self.working
+        w, explicit = working.weights(), working.explicit()
         masses = np.abs(w.coef).sum(axis=0)
         noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name)
         error = noise * (2 * masses.max(initial=0.0) + (masses**2).sum() / working.total)
@@ -173,7 +227,8 @@ class LinearTimeCuts(_FullPass):
 class ConstantTimeCuts(CutFinder):
     """A cut of r examples drawn from all, which alone are looked at (Algorithm 2)."""
 
-    def find(self, working: WorkingSet) -> Found | None:
+    def find(self) -> Found | None:
+        working = self.working
         w, explicit = working.weights(), working.explicit()
         for _ in range(self.patience):
             drawn = self.examples.draw(self.rng, self.n_samples)
@@ -187,11 +242,11 @@ class ConstantTimeCuts(CutFinder):
             factors = counts / self.n_samples
             risk = float((factors * violations.values).sum())
             textbook = before + n_drawn * sum(cut.n_drawn for cut in working.cuts)
-            if self._violated(working, risk):
+            if self._violated(risk):
                 factors = np.where(violations.values > 0, factors, 0.0)
                 cut = average(violations, factors, points, sizes, n_drawn)
                 slots = np.searchsorted(points, cut.points)
-                products = working.products(cut, self._at_cuts(working, cut, w, block, slots))
+                products = working.products(cut, self._at_cuts(cut, w, block, slots))
                 self._charge_up_to(textbook)
                 return Found(cut, products, self._squared_norm(cut), self.allowed)
             self._charge_up_to(textbook)
@@ -202,23 +257,19 @@ class ConstantTimeCuts(CutFinder):
         if len(points) * len(w.points) * self.oracle.dtype.itemsize > _KEPT_BYTES:
             return None, cut_scores(self.oracle, points, w)
         block = self.oracle.fresh_block(points, w.points)
-        scores = np.empty((len(points), self.structure.n_channels))
-        weighted_sums(block, w.coef, scores)
-        return block, scores
+        return block, weighted_sums(block, w.coef)
 
     @cached_property
     def _room(self) -> np.ndarray:
         """A place for the scores of all points, of which a cut fills in few."""
         return np.empty((self.oracle.n, self.structure.n_channels))
 
-    def _at_cuts(
-        self, working: WorkingSet, cut: Cut, w: Cut, block: np.ndarray | None, slots: np.ndarray
-    ) -> np.ndarray:
+    def _at_cuts(self, cut: Cut, w: Cut, block: np.ndarray | None, slots: np.ndarray) -> np.ndarray:
         """Scores of a new cut at the points of the others; elsewhere they mean nothing.
 
         ``block`` has the entries of the cut's points with those of w in the rows ``slots``.
         """
-        scores = self._room
+        scores, working = self._room, self.working
         if block is None:
             scores[w.points] = cut_scores(self.oracle, w.points, cut)
         else:
@@ -245,3 +296,117 @@ FINDERS: dict[str, type[CutFinder]] = {
     "linear": LinearTimeCuts,
     "constant": ConstantTimeCuts,
 }
+
+
+class WorkingSet:
+    """Minimise ``1/2 ||w||^2 + C1 xi`` over ``xi >= offset_k + <w, g_k>`` for the cuts k, and 0.
+
+    The dual is a quadratic program over the simplex: ``w = -sum_k a_k g_k`` with ``a >= 0`` and
+    ``sum a = C1``, where the first a belongs to the cut "xi >= 0", which is never removed.
+
+    Attributes
+    ----------
+    cuts : list of Cut
+    xi : float
+        The highest of the cuts at w, the w that the multipliers give.
+    level : float
+        xi less the gap of the dual over C1: w is optimal for a risk that is no higher than this.
+    """
+
+    def __init__(
+        self,
+        oracle: KernelOracle,
+        n_channels: int,
+        n_explicit: int,
+        total: float,
+        max_idle: int,
+        score_bytes: int = 0,
+    ) -> None:
+        self.oracle = oracle
+        self.n_channels, self.n_explicit = n_channels, n_explicit
+        self.total, self.max_idle = total, max_idle
+        small = oracle.n * n_channels <= _SMALL_SCORES
+        self._score_type = np.dtype(np.float64 if small else oracle.dtype)
+        row = oracle.n * n_channels * self._score_type.itemsize
+        self._room = score_bytes // max(1, row)
+        self._warned = False
+        self.qp = SimplexQP(total)
+        self.qp.add([], 0.0, 0.0)
+        self.cuts: list[Cut] = []
+        self._idle: list[int] = []
+        self.xi = self.level = 0.0
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """One for each cut, float64, shape (len(cuts),)."""
+        return self.qp.b[1:]
+
+    @property
+    def dual_value(self) -> float:
+        """The optimum of the cuts' problem, up to the gap left; never above it."""
+        return -self.qp.value
+
+    def squared_norm(self) -> float:
+        """||w||^2."""
+        return float(matmul(self.qp.b, matmul(self.qp.Q, self.qp.b)))
+
+    def explicit(self) -> np.ndarray:
+        """The weights outside of the kernel's space, float64, shape (n_explicit,)."""
+        weights = np.zeros(self.n_explicit)
+        for a, cut in zip(self.multipliers, self.cuts, strict=True):
+            weights -= a * cut.explicit
+        return weights
+
+    def weights(self) -> Cut:
+        """The part of w under the kernel, as the points and coefficients of a cut."""
+        return combined(self.cuts, -self.multipliers, self.n_channels)
+
+    def scores(self) -> np.ndarray:
+        """``<w, phi(x_p)>`` of all points, float64, shape (n_points, n_channels)."""
+        kept = np.array([cut.scores is not None for cut in self.cuts], dtype=bool)
+        rest = combined(self.cuts, np.where(kept, 0.0, -self.multipliers), self.n_channels)
+        scores = cut_scores(self.oracle, None, rest)
+        for a, cut in zip(self.multipliers, self.cuts, strict=True):
+            if cut.scores is not None and a > 0:
+                scores -= np.multiply(cut.scores, a, dtype=np.float64)
+        return scores
+
+    def keep_scores(self, cut: Cut, scores: np.ndarray) -> Cut:
+        """The cut with its scores at all points, if there is room for them."""
+        if sum(kept.scores is not None for kept in self.cuts) < self._room:
+            return replace(cut, scores=scores.astype(self._score_type))
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the scores of {self._room} cuts fill cache_size: those of further cuts are "
+                "computed anew for each cut, which is slow; raise cache_size",
+                stacklevel=2,
+            )
+        return cut
+
+    def products(self, cut: Cut, scores: np.ndarray) -> np.ndarray:
+        """``<g_k, g>`` of every cut k with a new one, float64, shape (len(cuts),)."""
+        found = [
+            (other.coef * scores[other.points]).sum() + (other.explicit * cut.explicit).sum()
+            for other in self.cuts
+        ]
+        return np.array(found, dtype=np.float64)
+
+    def add(self, cut: Cut, products: np.ndarray, squared_norm: float, tol: float) -> None:
+        """Take a cut in, find the new optimum, and drop cuts that have long been idle."""
+        self.qp.add(np.concatenate(([0.0], products)), max(squared_norm, 0.0), cut.offset)
+        self.cuts.append(cut)
+        self._idle.append(0)
+        self.qp.solve(0.1 * self.total * tol)
+        self._drop_idle()
+        self.xi = -float(self.qp.gradient.min())
+        self.level = self.xi - self.qp.gap / self.total
+
+    def _drop_idle(self) -> None:
+        active = self.multipliers > _INACTIVE * self.total
+        self._idle = [0 if a else idle + 1 for a, idle in zip(active, self._idle, strict=True)]
+        gone = [k for k, idle in enumerate(self._idle) if idle >= self.max_idle]
+        if gone:
+            self.qp.remove([k + 1 for k in gone])
+            for k in reversed(gone):
+                del self.cuts[k], self._idle[k]
