@@ -1,7 +1,6 @@
 """The public names of marginbench.solvers, for type checkers and for the lazy import."""
 
-from .approximate.low_rank import LowRankSVM as LowRankSVM
-from .approximate.nystrom import Nystrom as Nystrom
+from .approximate.low_rank import LowRankSVM as LowRankSVM, Nystrom as Nystrom
 from .approximate.random_features import (
     RandomFourierFeatures as RandomFourierFeatures,
     RandomFourierMap as RandomFourierMap,

@@ -43,7 +43,7 @@ LONGEST = (
     "harness/svm/test_outcomes.py",
     "solvers/budget/test_training.py",
     "solvers/test_cross_solver.py",
-    "solvers/feasibility/test_baselines.py",
+    "solvers/feasibility/test_rivals.py",
     "solvers/test_estimators.py",
     "solvers/cuts/test_structured.py",
     "solvers/smo/test_working_sets.py",

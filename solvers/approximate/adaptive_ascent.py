@@ -102,27 +102,21 @@ class AdaptiveAscent:
         self._since_look = 0
 
 
-@njit(error_model="numpy")
-def visits(preference, active, credit):
+def visits(preference: np.ndarray, active: np.ndarray, credit: np.ndarray) -> np.ndarray:
     """The points of an epoch, each as often as its credit allows, in their order; credit in place.
 
     GD13: preferences are shares of as many visits as there are active points; what is
     left of a visit is kept for the next epoch.
     """
-    total, count = 0.0, 0
-    for i in range(len(active)):
-        total += preference[i] if active[i] else 0.0
-        count += 1 if active[i] else 0
-    # Fewer than one visit of each point is rounded up.
-    draws, drawn = np.empty(2 * count + 1, dtype=np.int64), 0
-    for i in range(len(active)):
-        if active[i]:
-            credit[i] += preference[i] * count / total
-            while credit[i] >= 1.0 and drawn < len(draws):
-                credit[i] -= 1.0
-                draws[drawn] = i
-                drawn += 1
-    return draws[:drawn]
+    chosen = np.flatnonzero(active)
+    if not len(chosen):
+        return chosen
+    shares = preference[chosen]
+    # Summed in their order, whatever their number.
+    credit[chosen] += shares * len(chosen) / np.cumsum(shares)[-1]
+    times = np.floor(credit[chosen])
+    credit[chosen] -= times
+    return np.repeat(chosen, times.astype(np.int64))
 
 
 @njit(**_SUMS)
@@ -162,15 +156,10 @@ def adaptive_steps(
             active[i] = idle[i] < _IDLE_VISITS
         gained += gain
         if adaptive and not learning:
-            _prefer(preference, i, gain, state, len(y))
+            # GD13: draw it more often if it gained more than the others do, less often if less.
+            change = np.exp(_RATE * (gain / state.mean_gain - 1.0))
+            preference[i] = min(max(preference[i] * change, _LEAST), _MOST)
+            state.mean_gain += (gain - state.mean_gain) / len(y)
     if learning and done:
         state.mean_gain = gained / done
     return done
-
-
-@njit(error_model="numpy")
-def _prefer(preference, i, gain, state, n):
-    """Draw the point more often if it gained more than the others do, less often if less (GD13)."""
-    change = np.exp(_RATE * (gain / state.mean_gain - 1.0))
-    preference[i] = min(max(preference[i] * change, _LEAST), _MOST)
-    state.mean_gain += (gain - state.mean_gain) / n

@@ -79,8 +79,10 @@ def minimize_bundle(
     def snapshot() -> tuple[np.ndarray, Any]:
         return risk.split(best, minimizer)
 
+    # Until epsilon_t, the smallest J so far less J_t(w_t), is small.
     while n_iter < max_iter and lowest - lower > gap:
         before = inner.inner_products
+        # The plane that touches the risk (eq. 3), and the minimum of the bound with it (eq. 4).
         w = inner.add(*risk.plane(w), _INNER_SHARE * gap)
         counters.inner_products += inner.inner_products - before
         stalled = inner.lower_bound - lower <= _STALLED * (lowest - lower)
@@ -210,12 +212,12 @@ class LineSearch(Inner):
             return rise - lam * float(matmul(w, direction))
 
         self.inner_products += 2
-        gap = slope(0.0)
+        gap = slope(0.0)  # gamma_t
         if gap <= 0:
             eta = 0.0
         elif isinstance(self._regularizer, L2):
             curvature = lam * float(matmul(direction, direction))
-            eta = 1.0 if curvature <= gap else gap / curvature
+            eta = 1.0 if curvature <= gap else gap / curvature  # eq. 15
         else:
             eta = (
                 1.0

@@ -97,7 +97,7 @@ class Risk:
 
     @cached_property
     def _kinks(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._loss.kinks(self._y)  # type: ignore[attr-defined, no-any-return]
+        return self._loss.kinks(self._y)  # type: ignore[attr-defined]
 
     def split(self, w: np.ndarray, minimizer: float) -> tuple[np.ndarray, Any]:
         """Weights and intercept of the predictor that w stands for."""

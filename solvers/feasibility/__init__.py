@@ -3,12 +3,10 @@
 from ..numeric.counters import FeasibilityCounters
 from .checking import Verdict, check_certificate
 from .cones import Cone, Orthant, PositiveSemidefinite, SecondOrder
-from .kernel_methods import KPCT, KVN, MPKFP
-from .kernel_smoothing import ISNKPVN, SNKP
-from .methods import MPCFP, MPLFP, PCT, VN
+from .kernel_methods import ISNKPVN, KPCT, KVN, MPKFP, SNKP
+from .methods import ISPVN, MPCFP, MPLFP, PCT, SPCT, SPVN, VN
 from .problem import FeasibilityProblem
 from .result import FeasibilityResult, HistoryPoint
-from .smooth_methods import ISPVN, SPCT, SPVN
 
 __all__ = [
     "ISNKPVN",

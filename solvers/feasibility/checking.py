@@ -11,9 +11,8 @@ import numpy as np
 from ..numeric.matrices import matmul, squared_norms
 from .cones import least_spectral_value, unit_value
 from .problem import FeasibilityProblem
-from .proofs import proves_inseparable
+from .proofs import product, proves_inseparable, transposed_product
 from .result import FeasibilityResult, FeasibilityStatus
-from .wide_products import product, transposed_product
 
 _EPS = float(np.finfo(np.float64).eps)
 # Reported bounds come from running sums; float32 sums of a block are good to about 1e-6.

@@ -19,7 +19,6 @@ from scipy.sparse.linalg import svds
 
 from ..numeric.matrices import Matrix, as_dense, matmul, squared_norms
 from ..numeric.validation import check_whole
-from .simplex import softmax
 
 # Up to this many rows or columns the spectral norm comes from a dense eigenvalue problem.
 _EXACT_UP_TO = 500
@@ -295,6 +294,16 @@ class Ball(Geometry):
 
     def least(self, p: np.ndarray) -> float:
         return float(p[-1]) - math.sqrt(float(matmul(p[:-1], p[:-1])))
+
+
+def softmax(exponents: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """exp(exponents) divided by its sum; the largest exponent is taken off first."""
+    out = np.subtract(exponents, exponents.max(), out=out)
+    # Below -700 the weight is next to the smallest number there is, whatever the exponent.
+    np.maximum(out, -700.0, out=out)
+    np.exp(out, out=out)
+    out /= out.sum()
+    return out
 
 
 def geometry_of(A: Matrix, cones: Sequence[Cone]) -> Geometry:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,15 +17,21 @@ from ..interface.parameters import (
 )
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
-from ..numeric.validation import check_one_of, check_positive
+from ..numeric.validation import check_positive
 from ..registration import register
-from . import greedy, mirror_prox
-from .features import FeatureSpace
-from .parameters import FeasibilityParameters
-from .problem import FeasibilityProblem, as_problem
+from . import mirror_prox
+from .methods import (
+    EntropyParameters,
+    FeasibilityParameters,
+    PerceptronParameters,
+    RoundParameters,
+    VonNeumannParameters,
+)
+from .problem import FeasibilityProblem
 from .progress import Progress, check_limits
 from .proofs import contradicting_points
 from .result import FeasibilityResult
+from .spaces import FeatureSpace, Space
 
 
 @hyperparameters
@@ -52,6 +56,7 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
 
     scalarization = None
     deterministic = True
+    kind = "gram"
     #: Whether the method multiplies by the whole Gram matrix.
     _needs_gram: ClassVar[bool] = True
     #: The kernel matrix is stored if it is not larger than this, MB.
@@ -60,52 +65,12 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
     max_iter: int = 1000
     tol: float = 1e-3
 
-    def solve(self, A: Any, *, max_seconds: float = math.inf) -> FeasibilityResult:
-        """Find a separating y in feature space, or a proof that its margin is at most tol, or none.
-
-        Parameters
-        ----------
-        A : FeasibilityProblem or array-like, shape (n, n)
-            The Gram matrix ``y_i y_j k(x_i, x_j)``. All its entries count as asked for where the
-            method needs the whole matrix.
-        max_seconds : float > 0, default=inf
-            Stop after the first iteration that is done later than this.
-
-        Returns
-        -------
-        FeasibilityResult
-            Its ``y`` holds coefficients on the columns of unit length.
-
-        Raises
-        ------
-        ValueError
-            For parameters out of range, or a matrix that states no problem.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If it ends at a limit without an answer.
-        """
-        self._check_parameters()
-        check_limits(self.max_iter, self.tol, self.stop, self.history, max_seconds)
-        result = self._solved(as_problem(A, "gram", type(self).__name__), max_seconds)
-        self._warn(result)
-        return result
-
-    def _solved(self, problem: FeasibilityProblem, max_seconds: float) -> FeasibilityResult:
-        space = FeatureSpace.of_problem(problem, stored=self._needs_gram)
-        progress = self._progress(space, max_seconds=max_seconds)
-        if problem.zero is not None:
-            return progress.known(np.zeros(problem.n), problem.zero)
-        return self._iterate(space, progress)
+    def _space(self, problem: FeasibilityProblem) -> Space:
+        return FeatureSpace.of_problem(problem, stored=self._needs_gram)
 
     def _check_parameters(self) -> None:
         check_limits(self.max_iter, self.tol, self.stop, self.history)
         check_positive("gram_size", self.gram_size, zero=True)
-
-    @abstractmethod
-    def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
-        """Run the method."""
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         gram_bytes = int(self.gram_size * 2**20)
@@ -201,17 +166,11 @@ class MPKFP(GramMethod):
 
 @register("svm", "feasibility")
 @hyperparameters
-class KPCT(RowMethod):
+class KPCT(PerceptronParameters, RowMethod):
     """The normalised kernel perceptron, PCT in feature space.
 
     With a linear kernel the same as :class:`PCT`; up to its length the classifier is that of
     :class:`BatchPerceptron` on points of unit length. A baseline of [MPFP14]_.
-
-    Parameters
-    ----------
-    pick : {"worst", "cyclic"}
-        The point that enters: the one with the least response, or the next mistake in cyclic
-        order.
 
     Attributes
     ----------
@@ -229,19 +188,10 @@ class KPCT(RowMethod):
        ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
-    pick: Literal["worst", "cyclic"] = "worst"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_one_of("pick", self.pick, ("worst", "cyclic"))
-
-    def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
-        return greedy.perceptron(space, progress, self.pick)
-
 
 @register("svm", "feasibility")
 @hyperparameters
-class KVN(RowMethod):
+class KVN(VonNeumannParameters, RowMethod):
     """Von Neumann's algorithm with a kernel, VN in feature space.
 
     A baseline of [MPFP14]_.
@@ -270,9 +220,61 @@ class KVN(RowMethod):
 
     start: Literal["vertex", "centre"] = "vertex"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_one_of("start", self.start, ("vertex", "centre"))
 
-    def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
-        return greedy.von_neumann(space, progress, self.start)
+@register("svm", "feasibility")
+@hyperparameters
+class SNKP(EntropyParameters, GramMethod):
+    """The smooth normalised kernel perceptron, SPCT in feature space.
+
+    From [RP14]_.
+
+    Attributes
+    ----------
+    result_ : FeasibilityResult
+        Bounds, certificate and history of the fit.
+
+    Notes
+    -----
+    Kernel evaluations: n^2 once (about half of them computed), then 1 product with the stored
+    matrix in an iteration; n^2 evaluations in each iteration if it does not fit. Memory: the matrix
+    and 12 n numbers.
+
+    References
+    ----------
+    .. [RP14] Ramdas, Pena: Margins, kernels and non-linear smoothed perceptrons. ICML 2014.
+       BibTeX key ``ramdas2014margins``.
+    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
+       ICML 2014. BibTeX key ``yu2014saddle``.
+    """
+
+
+@register("svm", "feasibility")
+@hyperparameters
+class ISNKPVN(RoundParameters, GramMethod):
+    """The iterated smooth normalised kernel perceptron - von Neumann algorithm.
+
+    :class:`ISPVN` in feature space ([RP14]_; a baseline of [MPFP14]_).
+
+    Parameters
+    ----------
+    max_iter
+        Stop after this many iterations of all rounds together.
+
+    Attributes
+    ----------
+    result_ : FeasibilityResult
+        Bounds, certificate and history of the fit.
+
+    Notes
+    -----
+    Kernel evaluations: n^2 once (about half of them computed), then 1 product with the stored
+    matrix in an iteration; n^2 evaluations in each iteration if it does not fit. "norm" costs some
+    ten products more, once. Memory: the matrix and 14 n numbers.
+
+    References
+    ----------
+    .. [RP14] Ramdas, Pena: Margins, kernels and non-linear smoothed perceptrons. ICML 2014.
+       BibTeX key ``ramdas2014margins``.
+    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
+       ICML 2014. BibTeX key ``yu2014saddle``.
+    """

@@ -1,34 +1,53 @@
-"""The methods on columns and cones: mirror prox, the perceptron and von Neumann's algorithm."""
+"""The methods on columns and cones, and the parameters that they share with the kernel methods."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import ABC
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..interface.convergence import warn_unconverged
 from ..interface.declaration import hyperparameters
-from ..numeric.validation import check_one_of
+from ..interface.monitor import Monitor
+from ..numeric.validation import check_one_of, check_positive, check_whole
 from ..registration import register
-from . import greedy, mirror_prox
-from .columns import ColumnSpace
-from .parameters import FeasibilityParameters
+from . import mirror_prox, rivals
 from .problem import FeasibilityProblem, as_problem
 from .progress import Progress, check_limits
 from .result import FeasibilityResult
+from .spaces import ColumnSpace, ConicSpace, ElementSpace, Space
 
 
 @hyperparameters
-class FeasibilityMethod(FeasibilityParameters, BaseEstimator, ABC):
-    """Base class: checks the parameters, builds the problem and its space, runs the method.
+class FeasibilityParameters:
+    """When a method ends, and what it records until then.
 
-    A method has the parameters of an estimator, but is given a problem and returns a result.
+    Parameters
+    ----------
+    max_iter : int >= 1
+        Stop after this many iterations.
+    tol : float >= 0
+        Stop when ``||A x||`` is at most this.
+    stop : {"certificate", "gap"}
+        "certificate" stops at the first certificate of either kind; "gap" continues until
+        ``phi_up - phi_lo`` is at most ``tol``, so that the margin is known to ``tol``.
+    history : float >= 1 or None
+        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
     """
 
     #: The problems that the method takes.
-    kind: ClassVar[Literal["linear", "conic"]] = "linear"
+    kind: ClassVar[Literal["linear", "gram", "conic"]]
+    #: Whether a run ends by the saddle point residual; else by ||A x||.
+    gap_certifies: ClassVar[bool] = False
+
+    max_iter: int = 1_000_000
+    tol: float = 1e-4
+    stop: str = "certificate"
+    history: float | None = None
 
     def solve(self, A: Any, *, max_seconds: float = math.inf) -> FeasibilityResult:
         """Find a separating y, a proof that there is none, or that its margin is at most tol.
@@ -37,13 +56,15 @@ class FeasibilityMethod(FeasibilityParameters, BaseEstimator, ABC):
         ----------
         A : FeasibilityProblem or array-like or sparse matrix, shape (m, n)
             Signed columns, which are scaled to unit length; for :class:`MPCFP` a matrix stands for
-            the orthant, and its columns are not scaled.
+            the orthant, and its columns are not scaled. For a kernel method the Gram matrix ``y_i
+            y_j k(x_i, x_j)``, whose entries all count as asked for if it needs the whole matrix.
         max_seconds : float > 0, default=inf
             Stop after the first iteration that is done later than this.
 
         Returns
         -------
         FeasibilityResult
+            Of a Gram matrix, its ``y`` holds coefficients on the columns of unit length.
 
         Raises
         ------
@@ -57,27 +78,181 @@ class FeasibilityMethod(FeasibilityParameters, BaseEstimator, ABC):
         """
         check_limits(self.max_iter, self.tol, self.stop, self.history, max_seconds)
         self._check_parameters()
-        result = self._solved(as_problem(A, self.kind, type(self).__name__), max_seconds)
-        self._warn(result)
-        return result
-
-    def _solved(self, problem: FeasibilityProblem, max_seconds: float) -> FeasibilityResult:
+        problem = as_problem(A, self.kind, type(self).__name__)
         space = self._space(problem)
         progress = self._progress(space, max_seconds=max_seconds)
         if problem.zero is not None:
-            return progress.known(np.zeros(problem.m), problem.zero)
-        return self._iterate(space, progress)
+            result = progress.known(np.zeros(problem.m), problem.zero)
+        else:
+            result = self._iterate(space, progress)
+        if shortfall := self._shortfall(result):
+            warn_unconverged(type(self).__name__, result.limit, shortfall, stacklevel=3)
+        return result
 
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter of the method itself that is out of range."""
 
-    def _space(self, problem: FeasibilityProblem) -> Any:
+    def _space(self, problem: FeasibilityProblem) -> Space:
         """The space that :meth:`_iterate` works in."""
-        return ColumnSpace(problem)
+        raise NotImplementedError
 
-    @abstractmethod
     def _iterate(self, space: Any, progress: Progress) -> FeasibilityResult:
         """Run the method."""
+        raise NotImplementedError
+
+    def _progress(
+        self,
+        space: Space,
+        monitor: Monitor | None = None,
+        model_of: Callable[[np.ndarray], Any] | None = None,
+        max_seconds: float = math.inf,
+    ) -> Progress:
+        return Progress(
+            space,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            stop=self.stop,
+            history=self.history,
+            max_seconds=max_seconds,
+            gap_certifies=self.gap_certifies,
+            monitor=monitor,
+            model_of=model_of,
+        )
+
+    def _shortfall(self, result: FeasibilityResult) -> str:
+        """What a run fell short of that a limit ended; empty if it has an answer.
+
+        With ``stop="gap"`` and ``tol=0`` a run has no stopping rule but its limits.
+        """
+        if not result.limit or (self.stop == "gap" and self.tol == 0):
+            return ""
+        if self.stop == "certificate" and result.status != "budget":
+            return ""
+        low, up = result.margin_bounds
+        return f"the margin is between {low:.3g} and {up:.3g}, tol={self.tol!r}"
+
+
+@hyperparameters
+class PerceptronParameters:
+    """The perceptron, in any space.
+
+    Parameters
+    ----------
+    pick : {"worst", "cyclic"}
+        The column (or point) that enters: the one with the least response, or the next mistake in
+        cyclic order.
+    """
+
+    pick: Literal["worst", "cyclic"] = "worst"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()  # type: ignore[misc]
+        check_one_of("pick", self.pick, ("worst", "cyclic"))
+
+    def _iterate(self, space: ElementSpace, progress: Progress) -> FeasibilityResult:
+        return rivals.run(space, progress, rivals.perceptron(space, self.pick))
+
+
+@hyperparameters
+class VonNeumannParameters:
+    """Von Neumann's algorithm, in any space.
+
+    Parameters
+    ----------
+    start : {"centre", "vertex"}
+        The first x: all columns alike, or the first column alone.
+    """
+
+    start: Literal["centre", "vertex"] = "centre"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()  # type: ignore[misc]
+        check_one_of("start", self.start, ("centre", "vertex"))
+
+    def _iterate(self, space: ElementSpace, progress: Progress) -> FeasibilityResult:
+        return rivals.run(space, progress, rivals.von_neumann(space, self.start))
+
+
+@hyperparameters
+class EntropyParameters:
+    """The smooth perceptron, in any space.
+
+    Parameters
+    ----------
+    mu0 : float > 0
+        The first smoothing parameter. The method's invariant ``1/2 ||A x||^2 <= phi_mu(y)`` is
+        proven for 2 and more; 1 gives the bound that [MPFP14]_ quotes, half of the proven one.
+    """
+
+    mu0: float = 2.0
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()  # type: ignore[misc]
+        check_positive("mu0", self.mu0)
+
+    def _iterate(self, space: ElementSpace, progress: Progress) -> FeasibilityResult:
+        return rivals.run(space, progress, rivals.smooth_perceptron(space, float(self.mu0)))
+
+
+@hyperparameters
+class RoundParameters:
+    """The rounds of the iterated smooth methods.
+
+    Parameters
+    ----------
+    factor : float > 1
+        What a round divides ``||A x||`` by; called gamma in the papers.
+    mu0 : float > 0, "norm" or "n"
+        The first smoothing parameter of each round. "norm" is twice a bound on ``||A||_2^2``, the
+        least that the invariant is proven for; "n" is 2 n, as in the paper, which always suffices.
+    max_rounds : int >= 1
+        Stop after this many rounds.
+    max_inner : int >= 1 or None
+        Stop if a round takes more iterations; None for no limit but ``max_iter``.
+    """
+
+    factor: float = 2.0
+    mu0: float | str = "norm"
+    max_rounds: int = 1000
+    max_inner: int | None = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()  # type: ignore[misc]
+        check_positive("factor", self.factor)
+        if self.factor <= 1:
+            raise ValueError(f"factor must be a number > 1, got {self.factor!r}")
+        _check_first_mu(self.mu0)
+        check_whole("max_rounds", self.max_rounds, at_least=1)
+        if self.max_inner is not None:
+            check_whole("max_inner", self.max_inner, at_least=1)
+
+    def _iterate(self, space: ElementSpace, progress: Progress) -> FeasibilityResult:
+        iterates = rivals.smooth_von_neumann(
+            space,
+            progress,
+            mu0=self.mu0,
+            factor=float(self.factor),
+            max_rounds=self.max_rounds,
+            max_inner=self.max_inner,
+        )
+        return rivals.run(space, progress, iterates)
+
+
+def _check_first_mu(mu0: float | str) -> None:
+    if isinstance(mu0, str):
+        check_one_of("mu0", mu0, ("norm", "n"))
+    else:
+        check_positive("mu0", mu0)
+
+
+@hyperparameters
+class FeasibilityMethod(FeasibilityParameters, BaseEstimator, ABC):
+    """Base class: a method with the parameters of an estimator, given a problem and not points."""
+
+    kind: ClassVar[Literal["linear", "gram", "conic"]] = "linear"
+
+    def _space(self, problem: FeasibilityProblem) -> Space:
+        return ColumnSpace(problem)
 
 
 @register("feasibility")
@@ -149,16 +324,16 @@ class MPCFP(FeasibilityMethod):
     kind = "conic"
     gap_certifies = True
 
-    def _space(self, problem: FeasibilityProblem) -> mirror_prox.ConicSpace:
-        return mirror_prox.ConicSpace(problem)
+    def _space(self, problem: FeasibilityProblem) -> Space:
+        return ConicSpace(problem)
 
-    def _iterate(self, space: mirror_prox.ConicSpace, progress: Progress) -> FeasibilityResult:
+    def _iterate(self, space: ConicSpace, progress: Progress) -> FeasibilityResult:
         return mirror_prox.on_cone(space, progress)
 
 
 @register("feasibility")
 @hyperparameters
-class PCT(FeasibilityMethod):
+class PCT(PerceptronParameters, FeasibilityMethod):
     """The normalised perceptron.
 
     y is the mean of the columns that were mistakes: the one with the least response enters, or
@@ -166,12 +341,6 @@ class PCT(FeasibilityMethod):
     separable problem ends within ``1 / rho^2`` iterations (Novikoff). A baseline of [MPFP14]_.
     Beyond the paper: y is A x for the visit frequencies x, so ``||y|| <= tol`` is a certificate
     that the margin is at most tol, and comes within ``1 / tol^2`` iterations where it exists.
-
-    Parameters
-    ----------
-    pick : {"worst", "cyclic"}
-        The column that enters: the one with the least response, or the next mistake in cyclic
-        order.
 
     Notes
     -----
@@ -184,27 +353,14 @@ class PCT(FeasibilityMethod):
        ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
-    pick: Literal["worst", "cyclic"] = "worst"
-
-    def _check_parameters(self) -> None:
-        check_one_of("pick", self.pick, ("worst", "cyclic"))
-
-    def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
-        return greedy.perceptron(space, progress, self.pick)
-
 
 @register("feasibility")
 @hyperparameters
-class VN(FeasibilityMethod):
+class VN(VonNeumannParameters, FeasibilityMethod):
     """Von Neumann's algorithm: the shortest point of the columns' convex hull.
 
     Frank-Wolfe with exact line search on ``1/2 ||A x||^2`` ([DAN92]_; a baseline of [MPFP14]_).
     ``||A x|| <= 1 / sqrt(t + 1)`` as long as nothing separates.
-
-    Parameters
-    ----------
-    start : {"centre", "vertex"}
-        The first x: all columns alike, or the first column alone.
 
     Notes
     -----
@@ -220,10 +376,92 @@ class VN(FeasibilityMethod):
        ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
-    start: Literal["centre", "vertex"] = "centre"
+
+@register("feasibility")
+@hyperparameters
+class SPCT(EntropyParameters, FeasibilityMethod):
+    """The smooth perceptron.
+
+    Nesterov's excessive gap technique on ``max_y -1/2 ||y||^2 + min_x y'A x``, the inner minimum
+    smoothed by the entropy ([SP12]_; a baseline of [MPFP14]_). With ``mu0 = 2`` a separable problem
+    ends within ``sqrt(8 log n) / rho`` iterations.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 2 products with A or A', in one pass over A whose
+    exponentials are shifted to the least response seen so far, so that nothing overflows. Memory
+    beyond A: 2 n + 5 m numbers. Returns the last y, at unit length, and the last x.
+
+    References
+    ----------
+    .. [SP12] Soheili, Pena: A smooth perceptron algorithm. SIAM Journal on Optimization 22(2),
+       2012. BibTeX key ``soheili2012smooth``.
+    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
+       ICML 2014. BibTeX key ``yu2014saddle``.
+    """
+
+
+@register("feasibility")
+@hyperparameters
+class ISPVN(RoundParameters, FeasibilityMethod):
+    """The iterated smooth perceptron - von Neumann algorithm.
+
+    Rounds of the smooth algorithm with half the squared distance from a centre as smoothing
+    function; each round divides ``||A x||`` by ``factor`` and centres the next one at its x, unless
+    its y separates ([SP13]_; a baseline of [MPFP14]_, which reports runs that never ended: rounds
+    and their iterations are limited here).
+
+    Parameters
+    ----------
+    max_iter
+        Stop after this many iterations of all rounds together.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 2 products with A or A'; "norm" costs some ten pairs
+    of products more, once. Memory beyond A: 5 n + 5 m numbers. Returns the last y, at unit length,
+    and the last x.
+
+    References
+    ----------
+    .. [SP13] Soheili, Pena: A primal-dual smooth perceptron - von Neumann algorithm. Discrete
+       Geometry and Optimization, 2013. BibTeX key ``soheili2013primal``.
+    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
+       ICML 2014. BibTeX key ``yu2014saddle``.
+    """
+
+
+@register("feasibility")
+@hyperparameters
+class SPVN(FeasibilityMethod):
+    """The smooth perceptron - von Neumann algorithm: one round of :class:`ISPVN`.
+
+    Ends with ``||A x|| <= tol`` or a separating y, within ``2 sqrt(mu0) / tol`` iterations or so
+    ([SP13]_).
+
+    Parameters
+    ----------
+    mu0 : float > 0, "norm" or "n"
+        The first smoothing parameter, as in :class:`ISPVN`.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 2 products with A or A'. Memory beyond A: 5 n + 5 m
+    numbers. Returns the last y, at unit length, and the last x.
+
+    References
+    ----------
+    .. [SP13] Soheili, Pena: A primal-dual smooth perceptron - von Neumann algorithm. Discrete
+       Geometry and Optimization, 2013. BibTeX key ``soheili2013primal``.
+    """
+
+    mu0: float | str = "norm"
 
     def _check_parameters(self) -> None:
-        check_one_of("start", self.start, ("centre", "vertex"))
+        _check_first_mu(self.mu0)
 
     def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
-        return greedy.von_neumann(space, progress, self.start)
+        iterates = rivals.smooth_von_neumann(
+            space, progress, mu0=self.mu0, factor=math.inf, max_rounds=1, max_inner=None
+        )
+        return rivals.run(space, progress, iterates)

@@ -1,29 +1,39 @@
-"""Mirror prox on the saddle point of a feasibility problem: columns, Gram matrix or cone."""
+"""Mirror prox on the saddle point max_{||y|| <= 1} min_{x in X} y'A x (MPFP14 Algorithm 1).
+
+X is the base of a cone, for the orthant the simplex. With F(x, y) = (A'y, -A x), the constant step
+gamma = 1 / L and the distance-generating function ``alpha_x omega_x(x) + alpha_y 1/2 ||y||^2``::
+
+    v_1 = (argmin of omega_x, 0)
+    for t = 1, 2, ...
+        w_t     = Prox_{v_t}(gamma F(v_t))                   the leading point
+        v_{t+1} = Prox_{v_t}(gamma F(w_t))
+    answer: the average of w_1, ..., w_t
+
+In x and y, for entropy on the simplex (section 5.3; log x is kept, exp(log x) is normed)::
+
+    w_x = softmax(log x - s_x A'y),     w_y = onto the ball(y + s_y A x)
+    log x <- log x - s_x A'w_y,         y <- onto the ball(y + s_y A w_x)
+
+s_x = gamma / alpha_x and s_y = gamma / alpha_y are those of section 5.4 (:func:`step_sizes`). Three
+forms of it: columns in one pass over A, a Gram matrix (MPKFP, section 6.1, where y is known by its
+coefficients and responses), and cones with their own prox mappings (MPCFP, section 6.2). The
+averages of A'w_y and A w_x are carried along: bounds cost no product more.
+"""
 
 from __future__ import annotations
 
 import math
+from itertools import count
 
 import numpy as np
-from scipy import sparse
 
 from ..numeric.compiling import njit
-from ..numeric.counters import FeasibilityCounters
-from ..numeric.matrices import Matrix, matmul
-from .checking import (
-    lower_bound,
-    rounding_of_lower_bound,
-    upper_bound,
-)
-from .columns import ColumnSpace
-from .cones import geometry_of, unit_value
-from .features import FeatureSpace
+from ..numeric.matrices import matmul
+from .cones import geometry_of, softmax, unit_value
 from .passes import MirrorStep, SimplexSide
-from .problem import FeasibilityProblem
 from .progress import Progress
 from .result import FeasibilityResult
-from .simplex import into_ball, softmax
-from .spaces import Space
+from .spaces import ColumnSpace, ConicSpace, FeatureSpace
 
 
 def step_sizes(diameter: float, lipschitz: float) -> tuple[float, float]:
@@ -51,13 +61,11 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
     image, w_image = space.product(np.full(n, 1 / n)), np.empty(space.m)
     y, y_sum, image_sum = (np.zeros(space.m) for _ in range(3))
     shift = inverse = 0.0
-    t = 0
 
     def average() -> np.ndarray:
         return y_sum / t
 
-    while True:
-        t += 1
+    for t in count(1):
         space.charge(4)
         y_lead = into_ball(y + y_step * image)
         step = MirrorStep(x_step, shift, inverse)
@@ -83,13 +91,11 @@ def on_features(space: FeatureSpace, progress: Progress) -> FeasibilityResult:
     log_x, x, w = (np.zeros(n) for _ in range(3))
     # y and the leading y: coefficients and responses; sums over the iterations.
     y, y_lead, y_sum, w_sum = (np.zeros((2, n)) for _ in range(4))
-    t = 0
 
     def average() -> np.ndarray:
         return y_sum[0] / t
 
-    while True:
-        t += 1
+    for t in count(1):
         softmax(log_x, out=x)
         np.multiply(y[1], -x_step, out=w)
         w += log_x
@@ -133,36 +139,6 @@ def _step_into_ball(y, x, Gx, step):
         y /= math.sqrt(square)
 
 
-class ConicSpace(Space):
-    """Products with the map of a conic problem; each is counted."""
-
-    def __init__(self, problem: FeasibilityProblem) -> None:
-        self.problem: FeasibilityProblem = problem
-        self.n = problem.n
-        self.A: Matrix = problem.data
-        self.counters = FeasibilityCounters()
-
-    def image(self, x: np.ndarray) -> np.ndarray:
-        """A x."""
-        self._charge()
-        return self.A @ x if sparse.issparse(self.A) else matmul(self.A, x)
-
-    def responses(self, y: np.ndarray) -> np.ndarray:
-        """A'y."""
-        self._charge()
-        return self.A.T @ y if sparse.issparse(self.A) else matmul(y, self.A)
-
-    def separates(self, y: np.ndarray, low: float) -> bool:
-        return lower_bound(self.problem, y) > rounding_of_lower_bound(self.problem, y)
-
-    def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
-        return lower_bound(self.problem, y), upper_bound(self.problem, x)
-
-    def _charge(self) -> None:
-        self.matvecs += 1
-        self.counters.inner_products += self.problem.n
-
-
 def on_cone(space: ConicSpace, progress: Progress) -> FeasibilityResult:
     """MPCFP: the textbook iteration, with the prox mapping of the cone's base."""
     problem = space.problem
@@ -172,13 +148,11 @@ def on_cone(space: ConicSpace, progress: Progress) -> FeasibilityResult:
     y = np.zeros(problem.m)
     y_sum, image_sum = np.zeros(problem.m), np.zeros(problem.m)
     w_sum, p_sum = np.zeros(problem.n), np.zeros(problem.n)
-    t = 0
 
     def average() -> np.ndarray:
         return y_sum / t
 
-    while True:
-        t += 1
+    for t in count(1):
         _, w = geometry.step(state, x_step * space.responses(y))
         y_lead = into_ball(y + y_step * space.image(x))
         p, w_image = space.responses(y_lead), space.image(w)
@@ -193,3 +167,11 @@ def on_cone(space: ConicSpace, progress: Progress) -> FeasibilityResult:
         if progress.ends(t, low / t, up / t, average):
             break
     return progress.result(average(), w_sum / unit_value(problem.cones, w_sum))
+
+
+def into_ball(y: np.ndarray) -> np.ndarray:
+    """The nearest point of the unit ball, in place."""
+    norm = math.sqrt(float(matmul(y, y)))
+    if norm > 1.0:
+        y /= norm
+    return y

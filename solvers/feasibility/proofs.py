@@ -24,7 +24,6 @@ from scipy.linalg import cho_factor, cho_solve
 from ..numeric.matrices import Matrix, as_dense, matmul, squared_norms
 from .cones import Orthant
 from .problem import FeasibilityProblem
-from .wide_products import product, transposed_product
 
 _EPS = float(np.finfo(np.float64).eps)
 # Rational arithmetic is for a few columns; weights below this share of the largest one are none.
@@ -44,6 +43,8 @@ _TAKEN = 0.75
 _MOST_PAIRS = 64
 # So many projections at a time are looked up.
 _CHUNK = 2**14
+# float32 data are widened in blocks of about this many bytes.
+_BLOCK_BYTES = 16 * 2**20
 
 
 def inseparability_proof(problem: FeasibilityProblem, x: np.ndarray) -> np.ndarray | None:
@@ -270,3 +271,29 @@ def _singular_values_exceed(bound: float, M: np.ndarray, n_columns: int, unit: f
     except np.linalg.LinAlgError:
         return False
     return True
+
+
+def transposed_product(A: Matrix, y: np.ndarray) -> np.ndarray:
+    """A'y in float64."""
+    if sparse.issparse(A):
+        return np.asarray(A.T @ y, dtype=np.float64)
+    if A.dtype == np.float64:
+        return matmul(y, A)
+    step = max(1, _BLOCK_BYTES // (8 * A.shape[0]))
+    parts = [
+        matmul(y, A[:, lo : lo + step].astype(np.float64)) for lo in range(0, A.shape[1], step)
+    ]
+    return np.concatenate(parts)
+
+
+def product(A: Matrix, x: np.ndarray) -> np.ndarray:
+    """A x in float64."""
+    if sparse.issparse(A):
+        return np.asarray(A @ x, dtype=np.float64)
+    if A.dtype == np.float64:
+        return matmul(A, x)
+    total = np.zeros(A.shape[0])
+    step = max(1, _BLOCK_BYTES // (8 * A.shape[0]))
+    for lo in range(0, A.shape[1], step):
+        total += matmul(A[:, lo : lo + step].astype(np.float64), x[lo : lo + step])
+    return total

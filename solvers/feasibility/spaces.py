@@ -1,35 +1,69 @@
-"""The interface of the space that y belongs to."""
+"""The spaces that y may belong to: columns of A, feature space, and the map of a conic problem.
+
+A method asks a space for products, which are counted as a textbook run counts them, and for exact
+bounds, which are not. Elements of :class:`ColumnSpace` are vectors of m numbers. Feature space is
+known by kernel entries alone: its elements are arrays of shape (2, n), the coefficients on the
+columns, and the responses of the columns (the Gram matrix times the coefficients).
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ..numeric.counters import Counters
+from ..kernels.oracle import KernelOracle
+from ..numeric.counters import Counters, FeasibilityCounters
+from ..numeric.matrices import matmul
+from ..numeric.memory import scratch
+from .checking import lower_bound, rounding_of_lower_bound, upper_bound
+from .cones import softmax
+from .passes import (
+    MirrorStep,
+    SimplexSide,
+    block_width,
+    dot2_columns,
+    dot_columns,
+    mirror,
+    smooth,
+)
 from .problem import FeasibilityProblem
 from .proofs import inseparability_proof
+
+_SPARSE_WIDTH = 256
+# Errors of the bounds from running sums, which come from products in A's own type.
+_NOISE = {"float64": 1e-12, "float32": 1e-6}
+# Rows of a Gram matrix are computed in blocks of at most this many bytes. One that is stored is
+# computed in a number of blocks, each from the diagonal on, if they are not too small for BLAS.
+_BLOCK_BYTES = 32 * 2**20
+_BLOCKS = 16
+_LEAST_ROWS = 64
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class Space(ABC):
     """A problem's products, counted as a textbook run counts them, and its exact bounds."""
 
     n: int  # Entries of x
-    # What the space is of; None for points that are known by kernel
-    # entries only
+    # What the space is of; None for points that are known by kernel entries only
     problem: FeasibilityProblem | None = None
     counters: Counters
     matvecs: int = 0  # Products of a matrix with a vector so far
     noise: float = 1e-12  # What bounds from running sums may be off by
 
-    @abstractmethod
     def separates(self, y: np.ndarray, low: float) -> bool:
         """Whether the y of these coefficients separates, by more than rounding. Not counted."""
+        assert self.problem is not None
+        return lower_bound(self.problem, y) > rounding_of_lower_bound(self.problem, y)
 
-    @abstractmethod
     def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
         """phi_lo(y) and phi_up(x), recomputed where that is possible. Not counted."""
+        assert self.problem is not None
+        return lower_bound(self.problem, y), upper_bound(self.problem, x)
 
     def rounded_up(self, up: float) -> float:
         """``||A x||`` as it may be where running sums say ``up``, beyond :attr:`noise`."""
@@ -79,3 +113,304 @@ class ElementSpace(Space):
     @abstractmethod
     def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """weights = softmax(-A'y / mu), in place; the least of A'y, and the element A weights."""
+
+
+class ColumnSpace(ElementSpace):
+    """Products with A, in the storage in which the user gave it; each is counted."""
+
+    def __init__(self, problem: FeasibilityProblem) -> None:
+        self.problem: FeasibilityProblem = problem
+        self.A = problem.data
+        self.m, self.n = problem.m, problem.n
+        self.size = self.m
+        self.counters = FeasibilityCounters()
+        self.noise = _NOISE[self.A.dtype.name]
+        if sparse.issparse(self.A):
+            self._type, self._width = np.dtype(np.float64), _SPARSE_WIDTH
+            self._stored: Any = (self.A.data, self.A.indices, self.A.indptr)
+        else:
+            rows = self.A.flags.c_contiguous
+            self._type, self._stored = self.A.dtype, self.A
+            self._width = block_width(self.m, self.A.itemsize, rows=rows)
+
+    def image(self, x: np.ndarray) -> np.ndarray:
+        self.charge(1)
+        return self.product(x)
+
+    def product(self, x: np.ndarray) -> np.ndarray:
+        """A x, not counted."""
+        if sparse.issparse(self.A):
+            return np.asarray(self.A @ x, dtype=np.float64)
+        return matmul(self.A, x.astype(self._type, copy=False)).astype(np.float64)
+
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        self.charge(1)
+        if sparse.issparse(self.A):
+            return np.asarray(self.A.T @ y, dtype=np.float64)
+        return matmul(y.astype(self._type, copy=False), self.A)
+
+    def inner(self, y: np.ndarray, z: np.ndarray) -> float:
+        return float(matmul(y, z))
+
+    def column(self, j: int) -> np.ndarray:
+        if sparse.issparse(self.A):
+            return self.A[:, [j]].toarray().ravel().astype(np.float64)
+        return self.A[:, j].astype(np.float64)
+
+    def coefficients(self, y: np.ndarray) -> np.ndarray:
+        return y
+
+    def normal_product(self, v: np.ndarray) -> np.ndarray:
+        return self.image(self.responses(v))
+
+    def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        self.charge(2)
+        image = np.empty(self.m)
+        vector = y.astype(self._type, copy=False)
+        low = smooth(self._stored, vector, mu, weights, image, self._width)
+        return float(low), image
+
+    def mirror(
+        self,
+        y: np.ndarray,
+        y_lead: np.ndarray,
+        step: MirrorStep,
+        side: SimplexSide,
+        image: np.ndarray,
+        w_image: np.ndarray,
+    ) -> tuple[float, float, float, float]:
+        """Four products in one pass, not counted (:func:`.passes.mirror`)."""
+        y, y_lead = y.astype(self._type, copy=False), y_lead.astype(self._type, copy=False)
+        return mirror(self._stored, y, y_lead, step, side, image, w_image, self._width)
+
+    def charge(self, matvecs: int) -> None:
+        """Count products with A or A'."""
+        self.matvecs += matvecs
+        self.counters.inner_products += matvecs * self.n
+
+
+class ConicSpace(Space):
+    """Products with the map of a conic problem; each is counted."""
+
+    def __init__(self, problem: FeasibilityProblem) -> None:
+        self.problem: FeasibilityProblem = problem
+        self.n = problem.n
+        self.A: Any = problem.data
+        self.counters = FeasibilityCounters()
+
+    def image(self, x: np.ndarray) -> np.ndarray:
+        """A x."""
+        self._charge()
+        return self.A @ x if sparse.issparse(self.A) else matmul(self.A, x)
+
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        """A'y."""
+        self._charge()
+        return self.A.T @ y if sparse.issparse(self.A) else matmul(y, self.A)
+
+    def _charge(self) -> None:
+        self.matvecs += 1
+        self.counters.inner_products += self.problem.n
+
+
+class FeatureSpace(ElementSpace):
+    """Products with the Gram matrix ``G_ij = factor_i K_ij factor_j``; each is counted."""
+
+    def __init__(
+        self,
+        oracle: KernelOracle,
+        factor: np.ndarray,
+        index: np.ndarray | None = None,
+        gram_bytes: int = 0,
+        entry_noise: float = 0.0,
+        problem: FeasibilityProblem | None = None,
+        stored: dict[str, np.ndarray] | None = None,
+    ) -> None:
+        self.oracle = oracle
+        self.factor = factor
+        self.index = index
+        self.gram_bytes = gram_bytes
+        self.entry_noise = entry_noise
+        self.problem = problem
+        self.n = self.size = len(factor)
+        self.counters = oracle.counters
+        self._stored = {} if stored is None else stored
+        self._updates = 0
+
+    @classmethod
+    def of_problem(cls, problem: FeasibilityProblem, *, stored: bool) -> FeatureSpace:
+        """The space of a given Gram matrix."""
+        G = problem.data
+        oracle = KernelOracle("precomputed", G, G.dtype.name, counters=FeasibilityCounters())
+        factor = np.ones(problem.n) if problem.scale is None else 1 / problem.scale
+        return cls(oracle, factor, gram_bytes=G.nbytes if stored else 0, problem=problem)
+
+    @classmethod
+    def of_points(
+        cls,
+        oracle: KernelOracle,
+        signs: np.ndarray,
+        gram_bytes: int,
+        stored: dict[str, np.ndarray] | None = None,
+    ) -> FeatureSpace:
+        """The space of the points with k(x, x) > 0, times their labels."""
+        diag = oracle.diag()
+        if diag.min() < 0:
+            i = int(diag.argmin())
+            raise ValueError(
+                f"the {oracle.kernel.name} kernel of point {i} with itself is {float(diag[i])!r}: "
+                "it has no length in feature space; use a positive semidefinite kernel"
+            )
+        index = np.flatnonzero(diag > 0)
+        if len(index) == 0:
+            raise ValueError(
+                f"the {oracle.kernel.name} kernel is 0 for every point with itself: all have "
+                "length 0 in feature space; use another kernel or scale the features"
+            )
+        kept = None if len(index) == len(diag) else index
+        factor = signs if kept is None else signs[index]
+        noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name) / float(diag.max())
+        if not math.isfinite(noise):
+            # Of a black box nothing is known but the type of its entries.
+            noise = float(np.finfo(oracle.dtype).eps)
+        factor = factor / np.sqrt(diag[index])
+        return cls(oracle, factor, kept, gram_bytes, noise, stored=stored)
+
+    def on_points(self, coefficients: np.ndarray) -> np.ndarray:
+        """Coefficients of f(x) = sum_i coef_i k(x_i, x) over all points of the oracle."""
+        scaled = self.factor * coefficients
+        if self.index is None:
+            return scaled
+        full = np.zeros(self.oracle.n)
+        full[self.index] = scaled
+        return full
+
+    def load(self) -> None:
+        """Compute and store the kernel matrix, once, if it fits. Costs n^2 entries.
+
+        About half of them are computed.
+        """
+        if self._matrix is not None or not self._fits:
+            return
+        n, oracle = self.n, self.oracle
+        if not oracle.kernel.evaluates:
+            given = oracle.points.values
+            kept = given if self.index is None else given[np.ix_(self.index, self.index)]
+            self._stored["gram"] = kept
+            oracle.charge(n * n, 0)
+            return
+        index = np.arange(n) if self.index is None else self.index
+        matrix = scratch((n, n), oracle.dtype)
+        step = min(self._rows_per_block, max(_LEAST_ROWS, n // _BLOCKS))
+        for lo in range(0, n, step):
+            hi = min(lo + step, n)
+            part = oracle.block(index[lo:hi], index[lo:])
+            matrix[lo:hi, lo:] = part
+            matrix[hi:, lo:hi] = part[:, hi - lo :].T
+            # A textbook run asks for the entries below the diagonal too.
+            oracle.charge((hi - lo) * lo, 0)
+        self._stored["gram"] = matrix
+
+    @property
+    def _matrix(self) -> np.ndarray | None:
+        return self._stored.get("gram")
+
+    def products(self, x: np.ndarray, w: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+        """G x, and G w if asked for: two products in one pass over the matrix."""
+        self.load()
+        self._updates += 1
+        vectors = [self.factor * v for v in (x, w) if v is not None]
+        self.matvecs += len(vectors)
+        if self._matrix is not None:
+            self.counters.matvec_entries += len(vectors) * self.n**2
+        elif len(vectors) == 2:
+            # The second product of a textbook run computes the entries again.
+            self.oracle.charge(self.n**2, 0)
+        return self._multiply(vectors)
+
+    def image(self, x: np.ndarray) -> np.ndarray:
+        return np.stack((x, *self.products(x)))
+
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        return y[1]
+
+    def inner(self, y: np.ndarray, z: np.ndarray) -> float:
+        return float(matmul(y[0], z[1]))
+
+    def column(self, j: int) -> np.ndarray:
+        """The element of column j, a fresh array. Costs n entries if the matrix is not stored."""
+        self._updates += 1
+        element = np.zeros((2, self.n))
+        element[0, j] = 1.0
+        if self._matrix is not None:
+            row = self._matrix[j]
+        else:
+            row = self.oracle.row(j if self.index is None else int(self.index[j]))
+            row = row if self.index is None else row[self.index]
+        np.multiply(self.factor, row, out=element[1])
+        element[1] *= self.factor[j]
+        return element
+
+    def coefficients(self, y: np.ndarray) -> np.ndarray:
+        return y[0]
+
+    def normal_product(self, v: np.ndarray) -> np.ndarray:
+        return self.products(v)[0]
+
+    def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        softmax(y[1] / -mu, out=weights)
+        return float(y[1].min()), self.image(weights)
+
+    def separates(self, y: np.ndarray, low: float) -> bool:
+        # Without the matrix it would cost n^2 entries: running sums must do, if they are positive
+        # by more than the rounding of all updates.
+        weight = float(np.abs(y).sum())
+        noise = self.entry_noise * weight
+        if self._matrix is None:
+            return low > (self.n + 8 + self._updates) * _EPS * weight + noise
+        bound = (self.n + 8) * _EPS * weight + noise
+        return low > bound and float(self._multiply([self.factor * y])[0].min()) > bound
+
+    def rounded_up(self, up: float) -> float:
+        # A squared length is known to rounding: of small lengths half the digits are lost.
+        return math.sqrt(up**2 + 2 * (self.n + 8 + self._updates) * _EPS)
+
+    def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
+        if self.problem is not None:
+            # The given matrix costs no entries, whether the method stores it or not.
+            return lower_bound(self.problem, y), upper_bound(self.problem, x)
+        if self._matrix is None:
+            return low, up
+        Gy, Gx = self._multiply([self.factor * y, self.factor * x])
+        return float(Gy.min()), math.sqrt(max(float(matmul(x, Gx)), 0.0))
+
+    @property
+    def _fits(self) -> bool:
+        return self.n**2 * self.oracle.dtype.itemsize <= self.gram_bytes
+
+    @property
+    def _rows_per_block(self) -> int:
+        return max(1, _BLOCK_BYTES // (self.n * self.oracle.dtype.itemsize))
+
+    def _multiply(self, vectors: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """factor * (K v) for vectors that carry the factor already, summed in float64."""
+        results = tuple(np.empty(self.n) for _ in vectors)
+        if self._matrix is not None:
+            _dot(self._matrix, 0, vectors, results)
+        else:
+            index = np.arange(self.n) if self.index is None else self.index
+            for lo in range(0, self.n, self._rows_per_block):
+                rows = index[lo : lo + self._rows_per_block]
+                _dot(self.oracle.block(rows, index), lo, vectors, results)
+        for result in results:
+            result *= self.factor
+        return results
+
+
+def _dot(
+    block: np.ndarray, first: int, vectors: Sequence[np.ndarray], results: Sequence[np.ndarray]
+) -> None:
+    """results[first:] = block @ vectors, for one vector or two."""
+    parts = [result[first : first + len(block)] for result in results]
+    multiply = dot_columns if len(vectors) == 1 else dot2_columns
+    multiply(block, 0, len(block), *vectors, *parts)

@@ -105,32 +105,39 @@ class Falkon(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKerne
         equations = problem.once("falkon", lambda: self._equations(problem, drawn))
         self.centers_ = equations.centers
         right = equations.right_hand_side(problem.y)
-        state = _first_state(right)
+        # Conjugate gradients; sizes are norms of residuals.
+        u, residual, direction = np.zeros_like(right), right, right
+        size = first = float(np.linalg.norm(right))
 
         def snapshot() -> KernelExpansion:
             coef = np.zeros(problem.n)
-            coef[equations.centers] = equations.coefficients(state.u)
+            coef[equations.centers] = equations.coefficients(u)
             return problem.expansion(coef)
 
         # Below the rounding of its updates a residual means nothing.
-        enough = max(float(self.tol), float(np.finfo(np.float64).eps)) * state.size
-        status: SolveStatus = "converged" if state.size <= enough else "budget"
+        enough = max(float(self.tol), float(np.finfo(np.float64).eps)) * first
+        status: SolveStatus = "converged" if size <= enough else "budget"
         looked_at, ended_at, n_iter = math.inf, "", 0
         while status == "budget" and n_iter < self.max_iter:
-            state = _next_state(state, equations.times(state.direction))
+            image, before = equations.times(direction), size
+            step = size**2 / float(direction @ image)
+            u, residual = u + step * direction, residual - step * image
+            size = float(np.linalg.norm(residual))
+            direction = residual + (size / before) ** 2 * direction
             n_iter += 1
-            if state.size <= enough:
+            if size <= enough:
                 # The recurrence of the residual drifts away from what it stands for.
-                state = _restarted(state, right - equations.times(state.u))
-                if state.size <= enough:
+                residual = direction = right - equations.times(u)
+                size = float(np.linalg.norm(residual))
+                if size <= enough:
                     status = "converged"
-                elif state.size > looked_at / 2:
+                elif size > looked_at / 2:
                     ended_at = "the rounding of its equations (scale the features)"
                     break
-                looked_at = state.size
+                looked_at = size
             elif monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
                 status = "stopped"
-        self.residual_ = state.size / state.first_size if state.first_size > 0 else 0.0
+        self.residual_ = size / first if first > 0 else 0.0
         shortfall = short_of(f"the residual is {self.residual_:.3g} of the first", self.tol)
         return Solution(snapshot(), n_iter, status, shortfall, ended_at)
 
@@ -187,33 +194,3 @@ def preconditioner(
     inner = matmul(T * weights, T.T) / len(gram)
     inner[np.diag_indices(len(gram))] += regularization
     return T, cholesky(inner, overwrite_a=True)
-
-
-class _State(NamedTuple):
-    """Conjugate gradients after some iterations; sizes are norms of residuals."""
-
-    u: np.ndarray
-    residual: np.ndarray
-    direction: np.ndarray
-    size: float
-    first_size: float
-
-
-def _first_state(right_hand_side: np.ndarray) -> _State:
-    size = float(np.linalg.norm(right_hand_side))
-    return _State(np.zeros_like(right_hand_side), right_hand_side, right_hand_side, size, size)
-
-
-def _restarted(state: _State, residual: np.ndarray) -> _State:
-    """The same u with another residual, from which the directions begin anew."""
-    size = float(np.linalg.norm(residual))
-    return _State(state.u, residual, residual, size, state.first_size)
-
-
-def _next_state(state: _State, image: np.ndarray) -> _State:
-    """One iteration, where ``image`` is the matrix times the direction."""
-    step = state.size**2 / float(state.direction @ image)
-    residual = state.residual - step * image
-    size = float(np.linalg.norm(residual))
-    direction = residual + (size / state.size) ** 2 * state.direction
-    return _State(state.u + step * state.direction, residual, direction, size, state.first_size)

@@ -1,4 +1,4 @@
-"""Low-rank features and their ascent: against the kernel, a literal twin, and the optimum."""
+"""Low-rank features, Nystrom's and others: against the kernel and its optimum; their ascent."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginbench.solvers import RBF, SMO, Linear, LowRankSVM, Nystrom
+from marginbench.solvers import RBF, SMO, KernelOracle, Linear, LowRankSVM, Nystrom
 from marginbench.solvers.approximate.adaptive_ascent import AdaptiveAscent, visits
-from marginbench.solvers.approximate.low_rank import eigenfeatures
+from marginbench.solvers.approximate.low_rank import (
+    eigenfeatures,
+    incomplete_cholesky,
+    nystrom_features,
+)
+from marginbench.solvers.interface.problem import Problem
+from marginbench.solvers.numeric.counters import Counters
 
 
 def primal(solver, task, C):
@@ -33,119 +39,12 @@ def run(ascent, tol, epochs=100_000):
     return ascent
 
 
-class Twin:
-    """The same ascent in plain Python, one number at a time."""
-
-    def __init__(self, F, y, bounds, seed, adaptive, shrinking):
-        self.F, self.y, self.bounds = F.astype(np.float64), y, bounds
-        self.rng = np.random.default_rng(seed)
-        self.adaptive, self.shrinking = adaptive, shrinking
-        n = len(y)
-        self.alpha, self.w = [0.0] * n, np.zeros(F.shape[1])
-        self.preference, self.credit, self.idle = [1.0] * n, [0.5] * n, [0] * n
-        self.active = [bound > 0 for bound in bounds]
-        self.mean_gain, self.draws, self.since = None, 0, 0
-
-    def slope(self, i):
-        return 1 - self.y[i] * (self.F[i] @ self.w)
-
-    def epoch(self):
-        members = [i for i, active in enumerate(self.active) if active]
-        total, sequence = sum(self.preference[i] for i in members), []
-        for i in members:
-            self.credit[i] += self.preference[i] * len(members) / total
-            sequence += [i] * int(self.credit[i])
-            self.credit[i] -= int(self.credit[i])
-        self.seen, gains = 0.0, []
-        for k in self.rng.permutation(len(sequence)):
-            if self.active[sequence[k]]:
-                gains.append(self.visit(sequence[k]))
-        if self.mean_gain is None:
-            self.mean_gain = sum(gains) / len(gains)
-        self.draws += len(gains)
-        self.since += len(gains)
-
-    def visit(self, i):
-        slope, square = self.slope(i), self.F[i] @ self.F[i]
-        goal = self.alpha[i] + slope / square if square else np.inf
-        step = min(max(goal, 0.0), self.bounds[i]) - self.alpha[i]
-        gain = 0.0
-        if step and abs(slope) > 1e-12:
-            self.seen = max(self.seen, abs(slope))
-            gain = step * slope - 0.5 * square * step**2
-            self.alpha[i] += step
-            if self.alpha[i] + 1e-15 * self.bounds[i] >= self.bounds[i]:
-                self.alpha[i] = self.bounds[i]
-            self.w = self.w + step * self.y[i] * self.F[i]
-            self.idle[i] = 0
-        elif self.shrinking:
-            self.idle[i] += 1
-            self.active[i] = self.idle[i] < 5
-        if self.adaptive and self.mean_gain is not None:
-            factor = np.exp(0.2 * (gain / self.mean_gain - 1))
-            self.preference[i] = np.clip(self.preference[i] * factor, 0.05, 20)
-            self.mean_gain += (gain - self.mean_gain) / len(self.y)
-        return gain
-
-    def violation(self, i):
-        slope = self.slope(i)
-        stuck = self.alpha[i] >= self.bounds[i] if slope > 0 else self.alpha[i] <= 0
-        return 0.0 if stuck else abs(slope)
-
-    def look_due(self, tol):
-        out = any(b > 0 and not a for a, b in zip(self.active, self.bounds, strict=True))
-        return self.seen <= tol or (self.since >= 4 * len(self.y) and out)
-
-    def look(self, tol):
-        for i in range(len(self.y)):
-            violation = self.violation(i)
-            if not self.active[i] and violation > 1e-12:
-                self.active[i], self.idle[i] = True, 0
-                self.preference[i] = max(self.preference[i], 1.0)
-            if violation > tol:
-                self.preference[i] = max(self.preference[i], 1.0)
-        self.since = 0
-        return max(self.violation(i) for i in range(len(self.y)))
-
-
 @pytest.fixture(scope="module")
 def drawn(rbf_task):
     """Features of all points from 20 landmarks, float64."""
     chosen = np.random.default_rng(3).permutation(rbf_task.n)[:20]
     _, map_ = eigenfeatures(rbf_task.K[np.ix_(chosen, chosen)], 1e-12)
     return np.ascontiguousarray(rbf_task.K[:, chosen] @ map_)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("adaptive", [True, False], ids=["adaptive", "permutation"])
-@pytest.mark.parametrize("shrinking", [True, False], ids=["shrinking", "whole"])
-def test_steps_are_the_literal_ones(rbf_task, drawn, adaptive, shrinking, dtype):
-    y, C, tol = rbf_task.y, 2.0, 1e-2
-    weights = np.ones(len(y))
-    weights[:9] = 0.0
-    features = drawn.astype(dtype)
-    ascent = ascent_on(
-        features, y, C, 5, adaptive=adaptive, shrinking=shrinking, weights=weights
-    )  # fmt: skip
-    twin = Twin(features, y, C * weights, 5, adaptive, shrinking)
-    looks = shrunk = 0
-    for _ in range(40):
-        ascent.epoch()
-        twin.epoch()
-        np.testing.assert_allclose(ascent.alpha, twin.alpha, rtol=0, atol=1e-9)
-        np.testing.assert_array_equal(ascent.active, twin.active)
-        np.testing.assert_allclose(ascent.preference, twin.preference, rtol=1e-6)
-        assert ascent.n_iter == twin.draws
-        shrunk += not ascent.active[9:].all()
-        assert ascent.look_due(tol) == twin.look_due(tol)
-        if twin.look_due(tol):
-            looks += 1
-            ascent.look(tol)
-            assert ascent.violation == pytest.approx(twin.look(tol), abs=1e-9)
-            np.testing.assert_array_equal(ascent.active, twin.active)
-    np.testing.assert_allclose(ascent.w, twin.w, rtol=0, atol=1e-9)
-    assert bool(shrunk) == shrinking
-    assert looks or not shrinking
 
 
 def test_credit_turns_preferences_into_frequencies():
@@ -292,3 +191,71 @@ def test_points_without_a_feature_go_to_their_bound():
     assert nothing.rank_ == 0
     assert nothing.status_ == "converged"
     np.testing.assert_array_equal(nothing.decision_function(X), 0.0)
+
+
+def problem_of(task, kernel=None, dtype="float64"):
+    counters = Counters()
+    kernel = RBF(0.5) if kernel is None else kernel
+    return Problem(
+        task.X, task.y, np.random.default_rng(0), np.ones(task.n), counters,
+        lambda: KernelOracle(kernel, task.X, dtype, counters=counters), kernel,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("m", [1, 10, 40])
+def test_inner_products_of_features_are_nystroems(rbf_task, m):
+    task = rbf_task
+    landmarks = np.random.default_rng(1).permutation(task.n)[:m]
+    problem = problem_of(task)
+    factor, features = nystrom_features(problem, landmarks, 1e-10)
+    K_nZ, K_ZZ = task.K[:, landmarks], task.K[np.ix_(landmarks, landmarks)]
+    np.testing.assert_allclose(factor @ factor.T, K_ZZ, atol=1e-9)
+    expected = K_nZ @ np.linalg.solve(K_ZZ + 1e-10 * np.eye(m), K_nZ.T)
+    np.testing.assert_allclose(features @ features.T, expected, atol=1e-7)
+    assert problem.counters.kernel_evals == task.n * m + m * (m + 1) // 2
+    assert problem.counters.kernel_evals_computed == task.n * m
+
+
+@pytest.mark.parametrize("m", [1, 10, 40])
+def test_pivots_are_the_points_furthest_from_the_subspace(rbf_task, m):
+    task = rbf_task
+    oracle = KernelOracle(RBF(0.5), task.X, "float64")
+    pivots, factor = incomplete_cholesky(oracle, m, 1e-10)
+    assert factor.shape == (task.n, m)
+    assert oracle.counters.kernel_evals == oracle.counters.kernel_evals_computed == task.n * m
+    own = factor[pivots]
+    np.testing.assert_array_equal(own, np.tril(own))
+    for j in range(m):
+        chosen = pivots[:j]
+        K_Z = task.K[chosen]
+        inside = K_Z.T @ np.linalg.solve(task.K[np.ix_(chosen, chosen)], K_Z) if j else 0 * task.K
+        distances = np.diag(task.K - inside)
+        assert distances[pivots[j]] >= distances.max() - 1e-7
+        np.testing.assert_allclose(factor[:, :j] @ factor[:, :j].T, inside, atol=1e-6)
+
+
+def test_an_incomplete_factor_ends_at_the_rank(linear_task):
+    oracle = KernelOracle("linear", linear_task.X, "float64")
+    pivots, factor = incomplete_cholesky(oracle, 100, 1e-10)
+    assert len(pivots) == factor.shape[1] == 5
+    np.testing.assert_allclose(factor @ factor.T, linear_task.K, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("selection", ["random", "pivoted"])
+def test_more_landmarks_come_closer_from_above(rbf_task, optimum, selection, dtype):
+    task, C = rbf_task, 1.0
+    best, values, landmarks = optimum(task, C).value, [], np.empty(0)
+    for m in (2, 5, 10, 20, 40, 150):
+        solver = Nystrom(
+            n_components=m, selection=selection, tol=1e-7, max_epochs=100_000, dtype=dtype,
+            random_state=0, **task.params,
+        ).fit(task.X, task.y)  # fmt: skip
+        np.testing.assert_array_equal(solver.landmarks_[: len(landmarks)], landmarks)
+        landmarks = solver.landmarks_
+        assert set(solver.support_) <= set(landmarks)
+        values.append(primal(solver, task, C))
+    assert min(values) >= best * (1 - 1e-6)
+    assert (np.diff(values) <= 1e-4 * best).all()
+    assert values[0] > 1.05 * best
+    assert values[-1] <= 1.0001 * best

@@ -24,7 +24,6 @@ from marginbench.solvers import (
     SPVN,
     VN,
 )
-from marginbench.solvers.feasibility.simplex import project_to_simplex
 
 COLUMNS = [MPLFP, SPCT, PCT, VN, ISPVN, SPVN]
 KERNEL = [MPKFP, KPCT, KVN, SNKP, ISNKPVN]
@@ -88,16 +87,3 @@ def test_methods_without_fit_have_parameters_as_estimators_have(cls):
     assert (copy.tol, copy.max_iter, method.tol) == (0.5, 7, 1e-3)
     with pytest.raises(ValueError, match="Invalid parameter 'C'"):
         copy.set_params(C=1.0)
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("seed", [2, 11, 12])
-def test_the_projection_ends_where_entries_are_0_up_to_rounding(seed):
-    rng = np.random.default_rng(seed)
-    point = rng.dirichlet(np.ones(40))
-    point[:6] = rng.uniform(-2e-17, 0, 6)
-    point /= point.sum()
-    projected = point.copy()
-    project_to_simplex(projected)
-    assert projected.min() >= 0
-    np.testing.assert_allclose(projected, point, rtol=0, atol=1e-15)

@@ -1,15 +1,14 @@
-"""Compiled products, exponentials and projections against NumPy."""
+"""Compiled products and exponentials against NumPy."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from numba import njit
-from scipy import optimize, sparse
+from scipy import sparse
 
-from marginbench.solvers.feasibility import products
+from marginbench.solvers.feasibility import passes
 from marginbench.solvers.feasibility.passes import exponentials, smooth
-from marginbench.solvers.feasibility.simplex import blend, into_ball, project_to_simplex, softmax
 
 # Shapes with and without a remainder of the fourfold loops.
 SHAPES = [(1, 1), (4, 8), (7, 13), (9, 6)]
@@ -38,10 +37,10 @@ def storages(A):
 
 @njit()
 def all_products(A, lo, hi, y, z, out, out_y, out_z, x, w, image, image_x, image_w):
-    products.dot(A, lo, hi, y, out)
-    products.dot2(A, lo, hi, y, z, out_y, out_z)
-    products.add(A, lo, hi, x, image)
-    products.add2(A, lo, hi, x, w, image_x, image_w)
+    passes.dot(A, lo, hi, y, out)
+    passes.dot2(A, lo, hi, y, z, out_y, out_z)
+    passes.add(A, lo, hi, x, image)
+    passes.add2(A, lo, hi, x, w, image_x, image_w)
 
 
 @pytest.mark.parametrize("storage", ["rows", "columns", "sparse"])
@@ -66,10 +65,10 @@ def test_products_of_a_block_of_columns(storage, m, n, dtype):
 @pytest.mark.parametrize("rows", [True, False])
 def test_blocks_fit_the_cache(rows):
     for m in (1, 100, 1000, 10**6):
-        width = products.block_width(m, 8, rows=rows)
+        width = passes.block_width(m, 8, rows=rows)
         assert 16 <= width <= 512
         assert width % 8 == 0
-    assert products.block_width(100, 8, rows=rows) >= products.block_width(1000, 8, rows=rows)
+    assert passes.block_width(100, 8, rows=rows) >= passes.block_width(1000, 8, rows=rows)
 
 
 def test_exponentials_are_right_to_the_last_digits():
@@ -98,43 +97,3 @@ def test_smoothed_weights_are_the_softmax(storage, mu):
     np.testing.assert_allclose(weights, expected, rtol=0, atol=atol)
     np.testing.assert_allclose(image, A @ weights, rtol=0, atol=1e-12)
     assert weights.sum() == pytest.approx(1, rel=1e-13)
-
-
-def test_softmax_takes_any_exponents():
-    huge = np.array([1e300, 1e300, -1e300])
-    np.testing.assert_allclose(softmax(huge), [0.5, 0.5, 0.0], atol=1e-300)
-    out = np.empty(3)
-    assert softmax(np.log([1.0, 2.0, 5.0]), out=out) is out
-    np.testing.assert_allclose(out, [1 / 8, 2 / 8, 5 / 8], rtol=1e-15)
-
-
-@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0, 1e8])
-@pytest.mark.parametrize("n", [1, 2, 9, 300])
-def test_the_projection_onto_the_simplex_is_the_nearest_point(n, scale):
-    point = scale * np.random.default_rng(n).standard_normal(n)
-    found = point.copy()
-    project_to_simplex(found)
-    assert found.min() >= 0
-    assert found.sum() == pytest.approx(1, abs=1e-12)
-    # The threshold is the root of a decreasing function.
-    threshold = optimize.brentq(
-        lambda t: np.maximum(point - t, 0).sum() - 1, point.max() - 1, point.max(), xtol=1e-15
-    )
-    np.testing.assert_allclose(found, np.maximum(point - threshold, 0), atol=1e-13 * (1 + scale))
-
-
-def test_projection_with_ties_and_onto_itself():
-    tied = np.full(4, 7.0)
-    project_to_simplex(tied)
-    np.testing.assert_allclose(tied, 0.25, rtol=1e-15)
-    inside = np.array([0.2, 0.5, 0.3])
-    project_to_simplex(inside)
-    np.testing.assert_allclose(inside, [0.2, 0.5, 0.3], atol=1e-15)
-
-
-def test_blend_and_the_ball():
-    x = np.array([1.0, 2.0])
-    blend(x, np.array([3.0, 6.0]), 0.25)
-    np.testing.assert_allclose(x, [1.5, 3.0], rtol=1e-15)
-    np.testing.assert_allclose(into_ball(np.array([3.0, 4.0])), [0.6, 0.8], rtol=1e-15)
-    np.testing.assert_array_equal(into_ball(np.array([0.3, 0.4])), [0.3, 0.4])

@@ -234,21 +234,6 @@ def test_coefficients_that_cancel_do_not_carry_y_beyond_the_upper_bound(equal_po
     assert f"phi_lo {verdict.phi_lo!r} is above phi_up {verdict.phi_up!r}" in verdict.reasons
 
 
-def test_coefficients_that_cancel_within_reason_are_accepted(equal_points):
-    problem, result = equal_points
-    y = result.y.copy()
-    y[[0, 8]] += [1e3, -1e3]
-    assert check_certificate(problem, replace(result, y=y)).valid
-
-
-def test_a_lower_bound_above_the_upper_one_is_refused(equal_points):
-    problem, result = equal_points
-    crossed = replace(result, y=1e3 * result.y, phi_lo=1e3 * result.phi_lo)
-    verdict = check_certificate(problem, crossed)
-    assert verdict.phi_lo > verdict.phi_up
-    assert f"phi_lo {verdict.phi_lo!r} is above phi_up {verdict.phi_up!r}" in verdict.reasons
-
-
 @pytest.mark.parametrize("status", ["perfect", "", "Separable", None, 1, ["separable"]])
 def test_a_status_that_is_none_is_refused(equal_points, status):
     problem, result = equal_points
@@ -282,12 +267,3 @@ def test_what_is_no_finite_vector_of_the_length_is_refused(problems, name, spoil
         assert verdict.reasons[0].startswith(f"{name} {reason}")
         assert math.isnan(verdict.phi_lo)
         assert math.isnan(verdict.phi_up)
-
-
-def test_numbers_that_overflow_are_refused(problems):
-    for problem, result in problems:
-        for name in ("y", "x"):
-            huge = np.full_like(getattr(result, name), 1e300)
-            verdict = check_certificate(problem, replace(result, **{name: huge}))
-            assert not verdict.valid
-            assert f"{name} has entries above 1e+140" in verdict.reasons[0]

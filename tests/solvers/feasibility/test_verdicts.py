@@ -234,12 +234,6 @@ def test_opposite_columns_are_found_wherever_they_are(method, wrap):
     assert not check_certificate(problem, other).valid
 
 
-def test_opposite_columns_are_inseparable_at_once():
-    result = MPLFP(tol=1e-6).solve(np.array([[1.0, -1.0]]))
-    assert (result.status, result.n_iter) == ("inseparable", 1)
-    np.testing.assert_allclose(result.x, 0.5)
-
-
 @pytest.mark.parametrize("factor", [1 + 2**-50, 1 - 2**-52])
 def test_almost_opposite_columns_prove_nothing(factor):
     a = np.array([0.6, 0.8])

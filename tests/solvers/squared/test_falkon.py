@@ -21,56 +21,12 @@ def blocks(task, centers, dtype="float64"):
     return task.K[:, centers], K_mm + jitter * np.eye(len(centers))
 
 
-def twin(task, C, m, iterations, seed, weights=1.0):
-    """RCR17 Algorithm 1 with inverses in place of triangular systems."""
-    n = task.n
-    centers = np.random.default_rng(seed).permutation(n)[:m]
-    K_nm, K_mm = blocks(task, centers)
-    weights = np.broadcast_to(weights, n)
-    penalty = 1 / (n * C)
-    T = np.linalg.cholesky(K_mm).T
-    A = np.linalg.cholesky(T * weights[centers] @ T.T / m + penalty * np.eye(m)).T
-    B = np.linalg.inv(T) @ np.linalg.inv(A)
-    H = B.T @ (K_nm.T * weights @ K_nm / n + penalty * K_mm) @ B
-    r = B.T @ K_nm.T @ (weights * task.y) / n
-    u, p = np.zeros(m), r
-    for _ in range(iterations):
-        step = (r @ r) / (p @ H @ p)
-        u, previous, r = u + step * p, r, r - step * H @ p
-        p = r + (r @ r) / (previous @ previous) * p
-    return centers, B @ u
-
-
 def direct(task, C, centers, weights=1.0, dtype="float64"):
     """The scores of the optimum over these centres, from its normal equations."""
     K_nm, K_mm = blocks(task, centers, dtype)
     weights = np.broadcast_to(weights, task.n)
     matrix = K_nm.T * weights @ K_nm + K_mm / C
     return K_nm @ solve(matrix, K_nm.T @ (weights * task.y), assume_a="pos")
-
-
-def objective(task, C, coef, weights=1.0):
-    scores = task.K @ coef
-    return 0.5 * coef @ scores + 0.5 * C * np.sum(weights * (task.y - scores) ** 2)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("iterations", [1, 3])
-def test_iterations_are_the_literal_ones(task, iterations, weighted):
-    # More centres than features would make a singular matrix of the linear kernel.
-    m = 20 if task.params["kernel"] == "rbf" else 5
-    weights = np.random.default_rng(5).uniform(0.2, 3.0, task.n) if weighted else np.ones(task.n)
-    centers, expected = twin(task, 2.0, m, iterations, 3, weights)
-    solver = Falkon(
-        **task.params, C=2.0, n_components=m, max_iter=iterations, tol=0.0, dtype="float64",
-        random_state=3,
-    ).fit(task.X, task.y, sample_weight=weights)  # fmt: skip
-    np.testing.assert_array_equal(solver.centers_, centers)
-    np.testing.assert_array_equal(solver.support_, np.sort(centers))
-    assert solver.n_iter_ == iterations
-    # Coefficients are as far apart as the root of the smallest eigenvalue of K_mm lets them be.
-    scores = task.K[:, centers] @ expected
-    np.testing.assert_allclose(solver.decision_function(task.X), scores, rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("C", [0.1, 1000.0])
@@ -107,25 +63,6 @@ def test_a_weight_is_a_number_of_repetitions(task):
     )
 
 
-def test_more_centres_and_iterations_come_closer_from_above(rbf_task):
-    task, C = rbf_task, 10.0
-    best = objective(task, C, np.linalg.solve(task.K + np.eye(task.n) / C, task.y))
-
-    def value(**params):
-        solver = Falkon(**task.params, C=C, dtype="float64", random_state=1, **params)
-        coef = np.zeros(task.n)
-        model = solver.fit(task.X, task.y).model_
-        coef[model.support] = model.coef
-        return objective(task, C, coef)
-
-    by_centres = [value(n_components=m, tol=1e-10, max_iter=500) for m in (2, 10, 40, 150)]
-    by_iterations = [value(n_components=40, tol=0.0, max_iter=t) for t in (1, 3, 9, 30)]
-    assert min(by_centres + by_iterations) >= best * (1 - 1e-9)
-    assert (np.diff(by_centres) < 0).all()
-    assert (np.diff(by_iterations) < 0).all()
-    assert by_centres[-1] == pytest.approx(best, rel=1e-6)
-
-
 @pytest.mark.parametrize("kept", ["all", "some", "none"])
 def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task, kept, monkeypatch):
     # Five blocks of rows, of which the cache holds all, two or none.
@@ -147,17 +84,6 @@ def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task, kept, monkey
     assert solver.counters_.kernel_evals == m * m + passes * n * m
     assert solver.counters_.kernel_evals_computed == sum(seen)
     assert sum(seen) == m * m + n * m + (passes - 1) * again * m
-
-
-def test_the_cache_changes_the_cost_but_not_the_model(task):
-    fits = [
-        Falkon(**task.params, n_components=20, cache_size=size, random_state=0).fit(task.X, task.y)
-        for size in (0.0, 200.0)
-    ]
-    np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
-    assert fits[0].counters_.kernel_evals == fits[1].counters_.kernel_evals
-    assert fits[0].counters_.kernel_evals_computed == fits[0].counters_.kernel_evals
-    assert fits[1].counters_.kernel_evals_computed < fits[0].counters_.kernel_evals
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

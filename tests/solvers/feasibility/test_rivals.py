@@ -1,4 +1,4 @@
-"""Perceptrons, von Neumann's algorithm and their smooth kin: twins, invariants, certificates."""
+"""Perceptrons, von Neumann's algorithm and their smooth kin: bounds, invariants, certificates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.data_loaders import lap, ldfp
@@ -27,6 +27,7 @@ from marginbench.solvers import (
     FeasibilityProblem,
     check_certificate,
 )
+from marginbench.solvers.feasibility.rivals import project_to_simplex
 
 SEPARABLE = ldfp(8, 60, kappa=3, seed=1).A
 INSEPARABLE = lap(5, 60, seed=2).A
@@ -81,36 +82,6 @@ def project(point):
     return np.maximum(point - thresholds[descending > thresholds][-1], 0)
 
 
-def pct_twin(A, iterations, cyclic=False):
-    n = A.shape[1]
-    y, visits, j = np.zeros(A.shape[0]), np.zeros(n), -1
-    for k in range(iterations):
-        s = A.T @ y
-        if cyclic:
-            j = next(i % n for i in range(j + 1, j + 1 + n) if s[i % n] <= 0)
-        else:
-            j = int(s.argmin())
-        y = (k * y + A[:, j]) / (k + 1)
-        visits[j] += 1
-    return y / np.linalg.norm(y), visits / iterations
-
-
-def vn_twin(A, iterations, start):
-    n = A.shape[1]
-    x = np.full(n, 1 / n) if start == "centre" else np.eye(n)[0]
-    norms = [np.linalg.norm(A @ x)]
-    for _ in range(iterations):
-        y = A @ x
-        s = A.T @ y
-        j = int(s.argmin())
-        # The minimiser of a quadratic on the segment from x to the vertex.
-        direction = np.eye(n)[j] - x
-        image = A @ direction
-        x = x - (y @ image) / (image @ image) * direction
-        norms.append(np.linalg.norm(A @ x))
-    return x, np.array(norms)
-
-
 def smooth_twin(A, iterations, mu, smoothing):
     """The smooth loop; every (y, x, mu)."""
     n = A.shape[1]
@@ -126,31 +97,21 @@ def smooth_twin(A, iterations, mu, smoothing):
     return path
 
 
-def entropic(s, mu):
-    return softmax(-s / mu)
-
-
-@pytest.mark.parametrize("cyclic", [False, True])
-@pytest.mark.parametrize("iterations", [1, 2, 90])
-def test_the_perceptron_is_the_literal_one(iterations, cyclic):
-    y, x = pct_twin(INSEPARABLE, iterations, cyclic)
-    result = PCT(
-        pick="cyclic" if cyclic else "worst", max_iter=iterations, tol=0.0, stop="gap"
-    ).solve(INSEPARABLE)
-    np.testing.assert_allclose(result.y, y, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-15)
-    assert result.counters.matvecs == iterations
-
-
-@pytest.mark.parametrize("start", ["centre", "vertex"])
-@pytest.mark.parametrize("iterations", [1, 2, 90])
-def test_von_neumann_is_the_literal_one(iterations, start):
-    x, norms = vn_twin(INSEPARABLE, iterations, start)
-    result = VN(start=start, max_iter=iterations, tol=0.0, stop="gap", history=1).solve(INSEPARABLE)
-    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-12)
-    np.testing.assert_allclose([point.phi_up for point in result.history], norms[1:], atol=1e-12)
-    products = iterations + 1 + (start == "centre")
-    assert result.counters.matvecs == products
+@pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
+@pytest.mark.parametrize("iterations", [1, 40])
+def test_the_smooth_methods_are_the_literal_ones(A, iterations):
+    n = A.shape[1]
+    mu0, centre = 2 * np.linalg.norm(A, 2) ** 2, np.full(n, 1 / n)
+    for method, mu, smoothing in (
+        (SPCT(mu0=1.0), 1.0, lambda s, mu: softmax(-s / mu)),
+        (SPVN(mu0=mu0), mu0, lambda s, mu: project(centre - s / mu)),
+    ):
+        y, x, _ = smooth_twin(A, iterations, mu, smoothing)[-1]
+        result = method.set_params(max_iter=iterations, tol=0.0, stop="gap").solve(A)
+        np.testing.assert_allclose(result.y, y / np.linalg.norm(y), rtol=0, atol=1e-11)
+        np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-11)
+        # A x_mu and A'y of each iteration, and of the start; A 1/n.
+        assert result.counters.matvecs == 2 * iterations + 3
 
 
 def test_von_neumann_gets_shorter_as_proven():
@@ -160,72 +121,9 @@ def test_von_neumann_gets_shorter_as_proven():
         up = np.array([point.phi_up for point in solver.solve(INSEPARABLE).history])
         assert (np.diff(up) <= 1e-15).all()
         assert (up <= 1 / np.sqrt(np.arange(1, len(up) + 1) + 1) + 1e-15).all()
-
-
-@pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
-@pytest.mark.parametrize("mu0", [1.0, 2.0])
-@pytest.mark.parametrize("iterations", [1, 2, 60])
-def test_the_smooth_perceptron_is_the_literal_one(A, iterations, mu0):
-    y, x, _ = smooth_twin(A, iterations, mu0, entropic)[-1]
-    result = SPCT(mu0=mu0, max_iter=iterations, tol=0.0, stop="gap").solve(A)
-    np.testing.assert_allclose(result.y, y / np.linalg.norm(y), rtol=0, atol=1e-11)
-    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-11)
-    # A x_mu and A'y of each iteration, and of the start; A 1/n.
-    assert result.counters.matvecs == 2 * iterations + 3
-
-
-@pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
-def test_a_euclidean_round_is_the_literal_one(A):
-    n = A.shape[1]
-    mu0 = 2 * np.linalg.norm(A, 2) ** 2
-
-    def euclidean(s, mu):
-        return project(np.full(n, 1 / n) - s / mu)
-
-    y, x, _ = smooth_twin(A, 40, mu0, euclidean)[-1]
-    result = SPVN(mu0=mu0, max_iter=40, tol=0.0, stop="gap").solve(A)
-    np.testing.assert_allclose(result.y, y / np.linalg.norm(y), rtol=0, atol=1e-11)
-    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-11)
-
-
-def test_the_next_round_starts_from_the_last_x():
-    A, factor = INSEPARABLE, 3.0
-    n, mu0 = A.shape[1], 2.0 * A.shape[1]
-    centre, iterations = np.full(n, 1 / n), 0
-    while np.linalg.norm(A @ centre) > 1e-3:
-        y, mu, k = A @ centre, mu0, 0
-        smoothing = lambda s, mu, at=centre: project(at - s / mu)  # noqa: E731
-        x = smoothing(A.T @ y, mu)
-        target = np.linalg.norm(A @ centre) / factor
-        while np.linalg.norm(A @ x) > max(target, 1e-3):
-            theta = 2 / (k + 3)
-            y = (1 - theta) * (y + theta * (A @ x)) + theta**2 * (A @ smoothing(A.T @ y, mu))
-            mu *= 1 - theta
-            x = (1 - theta) * x + theta * smoothing(A.T @ y, mu)
-            k += 1
-        centre, iterations = x, iterations + k
-    result = ISPVN(factor=factor, mu0="n", tol=1e-3).solve(A)
-    assert (result.status, result.n_iter) == ("inseparable", iterations)
-    np.testing.assert_allclose(result.x, centre, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_excessive_gap_invariant_of_the_smooth_methods(seed):
-    # 1/2 ||A x||^2 <= phi_mu(y), for the entropy with mu0 = 2 and for the distance with 2 ||A||^2.
-    A = (ldfp, lap)[seed % 2](3, 8, seed=seed).A
-    n = A.shape[1]
-    for y, x, mu in smooth_twin(A, 100, 2.0, entropic):
-        s = A.T @ y
-        smoothed = s.min() - mu * np.log(np.exp(-(s - s.min()) / mu).sum()) + mu * math.log(n)
-        assert np.sum((A @ x) ** 2) / 2 <= smoothed - y @ y / 2 + 1e-12
-    centre = np.full(n, 1 / n)
-    for y, x, mu in smooth_twin(
-        A, 100, 2 * np.linalg.norm(A, 2) ** 2, lambda s, mu: project(centre - s / mu)
-    ):
-        s = A.T @ y
-        w = project(centre - s / mu)
-        smoothed = s @ w + mu / 2 * np.sum((w - centre) ** 2)
-        assert np.sum((A @ x) ** 2) / 2 <= smoothed - y @ y / 2 + 1e-12
+        # A product with A' for each, and for the start; a vertex is its own image.
+        result = solver.set_params(max_iter=20, stop="gap").solve(INSEPARABLE)
+        assert result.counters.matvecs == 20 + 1 + (start == "centre")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -353,13 +251,6 @@ def test_inner_loops_end_with_a_reason(method, limit, message):
     assert check_certificate(problem, result).valid
 
 
-def test_mirror_prox_needs_the_fewest_iterations():
-    A = ldfp(30, 600, seed=5).A
-    iterations = {name: LINEAR[name]().solve(A).n_iter for name in ("MPLFP", "SPCT", "PCT", "VN")}
-    assert iterations["MPLFP"] < iterations["SPCT"] < iterations["VN"]
-    assert iterations["SPCT"] < iterations["PCT"]
-
-
 @pytest.mark.parametrize(
     ("method", "message"),
     [
@@ -375,3 +266,31 @@ def test_mirror_prox_needs_the_fewest_iterations():
 def test_a_parameter_out_of_range_is_named(method, message):
     with pytest.raises(ValueError, match=message):
         method.solve(np.eye(2))
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0, 1e8])
+@pytest.mark.parametrize("n", [1, 2, 9, 300])
+def test_the_projection_onto_the_simplex_is_the_nearest_point(n, scale):
+    point = scale * np.random.default_rng(n).standard_normal(n)
+    found = point.copy()
+    project_to_simplex(found)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1, abs=1e-12)
+    # The threshold is the root of a decreasing function.
+    threshold = optimize.brentq(
+        lambda t: np.maximum(point - t, 0).sum() - 1, point.max() - 1, point.max(), xtol=1e-15
+    )
+    np.testing.assert_allclose(found, np.maximum(point - threshold, 0), atol=1e-13 * (1 + scale))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("seed", [2, 11, 12])
+def test_the_projection_ends_where_entries_are_0_up_to_rounding(seed):
+    rng = np.random.default_rng(seed)
+    point = rng.dirichlet(np.ones(40))
+    point[:6] = rng.uniform(-2e-17, 0, 6)
+    point /= point.sum()
+    projected = point.copy()
+    project_to_simplex(projected)
+    assert projected.min() >= 0
+    np.testing.assert_allclose(projected, point, rtol=0, atol=1e-15)
