@@ -83,12 +83,12 @@ def perceptron(space: ElementSpace, pick: Literal["worst", "cyclic"]) -> Iterate
         s = space.responses(y)
         norm, worst = space.norm(y), int(s.argmin())
         yield Iterate(t, y, norm, float(s[worst]), visits, norm)
-        mistakes = np.flatnonzero(s <= 0)
-        if pick == "worst" or len(mistakes) == 0:
-            j = worst
-        else:
+        mistakes = np.flatnonzero(s <= 0) if pick == "cyclic" else s[:0]
+        if len(mistakes):
             later = mistakes[mistakes > j]
             j = int(later[0] if len(later) else mistakes[0])
+        else:
+            j = worst
         y *= t / (t + 1)
         y += space.column(j) / (t + 1)
         visits[j] += 1
