@@ -366,9 +366,10 @@ class WorkingSet:
         kept = np.array([cut.scores is not None for cut in self.cuts], dtype=bool)
         rest = combined(self.cuts, np.where(kept, 0.0, -self.multipliers), self.n_channels)
         scores = cut_scores(self.oracle, None, rest)
+        product = np.empty_like(scores)
         for a, cut in zip(self.multipliers, self.cuts, strict=True):
             if cut.scores is not None and a > 0:
-                scores -= np.multiply(cut.scores, a, dtype=np.float64)
+                scores -= np.multiply(cut.scores, a, out=product, dtype=np.float64)
         return scores
 
     def keep_scores(self, cut: Cut, scores: np.ndarray) -> Cut:
