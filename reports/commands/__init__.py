@@ -9,7 +9,7 @@ from typing import Protocol
 
 import typer
 
-from . import compare, export, publish, regressions, watch
+from . import compare, export, publish, regressions, reproduce, watch
 
 
 class _Command(Protocol):
@@ -17,4 +17,4 @@ class _Command(Protocol):
 
 
 #: In the order of the help.
-COMMANDS: tuple[_Command, ...] = (export, compare, publish, watch, regressions)
+COMMANDS: tuple[_Command, ...] = (export, compare, publish, reproduce, watch, regressions)

@@ -20,6 +20,8 @@ from ..exports.data import parquet_bytes
 from ..formatting import plural
 from ..naming import slug
 from ..page import render
+from ..papers.page import judge, paper_pages
+from ..papers.published import PAPERS, read_paper
 from ..results import Results, load_results
 from . import PublishedSite
 from .history import FOLDER, read_history
@@ -27,6 +29,8 @@ from .manifest import clear_staging, read_manifest, replace_files, stage
 from .overview import StudyEntry, index_page, study_entry, told_apart
 
 _INDEX = "index.html"
+# The folder of the pages of the papers, and what they are called.
+_PAPERS, _PAPERS_TITLE = "papers", "What the papers print, and what was measured"
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Request:
 def write_site(request: Request, site: Path) -> PublishedSite:
     """Write the site, as :func:`marginbench.reports.site.publish` describes."""
     pages = request.pages or {}
-    own = {"studies", *([FOLDER] if request.history is not None else [])}
+    own = {"studies", _PAPERS, *([FOLDER] if request.history is not None else [])}
     further = _folders_of(pages, own)
     _check_pages(pages.values(), site)
     history = None
@@ -68,8 +72,12 @@ def write_site(request: Request, site: Path) -> PublishedSite:
                 raise ReportError(
                     f"no results folder can be published; the first problem: {problems[0]}"
                 )
+            for name, text in _paper_pages(planned, studies).items():
+                stage(site, f"{_PAPERS}/{name}", text.encode())
+                further |= {_PAPERS_TITLE: _PAPERS}
             studies = told_apart(studies)
-            for title, place in further.items():
+            for title in pages:
+                place = further[title]
                 for name, content in _files_of(pages[title]):
                     stage(site, f"{place}/{name}", content)
             if history is not None:
@@ -172,6 +180,14 @@ def data_files(results: Results) -> dict[str, bytes]:
         "traces.parquet": parquet_bytes(results.traces, "zstd"),
         FILE_NAME: (results.folder / FILE_NAME).read_bytes(),
     }
+
+
+def _paper_pages(planned: Mapping[str, Path], studies: Sequence[StudyEntry]) -> dict[str, str]:
+    """The pages of the papers, if a published study is one that a paper's numbers come from."""
+    places = {each.name: f"../{each.folder}/{_INDEX}" for each in reversed(studies)}
+    folders = {each.name: planned[each.slug] for each in reversed(studies)}
+    sources = {source.study for name in PAPERS for source in read_paper(name).sources}
+    return paper_pages(judge(folders), places) if sources & folders.keys() else {}
 
 
 def _about(studies: Sequence[StudyEntry]) -> dict[str, Any]:

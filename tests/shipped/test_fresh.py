@@ -77,6 +77,9 @@ def test_the_wheel_holds_all_that_a_run_needs(checkout, tmp_path):
     records = pd.read_parquet(tmp_path / "results" / "quickstart" / "runs.parquet")
     # Installed, not imported from the checkout: no commit vouches for it.
     assert json.loads(records["environment"].iloc[0])["commit"] is None
+    words = ("mpfp14", "--only", "riddle/products/ldfp-1-000-5-000")
+    run(*command[:3], "reproduce", *words, cwd=tmp_path, **environment)
+    assert (tmp_path / "results" / "papers" / "mpfp14.html").is_file()
     where = run(
         sys.executable,
         "-c",

@@ -46,6 +46,8 @@ def test_every_shipped_study_is_valid():
     shipped |= {"mpfp14-table2", "mpfp14-figure1", "mpfp14-images", "squared-loss"}
     shipped |= {"large-scale", "large-scale-text"}
     shipped |= {"cuts08-scaling", "cuts08-fixed-c1", "cuts08-table1", "low-rank"}
+    shipped |= {"cuts08-million", "bsca18-table1", "sbp12-bias"}
+    shipped |= {"mpfp14-large", "mpfp14-images-small"}
     assert shipped <= set(study_names())
     for name in study_names():
         study = load_study(name)

@@ -1,0 +1,150 @@
+"""The command that runs what a paper printed and writes the page of it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...harness.errors import EXIT_OK
+
+if TYPE_CHECKING:
+    from ..papers.published import Paper
+
+_PAPERS = "sbp12, bsca18, mpfp14, cuts08 or bmrm07"
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("reproduce", help="Run what the papers print, and show it beside their numbers.")(
+        _reproduce
+    )
+
+
+def _reproduce(
+    papers: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PAPER...", help=f"{_PAPERS}; all by default.", show_default=False),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="small: minutes, on less data; full: what the papers did, hours.")
+    ] = "small",
+    only: Annotated[
+        str, typer.Option(metavar="NAME", help="Only rows whose name begins so: table2, figure1/.")
+    ] = "",
+    jobs: Annotated[
+        int, typer.Option(help="Runs at the same time; more than one disturbs the timings.")
+    ] = 1,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder with the results folders of studies.")
+    ] = Path("results"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be run, and for how long.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the verdicts as one JSON object.")
+    ] = False,
+) -> int:
+    from ..errors import ReportError
+    from ..papers.published import PAPERS, read_paper
+
+    if scale not in ("small", "full"):
+        raise ReportError(f"--scale {scale}: choose small or full")
+    names = [*dict.fromkeys(papers or PAPERS)]
+    read = [read_paper(name) for name in names]
+    code = EXIT_OK
+    for study, where in _selections(read, scale, only).items():
+        code = max(code, _run(study, where, out, jobs, scale, quiet=as_json, dry_run=dry_run))
+    if dry_run:
+        return code
+    return max(code, _show(names, only, out, as_json=as_json))
+
+
+def _selections(papers: Sequence[Paper], scale: str, only: str) -> dict[str, str]:
+    """The studies to run, and which of their runs, as ``--where`` takes it.
+
+    A row is run by the first source of its scale that has its tasks and solvers.
+    """
+    pairs: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
+    for paper in papers:
+        sources = [source for source in paper.sources if source.scale == scale]
+        for row in paper.chosen(only):
+            able = ((each, paper.pairs(each, row)) for each in sources if row.measure)
+            for source, found in able:
+                if found is not None:
+                    tasks = pairs.setdefault((source.study, source.where), {})
+                    for task, solver in found:
+                        tasks.setdefault(task, {})[solver] = None
+                    break
+    chosen: dict[str, list[str]] = {}
+    for (study, where), tasks in pairs.items():
+        for task, solvers in tasks.items():
+            words = (json.dumps(each, ensure_ascii=False) for each in (task, [*solvers]))
+            part = "task == {} and solver in {}".format(*words)
+            chosen.setdefault(study, []).append(f"{part} and ({where})" if where else part)
+    return {study: " or ".join(f"({part})" for part in parts) for study, parts in chosen.items()}
+
+
+def _run(
+    study: str, where: str, out: Path, jobs: int, scale: str, *, quiet: bool, dry_run: bool
+) -> int:
+    """Run a part of a study as ``marginbench run`` does, and write its page."""
+    from ...harness.execution import runner
+    from ...harness.study.toml import load_study
+    from .. import report
+
+    options: dict[str, Any] = {"where": where, "jobs": jobs, "quiet": quiet}
+    folder = out / study
+    if dry_run or scale == "full":
+        shown = runner.preview(study, folder, **options)
+        lines = [*shown.lines()] if dry_run else [line for line in shown.lines() if line[0] != " "]
+        typer.echo("\n".join([f"{study} ({load_study(study).cost})", *lines]), err=quiet)
+    if dry_run:
+        return EXIT_OK
+    words = ["marginbench", "run", study, "--where", where, "--out", str(folder)]
+    whole = ["marginbench", "run", study, "--out", str(folder)]
+    options |= {"command": shlex.join(words), "whole_command": shlex.join(whole)}
+    summary = runner.run(study, folder, **options)
+    if summary.changed or not (folder / "report.html").exists():
+        report(folder, shlex.join(whole))
+    return int(summary.exit_code)
+
+
+def _show(names: Sequence[str], only: str, out: Path, *, as_json: bool) -> int:
+    """Write the pages of the papers and print how many rows have which verdict."""
+    from ..papers.page import judge, number, paper_pages, write_pages
+    from ..papers.verdicts import FAILED, counts_words
+
+    folders = {path.parent.name: path.parent for path in out.glob("*/study.json")}
+    links = {name: f"../{name}/report.html" for name in folders}
+    found = judge(folders)
+    write_pages(out / "papers", paper_pages(found, links))
+    chosen = {
+        each.paper.name: [v for v in each.found.values() if v.row.id.startswith(only)]
+        for each in found
+        if each.paper.name in names
+    }
+    if as_json:
+        rows: list[dict[str, Any]] = [
+            {"paper": name, "row": each.row.id, "verdict": each.verdict, "words": each.words}
+            | {"printed": each.row.printed, "study": each.study}
+            | {"value": each.estimate and number(each.estimate.value)}
+            for name, verdicts in chosen.items()
+            for each in verdicts
+        ]
+        typer.echo(json.dumps(rows, ensure_ascii=False))
+        return EXIT_OK
+    for name, verdicts in chosen.items():
+        typer.echo(f"{name}: {counts_words(verdicts)}")
+        for each in verdicts:
+            if each.verdict == FAILED or (only and each.estimate):
+                assert each.estimate is not None
+                value = number(each.estimate.value)
+                typer.echo(f"  {each.row.id}: {each.verdict}: {value}, {each.row.says}")
+    (name, *others) = names
+    typer.echo(f"page: {out / 'papers' / ('index' if others else name)}.html")
+    return EXIT_OK

@@ -1,0 +1,347 @@
+"""What a paper printed: tables, numbers and claims, read from its file in ``studies/published``.
+
+docs/reproducing.md explains the keys. Every cell of a table and every claim becomes a :class:`Row`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ...data_loaders import suggest
+from ...harness.study.model import StudyBase
+from ...harness.study.toml import load_study
+from ..errors import ReportError
+from ..naming import slug
+
+PAPERS = ("sbp12", "bsca18", "mpfp14", "cuts08", "bmrm07")
+Scale = Literal["small", "full"]
+#: Measures that depend on the machine: a time by itself compares with no printed one.
+TIMES = frozenset({"wall_s", "cpu_s", "seconds_to_error", "seconds_to_risk"})
+#: How a unit turns a measured value into what is printed.
+UNITS: Mapping[str, float] = {"": 1.0, "%": 100.0, "s": 1.0, "ratio": 1.0, "points": 100.0}
+
+
+class _Published(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(_Published):
+    """A study whose records can stand for what the paper did.
+
+    Attributes
+    ----------
+    study : str
+        A study that ships with marginbench.
+    scale : {"small", "full"}
+        With which ``--scale`` it is run.
+    where : str
+        Which of its runs, as ``marginbench run --where`` takes it; empty: all that rows need.
+    differs : str
+        How its conditions differ from the paper's; empty: they do not, as far as it tells.
+    tasks, solvers : dict
+        The paper's word -> label in the study. Those that are named here are the only ones that
+        this source has; without any, labels are the paper's words.
+    """
+
+    study: str
+    scale: Scale
+    where: str = ""
+    differs: str = ""
+    tasks: dict[str, str] = Field(default_factory=dict)
+    solvers: dict[str, str] = Field(default_factory=dict)
+
+
+class Against(_Published):
+    """The other side of a ratio or difference: what is not given is as on the first side."""
+
+    task: str = ""
+    solver: str = ""
+    measure: str = ""
+    at: float | None = None
+
+
+class Row(_Published):
+    """A printed number or a claim, and the measured quantity that it is held against.
+
+    Attributes
+    ----------
+    id : str
+        Unique in the paper: what ``--only`` takes, or begins with.
+    place : str
+        Where the paper has it.
+    says : str
+        In our words.
+    printed : float or str, optional
+        The number, in its unit; of claims nothing.
+    sd : float, optional
+        The printed standard deviation.
+    expected : float, optional
+        Of a printed time: the ratio of printed times that it is held to.
+    unit : str
+        One of :data:`UNITS`.
+    tolerance, factor : float, optional
+        How far the measured value may be from the printed one: by so much in its unit, or by so
+        large a ratio. ``because`` says why so far.
+    below, above : float, optional
+        Of a claim: the bounds of the measured quantity, in the unit.
+    measure, task, solver, at, tasks, by, against
+        The quantity: see :mod:`.quantities`.
+    not_run : str
+        Why no study has it.
+    explanation : str
+        What we measured that explains a difference; shown only where there is one.
+    """
+
+    id: str
+    place: str = Field(min_length=1)
+    says: str = Field(min_length=1)
+    printed: float | str | None = None
+    sd: float | None = None
+    expected: float | None = None
+    unit: Literal["", "%", "s", "ratio", "points"] = ""
+    tolerance: float | None = Field(None, ge=0)
+    factor: float | None = Field(None, ge=1)
+    because: str = ""
+    below: float | None = None
+    above: float | None = None
+    measure: str = ""
+    task: str = ""
+    solver: str = ""
+    at: float | None = None
+    tasks: tuple[str, ...] = ()
+    by: Literal["value", "ratio", "difference", "slope"] = "value"
+    against: Against | None = None
+    not_run: str = ""
+    explanation: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.measure:
+            if not self.not_run:
+                raise ValueError("has neither a measure nor a reason for not being run")
+            return self
+        if isinstance(self.printed, float) and not self.is_time and self.below is self.above:
+            if self.tolerance is None and self.factor is None:
+                raise ValueError("a printed number needs tolerance or factor")
+            if not self.because:
+                raise ValueError("a tolerance needs its reason, because")
+        elif self.printed is None and self.below is None and self.above is None:
+            raise ValueError("a claim needs below or above")
+        if (self.against is not None) != (self.by in ("ratio", "difference")):
+            raise ValueError('against goes with by = "ratio" or "difference"')
+        if (self.by == "slope") != bool(self.tasks):
+            raise ValueError('tasks goes with by = "slope"')
+        return self
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is seconds of a machine, and no ratio of them."""
+        return self.measure in TIMES and self.by == "value"
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """The values, in the unit, that agree with what is printed."""
+        printed = self.printed if self.expected is None else self.expected
+        if isinstance(printed, float) and self.factor is not None:
+            return printed / self.factor, printed * self.factor
+        if isinstance(printed, float) and self.tolerance is not None:
+            return printed - self.tolerance, printed + self.tolerance
+        low = float("-inf") if self.above is None else self.above
+        return low, float("inf") if self.below is None else self.below
+
+    @property
+    def sides(self) -> list[tuple[str, str]]:
+        """The tasks and solvers that it needs, in the paper's words."""
+        found = [(task, self.solver) for task in self.tasks or (self.task,)]
+        if self.against is not None:
+            found.append((self.against.task or self.task, self.against.solver or self.solver))
+        return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it is printed: the rows of its cells, a text where nothing is measured."""
+
+    id: str
+    place: str
+    title: str
+    corner: str
+    columns: Sequence[tuple[str, str]]  # group, head
+    rows: Sequence[tuple[str, Sequence[Row | str]]]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: where its numbers come from, its tables, and everything else that it says."""
+
+    name: str
+    title: str
+    citation: str
+    note: str
+    sources: Sequence[Source]
+    tables: Sequence[Table]
+    claims: Sequence[Row]
+
+    @property
+    def rows(self) -> list[Row]:
+        """All that is held against measurements, tables first."""
+        cells = (cell for table in self.tables for _, cells in table.rows for cell in cells)
+        return [*(cell for cell in cells if isinstance(cell, Row)), *self.claims]
+
+    @cached_property
+    def _labels(self) -> dict[str, tuple[set[str], set[str]]]:
+        studies = {source.study: load_study(source.study) for source in self.sources}
+        return {name: _labels_of(study) for name, study in studies.items()}
+
+    def pairs(self, source: Source, row: Row) -> list[tuple[str, str]] | None:
+        """The tasks and solvers of a source's study that a row needs; None if it lacks one."""
+        tasks, solvers = self._labels[source.study]
+        found = [(translated(source, *side)) for side in row.sides]
+        if any(task not in tasks or solver not in solvers for task, solver in found):
+            return None
+        return found
+
+    def chosen(self, only: str) -> list[Row]:
+        """The rows whose name begins so; all for an empty one.
+
+        Raises
+        ------
+        ReportError
+            If there is none.
+        """
+        rows = [row for row in self.rows if row.id.startswith(only)]
+        if not rows:
+            parts = [*dict.fromkeys(row.id.partition("/")[0] for row in self.rows)]
+            hint = suggest(only, [*parts, *(row.id for row in self.rows)])
+            raise ReportError(
+                f"--only {only}: {self.name} has no row whose name begins so{hint}; "
+                f"its parts are {', '.join(parts)}"
+            )
+        return rows
+
+
+def translated(source: Source, task: str, solver: str) -> tuple[str, str]:
+    """The labels of a task and a solver in a source's study; empty for what it has not."""
+    return (
+        source.tasks.get(task, "" if source.tasks else task),
+        source.solvers.get(solver, "" if source.solvers else solver),
+    )
+
+
+def _labels_of(study: StudyBase) -> tuple[set[str], set[str]]:
+    return {task.label for task in study.tasks}, {entry.label for entry in study.solvers}
+
+
+def read_paper(name: str) -> Paper:
+    """What a paper printed.
+
+    Raises
+    ------
+    ReportError
+        If there is no such paper, or its file does not make sense.
+    """
+    if name not in PAPERS:
+        raise ReportError(f"no paper {name!r}{suggest(name, PAPERS)}: {', '.join(PAPERS)}")
+    file = resources.files("marginbench.studies") / "published" / f"{name}.toml"
+    return parsed_paper(name, tomllib.loads(file.read_text("utf-8")))
+
+
+def parsed_paper(name: str, values: dict[str, Any]) -> Paper:
+    """A paper from the values of its file."""
+    try:
+        tables = [_table(item) for item in values.pop("table", [])]
+        claims = [row for item in values.pop("claim", []) for row in _claims(item)]
+        sources = [Source(**item) for item in values.pop("source", [])]
+        paper = Paper(name=name, sources=sources, tables=tables, claims=claims, **values)
+    except (ValidationError, KeyError, TypeError, ValueError) as error:
+        raise ReportError(f"{name}.toml: {' '.join(str(error).split())}") from None
+    names = [row.id for row in paper.rows]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ReportError(f"{name}.toml: two rows have the name {twice}")
+    return paper
+
+
+def _claims(item: dict[str, Any]) -> Iterator[Row]:
+    """A claim, or one for each of the values that ``each`` lists for a key."""
+    each: dict[str, list[Any]] = item.pop("each", {})
+    if not each:
+        yield _row(item, item.get("id", ""))
+        return
+    for values in zip(*each.values(), strict=True):
+        named = dict(zip(each, map(str, values), strict=True))
+        filled = {key: _filled(value, named) for key, value in item.items()}
+        own = dict(zip(each, values, strict=True))
+        known = {key: value for key, value in own.items() if key in Row.model_fields}
+        yield _row(filled | known, f"{item['id']}/{slug(' '.join(named.values()))}")
+
+
+def _filled(value: Any, named: Mapping[str, str]) -> Any:
+    """A value with ``{key}`` replaced, also inside tables."""
+    if isinstance(value, str):
+        for key, word in named.items():
+            value = value.replace(f"{{{key}}}", word)
+        return value
+    if isinstance(value, dict):
+        return {key: _filled(item, named) for key, item in value.items()}
+    return value
+
+
+def _row(values: Mapping[str, Any], name: str) -> Row:
+    printed = values.get("printed")
+    if isinstance(printed, int):
+        printed = float(printed)
+    try:
+        return Row(**dict(values) | {"id": name, "printed": printed})
+    except ValidationError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _table(item: dict[str, Any]) -> Table:
+    """A table with a row for each cell: its keys are those of the table, row, column and cell.
+
+    With ``ratio_to``, the head of a column or row, times are held to their ratio to the cell there.
+    """
+    columns, rows = item.pop("columns"), item.pop("rows")
+    name, title, corner = item.pop("id"), item.pop("title"), item.pop("corner", "")
+    texts, unit = item.pop("texts", {}), item.pop("ratio_to", "")
+    heads = [(column.pop("group", ""), column.pop("head")) for column in columns]
+    cells = [[_as_dict(cell) for cell in row.pop("cells")] for row in rows]
+    words = [row.pop("head") for row in rows]
+    found = []
+    for line, (word, row) in enumerate(zip(words, rows, strict=True)):
+        made: list[Row | str] = []
+        for place, (column, own) in enumerate(zip(columns, cells[line], strict=True)):
+            text = own.get("printed")
+            if isinstance(text, str):
+                if not (text in texts or own.keys() & {"measure", "not_run"}):
+                    made.append(text)
+                    continue
+                own = texts.get(text, {}) | own
+            spec = item | row | column | own
+            for absent in (row, column):
+                if "not_run" in absent:  # whatever the cell would measure
+                    spec |= {"measure": "", "not_run": absent["not_run"]}
+            head = " ".join(filter(None, heads[place]))
+            spec.setdefault("says", f"{word}: {head}")
+            if unit and spec.get("measure") in TIMES and not isinstance(text, str):
+                other = words.index(unit) if unit in words else line
+                there = place if unit in words else [each for _, each in heads].index(unit)
+                base = (item | rows[other] | columns[there] | cells[other][there])["solver"]
+                if base != spec["solver"]:
+                    spec |= {"by": "ratio", "against": {"solver": base}}
+                    spec["expected"] = text / cells[other][there]["printed"]
+            made.append(_row(spec, f"{name}/{slug(word)}/{slug(head)}"))
+        found.append((word, made))
+    return Table(name, item["place"], title, corner, heads, found)
+
+
+def _as_dict(cell: Any) -> dict[str, Any]:
+    return dict(cell) if isinstance(cell, dict) else {"printed": cell}

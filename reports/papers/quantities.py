@@ -1,0 +1,406 @@
+"""Measured quantities: one number for each run of a solver on a task, and what is made of them.
+
+The vocabulary of ``studies/published``: a row names a measure, and whether its value, its ratio or
+difference to another one, or its slope over tasks of several sizes is meant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ..analysis import Analysis
+from ..derived import late_spreads
+from ..described import CellTask, SvmSolver
+from ..frames import first_known, json_object, of_task
+from ..results import load_results
+from ..statistics import bundle_gaps, certificates, epochs, scaling
+from ..statistics.targets import Target, costs_to_target
+from .published import Against, Row
+
+_LEVEL = 0.95
+#: Epochs at the end of a run over which what happens in them is averaged.
+LAST_EPOCHS = 5
+#: The values of a quantity by seed.
+Values = pd.Series
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measured quantity with its 95 % interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        Of several seeds the mean (of ratios the geometric one) and the interval of Student's t;
+        where a value is infinite, the median and the range. One run of a solver that draws nothing
+        is its own interval; of one that draws, the interval is everything.
+    n : int
+        Seeds, or sizes of a slope.
+    versions : tuple of str
+        Of the solvers' code.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    versions: tuple[str, ...] = ()
+
+    def times(self, unit: float) -> Estimate:
+        """The same in another unit."""
+        value, low, high = (unit * each for each in (self.value, self.low, self.high))
+        return Estimate(value, low, high, self.n, self.versions)
+
+
+class Unmeasured(Exception):
+    """Why a quantity has no value."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The runs of a solver on a task in one results folder."""
+
+    analysis: Analysis
+    task: str
+    solver: str
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """Those that ended as planned."""
+        return of_task(_runs(self.analysis), self.task, self.solver).query("ok")
+
+    @property
+    def traces(self) -> pd.DataFrame:
+        """Their checkpoints."""
+        found = of_task(self.analysis.traces, self.task, self.solver)
+        return found[found["ok"]]
+
+    @property
+    def draws(self) -> bool:
+        """Whether other seeds give other results."""
+        (solver,) = (each for each in self.analysis.study.solvers if each.label == self.solver)
+        return not (isinstance(solver, SvmSolver) and solver.deterministic)
+
+    def number(self, column: str) -> float:
+        """What all runs of the task share, such as the number of its training points."""
+        value = first_known(self.runs[column])
+        return math.nan if value is None else value
+
+
+def _runs(analysis: Analysis) -> pd.DataFrame:
+    if analysis.kind != "feasibility":
+        return analysis.runs
+    return analysis.ask(_with_outcome)
+
+
+def _with_outcome(analysis: Analysis) -> pd.DataFrame:
+    return certificates.with_outcome(analysis.runs, analysis.study.tasks)
+
+
+def _error_at(part: Part, column: str, limit: float) -> Values:
+    """The test error of the last checkpoint at which a count is at most so large."""
+    reached = part.traces[part.traces[column] <= limit * (1 + 1e-9)]
+    return reached.groupby("seed")["test_error"].last()
+
+
+def _until(part: Part, value: str, margin: float, cost: str) -> Values:
+    """What runs spend until they stay within a margin of the optimum; infinite: they do not."""
+    # Traces of the analysis have the suboptimality of each checkpoint.
+    target = Target(value, margin)
+    found = costs_to_target(_runs(part.analysis), part.analysis.traces, target, cost)
+    return of_task(found, part.task, part.solver).set_index("seed")["value"]
+
+
+def _risk_margin(part: Part, at: float) -> float:
+    """An absolute margin of J = lambda/2 ||w||^2 + mean loss, relative to the optimum."""
+    unit = part.number("C") * part.number("n_train")
+    return at * unit / part.number("reference_primal")
+
+
+def _late(part: Part, column: str) -> Values:
+    """The mean of what is noted in a run's last epochs."""
+    noted = of_task(part.analysis.ask(_epochs), part.task, part.solver)
+    return noted.groupby("seed")[column].apply(lambda each: each.tail(LAST_EPOCHS).mean())
+
+
+def _epochs(analysis: Analysis) -> pd.DataFrame:
+    return epochs.epochs_frame(analysis.runs)
+
+
+def _largest_fall(part: Part, column: str) -> Values:
+    """The largest fall of an objective from one epoch to a later one, relative to its range."""
+    noted = of_task(part.analysis.ask(_epochs), part.task, part.solver)
+
+    def fall(values: pd.Series) -> float:
+        spread = float(values.max() - values.min())
+        return float((values.cummax() - values).max() / spread) if spread else 0.0
+
+    return noted.dropna(subset=column).groupby("seed")[column].apply(fall)
+
+
+def _rise(part: Part, column: str) -> Values:
+    """How far an objective ends above its least value, relative to the latter."""
+    noted = of_task(part.analysis.ask(_epochs), part.task, part.solver).dropna(subset=column)
+    return noted.groupby("seed")[column].apply(lambda each: each.iloc[-1] / each.min() - 1)
+
+
+def _merging_share(part: Part) -> Values:
+    """The share of the time of all epochs that keeping the budget takes."""
+    noted = of_task(part.analysis.ask(_epochs), part.task, part.solver)
+    sums = noted.groupby("seed")[["maintenance_seconds", "seconds"]].sum()
+    return sums["maintenance_seconds"] / sums["seconds"]
+
+
+def _predicted(part: Part, column: str) -> Values:
+    """What Lemma 2 of BSCA18 predicts for the task, for each run."""
+    found = epochs.predicted_fractions(of_task(part.analysis.runs, part.task))
+    value = float(found[column].iloc[0]) if len(found) else math.nan
+    return pd.Series(value, index=part.runs["seed"])
+
+
+def _gaps(part: Part) -> pd.DataFrame:
+    found = of_task(bundle_gaps.bundle_gaps(part.analysis.runs), part.task, part.solver)
+    return found[found["gamma"] > 0]
+
+
+def _gap_slope(part: Part) -> Values:
+    """The slope of log gamma_t over log t."""
+    found = bundle_gaps.gap_slopes(_gaps(part))
+    return pd.Series(found["slope"].to_numpy(), index=range(len(found)), dtype=float)
+
+
+def _straightness(part: Part) -> Values:
+    """How much straighter log gamma_t is over t than over log t: a difference of two R^2."""
+    gaps = _gaps(part)
+    gaps = gaps[gaps["n_iter"] >= bundle_gaps.FIRST_OF_SLOPE]
+    if len(gaps) < 5:
+        return pd.Series(dtype=float)
+    logs = np.log(gaps["gamma"])
+    linear = float(np.corrcoef(gaps["n_iter"], logs)[0, 1]) ** 2
+    power = float(np.corrcoef(np.log(gaps["n_iter"]), logs)[0, 1]) ** 2
+    return pd.Series({0: linear - power})
+
+
+def _residual(part: Part) -> Values:
+    """The largest residual times t / sqrt(2 log n) of each run; a theorem of MPFP14 says 1."""
+    (cell,) = (each for each in part.analysis.tasks_of(CellTask) if each.label == part.task)
+    return part.traces.groupby("seed")[["task", "solver", "n_iter", "phi_lo", "phi_up"]].apply(
+        lambda trace: certificates.gap_ratio(trace, {cell.label: cell.n})[0]
+    )
+
+
+def _whole_error(part: Part) -> Values:
+    """The error on the training and the test points together."""
+    runs = part.runs.set_index("seed")
+    wrong = runs["n_train"] * runs["train_error"] + runs["n_test"] * runs["test_error"]
+    return wrong / (runs["n_train"] + runs["n_test"])
+
+
+def _column(name: str) -> Callable[[Part, float], Values]:
+    def values(part: Part, at: float) -> Values:
+        runs = part.runs.set_index("seed")
+        found = runs[name].astype(float)
+        # A method that ended at a limit would have needed nobody knows how much.
+        return (
+            found.where(runs["solved"], math.inf) if name in _COSTS and "solved" in runs else found
+        )
+
+    return values
+
+
+_COLUMNS = (
+    *("test_error", "train_error", "n_iter", "cpu_s", "wall_s", "evaluations", "kernel_evals"),
+    *("n_support", "suboptimality", "solved", "phi_lo", "gamma", "n_train", "n_test"),
+    *("n_features", "reference_nu", "reference_test_error", "matvecs"),
+)
+
+# What a run without a certificate of feasibility has no end of.
+_COSTS = frozenset({"n_iter", "cpu_s", "wall_s", "evaluations", "matvecs"})
+
+#: The measures: of the runs of a solver on a task, and the number ``at``, one value by seed.
+MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
+    {name: _column(name) for name in _COLUMNS}
+    | {
+        "accuracy": lambda part, at: 1 - part.runs.set_index("seed")["test_error"],
+        "passes": lambda part, at: (
+            part.runs.set_index("seed")["evaluations"] / part.number("n_train") ** 2
+        ),
+        "primal_last": lambda part, at: part.runs.set_index("seed")["primal"],
+        "C": lambda part, at: part.runs.set_index("seed")["C"],
+        "kernel_gamma": lambda part, at: (
+            part.runs.set_index("seed")["kernel"].map(json_object).map(lambda found: found["gamma"])
+        ),
+        "error_at_epoch": lambda part, at: _error_at(part, "n_iter", at * part.number("n_train")),
+        "error_at_iteration": lambda part, at: _error_at(part, "n_iter", at),
+        "error_at_pass": lambda part, at: _error_at(
+            part, "evaluations", at * part.number("n_train") ** 2
+        ),
+        "least_error": lambda part, at: part.traces.groupby("seed")["test_error"].min(),
+        "late_spread": lambda part, at: late_spreads(part.runs, part.traces).set_axis(
+            part.runs["seed"]
+        ),
+        "evals_to_error": lambda part, at: _until(part, "test_error", at, "evaluations"),
+        "seconds_to_error": lambda part, at: _until(part, "test_error", at, "cpu_s"),
+        "epochs_to_error": lambda part, at: (
+            _until(part, "test_error", at, "n_iter") / part.number("n_train")
+        ),
+        "evals_to_objective": lambda part, at: _until(part, "suboptimality", at, "evaluations"),
+        "iterations_to_risk": lambda part, at: _until(
+            part, "suboptimality", _risk_margin(part, at), "n_iter"
+        ),
+        "seconds_to_risk": lambda part, at: _until(
+            part, "suboptimality", _risk_margin(part, at), "cpu_s"
+        ),
+        "whole_error": lambda part, at: _whole_error(part),
+        "merge_fraction": lambda part, at: _late(part, "maintenance_fraction"),
+        "merge_time_share": lambda part, at: _merging_share(part),
+        "predicted_primal": lambda part, at: _predicted(part, "primal_steps"),
+        "predicted_dual": lambda part, at: _predicted(part, "dual_steps"),
+        "primal_rise": lambda part, at: _rise(part, "primal"),
+        "dual_fall": lambda part, at: _largest_fall(part, "dual_mixed"),
+        "gap_slope": lambda part, at: _gap_slope(part),
+        "gap_straightness": lambda part, at: _straightness(part),
+        "residual_bound": lambda part, at: _residual(part),
+        "error_drop": lambda part, at: (
+            _error_at(part, "evaluations", at * part.number("n_train") ** 2)
+            - part.runs.set_index("seed")["test_error"]
+        ),
+    }
+)
+
+
+def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder: Path) -> Estimate:
+    """The quantity of a row from the records of one results folder.
+
+    Parameters
+    ----------
+    row : Row
+    labels : mapping
+        The paper's words for tasks and solvers -> the labels in the study.
+    folder : Path
+
+    Raises
+    ------
+    Unmeasured
+        If there are no records, or what runs did gives no value.
+    """
+    analysis = _analysis(folder, *_stamps(folder))
+    if row.by == "slope":
+        return _slope(row, [Part(analysis, *labels[task, row.solver]) for task in row.tasks])
+    part = Part(analysis, *labels[row.task, row.solver])
+    values = _values(part, row.measure, row.at)
+    if row.against is None:
+        return _estimate(values, part.draws, _versions(part))
+    against = row.against
+    other = Part(analysis, *labels[against.task or row.task, against.solver or row.solver])
+    second = _values(other, against.measure or row.measure, _at(row, against))
+    draws, versions = part.draws or other.draws, _versions(part, other)
+    first, second = _paired(values, second, part.draws and other.draws)
+    if row.by == "difference":
+        return _estimate(first - second, draws, versions)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(first.to_numpy(float)) - np.log(second.to_numpy(float))
+    found = _estimate(pd.Series(logs), draws, versions)
+    value, low, high = (float(np.exp(each)) for each in (found.value, found.low, found.high))
+    return Estimate(value, low, high, found.n, versions)
+
+
+def _at(row: Row, against: Against) -> float | None:
+    return row.at if against.at is None else against.at
+
+
+def _stamps(folder: Path) -> tuple[int, ...]:
+    """What changes when a results folder does."""
+    paths = [folder / "study.json", *sorted(folder.glob("journal/*.jsonl"))]
+    return tuple(path.stat().st_mtime_ns for path in paths if path.exists())
+
+
+@cache
+def _analysis(folder: Path, *stamps: int) -> Analysis:
+    return Analysis(load_results(folder))
+
+
+def _values(part: Part, measure: str, at: float | None) -> Values:
+    """A measure by seed."""
+    mine = of_task(part.analysis.runs, part.task, part.solver)
+    if mine.empty:
+        raise Unmeasured(f"{part.solver} on {part.task} has not been run")
+    if not mine["ok"].any():
+        ended = ", ".join(dict.fromkeys(mine["status"]))
+        reason = next(filter(None, mine["reason"]), "")
+        raise Unmeasured(f"{part.solver} on {part.task}: {ended} ({reason})")
+    try:
+        found = MEASURES[measure](part, math.nan if at is None else at)
+    except KeyError:
+        raise Unmeasured(f"the records of {part.solver} have no {measure}") from None
+    found = found.dropna()
+    if found.empty:
+        raise Unmeasured(f"no run of {part.solver} on {part.task} has a value of {measure}")
+    return found
+
+
+def _versions(*parts: Part) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(
+            f"{part.solver} {version}"
+            for part in parts
+            for version in dict.fromkeys(part.runs["version"])
+        )
+    )
+
+
+def _paired(first: Values, second: Values, by_seed: bool) -> tuple[Values, Values]:
+    """Two sides by seed; the only run of a solver that draws nothing goes with all of the other."""
+    if not by_seed and len(first) == 1:
+        first = pd.Series(first.iloc[0], index=second.index)
+    elif not by_seed and len(second) == 1:
+        second = pd.Series(second.iloc[0], index=first.index)
+    common = first.index.intersection(second.index)
+    if common.empty:
+        raise Unmeasured("no seed has runs of both sides")
+    return first[common], second[common]
+
+
+def _estimate(values: Values, draws: bool, versions: tuple[str, ...]) -> Estimate:
+    """The mean and its interval."""
+    found = values.to_numpy(float)
+    n = len(found)
+    if np.isnan(found).any():
+        raise Unmeasured("neither side reached what is asked for")
+    if not np.isfinite(found).all():
+        return Estimate(float(np.median(found)), found.min(), found.max(), n, versions)
+    mean = float(found.mean())
+    if n == 1:
+        half = math.inf if draws else 0.0
+    else:
+        half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * found.std(ddof=1) / math.sqrt(n))
+    return Estimate(mean, mean - half, mean + half, n, versions)
+
+
+def _slope(row: Row, parts: list[Part]) -> Estimate:
+    """The exponent of a measure's growth with the number of training points, or columns."""
+    sizes, values = [], []
+    for part in parts:
+        found = _values(part, row.measure, row.at)
+        sizes += [_size(part)] * len(found)
+        values += [*found]
+    fitted = scaling.fit_slope(sizes, values)
+    if fitted is None:
+        raise Unmeasured("a slope needs three sizes")
+    return Estimate(fitted.slope, fitted.low, fitted.high, fitted.n_sizes, _versions(*parts))
+
+
+def _size(part: Part) -> float:
+    for cell in part.analysis.tasks_of(CellTask):
+        if cell.label == part.task:
+            return float(cell.n)
+    return part.number("n_train")

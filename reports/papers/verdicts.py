@@ -1,0 +1,122 @@
+"""Verdicts: what is printed against what was measured, computed from records each time."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ReportError
+from ..formatting import plural
+from .published import UNITS, Paper, Row, Source, translated
+from .quantities import Estimate, Unmeasured, measured
+
+REPRODUCED, ELSEWHERE = "reproduced", "reproduced in other conditions"
+FAILED, OPEN = "not reproduced", "undecided"
+NOT_RUN, INCOMPARABLE = "not run", "not comparable"
+#: From the best to no verdict at all.
+VERDICTS = (REPRODUCED, ELSEWHERE, FAILED, OPEN, NOT_RUN, INCOMPARABLE)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a row.
+
+    Attributes
+    ----------
+    row : Row
+    verdict : str
+        One of :data:`VERDICTS`.
+    estimate : Estimate or None
+        In the row's unit.
+    words : str
+        In which other conditions; what explains a difference; why there is no value.
+    study : str
+        Whose records it is from, or those that would tell.
+    command : str
+        What makes the records of this row alone.
+    """
+
+    row: Row
+    verdict: str
+    estimate: Estimate | None
+    words: str
+    study: str
+    command: str
+
+
+def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
+    """The verdict on an estimate in the row's unit, and words.
+
+    Reproduced: the whole interval agrees with what is printed. Not reproduced: none of it does.
+    Undecided: some of it does, and more seeds would tell.
+    """
+    low, high = row.band
+    if row.is_time:
+        return INCOMPARABLE, "seconds of another machine; other rows compare ratios of times"
+    if low <= estimate.low and estimate.high <= high:
+        return (ELSEWHERE, source.differs) if source.differs else (REPRODUCED, "")
+    words = "; ".join(filter(None, (source.differs, row.explanation)))
+    if estimate.high < low or high < estimate.low:
+        return FAILED, words
+    runs = "one seed has no interval" if estimate.n == 1 else "the interval is on both sides"
+    return OPEN, "; ".join(filter(None, (runs, words)))
+
+
+def verdict(paper: Paper, row: Row, folders: Mapping[str, Path]) -> Verdict:
+    """What became of a row, from the first of the paper's sources with records of it.
+
+    Parameters
+    ----------
+    paper : Paper
+    row : Row
+    folders : mapping of str to Path
+        The results folders by the name of their study.
+    """
+    if not row.measure:
+        return Verdict(row, NOT_RUN, None, row.not_run, "", "")
+    reasons, able = list[str](), list[Source]()
+    for source in paper.sources:
+        if paper.pairs(source, row) is None:
+            continue
+        able.append(source)
+        labels = {side: translated(source, *side) for side in row.sides}
+        try:
+            if source.study not in folders:
+                raise Unmeasured(f"{source.study} has not been run")
+            estimate = measured(row, labels, folders[source.study]).times(UNITS[row.unit])
+        except (Unmeasured, ReportError) as error:
+            reasons.append(str(error))
+            continue
+        found, words = judged(row, estimate, source)
+        return Verdict(row, found, estimate, words, source.study, _command(paper, row, source))
+    if row.is_time:
+        return Verdict(row, INCOMPARABLE, None, "seconds of another machine", "", "")
+    why = row.not_run or "; ".join(dict.fromkeys(reasons)) or "no study has it"
+    command = _command(paper, row, able[-1]) if able else ""
+    return Verdict(row, NOT_RUN, None, why, able[-1].study if able else "", command)
+
+
+def _command(paper: Paper, row: Row, source: Source) -> str:
+    words = ["marginbench", "reproduce", paper.name, "--only", row.id]
+    return shlex.join([*words, *(["--scale", "full"] if source.scale == "full" else [])])
+
+
+def verdicts(paper: Paper, folders: Mapping[str, Path]) -> dict[str, Verdict]:
+    """What became of each row of a paper, by its name."""
+    return {row.id: verdict(paper, row, folders) for row in paper.rows}
+
+
+def counts(found: Iterable[Verdict]) -> dict[str, int]:
+    """How many rows have each verdict; those that none has are left out."""
+    counted = Counter(each.verdict for each in found)
+    return {name: counted[name] for name in VERDICTS if counted[name]}
+
+
+def counts_words(found: Iterable[Verdict]) -> str:
+    """The same in a sentence."""
+    found = list(found)
+    listed = ", ".join(f"{number} {name}" for name, number in counts(found).items())
+    return f"{plural(len(found), 'row')}: {listed}"

@@ -1,0 +1,326 @@
+"""The five papers: their files, verdicts from records by hand, and the command."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from marginbench import publish
+from marginbench.reports.errors import ReportError
+from marginbench.reports.papers.page import Judged, paper_pages
+from marginbench.reports.papers.published import (
+    PAPERS,
+    Paper,
+    Row,
+    Source,
+    parsed_paper,
+    read_paper,
+)
+from marginbench.reports.papers.quantities import MEASURES
+from marginbench.reports.papers.verdicts import verdict, verdicts
+
+ROOT = Path(__file__).resolve().parents[2]
+THREE = [0.10, 0.11, 0.12]
+PRINTED = {"below": None, "because": "x"}
+STUDY = "sbp12-adult"  # its labels are those of the records below
+TASK = "adult"
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_row_has_a_place_a_known_measure_and_a_study(name):
+    paper = read_paper(name)
+    for source in paper.sources:
+        tasks, solvers = paper._labels[source.study]  # loading it checks datasets and solvers
+        assert set(source.tasks.values()) <= tasks, source
+        assert set(source.solvers.values()) <= solvers, source
+    for row in paper.rows:
+        assert row.place, row.id
+        if not row.measure:
+            assert row.not_run, row.id
+            continue
+        assert row.measure in MEASURES, row.id
+        assert row.against is None or row.against.measure in {"", *MEASURES}, row.id
+        able = [source for source in paper.sources if paper.pairs(source, row) is not None]
+        assert "full" in {source.scale for source in able}, f"{row.id}: no study has {row.sides}"
+
+
+def test_every_measure_is_explained():
+    page = (ROOT / "docs" / "reproducing.md").read_text("utf-8")
+    assert set(MEASURES) - set(re.findall(r"`(\w+)`", page)) == set()
+
+
+CLAIM: dict[str, Any] = {
+    "id": "text/x", "place": "Section 1", "says": "x", "task": TASK, "solver": "SBP",
+    "measure": "test_error", "below": 0.2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"place": ""}, "place"),
+        ({"below": None}, "needs below or above"),
+        ({"below": None, "printed": 3.0}, "tolerance or factor"),
+        ({"below": None, "printed": 3.0, "tolerance": 0.1}, "because"),
+        ({"measure": ""}, "neither a measure nor a reason"),
+        ({"unit": "miles"}, "unit"),
+        ({"verdict": "reproduced"}, "Extra inputs"),
+        ({"by": "ratio"}, "against"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(change, words):
+    values = {"title": "", "citation": "", "note": "", "claim": [CLAIM | change]}
+    with pytest.raises(ReportError, match=words):
+        parsed_paper("sbp12", values)
+
+
+def test_two_rows_of_one_name_are_refused():
+    values = {"title": "", "citation": "", "note": "", "claim": [CLAIM, CLAIM]}
+    with pytest.raises(ReportError, match="two rows have the name text/x"):
+        parsed_paper("sbp12", values)
+
+
+def test_cells_of_a_table_take_what_table_row_and_column_say():
+    table = {
+        "id": "t", "place": "Table 9", "title": "", "unit": "s", "measure": "cpu_s", "task": TASK,
+        "factor": 2.0, "because": "x", "ratio_to": "A",
+        "texts": {"TO": {"measure": "n_iter", "below": 1}},
+        "columns": [{"head": "A", "solver": "SMO"}, {"head": "B", "solver": "SBP"}],
+        "rows": [
+            {"head": "one", "cells": [2.0, 5.0]},
+            {"head": "two", "cells": ["N/A", "TO"]},
+            {"head": "three", "not_run": "no data", "cells": [1, 2]},
+        ],
+    }  # fmt: skip
+    values = {"title": "", "citation": "", "note": "", "table": [table]}
+    paper = parsed_paper("sbp12", values)
+    rows = {row.id: row for row in paper.rows}
+    assert set(rows) == {"t/one/a", "t/one/b", "t/two/b", "t/three/a", "t/three/b"}
+    assert rows["t/one/a"].is_time
+    assert (rows["t/one/b"].by, rows["t/one/b"].band) == ("ratio", (1.25, 5.0))
+    assert rows["t/two/b"].band == (-math.inf, 1.0)
+    assert rows["t/three/a"].not_run == "no data"
+
+
+@pytest.fixture
+def paper() -> Callable[..., Paper]:
+    def made(*rows: Row, differs: str = "") -> Paper:
+        source = Source(study=STUDY, scale="full", differs=differs)
+        return Paper("sbp12", "A paper", "Somebody", "", [source], [], rows)
+
+    return made
+
+
+@pytest.fixture
+def folder(make: SimpleNamespace, tmp_path: Path) -> Callable[..., Path]:
+    """Runs of SBP with test errors by seed, and one of SMO, which draws nothing."""
+
+    def made(errors: list[float], **fields: Any) -> Path:
+        records = [
+            make.finished(TASK, "SBP", seed, make.trace([800**2, 2 * 800**2], [0.5, error]))
+            for seed, error in enumerate(errors)
+        ]
+        records = [replace(record, **fields) for record in records]
+        records.append(make.finished(TASK, "SMO-textbook", 0, make.trace([800**2], [0.1])))
+        solvers = [make.solver("SBP"), make.solver("SMO-textbook", deterministic=True)]
+        place = tmp_path / STUDY
+        place.mkdir()
+        return make.folder(place, records, [make.task(TASK)], solvers, name=STUDY)
+
+    return made
+
+
+def row(**fields: Any) -> Row:
+    return Row(**CLAIM | fields)
+
+
+@pytest.mark.parametrize(
+    ("errors", "change", "expected"),
+    [
+        (THREE, {}, "reproduced"),  # 0.11 +- 0.025
+        ([0.30, 0.31, 0.32], {}, "not reproduced"),
+        ([0.10, 0.11, 0.30], {}, "undecided"),
+        ([0.10], {}, "undecided"),  # it draws: one seed has no interval
+        ([0.10], {"solver": "SMO-textbook"}, "reproduced"),
+        (THREE, PRINTED | {"printed": 0.1, "tolerance": 0.05}, "reproduced"),
+        (THREE, PRINTED | {"printed": 0.1, "tolerance": 0.01}, "undecided"),
+        (THREE, PRINTED | {"printed": 30.0, "unit": "%", "factor": 1.5}, "not reproduced"),
+        (THREE, PRINTED | {"printed": 9.0, "unit": "s", "measure": "cpu_s"}, "not comparable"),
+        (THREE, {"measure": "least_erorr"}, "not run"),
+        (THREE, {"solver": "Pegasos"}, "not run"),
+    ],
+)  # fmt: skip
+def test_verdicts(paper, folder, errors, change, expected):
+    found = verdict(paper(), row(**change), {STUDY: folder(errors)})
+    assert found.verdict == expected, found
+
+
+def test_other_conditions_are_named(paper, folder):
+    there = paper(differs="half of the data")
+    folders = {STUDY: folder(THREE)}
+    found = verdict(there, row(), folders)
+    assert (found.verdict, found.words) == ("reproduced in other conditions", "half of the data")
+    found = verdict(there, row(below=0.01, explanation="it is noisy"), folders)
+    assert found.verdict == "not reproduced"
+    assert found.words == "half of the data; it is noisy"
+
+
+def test_a_changed_record_changes_the_verdict(paper, folder, make):
+    folders = {STUDY: folder(THREE)}
+    assert verdict(paper(), row(), folders).verdict == "reproduced"
+    make.rewrite(folders[STUDY], lambda record: replace(record, test_error=0.4, trace=[]))
+    assert verdict(paper(), row(), folders).verdict == "not reproduced"
+    make.rewrite(
+        folders[STUDY], lambda record: replace(record, status="timeout", reason="too slow")
+    )
+    found = verdict(paper(), row(), folders)
+    assert found.verdict == "not run"
+    assert "timeout (too slow)" in found.words
+
+
+@pytest.mark.parametrize(
+    ("fields", "value"),
+    [
+        ({"measure": "error_at_pass", "at": 1}, 0.5),
+        ({"measure": "error_at_pass", "at": 2}, 0.11),
+        ({"measure": "passes"}, 2.0),
+        ({"measure": "accuracy", "unit": "%"}, 89.0),
+        ({"measure": "whole_error"}, (0.8 * 0.055 + 0.2 * 0.11)),
+        ({"measure": "error_drop", "at": 1}, 0.39),
+        ({"by": "difference", "against": {"solver": "SMO-textbook"}, "unit": "points"}, 1.0),
+        ({"by": "ratio", "against": {"solver": "SMO-textbook"}}, (1.0 * 1.1 * 1.2) ** (1 / 3)),
+        ({"measure": "evals_to_error", "at": 0.2}, 2 * 800**2),
+        ({"measure": "evals_to_error", "at": 0.0}, math.inf),
+    ],
+)
+def test_quantities(paper, folder, fields, value):
+    found = verdict(paper(), row(**fields), {STUDY: folder(THREE)})
+    assert found.estimate is not None, found.words
+    assert found.estimate.value == pytest.approx(value)
+    assert found.estimate.n == 3
+
+
+def test_the_interval_is_students(paper, folder):
+    found = verdict(paper(), row(), {STUDY: folder(THREE)}).estimate
+    half = 4.302653 * 0.01 / math.sqrt(3)  # the t quantile of 97.5 % with two degrees of freedom
+    assert (found.low, found.high) == (pytest.approx(0.11 - half), pytest.approx(0.11 + half))
+
+
+def test_the_growth_with_the_number_of_points(paper, make, tmp_path):
+    tasks = {f"n{n}": n for n in (100, 1000, 10000)}
+    records = [
+        make.finished(task, "SBP", seed, make.trace([n], [0.1], seconds=[n**1.5]), n_train=n)
+        for task, n in tasks.items()
+        for seed in (0, 1)
+    ]
+    described = [make.task(task) for task in tasks]
+    (tmp_path / STUDY).mkdir()
+    place = make.folder(tmp_path / STUDY, records, described, [make.solver("SBP")], name=STUDY)
+    there = paper()
+    there.__dict__["_labels"] = {STUDY: (set(tasks), {"SBP"})}
+    growth = row(measure="cpu_s", by="slope", tasks=tuple(tasks), below=1.6)
+    found = verdict(there, growth, {STUDY: place})
+    assert found.verdict == "reproduced"
+    assert found.estimate.value == pytest.approx(1.5)
+
+
+def test_what_is_infeasible_costs_infinitely_much(make, tmp_path):
+    labels = ("LDFP (100, 5 000)", "SPCT", "MPLFP")
+    records = [make.method_record(labels[0], "MPLFP", seed) for seed in (0, 1)]
+    ended = {"status": "budget", "found": "budget"}
+    records += [make.method_record(labels[0], "SPCT", seed, **ended) for seed in (0, 1)]
+    methods = [make.method(name) for name in ("MPLFP", "SPCT")]
+    name = "mpfp14-table2"
+    (tmp_path / name).mkdir()
+    place = make.folder(tmp_path / name, records, [make.cell(labels[0])], methods, name=name)
+    found = verdicts(read_paper("mpfp14"), {name: place})
+    assert found["text/mplfp-first/ldfp-100-5-000"].verdict == "reproduced"
+    assert found["text/mplfp-first/ldfp-100-5-000"].estimate.value == math.inf
+    assert found["text/ispvn-fails/ldfp-100-5-000"].verdict == "not run"
+
+
+def test_the_page_has_every_row(paper, folder, make, tmp_path):
+    paper = read_paper("sbp12")
+    pages = paper_pages([Judged(paper, verdicts(paper, {}))], {})
+    (tmp_path / "p.html").write_text(pages["sbp12.html"], encoding="utf-8")
+    page = make.page(tmp_path / "p.html")
+    for each in paper.rows:
+        assert each.says in page.text or "table" in each.id
+    assert f"{len(paper.rows)} " in pages["index.html"] or ">67<" in pages["index.html"]
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+
+
+def test_a_site_has_the_papers_of_its_studies(folder, make, tmp_path):
+    place = folder([0.1, 0.2])
+    site = publish([place], tmp_path / "plain")
+    assert not (site.index.parent / "papers").exists()  # no paper takes its numbers from it
+    described = json.loads((place / "study.json").read_text("utf-8"))
+    assert described["name"] == STUDY
+    records = [make.method_record("LDFP (100, 5 000)", "MPLFP", seed) for seed in (0, 1)]
+    cells, methods = [make.cell("LDFP (100, 5 000)")], [make.method("MPLFP")]
+    (tmp_path / "m").mkdir()
+    other = make.folder(tmp_path / "m", records, cells, methods, name="mpfp14-table2")
+    index = publish([place, other], tmp_path / "site").index
+    assert 'href="papers/index.html"' in index.read_text("utf-8")
+    page = (index.parent / "papers" / "mpfp14.html").read_text("utf-8")
+    assert 'href="../studies/mpfp14-table2/index.html"' in page
+
+
+def reproduce(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "marginbench", "reproduce", *words]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_the_command_runs_a_row_and_writes_the_pages(tmp_path):
+    words = ("mpfp14", "--only", "riddle/products/ldfp-1-000-5-000")
+    planned = reproduce(tmp_path, *words, "--dry-run")
+    assert planned.returncode == 0, planned.stderr
+    assert "6 runs: 6 to do" in planned.stdout
+    assert not (tmp_path / "results").exists()
+
+    done = reproduce(tmp_path, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    assert found["row"] == words[-1]
+    assert found["verdict"] in ("reproduced", "not reproduced", "undecided")
+    assert (tmp_path / "results" / "mpfp14-table2" / "report.html").is_file()
+    assert "✗" in (tmp_path / "results" / "papers" / "mpfp14.html").read_text("utf-8")
+
+    again = reproduce(tmp_path, *words)
+    assert "6 of 6 runs already recorded" in again.stdout + again.stderr
+    assert "page: results" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("mpfp15",), "no paper 'mpfp15' (did you mean 'mpfp14'?)"),
+        (("mpfp14", "--only", "tabel2"), "table2"),
+        (("mpfp14", "--scale", "medium"), "small or full"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, words, message):
+    done = reproduce(tmp_path, *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
