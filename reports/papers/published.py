@@ -146,6 +146,11 @@ class Row(_Published):
         return self.measure in TIMES and self.by == "value"
 
     @property
+    def is_ours(self) -> bool:
+        """Whether it asks what the paper leaves open, or is of a later one: no count has it."""
+        return self.id.startswith(("riddle/", "later/"))
+
+    @property
     def band(self) -> tuple[float, float]:
         """The values, in the unit, that agree with what is printed."""
         printed = self.printed if self.expected is None else self.expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -53,16 +54,25 @@ def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
     Reproduced: the whole interval agrees with what is printed. Not reproduced: none of it does.
     Undecided: some of it does, and more seeds would tell.
     """
-    low, high = row.band
     if row.is_time:
         return INCOMPARABLE, "seconds of another machine; other rows compare ratios of times"
-    if low <= estimate.low and estimate.high <= high:
+    ends = [_agrees(row, end) for end in (estimate.low, estimate.high)]
+    if all(ends):
         return (ELSEWHERE, source.differs) if source.differs else (REPRODUCED, "")
     words = "; ".join(filter(None, (source.differs, row.explanation)))
-    if estimate.high < low or high < estimate.low:
+    low, high = row.band
+    if not any(ends) and not estimate.low < low <= high < estimate.high:
         return FAILED, words
     runs = "one seed has no interval" if estimate.n == 1 else "the interval is on both sides"
     return OPEN, "; ".join(filter(None, (runs, words)))
+
+
+def _agrees(row: Row, value: float) -> bool:
+    """Whether a value is in the band: a tolerance includes its ends, a claim does not its bound."""
+    low, high = row.band
+    if isinstance(row.printed, float):
+        return low <= value <= high
+    return (math.isinf(low) or low < value) and (math.isinf(high) or value < high)
 
 
 def verdict(paper: Paper, row: Row, folders: Mapping[str, Path]) -> Verdict:
@@ -110,13 +120,13 @@ def verdicts(paper: Paper, folders: Mapping[str, Path]) -> dict[str, Verdict]:
 
 
 def counts(found: Iterable[Verdict]) -> dict[str, int]:
-    """How many rows have each verdict; those that none has are left out."""
-    counted = Counter(each.verdict for each in found)
+    """How many rows of the paper have each verdict; those that none has are left out."""
+    counted = Counter(each.verdict for each in found if not each.row.is_ours)
     return {name: counted[name] for name in VERDICTS if counted[name]}
 
 
 def counts_words(found: Iterable[Verdict]) -> str:
     """The same in a sentence."""
-    found = list(found)
-    listed = ", ".join(f"{number} {name}" for name, number in counts(found).items())
-    return f"{plural(len(found), 'row')}: {listed}"
+    counted = counts(found)
+    listed = ", ".join(f"{number} {name}" for name, number in counted.items())
+    return f"{plural(sum(counted.values()), 'row')}: {listed}"
