@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from ...harness.errors import EXIT_OK
 
 if TYPE_CHECKING:
     from ..papers.published import Paper
+    from ..papers.quantities import Estimate
 
 _PAPERS = "sbp12, bsca18, mpfp14, cuts08 or bmrm07"
 
@@ -57,10 +59,13 @@ def _reproduce(
     names = [*dict.fromkeys(papers or PAPERS)]
     read = [read_paper(name) for name in names]
     code = EXIT_OK
-    for study, where in _selections(read, scale, only).items():
-        code = max(code, _run(study, where, out, jobs, scale, quiet=as_json, dry_run=dry_run))
+    selections = _selections(read, scale, only)
+    if dry_run or scale == "full":
+        _forecast(selections, out, jobs, every_line=dry_run)
     if dry_run:
         return code
+    for study, where in selections.items():
+        code = max(code, _run(study, where, out, jobs, quiet=as_json))
     return max(code, _show(names, only, out, as_json=as_json))
 
 
@@ -89,22 +94,28 @@ def _selections(papers: Sequence[Paper], scale: str, only: str) -> dict[str, str
     return {study: " or ".join(f"({part})" for part in parts) for study, parts in chosen.items()}
 
 
-def _run(
-    study: str, where: str, out: Path, jobs: int, scale: str, *, quiet: bool, dry_run: bool
-) -> int:
+def _forecast(selections: Mapping[str, str], out: Path, jobs: int, *, every_line: bool) -> None:
+    """Say what would be run of each study, and how long all of it may take."""
+    from ...harness.execution import runner
+    from ...harness.planning.forecast import span
+    from ...harness.study.toml import load_study
+
+    seconds = 0.0
+    for study, where in selections.items():
+        shown = runner.preview(study, out / study, where=where, jobs=jobs)
+        seconds += shown.solving_s
+        lines = [line for line in shown.lines() if every_line or not line.startswith(" ")]
+        typer.echo("\n".join([f"{study}: {load_study(study).cost}", *lines]), err=not every_line)
+    typer.echo(f"all together at most {span(seconds)} of solving", err=not every_line)
+
+
+def _run(study: str, where: str, out: Path, jobs: int, *, quiet: bool) -> int:
     """Run a part of a study as ``marginbench run`` does, and write its page."""
     from ...harness.execution import runner
-    from ...harness.study.toml import load_study
     from .. import report
 
     options: dict[str, Any] = {"where": where, "jobs": jobs, "quiet": quiet}
     folder = out / study
-    if dry_run or scale == "full":
-        shown = runner.preview(study, folder, **options)
-        lines = [*shown.lines()] if dry_run else [line for line in shown.lines() if line[0] != " "]
-        typer.echo("\n".join([f"{study} ({load_study(study).cost})", *lines]), err=quiet)
-    if dry_run:
-        return EXIT_OK
     words = ["marginbench", "run", study, "--where", where, "--out", str(folder)]
     whole = ["marginbench", "run", study, "--out", str(folder)]
     options |= {"command": shlex.join(words), "whole_command": shlex.join(whole)}
@@ -132,7 +143,7 @@ def _show(names: Sequence[str], only: str, out: Path, *, as_json: bool) -> int:
         rows: list[dict[str, Any]] = [
             {"paper": name, "row": each.row.id, "verdict": each.verdict, "words": each.words}
             | {"printed": each.row.printed, "study": each.study}
-            | {"value": each.estimate and number(each.estimate.value)}
+            | {name: _number(each.estimate, name) for name in ("value", "low", "high", "n")}
             for name, verdicts in chosen.items()
             for each in verdicts
         ]
@@ -148,3 +159,9 @@ def _show(names: Sequence[str], only: str, out: Path, *, as_json: bool) -> int:
     (name, *others) = names
     typer.echo(f"page: {out / 'papers' / ('index' if others else name)}.html")
     return EXIT_OK
+
+
+def _number(estimate: Estimate | None, name: str) -> float | str | None:
+    """A number as JSON takes it: infinities are texts."""
+    value = None if estimate is None else float(getattr(estimate, name))
+    return value if value is None or math.isfinite(value) else str(value)

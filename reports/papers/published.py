@@ -285,7 +285,8 @@ def _claims(item: dict[str, Any]) -> Iterator[Row]:
         filled = {key: _filled(value, named) for key, value in item.items()}
         own = dict(zip(each, values, strict=True))
         known = {key: value for key, value in own.items() if key in Row.model_fields}
-        yield _row(filled | known, f"{item['id']}/{slug(' '.join(named.values()))}")
+        told = [word for key, word in named.items() if f"{{{key}}}" in item["says"]]
+        yield _row(filled | known, f"{item['id']}/{slug(' '.join(told or named.values()))}")
 
 
 def _filled(value: Any, named: Mapping[str, str]) -> Any:
