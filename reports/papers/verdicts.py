@@ -129,4 +129,4 @@ def counts_words(found: Iterable[Verdict]) -> str:
     """The same in a sentence."""
     counted = counts(found)
     listed = ", ".join(f"{number} {name}" for name, number in counted.items())
-    return f"{plural(sum(counted.values()), 'row')}: {listed}"
+    return f"{plural(sum(counted.values()), 'row')}: {listed}" if counted else "no row of the paper"
