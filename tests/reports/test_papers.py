@@ -60,6 +60,14 @@ def test_every_measure_is_explained():
     assert set(MEASURES) - set(re.findall(r"`(\w+)`", page)) == set()
 
 
+def test_the_tests_that_show_misprints_exist():
+    page = (ROOT / "docs" / "reproducing.md").read_text("utf-8")
+    named = re.findall(r"`(\w+/test_\w+\.py)`(?:, `(\w+)`)?", page)
+    assert named
+    for file, name in named:
+        assert f"def {name}" in (ROOT / "tests" / "solvers" / file).read_text("utf-8"), name
+
+
 CLAIM: dict[str, Any] = {
     "id": "text/x", "place": "Section 1", "says": "x", "task": TASK, "solver": "SBP",
     "measure": "test_error", "below": 0.2,
