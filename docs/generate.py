@@ -1,5 +1,6 @@
-"""Write what follows from the code: docs/solvers.md, docs/studies.md, and the parts of pages below
-a note: the commands with their options, the registered datasets, and the keys of study files.
+"""Write what follows from the code: docs/studies.md, and the parts of pages below a note: the
+commands with their options, the registered datasets, and the keys of study files. For the pages of
+solvers see docs/pages.py.
 
 python docs/generate.py            # write them
 python docs/generate.py --check    # exit with 1 if they are not what this would write
@@ -28,31 +29,9 @@ from marginbench.harness.study.model import Budget, SolverEntry, StudyBase
 from marginbench.harness.study.svm import ReferenceSettings, Study, Task, Tuning
 from marginbench.harness.study.toml import load_study, study_names
 from marginbench.reports.command import COMMANDS, build_app, report, write_report
-from marginbench.solvers import Solver, registry
-from marginbench.solvers.registration import entries
 
 HERE = Path(__file__).resolve().parent
 _NOTE = "<!-- Written by docs/generate.py. Edit the code that it reads, not this page. -->"
-_FAMILIES = {
-    "smo": "Sequential minimal optimisation",
-    "sbp": "The stochastic batch perceptron",
-    "stochastic": "Stochastic solvers and perceptrons",
-    "budget": "Training on a budget",
-    "linear": "Linear methods",
-    "bundle": "Bundle methods",
-    "approximate": "Approximate kernels",
-    "squared": "Squared loss",
-    "cuts": "Cutting planes",
-    "feasibility": "Feasibility methods with a kernel",
-    "peers": "Solvers from other libraries",
-}
-# Parameters that nearly all solvers have; the table leaves them out.
-_COMMON = frozenset(
-    {
-        *("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "tol", "dtype"),
-        *("cache_size", "max_epochs", "max_iter", "class_weight", "random_state", "verbose"),
-    }
-)
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -62,135 +41,6 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[st
     yield f"|{'---|' * len(headings)}"
     for row in rows:
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-
-
-def summary_of(cls: type[Any]) -> str:
-    """The first sentence of a class's documentation."""
-    first = inspect.cleandoc(cls.__doc__ or "").partition("\n")[0]
-    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", first)
-
-
-def own_parameters(cls: type[Any]) -> str:
-    """The parameters that are not common to nearly all solvers."""
-    names = [name for name in inspect.signature(cls).parameters if name not in _COMMON]
-    return ", ".join(f"`{name}`" for name in names) or "none"
-
-
-def bias_of(cls: type[Solver]) -> str:
-    """Which problems a solver solves, as to the bias."""
-    supported = (("without", cls.supports_no_bias), ("with", cls.supports_bias))
-    return ", ".join(word for word, yes in supported if yes)
-
-
-def kernel_of(cls: type[Solver]) -> str:
-    """Whether a solver takes a kernel."""
-    return "yes" if "kernel" in inspect.signature(cls).parameters else "linear only"
-
-
-def solvers_page() -> Iterator[str]:
-    """The lines of docs/solvers.md."""
-    yield from ("# Solvers", "", _NOTE, "")
-    yield from (
-        "Solvers are scikit-learn estimators: `from marginbench import SMO`. For the problem that",
-        "a solver solves, its parameters and its paper, see `help(SMO)`. The tables omit the",
-        'parameters that nearly all solvers share: `kernel` (`"rbf"`, `"linear"`, `"poly"`,',
-        '`"precomputed"`, a `Kernel`, or a function of two matrices that returns their kernel',
-        "block), `gamma`, `degree`, `coef0`, `C`, `fit_intercept`, `dtype` (of kernel entries),",
-        "`cache_size` (MB), `class_weight` and `random_state`; and `tol`, `max_iter` and",
-        "`max_epochs`, which [say when a run ends](#when-a-run-ends).",
-        "",
-        "After `fit`, `counters_` holds the cost: `kernel_evals`, the kernel entries that a",
-        "textbook run requests, `kernel_evals_computed`, those actually computed, and others; see",
-        "[how costs are counted](cost-accounting.md).",
-        "",
-        "[Conformance](conformance.md) lists which of scikit-learn's checks each estimator passes,",
-        "and why not the others. Data frames may hold numeric columns of any type; text is an",
-        "error that names its column.",
-        "",
-        "`solver.save(path)` writes a fitted solver to one file without pickle, and",
-        "`marginbench.load_solver(path)` reads it. It predicts the same, to the last bit. Loading",
-        "runs nothing that a file names: its class is one of marginbench, or one that you give:",
-        "`load_solver(path, MySolver)`. Functions as kernels cannot be saved.",
-        "",
-    )
-    known = registry(missing=True)
-    for family in dict.fromkeys(entry.module.split(".")[2] for entry in entries().values()):
-        chosen = [
-            cls for name, cls in known.items() if entries()[name].module.split(".")[2] == family
-        ]
-        if not chosen:
-            continue
-        yield from (f"## {_FAMILIES.get(family, family)}", "")
-        yield from table(
-            ("class", "method", "kernel", "bias", "own parameters"),
-            (
-                (f"`{c.__name__}`", summary_of(c), kernel_of(c), bias_of(c), own_parameters(c))
-                for c in chosen
-            ),
-        )
-        yield ""
-    yield from (
-        "## Feasibility methods",
-        "",
-        "Methods that look for a separator, or for a proof that none exists or that no margin is",
-        "above `tol`. They take a `FeasibilityProblem` and return a `FeasibilityResult`, which",
-        "says which of these it is. Methods with a kernel are also classifiers; the others have",
-        "no `fit`.",
-        "",
-    )
-    yield from table(
-        ("class", "method", "takes", "own parameters"),
-        (
-            (
-                f"`{name}`",
-                summary_of(cls),
-                "a kernel" if issubclass(cls, Solver) else "columns",
-                own_parameters(cls),
-            )
-            for name, cls in registry("feasibility").items()
-        ),
-    )
-    yield from endings()
-
-
-def endings() -> Iterator[str]:
-    """The lines of the section on limits and stopping rules."""
-    yield from (
-        "",
-        "## When a run ends",
-        "",
-        "`max_iter` bounds iterations, and `max_epochs` bounds passes over the data. A solver with",
-        'a stopping rule may end before. If its limit ends the run first, `status_` is `"budget"`,',
-        "and a `ConvergenceWarning` of scikit-learn says what the run achieved and what was asked",
-        "for. Where `tol=0` means running to the limit, there is no warning. Methods without a",
-        "rule always run to their limit and do not warn.",
-        "",
-    )
-    yield from table(
-        ("class", "limit", "what it bounds", "`tol`", "stopping rule"),
-        (ending_of(cls) for cls in registry(missing=True).values()),
-    )
-
-
-def ending_of(cls: type[Any]) -> tuple[str, ...]:
-    """What ends the runs of a solver: its name, limit, and rule."""
-    parameters = inspect.signature(cls).parameters
-    limit = next((name for name in ("max_iter", "max_epochs") if name in parameters), None)
-    rule = next((name for name in ("tol", "target_margin") if name in parameters), None)
-    return (
-        f"`{cls.__name__}`",
-        f"`{limit}={parameters[limit].default}`" if limit else "",
-        described(cls, limit) if limit else "A limit of its own, without a parameter.",
-        f"`{parameters['tol'].default:g}`" if "tol" in parameters else "",
-        described(cls, rule) if rule else "none: no warning",
-    )
-
-
-def described(cls: type[Any], parameter: str) -> str:
-    """What a class's documentation says of a parameter, in one line."""
-    entries = NumpyDocString(inspect.getdoc(cls) or "")["Parameters"]
-    lines = next(entry.desc for entry in entries if entry.name == parameter)
-    return re.sub(r"\[(\w+)\]_", r"\1", " ".join(lines)).replace("``", "`")
 
 
 def studies_page() -> Iterator[str]:
@@ -336,7 +186,7 @@ def _toml(value: Any) -> str:
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
-PAGES = {"solvers.md": solvers_page, "studies.md": studies_page}
+PAGES = {"studies.md": studies_page}
 #: Pages whose last part is written here, below the note.
 PARTS = {
     "command-line.md": commands_part,

@@ -1,0 +1,96 @@
+"""The documents: their Python runs, their commands are those of the program, their links lead
+somewhere. Links among the pages of the site are checked when it is built (tox -e docs)."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+from marginbench.harness.removed import replacement
+from marginbench.reports.command import COMMANDS, build_app, report, write_report
+from marginbench.solvers.numeric.compiling import cache_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+#: Pages whose examples other tests run, and those whose data or machines are not at hand.
+ELSEWHERE = {
+    *("adding-a-solver.md", "outside-solvers.md", "python.md", "structured-outputs.md"),
+    *("tutorial.md", "your-data.md"),
+    *("cluster.md", "datasets.md", "exporting.md", "publishing.md", "tuning.md"),
+}
+#: Follows "marginbench" on the command line of a shell.
+_END = re.compile(r"\s+#|\s*(?:&&|[|;&>])\s|\s2>")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    for page in PAGES:
+        for text in blocks(page, "sh"):
+            for line in text.replace("\\\n", " ").splitlines():
+                for words in re.findall(r"(?:^|&& |/)marginbench (.*)", line):
+                    yield page.name, _END.split(words)[0]
+
+
+@pytest.fixture(scope="module")
+def program() -> click.Command:
+    app = build_app(write_report, report)
+    for module in COMMANDS:
+        module.add(app)
+    return typer.main.get_command(app)
+
+
+def test_the_commands_of_the_pages_are_those_of_the_program(program: click.Command) -> None:
+    listed = sorted(set(commands()))
+    assert len(listed) > 60
+    for page, line in listed:
+        words, command, context = shlex.split(line), program, click.Context(program)
+        assert not replacement(words), (page, line)
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]  # type: ignore[attr-defined]
+            context = click.Context(command, info_name=line)
+        assert command is not program, (page, line)
+        # Unknown options raise; what they say is not looked at.
+        command.make_parser(context).parse_args(words)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        # The README runs a study.
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.name == "README.md"))
+        for page in PAGES
+        if blocks(page, "python") and page.name not in ELSEWHERE
+    ],
+)
+def test_the_python_of_a_page_runs(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Machine code stays where it is, so that workers need not compile it.
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_folder().parent))
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    names: dict[str, object] = {}
+    for code in blocks(page, "python"):
+        if "results/" not in code:  # of a study that was run before
+            exec(compile(code, page.name, "exec"), names)
+    printed = capsys.readouterr().out
+    for promised in re.findall(r"print\(.*\)  # (.*)", page.read_text("utf-8")):
+        assert promised in printed
+
+
+def test_links_between_files_of_the_checkout_lead_somewhere() -> None:
+    for page in ROOT.glob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+            assert (ROOT / target).exists(), (page.name, target)
