@@ -56,7 +56,9 @@ def _inline_math(writer: Any, node: nodes.math) -> None:
 
 
 def _block_math(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    writer.body.append(
+        f'<div class="math" tabindex="0">{tex2mathml(node.astext(), as_block=True)}</div>'
+    )
     raise nodes.SkipNode
 
 

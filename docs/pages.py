@@ -68,6 +68,8 @@ API = {
     ),
     "Errors": ("UserError", "StudyError", "DataError", "RecordError", "InterruptedRunError"),
 }
+#: What is listed of solvers that do not derive from Solver.
+_METHODS = ("solve", "fit", "predict")
 _REFERENCE = re.compile(r"^\.\. \[\w+\] (.*?)(?=^\.\. |\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -165,6 +167,11 @@ def solver_page(name: str, words: dict[str, Any]) -> Iterator[str]:
         yield from (f"**{heading}.** " + re.sub(r"`([^`]+)`", r"``\1``", own[key]), "")
     yield from titled("Reference", "-")
     yield from (f".. autoclass:: marginbench.{name}", "")
+    if issubclass(cls, Solver):
+        yield from ("The methods are those of :class:`~marginbench.Solver`.", "")
+    else:
+        own_methods = [method for method in _METHODS if hasattr(cls, method)]
+        yield from (f"   .. automethod:: {method}\n" for method in own_methods)
     entries_of = list(bibtex_of(cls))
     if entries_of:
         yield from titled("BibTeX", "-")
