@@ -24,6 +24,8 @@ from ..numeric.exponential import exponential
 
 # Sums may be reordered, which vectorises them; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz"}
+# Its exponential is the least that is a normal number.
+_LEAST_EXPONENT = -708.0
 # Weights below this part of the largest one are lost in the rounding of any sum; without them there
 # are no denormal numbers, which some processors are slow at.
 _NEGLIGIBLE = 1e-30
@@ -155,9 +157,10 @@ def _norm_weights(weights, image, references, mu, lowest, total, width):
 
 @njit(error_model="numpy")
 def exponentials(values):
-    """values = exp(values), each as :func:`exponential`."""
+    """values = exp(values), each as :func:`exponential`, and none of them 0."""
     for i in range(len(values)):
-        values[i] = exponential(values[i])
+        value = values[i]
+        values[i] = exponential(_LEAST_EXPONENT if value < _LEAST_EXPONENT else value)
 
 
 @njit(error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})

@@ -175,7 +175,7 @@ def _excessive_gap(
         if up <= target or k == limit:
             break
         theta = 2 / (k + 3)
-        y = (1 - theta) * (y + theta * image) + theta**2 * w_image
+        y[...] = (1 - theta) * (y + theta * image) + theta**2 * w_image
         mu *= 1 - theta
         low, w_image = smoothing(y, mu, weights)
         x += theta * (weights - x)
