@@ -35,10 +35,9 @@ def report(folder: Path | str, command: str = "") -> Path:
         If the folder is not a results folder.
     """
     from ..harness.results.stores import local_folder, pushed_page
-    from .analysis import Analysis
     from .page import write_page
     from .results import load_results
 
-    path = write_page(Analysis(load_results(local_folder(folder), write=True)), command).path
+    path = write_page(load_results(local_folder(folder), write=True), command).path
     pushed_page(path)
     return path

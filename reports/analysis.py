@@ -1,262 +1,325 @@
-"""The statistics of one study's results, each computed once, when something first asks for it."""
+"""The statistics of a study's results: functions, each of which is answered once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import replace
-from functools import cached_property
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 
-from ..harness.planning.plan import kind_named
-from ..harness.results.measures import Measure, counter_measures, measures_of
-from . import wording
-from .derived import ERROR_TARGET, Derived, derived_measures
+from ..harness.results.measures import Measure, counter_measures
+from . import described
 from .described import SvmTask
 from .drawing.canvas import SolverStyle, solver_styles
-from .naming import slugs
-from .results import SUMS, Results
-from .statistics import (
-    errors,
-    integrity,
-    leading,
-    objective,
-    outcomes,
-    summary,
+from .formatting import slugs as slugs_of
+from .measures import (
+    ERROR_TARGET,
+    LATE_EPOCHS as LATE_EPOCHS,
+    OBJECTIVE_TARGET,
+    declared,
+    derived_measures,
 )
+from .results import SUMS, Results
+from .statistics import certificates, errors as intervals, integrity, summary, targets
+from .statistics.targets import Target
 
-# Sums of several counters: titles, places in the table of results, and what they are.
-_SUMS_IN_TABLE = {
-    "evaluations": (
-        "Evals",
-        60,
-        "What the method asks for in training, as if nothing were cached: kernel entries, or what "
-        "a method without a kernel computes in their place.",
-    ),
-    "evaluations_computed": ("Evals computed", 61, "What of it was really computed."),
-}
 _COUNTERS_IN_TABLE = 70
-# More kinds of evaluations than this are too many words for an axis.
-_MOST_IN_WORDS = 2
-
 #: Of more solvers than this only so many are in colour.
 MOST_COLORED = 8
+#: Targets for the objective and for the test error; problems are tasks with one of them.
+FAMILIES: dict[str, tuple[Target, ...]] = {
+    "suboptimality": (
+        Target("suboptimality", 0.1),
+        OBJECTIVE_TARGET,
+        Target("suboptimality", 1e-3),
+    ),
+    "test_error": (
+        Target("test_error", 0.0),
+        Target("test_error", 0.005),
+        ERROR_TARGET,
+        Target("test_error", 0.02),
+    ),
+}
 
 T = TypeVar("T")
 _P = ParamSpec("_P")
-_Task = TypeVar("_Task")
 
 
-class Analysis:
-    """What page, figures and terminal are made from.
+def once(
+    statistic: Callable[Concatenate[Results, _P], T],
+) -> Callable[Concatenate[Results, _P], T]:
+    """A function of results and further arguments that computes each of its values once."""
 
-    Parameters
+    @wraps(statistic)
+    def asked(results: Results, /, *args: _P.args, **kwargs: _P.kwargs) -> T:
+        question = (statistic, args, *kwargs.items())
+        if question not in results.answers:
+            results.answers[question] = statistic(results, *args, **kwargs)
+        found: T = results.answers[question]
+        return found
+
+    return asked
+
+
+# ---- how runs ended, and where
+
+
+@once
+def counts(results: Results) -> pd.DataFrame:
+    """How many runs ended how: :func:`.summary.run_counts`."""
+    return summary.run_counts(results.runs)
+
+
+@once
+def failures(results: Results) -> pd.DataFrame:
+    """Runs that did not end as planned: :func:`.summary.failures`."""
+    return summary.failures(results.runs)
+
+
+@once
+def skipped(results: Results) -> pd.DataFrame:
+    """Runs that were not tried: :func:`.summary.skipped`."""
+    return summary.skipped(results.runs)
+
+
+@once
+def environments(results: Results) -> pd.DataFrame:
+    """Where the runs took place: :func:`.integrity.environments`."""
+    return integrity.environments(results.runs)
+
+
+@once
+def times_compare(results: Results) -> bool:
+    """Whether CPU seconds of different solvers may be ranked."""
+    return integrity.times_compare(results.runs, environments(results))
+
+
+@once
+def cautions(results: Results) -> list[str]:
+    """What limits the comparison: :func:`.integrity.cautions`."""
+    folded = [task.label for task in results.tasks_of(SvmTask) if task.folds is not None]
+    found = integrity.cautions(results.runs, _raw_traces(results), environments(results), folded)
+    return [*described.part_of_study(results.study, words(results)), *found]
+
+
+# ---- what things are called, and how they look
+
+
+def words(results: Results) -> described.KindWords:
+    """What tasks, solvers and seeds are called in studies of this kind."""
+    return described.kind_words(results.kind)
+
+
+@once
+def slugs(results: Results) -> dict[str, str]:
+    """What the tasks are called in anchors and files, by label."""
+    return slugs_of(task.label for task in results.study.tasks)
+
+
+@once
+def styles(results: Results) -> dict[str, SolverStyle]:
+    """How each solver looks in every figure: up to eight are in colour, others are grey."""
+    return solver_styles([solver.label for solver in results.study.solvers], _colored(results)[0])
+
+
+def styled_as(part: Results, whole: Results) -> Results:
+    """A part of results, whose solvers look as in the whole."""
+    labels = {solver.label for solver in part.study.solvers}
+    looks = {label: look for label, look in styles(whole).items() if label in labels}
+    part.answers[styles.__wrapped__, ()] = looks  # type: ignore[attr-defined]
+    return part
+
+
+def coloring(results: Results) -> str:
+    """Which solvers are in colour, in a sentence; empty where all are."""
+    return _colored(results)[1]
+
+
+@once
+def _colored(results: Results) -> tuple[list[str], str]:
+    """The solvers in colour, and the rule that they were chosen by."""
+    labels = [solver.label for solver in results.study.solvers]
+    if len(labels) <= MOST_COLORED:
+        return labels, ""
+    cost = "evaluations" if counters(results) else "cpu_s"
+    comparable = cost != "cpu_s" or times_compare(results)
+    if "reference_test_error" not in results.runs or not comparable:
+        names = f"the first {MOST_COLORED} {words(results).solver}s of the study"
+        return labels[:MOST_COLORED], f"In colour are {names}; the others are grey."
+    rule = (
+        f"In colour are the {MOST_COLORED} solvers that need the fewest "
+        f"{measures(results)[cost].words} to stay within {ERROR_TARGET.words}, by their "
+        "mean rank over the tasks; the others are grey."
+    )
+    costs = target_costs(results, ERROR_TARGET, cost)
+    return targets.best_ranked(costs, labels, MOST_COLORED), rule
+
+
+# ---- checkpoints and measures
+
+
+@once
+def _raw_traces(results: Results) -> pd.DataFrame:
+    if "reference_primal" not in results.runs:
+        return results.traces
+    return summary.trace_suboptimality(results.traces, results.runs)
+
+
+@once
+def traces(results: Results) -> pd.DataFrame:
+    """The checkpoints; where there are reference optima with floored suboptimality."""
+    raw = _raw_traces(results)
+    return summary.floor_suboptimality(raw) if "suboptimality" in raw else raw
+
+
+@once
+def counters(results: Results) -> dict[str, Measure]:
+    """The counters of which some run of the study has a positive count, by name."""
+    known = counter_measures().items()
+    return {name: measure for name, measure in known if (results.runs[name] > 0).any()}
+
+
+@once
+def measures(results: Results) -> dict[str, Measure]:
+    """Every measure of the study by name: of its records, sums of counters, and derived."""
+    return declared(results.kind, counters(results))
+
+
+@once
+def shown(results: Results) -> dict[str, Measure]:
+    """The measures of the table of results by name, in the order of its columns.
+
+    Beside the measures that have a place in it, the counters that no column shows already; without
+    derived measures that no run has a value for.
+    """
+    found = dict(measures(results))
+    valued = set(derived_values(results).dropna(subset="value")["measure"])
+    for item in derived_measures(results.kind):
+        if item.name not in valued:
+            del found[item.name]
+    used = counters(results)
+    sums = [{name for name in parts if name in used} for parts in SUMS.values()]
+    if sums[0] == sums[1]:
+        del found["evaluations_computed"]
+    titles = {measure.title for name, measure in found.items() if name not in used}
+    for name, measure in used.items():
+        if {name} not in sums and measure.title not in titles:
+            found[name] = replace(measure, table=_COUNTERS_IN_TABLE)
+    placed = {name: measure for name, measure in found.items() if measure.table}
+    return dict(sorted(placed.items(), key=lambda item: item[1].table))
+
+
+# ---- costs to targets
+
+
+@once
+def costs(results: Results) -> pd.DataFrame:
+    """What each run spent until it stayed at each target: :func:`.targets.costs_to_targets`."""
+    every = [target for family in FAMILIES.values() for target in family]
+    return targets.costs_to_targets(results.runs, traces(results), every, ["evaluations", "cpu_s"])
+
+
+@once
+def spent(results: Results, target: Target, cost: str) -> pd.DataFrame:
+    """The part of :func:`costs` of one target in one cost."""
+    found = costs(results)
+    return found[(found["target"] == target.name) & (found["cost"] == cost)]
+
+
+@once
+def target_costs(results: Results, target: Target, cost: str) -> pd.DataFrame:
+    """What each solver spends on each task, against the best: :func:`.targets.against_best`."""
+    has_target = results.runs.loc[target.levels(results.runs).notna(), "task"].unique()
+    return targets.against_best(spent(results, target, cost), counts(results), has_target)
+
+
+@once
+def problems(results: Results, family: str, cost: str) -> pd.DataFrame:
+    """The problems of a family of targets: :func:`.targets.problems`."""
+    parts = [
+        spent(results, target, cost).assign(target=place)
+        for place, target in enumerate(FAMILIES[family])
+    ]
+    return targets.problems(pd.concat(parts, ignore_index=True), results.runs, cost)
+
+
+# ---- the table of results
+
+
+@once
+def derived_values(results: Results) -> pd.DataFrame:
+    """The values of the derived measures, as :func:`.summary.run_values` gives others."""
+    parts = [
+        item.values(results.runs, traces(results)).assign(measure=item.name)
+        for item in derived_measures(results.kind)
+    ]
+    if not parts:
+        return pd.DataFrame(columns=summary.VALUE_COLUMNS)
+    return pd.concat(parts, ignore_index=True)[summary.VALUE_COLUMNS]
+
+
+@once
+def table(results: Results) -> pd.DataFrame:
+    """Medians and ranges of the measures shown: :func:`.summary.results_table`.
+
+    The ranges of test errors are intervals, and those that are not separable from the best are
+    marked: :func:`.errors.intervals`.
+    """
+    finals = results.runs[results.runs["ok"]]
+    if "suboptimality" in finals:
+        finals = summary.floor_suboptimality(finals)
+    values = [summary.run_values(finals, name) for name in shown(results) if name in finals]
+    found = summary.results_table(
+        results.runs,
+        pd.concat([*values, derived_values(results)], ignore_index=True),
+        shown(results),
+        rank_times=times_compare(results),
+    )
+    if "mistakes" not in results.runs:
+        return found
+    return intervals.with_intervals(found, errors(results))
+
+
+@once
+def errors(results: Results) -> pd.DataFrame:
+    """The intervals of the test errors: :func:`.errors.intervals`."""
+    folds = {task.label: task.folds for task in results.tasks_of(SvmTask) if task.folds}
+    return intervals.intervals(results.runs, folds)
+
+
+# ---- feasibility: which runs solved their problem, and what that took
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The runs of a study with their outcome, and what the solved ones needed.
+
+    Attributes
     ----------
-    results : Results
-        Of :func:`marginbench.reports.results.load_results`.
+    runs : DataFrame
+        Of :func:`.certificates.with_outcome`.
+    costs : dict of str to Measure
+        What a run needs, in the order of the columns.
+    table : DataFrame
+        Of :func:`.certificates.solved_table`.
     """
 
-    def __init__(self, results: Results) -> None:
-        self.results = results
-        self.study, self.kind = results.study, results.kind
-        self.runs = results.runs
-        self._answers: dict[Hashable, Any] = {}
+    runs: pd.DataFrame
+    costs: dict[str, Measure]
+    table: pd.DataFrame
 
-    def ask(
-        self,
-        statistic: Callable[Concatenate[Analysis, _P], T],
-        *args: _P.args,
-        **kwargs: _P.kwargs,
-    ) -> T:
-        """The value of a function of this object and further arguments, computed only once."""
-        question = (statistic, args, *kwargs.items())
-        if question not in self._answers:
-            self._answers[question] = statistic(self, *args, **kwargs)
-        found: T = self._answers[question]
-        return found
 
-    def tasks_of(self, described: type[_Task]) -> list[_Task]:
-        """The study's tasks of one type of descriptions."""
-        return [task for task in self.study.tasks if isinstance(task, described)]
-
-    @property
-    def words(self) -> wording.KindWords:
-        """What tasks, solvers and seeds are called in studies of this kind."""
-        return wording.kind_words(self.kind)
-
-    @cached_property
-    def styles(self) -> dict[str, SolverStyle]:
-        """How each solver looks in every panel: up to eight are in colour, others are grey."""
-        return solver_styles([solver.label for solver in self.study.solvers], self._colored[0])
-
-    @property
-    def coloring(self) -> str:
-        """Which solvers are in colour, in a sentence; empty where all are."""
-        return self._colored[1]
-
-    @cached_property
-    def _colored(self) -> tuple[list[str], str]:
-        """The solvers in colour, and the rule that they were chosen by."""
-        labels = [solver.label for solver in self.study.solvers]
-        if len(labels) <= MOST_COLORED:
-            return labels, ""
-        cost = "evaluations" if self.counters else "cpu_s"
-        comparable = cost != "cpu_s" or integrity.times_compare(self.runs, self.environments)
-        if "reference_test_error" not in self.runs or not comparable:
-            names = f"the first {MOST_COLORED} {self.words.solver}s of the study"
-            return labels[:MOST_COLORED], f"In colour are {names}; the others are grey."
-        costs = leading.costs(self.runs, self.traces, ERROR_TARGET, cost)
-        rule = (
-            f"In colour are the {MOST_COLORED} solvers that need the fewest "
-            f"{self.measures[cost].words} to stay within {ERROR_TARGET.words}, by their "
-            "mean rank over the tasks; the others are grey."
-        )
-        return leading.best_ranked(costs, labels, MOST_COLORED), rule
-
-    @cached_property
-    def slugs(self) -> dict[str, str]:
-        """What the tasks are called in anchors and files, by label."""
-        return slugs(task.label for task in self.study.tasks)
-
-    @cached_property
-    def counts(self) -> pd.DataFrame:
-        """How many runs ended how: :func:`.outcomes.run_counts`."""
-        return outcomes.run_counts(self.runs)
-
-    @cached_property
-    def failures(self) -> pd.DataFrame:
-        """Runs that did not end as planned: :func:`.outcomes.failures`."""
-        return outcomes.failures(self.runs)
-
-    @cached_property
-    def skipped(self) -> pd.DataFrame:
-        """Runs that were not tried: :func:`.outcomes.skipped`."""
-        return outcomes.skipped(self.runs)
-
-    @cached_property
-    def environments(self) -> pd.DataFrame:
-        """Where the runs took place: :func:`.integrity.environments`."""
-        return integrity.environments(self.runs)
-
-    @cached_property
-    def cautions(self) -> list[str]:
-        """What limits the comparison: :func:`.integrity.cautions`."""
-        folded = [task.label for task in self.tasks_of(SvmTask) if task.folds is not None]
-        found = integrity.cautions(self.runs, self._raw_traces, self.environments, folded)
-        return [*wording.part_of_study(self.study, self.words), *found]
-
-    @cached_property
-    def _raw_traces(self) -> pd.DataFrame:
-        traces = self.results.traces
-        if "reference_primal" not in self.runs:
-            return traces
-        return objective.trace_suboptimality(traces, self.runs)
-
-    @cached_property
-    def traces(self) -> pd.DataFrame:
-        """The checkpoints; where there are reference optima with floored suboptimality."""
-        raw = self._raw_traces
-        return objective.floor_suboptimality(raw) if "suboptimality" in raw else raw
-
-    @cached_property
-    def counters(self) -> dict[str, Measure]:
-        """The counters of which some run of the study has a positive count, by name."""
-        return {
-            name: measure
-            for name, measure in counter_measures().items()
-            if (self.runs[name] > 0).any()
-        }
-
-    @cached_property
-    def measures(self) -> dict[str, Measure]:
-        """Every measure of the study by name: of its records, sums of counters, and derived."""
-        record: Any = kind_named(self.kind).record
-        found = measures_of(record.checkpoint) | measures_of(record)
-        found |= {name: self._sum(name, parts) for name, parts in SUMS.items()}
-        for item in self._derived:
-            found[item.name] = replace(item.measure, title=item.title_among(found))
-        return found
-
-    def _sum(self, name: str, parts: tuple[str, ...]) -> Measure:
-        """The measure that a sum of counters is: of the counter itself if there is only one."""
-        known = [self.counters[part] for part in parts if part in self.counters]
-        known = known or [counter_measures()[parts[0]]]
-        title, place, meaning = _SUMS_IN_TABLE[name]
-        title = known[0].title if len(known) == 1 else title
-        words = " or ".join(measure.words for measure in known)
-        if len(known) > _MOST_IN_WORDS:
-            words = "evaluations of all kinds"
-        asked = name == "evaluations"
-        return replace(
-            known[0],
-            title=title,
-            words=words,
-            short=title.lower() if asked else "",
-            table=place,
-            meaning=meaning,
-            weight=2 if asked else 0,
-        )
-
-    @cached_property
-    def shown(self) -> dict[str, Measure]:
-        """The measures of the table of results by name, in the order of its columns.
-
-        Beside the measures that have a place in it, the counters that no column shows already;
-        without derived measures that no run has a value for.
-        """
-        found = dict(self.measures)
-        valued = set(self.derived_values.dropna(subset="value")["measure"])
-        for item in self._derived:
-            if item.name not in valued:
-                del found[item.name]
-        sums = [{name for name in parts if name in self.counters} for parts in SUMS.values()]
-        if sums[0] == sums[1]:
-            del found["evaluations_computed"]
-        titles = {measure.title for name, measure in found.items() if name not in self.counters}
-        for name, measure in self.counters.items():
-            if {name} not in sums and measure.title not in titles:
-                found[name] = replace(measure, table=_COUNTERS_IN_TABLE)
-        placed = {name: measure for name, measure in found.items() if measure.table}
-        return dict(sorted(placed.items(), key=lambda item: item[1].table))
-
-    @property
-    def _derived(self) -> tuple[Derived, ...]:
-        return derived_measures(self.kind)
-
-    @cached_property
-    def derived_values(self) -> pd.DataFrame:
-        """The values of the derived measures, as :func:`.summary.run_values` gives others."""
-        parts = [
-            item.values(self.runs, self.traces).assign(measure=item.name) for item in self._derived
-        ]
-        if not parts:
-            return pd.DataFrame(columns=summary.VALUE_COLUMNS)
-        return pd.concat(parts, ignore_index=True)[summary.VALUE_COLUMNS]
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """Medians and ranges of the measures shown: :func:`.summary.results_table`.
-
-        The ranges of test errors are intervals, and those that are not separable from the best
-        are marked: :func:`.errors.intervals`.
-        """
-        finals = self.runs[self.runs["ok"]]
-        if "suboptimality" in finals:
-            finals = objective.floor_suboptimality(finals)
-        columns = [name for name in self.shown if name in finals]
-        values = [summary.run_values(finals, name) for name in columns]
-        table = pd.concat([*values, self.derived_values], ignore_index=True)
-        found = summary.results_table(
-            self.runs,
-            table,
-            self.shown,
-            rank_times=integrity.times_compare(self.runs, self.environments),
-        )
-        return errors.with_intervals(found, self.errors) if "mistakes" in self.runs else found
-
-    @cached_property
-    def errors(self) -> pd.DataFrame:
-        """The intervals of the test errors: :func:`.errors.intervals`."""
-        folds = {task.label: task.folds for task in self.tasks_of(SvmTask) if task.folds}
-        return errors.intervals(self.runs, folds)
+@once
+def solved(results: Results) -> Solved:
+    """The outcome of the runs of a study of feasibility methods."""
+    runs = certificates.with_outcome(results.runs, results.study.tasks)
+    known = measures(results)
+    needed = {
+        name: known[name] for name in ("n_iter", "matvecs", *counters(results), "cpu_s", "wall_s")
+    }
+    # A counter of iterations says what the column of iterations says.
+    titles = {measure.title: name for name, measure in reversed(needed.items())}
+    needed = {name: measure for name, measure in needed.items() if titles[measure.title] == name}
+    return Solved(runs, needed, certificates.solved_table(runs, needed))

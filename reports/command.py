@@ -28,14 +28,13 @@ def main() -> None:
 def write_report(results: Path, command: str) -> Path:
     """Write the page as :func:`marginbench.report` does, and print the same results."""
     # Imported here: the other commands write no report.
-    from .analysis import Analysis
     from .page import write_page
     from .results import load_results
     from .terminal import summary
 
-    analysis = Analysis(load_results(results, write=True))
-    page = write_page(analysis, command)
-    print_tables(summary(analysis))
+    loaded = load_results(results, write=True)
+    page = write_page(loaded, command)
+    print_tables(summary(loaded))
     if not page.changed:
         print("The report says the same already; its file stays as it is.")
     return page.path
@@ -45,7 +44,7 @@ def import_report() -> None:
     """Import what a report needs, which takes seconds."""
     from importlib import import_module
 
-    for module in ("analysis", "page", "results", "terminal"):
+    for module in ("page", "results", "terminal"):
         import_module(f"marginbench.reports.{module}")
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ..harness.results.measures import Format, Measure
-from . import formatting
-from .analysis import Analysis
-from .solved import solved
+from . import analysis, formatting
+from .analysis import once
+from .described import KindWords, capitalised
+from .measures import UNITS
+from .results import Results
 from .statistics import summary
-from .wording import KindWords, capitalised
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,6 @@ class Definition:
     facts: tuple[str, ...] = ()
 
 
-_UNITS: Mapping[Format, str] = MappingProxyType(
-    {
-        "percent": "Unit: percent.",
-        "count": "A count; k, M, G and T stand for thousands, millions, 10⁹ and 10¹².",
-        "integer": "A count.",
-        "seconds": "Unit: seconds (s) or milliseconds (ms).",
-        "scientific": "A ratio without a unit.",
-        "number": "A number without a unit.",
-        "megabytes": "Unit: megabytes.",
-    }
-)
 _BETTER = MappingProxyType({"lower": "Lower is better.", "higher": "Higher is better."})
 _COSTS: frozenset[Format] = frozenset({"count", "seconds"})
 _ABSENT: Mapping[str, str] = MappingProxyType(
@@ -63,25 +53,21 @@ _ABSENT: Mapping[str, str] = MappingProxyType(
 )
 
 
-def glossary(analysis: Analysis) -> dict[str, Definition]:
-    """The definitions of a page's terms by name, for :meth:`.Analysis.ask`.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    """
-    entries = [*_of_kind(analysis), *_of_measures(analysis), *_COMMON]
+@once
+def glossary(results: Results) -> dict[str, Definition]:
+    """The definitions of a page's terms by name."""
+    entries = [*_of_kind(results), *_of_measures(results), *_COMMON]
     return {entry.term: entry for entry in entries}
 
 
-def _of_measures(analysis: Analysis) -> Iterator[Definition]:
-    if analysis.kind == "feasibility":
-        found = analysis.ask(solved)
+def _of_measures(results: Results) -> Iterator[Definition]:
+    if results.kind == "feasibility":
+        found = analysis.solved(results)
         # Of solved instances the costs are ranked: all methods return the same certificate.
         shown = {name: replace(item, better="lower") for name, item in found.costs.items()}
         table = found.table
     else:
-        shown, table = analysis.shown, analysis.table
+        shown, table = analysis.shown(results), analysis.table(results)
     absent = table[table["absent"] != ""].groupby("measure", sort=False)["absent"].unique()
     for name, measure in shown.items():
         yield Definition(
@@ -93,7 +79,7 @@ def _of_measures(analysis: Analysis) -> Iterator[Definition]:
 
 
 def _facts(measure: Measure, absent: Iterable[str]) -> Iterator[str]:
-    yield _UNITS[measure.format]
+    yield UNITS[measure.format][1]
     if measure.better:
         yield _BETTER[measure.better]
     else:
@@ -205,9 +191,9 @@ _FEASIBILITY = _entries(
 )
 
 
-def _of_kind(analysis: Analysis) -> Iterable[Definition]:
-    yield from _of_words(analysis.words)
-    yield from _FEASIBILITY if analysis.kind == "feasibility" else _SVM
+def _of_kind(results: Results) -> Iterable[Definition]:
+    yield from _of_words(analysis.words(results))
+    yield from _FEASIBILITY if results.kind == "feasibility" else _SVM
 
 
 def _of_words(words: KindWords) -> Iterator[Definition]:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+#: What identifies a run in every frame.
+RUN = ["task", "solver", "seed"]
 #: Of fewer runs each one is shown, or their range: quartiles would be guesses.
 FEWEST_FOR_QUARTILES = 5
 #: What :func:`spread_of` is, in the words that captions use.
@@ -62,11 +64,8 @@ def first_known(values: pd.Series) -> float | None:
 def medians(frame: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
     """Median and spread of a column for each combination of the keys.
 
-    Returns
-    -------
-    DataFrame
-        The keys in order of first appearance, median, low and high (:func:`spread_of`) and n_runs
-        (values that are not NaN); no row where there is none.
+    The keys in order of first appearance, median, low and high (:func:`spread_of`) and n_runs
+    (values that are not NaN); no row where there is none.
     """
     rows = []
     for found, group in frame.dropna(subset=value).groupby(list(keys), sort=False)[value]:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..harness.study.model import StudyBase
-    from .analysis import Analysis
     from .results import Results
 
 _P = ParamSpec("_P")
@@ -92,13 +91,15 @@ class StudyResults:
             errors ``low`` and ``high`` are the 95 % interval of the mean. A cost to a target that
             the median run never reaches is infinite, an unknown value NaN.
         """
-        table = self._analysis.table.pivot(
+        from . import analysis
+
+        table = analysis.table(self._data).pivot(
             index=["task", "solver"], columns="measure", values=list(_STATISTICS)
         )
-        order = self._analysis.runs[["task", "solver"]].drop_duplicates().apply(tuple, axis=1)
-        columns = [(name, each) for name in self._analysis.shown for each in _STATISTICS]
+        order = self.runs[["task", "solver"]].drop_duplicates().apply(tuple, axis=1)
+        columns = [(name, each) for name in analysis.shown(self._data) for each in _STATISTICS]
         wide = table.swaplevel(axis=1).reindex(index=list(order), columns=columns)
-        return wide.astype({(name, "n"): "Int64" for name in self._analysis.shown})
+        return wide.astype({(name, "n"): "Int64" for name in analysis.shown(self._data)})
 
     def report(self) -> Path:
         """Write the page again, and return its path."""
@@ -109,12 +110,6 @@ class StudyResults:
         """Write figures, tables and records as files: :func:`marginbench.export` of the folder."""
         return export(self.folder, out, **options)
 
-    @cached_property
-    def _analysis(self) -> Analysis:
-        from .analysis import Analysis
-
-        return Analysis(self._data)
-
     def __repr__(self) -> str:
         ok = int(self.runs["ok"].sum())
         count = plural(len(self.runs), "run")
@@ -124,11 +119,12 @@ class StudyResults:
         """The medians of the summary, as the page formats them; everything is escaped."""
         import pandas as pd
 
-        from .derived import derived_measures
+        from . import analysis
         from .frames import records
+        from .measures import derived_measures
         from .tables import measure_cell
 
-        wide, measures = self.summary(), self._analysis.shown
+        wide, measures = self.summary(), analysis.shown(self._data)
         groups = {item.name: item.group for item in derived_measures(self._data.kind)}
         shown = pd.DataFrame(index=wide.index)
         runs = self.runs.groupby(["task", "solver"], sort=False)["ok"]
@@ -136,7 +132,7 @@ class StudyResults:
             (row["measure"], row["task"], row["solver"]): measure_cell(
                 row, measures[row["measure"]]
             )
-            for row in records(self._analysis.table)
+            for row in records(analysis.table(self._data))
         }
         shown["Runs"] = [f"{group.sum()} / {len(group)}" for _, group in runs]
         for name, measure in measures.items():

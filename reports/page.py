@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import shlex
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 from markupsafe import Markup
 
 from ..data_loaders.atomic import replacing
 from ..harness.interrupts import interrupts_deferred
 from ..harness.storage import storing
-from .analysis import Analysis
+from . import analysis
 from .definitions import glossary
-from .explorer import explorer_data
-from .links import csv_link, results_argument
+from .results import Results
 from .statistics import integrity
 from .templating import TEMPLATES, environment, page, page_script, script_source
 from .views import key_figures, sections
+from .views.explorer import explorer_data
 
 
 class Written(NamedTuple):
@@ -27,28 +31,13 @@ class Written(NamedTuple):
     changed: bool
 
 
-def write_page(analysis: Analysis, command: str = "") -> Written:
+def write_page(results: Results, command: str = "") -> Written:
     """Write the page, ``report.html`` in the results folder, atomically.
 
     A file that is the same page already stays as it is, with its time of change.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    command : str
-        The command line that reproduces the results; by default the one that made them.
-
-    Returns
-    -------
-    Written
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written.
     """
-    path = analysis.results.folder / "report.html"
-    text = render(analysis, command or analysis.study.command).encode()
+    path = results.folder / "report.html"
+    text = render(results, command or results.study.command).encode()
     if _holds(path, text):
         return Written(path, changed=False)
     remedy = "mend that and write it with 'marginbench report'; the runs are recorded"
@@ -65,47 +54,38 @@ def _holds(path: Path, content: bytes) -> bool:
         return False
 
 
-def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = None) -> str:
-    """The page as HTML text.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    command : str
-        The command line that reproduces the results.
-    site : mapping, optional
-        What the page links to as a part of a site: see ``templates/site_navigation.html``.
-    """
+def render(results: Results, command: str, site: Mapping[str, Any] | None = None) -> str:
+    """The page as HTML text."""
     templates = environment()
     templates.globals |= {
         "command": command,
         "csv_link": csv_link,
-        "results_argument": results_argument(command, analysis.study.name),
-        **_definitions(analysis),
+        "results_argument": results_argument(command, results.study.name),
+        **_definitions(results),
     }
     script = page_script("*")
-    explored = analysis.ask(explorer_data) is not None
+    explored = explorer_data(results) is not None
     vega = (TEMPLATES / "vega.min.js").read_text(encoding="ascii") if explored else ""
     return page(
         templates.get_template("page.html"),
-        study=analysis.study,
+        study=results.study,
         site=site,
         vega=Markup(vega),
         script=Markup(script),
         script_source=script_source(vega, script),
-        key_figures=_key_figures(analysis),
-        period=integrity.period(analysis.runs),
-        cautions=analysis.cautions,
+        key_figures=_key_figures(results),
+        period=integrity.period(results.runs),
+        cautions=analysis.cautions(results),
         parts=[
             (each, Markup(templates.get_template(each.template).render(each.data)))
-            for each in analysis.ask(sections)
+            for each in sections(results)
         ],
     )
 
 
-def _definitions(analysis: Analysis) -> dict[str, Any]:
+def _definitions(results: Results) -> dict[str, Any]:
     """For templates: whether a term is defined, and the terms that headings above lead to."""
-    known, linked = analysis.ask(glossary), set()
+    known, linked = glossary(results), set()
 
     def define(term: str) -> bool:
         if term in known:
@@ -115,22 +95,50 @@ def _definitions(analysis: Analysis) -> dict[str, Any]:
     return {"define": define, "linked": linked}
 
 
-def _key_figures(analysis: Analysis) -> list[tuple[str, str]]:
-    counts, words = analysis.counts, analysis.words
+def _key_figures(results: Results) -> list[tuple[str, str]]:
+    counts, words = analysis.counts(results), analysis.words(results)
     skipped, missing = (int(counts[name].sum()) for name in ("n_skipped", "n_missing"))
-    seeds = {run.seed for run in analysis.study.planned}
+    seeds = {run.seed for run in results.study.planned}
     return [
         ("runs planned", str(counts["n_planned"].sum())),
-        *key_figures(analysis),
+        *key_figures(results),
         ("failed", str(counts["n_failed"].sum())),
         *([("missing", str(missing))] if missing else []),
         *([("skipped", str(skipped))] if skipped else []),
-        _counted(words.task, len(analysis.study.tasks)),
-        _counted(words.solver, len(analysis.study.solvers)),
+        _counted(words.task, len(results.study.tasks)),
+        _counted(words.solver, len(results.study.solvers)),
         _counted(words.seed, len(seeds)),
-        ("machine", integrity.machine(analysis.environments)),
+        ("machine", integrity.machine(analysis.environments(results))),
     ]
 
 
 def _counted(word: str, n: int) -> tuple[str, str]:
     return (word if n == 1 else f"{word}s", str(n))
+
+
+# Bytes of a link. Larger numbers stay out of the page, which says how to export them.
+_LARGEST = 20_000
+
+
+def csv_link(data: pd.DataFrame) -> str:
+    """The numbers of a figure as a link that holds them as CSV; empty if they are too many."""
+    # Each number is at least a digit and a comma: most large frames need not be written.
+    if 2 * data.size > _LARGEST:
+        return ""
+    text = data.to_csv(index=False, lineterminator="\n").encode()
+    link = f"data:text/csv;charset=utf-8;base64,{base64.b64encode(text).decode()}"
+    return link if len(link) <= _LARGEST else ""
+
+
+def results_argument(command: str, study: str) -> str:
+    """The results folder for a command line, quoted: where the command that made them put them."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
+        if word == "--out" and following:
+            return shlex.quote(following)
+        if word.startswith("--out="):
+            return shlex.quote(word.removeprefix("--out="))
+    return shlex.quote(f"results/{study}")

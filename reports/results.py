@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from ..solvers.numeric.counters import (
 from .described import PlannedRun, Study, read_study
 
 Array = npt.NDArray[np.float64]
+_Task = TypeVar("_Task")
 
 #: Statuses of runs that ended as planned and so have a result ("skipped" ones have none).
 OK_STATUSES: frozenset[str] = frozenset(EXPECTED_STATUSES - {"skipped"})
@@ -67,6 +68,14 @@ class Results:
     study: Study
     runs: pd.DataFrame
     traces: pd.DataFrame
+    #: What was asked of it: see :func:`.analysis.once`.
+    answers: dict[Hashable, Any] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    def tasks_of(self, described: type[_Task]) -> list[_Task]:
+        """The study's tasks of one type of descriptions."""
+        return [task for task in self.study.tasks if isinstance(task, described)]
 
 
 def load_results(folder: Path, *, write: bool = False) -> Results:
@@ -131,17 +140,7 @@ def _without_record(planned: PlannedRun, damaged: Mapping[str, str]) -> dict[str
 def _traces(
     table: pa.Table, order: Sequence[int], runs: pd.DataFrame, flags: tuple[str, ...]
 ) -> pd.DataFrame:
-    """A row for each checkpoint of each run.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    order : sequence of int
-        The row of the table for each of the runs, -1 for none.
-    runs : DataFrame
-    flags : tuple of str
-        The traits of runs.
-    """
+    """A row for each checkpoint of each run."""
     places = pa.array([place for place in order if place >= 0], pa.int64())
     stored = table.take(places)["trace"].combine_chunks()
     runs = runs[np.array(order, int) >= 0].reset_index(drop=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from rich.text import Text
 from ..harness.results.measures import Measure
 from ..harness.words import visible
 from . import formatting
-from .naming import unused
+from .formatting import unused
 from .statistics import summary
 
 # Tables with more columns than this have a row for each task instead.
@@ -183,6 +183,56 @@ class Table:
             else:
                 found.append((heading.group, 1))
         return found if any(name for name, _ in found) else []
+
+
+@dataclass(frozen=True)
+class Column(Heading):
+    """A column of a table whose rows are those of a frame.
+
+    Attributes
+    ----------
+    of : callable or str
+        Its cell in a row of the frame; or the name of a column of texts.
+    """
+
+    of: Callable[[Mapping[str, Any]], Cell] | str = ""
+
+    def cell(self, row: Mapping[str, Any]) -> Cell:
+        """The cell of a row."""
+        return Cell(str(row[self.of])) if isinstance(self.of, str) else self.of(row)
+
+
+def framed(label: str, frame: pd.DataFrame, columns: Sequence[Column], **more: Any) -> Table:
+    """A table with a row for each row of a frame, which are its numbers."""
+    rows = [[column.cell(row) for column in columns] for row in frame.to_dict("records")]
+    return Table(label, columns, rows, **{"numbers": frame} | more)
+
+
+def matrix(
+    label: str,
+    frame: pd.DataFrame,
+    rows: tuple[str, Iterable[str]],
+    columns: tuple[str, Mapping[str, Heading]],
+    cell: Callable[[Mapping[str, Any] | None], Cell],
+    first: str | Heading = "Solver",
+    **more: Any,
+) -> Table:
+    """A table with a cell for each pair of two keys of a frame, such as solver and task.
+
+    ``rows`` and ``columns`` are the name of a key and its values in order, columns with their
+    headings; ``cell`` gets the row of a pair, None where there is none. Rows without any are left
+    out.
+    """
+    (index, labels), (key, headings) = rows, columns
+    found = {(row[index], row[key]): row for row in frame.to_dict("records")}
+    known = {name for name, _ in found}
+    cells = [
+        [Cell(name), *(cell(found.get((name, each))) for each in headings)]
+        for name in labels
+        if name in known
+    ]
+    heading = Heading(first) if isinstance(first, str) else first
+    return Table(label, [heading, *headings.values()], cells, **{"style": "matrix"} | more)
 
 
 def narrow(table: Table) -> Table:

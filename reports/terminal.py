@@ -2,24 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from .analysis import Analysis
-from .views import printed
+from . import analysis
+from .described import SvmTask
+from .formatting import plural
+from .frames import of_task, records
+from .measures import EVALUATIONS_TO_ERROR
+from .results import Results
+from .tables import terminal_table
+from .views import common, feasibility, findings, svm
 
 
-def summary(analysis: Analysis) -> RenderableType:
-    """The findings and tables, then what limits the comparison.
+def summary(results: Results) -> RenderableType:
+    """The findings and tables, then what limits the comparison: the same numbers as on the page."""
+    printed = _of_svm if results.kind == "svm" else _of_feasibility
+    notes = [Text(f"note: {sentence}", style="yellow") for sentence in analysis.cautions(results)]
+    return Group(*printed(results), *_outcomes(results), *notes)
 
-    Parameters
-    ----------
-    analysis : Analysis
 
-    Returns
-    -------
-    RenderableType
-        The same numbers as on the page.
-    """
-    notes = [Text(f"note: {sentence}", style="yellow") for sentence in analysis.cautions]
-    return Group(*printed(analysis), *notes)
+def _of_svm(results: Results) -> Iterator[RenderableType]:
+    """For the terminal: findings, tables without solvers that were skipped, and what they are."""
+    found = findings.findings(results)
+    if found:
+        yield from (Text(finding.sentence) for finding in found)
+        yield Text()
+    for task in results.tasks_of(SvmTask):
+        counts = of_task(analysis.counts(results), task.label)
+        tried = counts[counts["n_skipped"] < counts["n_planned"]]
+        yield terminal_table(svm.results_table(results, task.label, tried), task.label)
+        if tuning := svm.tuning(results, task):
+            yield Text(" ".join(tuning), style="dim")
+        for sentence in svm.other_problems(results.runs, task.label):
+            yield Text(sentence, style="dim")
+        yield Text()
+    words = "Medians over seeds of the runs that ended as planned."
+    table = analysis.table(results)
+    if table.loc[table["measure"] == EVALUATIONS_TO_ERROR, "upper_bound"].any():
+        words += " ≤: at the target at the first checkpoint, perhaps before."
+    yield Text(words, style="dim")
+
+
+def _of_feasibility(results: Results) -> Iterator[RenderableType]:
+    """For the terminal: findings, tables, and how mirror prox compares with its bound."""
+    found = feasibility.findings(results)
+    if found:
+        yield from (Text(finding.sentence) for finding in found)
+        yield Text()
+    for task in results.study.tasks:
+        yield terminal_table(
+            feasibility.results_table(results, task.label),
+            f"{task.label}: {feasibility.problem_words(task)}",
+        )
+        yield Text()
+    gap = feasibility.gap_sentence(results)
+    if gap:
+        yield Text(gap)
+
+
+def _outcomes(results: Results) -> Iterator[RenderableType]:
+    """For the terminal: a line for each reason why runs have no result."""
+    seed = analysis.words(results).seed
+    for row in records(analysis.failures(results)):
+        line = Text(f"{row['status']}: ", style="yellow")
+        line.append(f"{row['task']}, {row['solver']}, {plural(row['n'], 'run')}")
+        line.append(f" ({seed}{'s' if row['n'] > 1 else ''} {row['seeds']}): ")
+        yield line.append(row["reason"] or common.NO_REASON)
+    for (solver, reason), group in analysis.skipped(results).groupby(
+        ["solver", "reason"], sort=False
+    ):
+        tasks = ", ".join(dict.fromkeys(group["task"]))
+        n = plural(int(group["n"].sum()), "run")
+        yield Text(f"skipped: {solver} on {tasks}, {n}: {reason or common.NO_REASON}")

@@ -12,10 +12,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from .analysis import Analysis
+from . import analysis
 from .drawing.canvas import GREY, Drawing, swatch
 from .formatting import plural
 from .frames import of_task, other_problem_solvers, records
+from .results import Results
 from .statistics.summary import OTHER_PROBLEM
 from .tables import Table
 
@@ -92,29 +93,29 @@ def _views(values: Any) -> Iterator[Figure | Table]:
 
 
 #: Some figures of a task, or of the study where the task is empty, and what their marks mean.
-Family = Callable[[Analysis, str], tuple[list[Figure], str]]
+Family = Callable[[Results, str], tuple[list[Figure], str]]
 
 
 def figures_of(
-    analysis: Analysis, prefix: str, families: Sequence[Family], task: str = ""
+    results: Results, prefix: str, families: Sequence[Family], task: str = ""
 ) -> tuple[list[Figure], str]:
     """The figures of all families with their legend and their full names, and their marks."""
     found, marks = [], []
     for family in families:
-        figures, words = family(analysis, task)
+        figures, words = family(results, task)
         found += figures
         marks += [words] if figures else []
-    entries = legend(analysis, _runs_notes(analysis, task))
+    entries = legend(results, _runs_notes(results, task))
     figures = [replace(item, name=f"{prefix}-{item.name}", legend=entries) for item in found]
-    return figures, " ".join(filter(None, [*marks, analysis.coloring]))
+    return figures, " ".join(filter(None, [*marks, analysis.coloring(results)]))
 
 
-def legend(analysis: Analysis, notes: Mapping[str, str]) -> list[LegendEntry]:
+def legend(results: Results, notes: Mapping[str, str]) -> list[LegendEntry]:
     """The solvers that a mapping has a note for, often an empty one, in the study's order.
 
     Those that are grey come last, in one entry.
     """
-    styles = analysis.styles
+    styles = analysis.styles(results)
     shown = [label for label in styles if label in notes]
     grey = [label for label in shown if styles[label].muted]
     named = [label for label in shown if label not in grey or len(grey) == 1]
@@ -126,13 +127,13 @@ def legend(analysis: Analysis, notes: Mapping[str, str]) -> list[LegendEntry]:
     return entries
 
 
-def _runs_notes(analysis: Analysis, task: str) -> dict[str, str]:
+def _runs_notes(results: Results, task: str) -> dict[str, str]:
     """Whether a solver solves another problem, and how many runs its lines stand on if not all."""
     if not task:
-        return dict.fromkeys(analysis.styles, "")
-    counts = of_task(analysis.counts, task)
+        return dict.fromkeys(analysis.styles(results), "")
+    counts = of_task(analysis.counts(results), task)
     shown = counts[counts["n_ok"] + counts["n_failed"] + counts["n_missing"] > 0]
-    others = dict.fromkeys(other_problem_solvers(analysis.runs, task), OTHER_PROBLEM)
+    others = dict.fromkeys(other_problem_solvers(results.runs, task), OTHER_PROBLEM)
     notes = {}
     for row in records(shown):
         some = f"{row['n_ok']} of {row['n_planned']} runs"

@@ -18,12 +18,12 @@ from ...harness.planning.fingerprint import content_version, read_sources
 from ...harness.planning.plan import kind_named
 from ...harness.results.measures import Measure, counter_measures, measures_of
 from ...harness.results.stores import local_folder
-from ..derived import derived_measures
 from ..described import CellTask, SvmSolver, SvmTask
 from ..errors import ReportError
 from ..frames import json_object, records
+from ..measures import derived_measures
 from ..results import SUMS, Results, load_results
-from ..statistics import certificates, integrity, objective, summary
+from ..statistics import certificates, integrity, summary
 from .result import Compared, Comparison, Difference, Side, compared
 
 #: Times and memory of two sessions on one machine differ by this factor in all runs at once, which
@@ -330,8 +330,8 @@ def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
     runs = results.runs[results.runs["ok"]]
     traces = results.traces
     if "suboptimality" in runs:
-        traces = objective.trace_suboptimality(traces, results.runs)
-        floored = objective.floor_suboptimality(runs)
+        traces = summary.trace_suboptimality(traces, results.runs)
+        floored = summary.floor_suboptimality(runs)
         # fmax: without a certificate the gap itself; an unknown gap stays unknown.
         gap = pd.Series(np.fmax(runs["gap"], runs["reference_gap"]), index=runs.index)
         runs = floored.assign(gap=gap.where(runs["gap"].notna()))
@@ -421,7 +421,7 @@ def _cautions(before: Side, after: Side) -> list[str]:
     for side in (before, after):
         traces = side.results.traces if side.results else pd.DataFrame()
         if "reference_primal" in side.runs:
-            traces = objective.trace_suboptimality(traces, side.runs)
+            traces = summary.trace_suboptimality(traces, side.runs)
         distinct = integrity.environments(side.runs)
         sides.append(integrity.cautions(side.runs, traces, distinct, list(side.folds)))
     both = [f"A and B: {sentence}" for sentence in sides[0] if sentence in sides[1]]

@@ -95,15 +95,7 @@ GREY = SolverStyle(MUTED, "", (), muted=True)
 def solver_styles(
     labels: Sequence[str], colored: Collection[str] | None = None
 ) -> dict[str, SolverStyle]:
-    """A style for each solver.
-
-    Parameters
-    ----------
-    labels : sequence of str
-    colored : collection of str, optional
-        The solvers in colour; the others are grey. By default all are in colour: the first ten
-        differ in colour and marker, later ones in dashes.
-    """
+    """A style for each solver."""
     chosen = [label for label in labels if colored is None or label in colored]
     styles = {
         label: SolverStyle(
@@ -162,16 +154,7 @@ def new_axes(
     height: float = HEIGHT,
     margins: tuple[float, float, float, float] = MARGINS,
 ) -> Axes:
-    """The only axes of a new figure, without a ground of their own: the page's shows through.
-
-    Parameters
-    ----------
-    sheet : Sheet
-    width, height : float
-        Points, on a page; a figure that stands alone has the same shape.
-    margins : tuple of float
-        On the left, right, below and above, on a page; alone they are as large as labels need.
-    """
+    """The only axes of a new figure, without a ground of their own: the page's shows through."""
     theme: dict[Any, Any] = {
         "font.size": sheet.font, "axes.labelsize": sheet.font, "axes.labelcolor": MUTED,
         "axes.labelpad": 3, "axes.edgecolor": MUTED, "axes.linewidth": 0.7 * sheet.scale,
@@ -265,14 +248,6 @@ def inline(figure: Figure, prefix: str, title: str = "", description: str = "") 
 
     Text stays text, in the page's own font; colours of the theme are the page's, so that its colour
     scheme decides.
-
-    Parameters
-    ----------
-    figure : Figure
-    prefix : str
-        Put before every id, so that several figures on one page do not clash.
-    title, description : str
-        Read out in place of the figure; without a title the figure is decoration.
     """
     FigureCanvasSVG(figure)
     text = saved(figure, "svg", metadata={"Date": None}).decode()

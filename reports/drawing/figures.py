@@ -13,8 +13,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ...harness.results.measures import Measure
 from .. import formatting
+from ..described import capitalised
 from ..frames import FEWEST_FOR_QUARTILES, of_task
-from ..wording import capitalised
 from .axes import padded, tick_label
 from .canvas import (
     FONT,

@@ -310,16 +310,7 @@ def _label_ends(
 def pushed_apart(wanted: Array, gap: float, low: float, high: float) -> Array:
     """Places at least a gap apart, as near to the wanted ones as can be (least squares).
 
-    Parameters
-    ----------
-    wanted : array, shape (n,)
-    gap, low, high : float
-        Places are between low and high if n of them fit there; otherwise they begin at low.
-
-    Returns
-    -------
-    array, shape (n,)
-        In the order of ``wanted``; equal wishes keep their order.
+    In the order of ``wanted``; equal wishes keep their order.
     """
     order = np.argsort(wanted, kind="stable")
     steps = gap * np.arange(len(wanted))

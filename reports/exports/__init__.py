@@ -130,12 +130,10 @@ def listed(results: Path | str) -> list[Listed]:
         If the folder is not a results folder.
     """
     from ...harness.results.stores import local_folder
-    from ..analysis import Analysis
     from ..results import load_results
-    from .data import TITLES
-    from .making import views_of
+    from .making import TITLES, views_of
 
-    figures, tables = views_of(Analysis(load_results(local_folder(results))))
+    figures, tables = views_of(load_results(local_folder(results)))
     return [
         *(Listed("figure", name, title) for name, (title, _) in figures.items()),
         *(Listed("table", name, item.label) for name, item in tables.items()),

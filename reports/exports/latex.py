@@ -189,16 +189,10 @@ def _plainer(letter: str) -> str:
 
 
 def tabular(table: Table, name: str) -> str:
-    """A table with its caption and label, for ``\\input``; it needs ``\\usepackage{booktabs}``.
+    r"""A table with its caption and label, for ``\input``; it needs ``\usepackage{booktabs}``.
 
     What stands below a value on the page, such as its range, is a smaller line below the row. A
     table of many columns is in several parts below each other, each with the first column.
-
-    Parameters
-    ----------
-    table : Table
-    name : str
-        For the label: ``tab:NAME``.
     """
     lines = [
         r"\begin{table}",

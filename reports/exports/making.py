@@ -1,31 +1,254 @@
-"""Make the files of an export in memory, each with the command that makes it again."""
+"""Runs and checkpoints as tables in long format, and what each of their columns is."""
 
 from __future__ import annotations
 
 import hashlib
+import io
+import re
 import shlex
-from collections.abc import Iterable, Iterator
+import textwrap
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from ...data_loaders import suggest
 from ...harness.environment import version
+from ...harness.planning.plan import kind_named
+from ...harness.results.measures import columns_of, counter_measures
 from ...harness.results.stores import local_folder
 from ...harness.study.model import find
 from ...harness.study.select import split_names
-from ..analysis import Analysis
-from ..drawing.canvas import SolverStyle
+from ...harness.words import visible, visible_lines
+from .. import analysis
+from ..described import SvmTask
+from ..drawing.canvas import (
+    INK,
+    SETTINGS,
+    SMALLEST_FONT,
+    Drawing,
+    Sheet,
+    SolverStyle,
+    saved,
+    text_width,
+)
 from ..errors import ReportError
+from ..measures import kernel_parameters
 from ..results import Results, load_results
 from ..statistics import integrity
 from ..tables import Table
-from ..view import Figure
+from ..view import Figure as View
 from ..views import sections
-from . import DEFAULT_FORMATS, FORMATS, WIDTH, data, figures
+from . import DEFAULT_FORMATS, FORMATS, WIDTH
 from .latex import tabular
 from .writing import Artefact, Origin
+
+#: The tables of data by name, and what a row of each is.
+TITLES: Mapping[str, str] = MappingProxyType(
+    {
+        "runs": "One row for each planned run",
+        "traces": "One row for each checkpoint of each run",
+        "columns": "What the columns of runs and traces are",
+    }
+)
+
+# Columns that reports add to those of the records.
+_ADDED: Mapping[str, str] = MappingProxyType(
+    {
+        "kind": "name of the kind of study",
+        "ok": "whether the run ended as planned and has a result",
+        "instrumented": "whether the solver counts what it evaluates",
+        "minimises": "whether the solver minimises the objective of the task",
+        "shows_model": "whether the run is judged by its model, not by its predictions alone",
+        "evaluations": "sum of kernel entries, inner products and stored matrix entries",
+        "evaluations_computed": "the same of those really computed",
+        "checkpoint": "number of the checkpoint in its run, from 0",
+        "resolution": "reference_gap / reference_primal: below it suboptimality is not known",
+        "suboptimality_is_bound": "whether suboptimality is only known to be at most its value",
+        "suboptimality": "(primal - reference) / reference; in traces not below the resolution",
+        "status": 'how the run ended; "missing" or "damaged": it has no readable record',
+    }
+)
+
+
+def frames(results: Results) -> dict[str, pd.DataFrame]:
+    """The tables of :data:`TITLES`."""
+    runs, traces = results.runs, analysis.traces(results)
+    parameters = kernel_parameters(results.tasks_of(SvmTask), runs.columns)
+    runs = runs.join(parameters, on="task")
+    return {"runs": runs, "traces": traces, "columns": _columns(results, runs, traces)}
+
+
+def _columns(results: Results, runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
+    """A row for each column: table, column, type and meaning."""
+    # Any: mypy takes classes of unfrozen dataclasses for unhashable, as their instances are.
+    record: Any = kind_named(results.kind).record
+    meanings = {
+        **{name: f"count: {item.words}" for name, item in counter_measures().items()},
+        **{name: item.doc for name, item in columns_of(record).items()},
+        **_ADDED,
+    }
+    of_checkpoint = {name: item.doc for name, item in columns_of(record.checkpoint).items()}
+    rows = [
+        (table, column, _type(frame[column]), _meaning(column, {**known, **_ADDED}))
+        for table, frame, known in (
+            ("runs", runs, meanings),
+            ("traces", traces, meanings | of_checkpoint),
+        )
+        for column in frame.columns
+    ]
+    return pd.DataFrame(rows, columns=["table", "column", "type", "meaning"])
+
+
+def _meaning(column: str, known: Mapping[str, str]) -> str:
+    name = column.removeprefix("kernel_")
+    parameter = f"parameter {name} of the task's kernel" if name != column else ""
+    return known.get(column, parameter)
+
+
+def _type(column: pd.Series) -> str:
+    if pd.api.types.is_bool_dtype(column):
+        return "boolean"
+    return "number" if pd.api.types.is_numeric_dtype(column) else "text"
+
+
+def parquet_bytes(frame: pd.DataFrame, compression: str = "snappy") -> bytes:
+    """A frame as Parquet; the same frame gives the same bytes."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    sink = io.BytesIO()
+    # The metadata of pandas name its version.
+    pq.write_table(table.replace_schema_metadata(None), sink, compression=compression)
+    return sink.getvalue()
+
+
+#: Formats of figures that are drawn.
+DRAWN = ("svg", "pdf", "png")
+_DPI = 300
+_PROGRAM = "marginbench"
+_LINE = 1.3 * SMALLEST_FONT  # points
+_KEY = 4.0 * SMALLEST_FONT  # points that the key of a legend needs, with the gap behind its words
+_FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+
+
+def rendered(
+    found: View,
+    styles: Mapping[str, SolverStyle],
+    formats: tuple[str, ...],
+    width: float,
+    *,
+    transparent: bool = False,
+) -> dict[str, bytes]:
+    """A figure in each of several formats.
+
+    By format; the same figure gives the same bytes.
+    """
+    drawing = found.drawing
+    assert drawing is not None
+    with mpl.rc_context(SETTINGS), warnings.catch_warnings():
+        # A letter that the font lacks is a box in PDF and PNG, and itself in SVG.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure = _standalone(drawing, found.title, _legend_entries(found, styles), 72 * width)
+        figure.patch.set(visible=not transparent, facecolor="white", edgecolor="none")
+        return {name: _WRITERS[name](figure, drawing) for name in formats}
+
+
+def _standalone(
+    drawing: Drawing, title: str, entries: list[tuple[Line2D, str]], width: float
+) -> Figure:
+    """The figure drawn at a width in points, with its title and its legend."""
+    longest = max((text_width(label, SMALLEST_FONT) for _, label in entries), default=0.0)
+    columns = max(min(int(width / (longest + _KEY)), len(entries)), 1)
+    letters = int((width - _KEY) / text_width("x", SMALLEST_FONT))
+    words = ["\n".join(textwrap.wrap(visible(label), letters)) for _, label in entries]
+    heading = textwrap.wrap(visible(title), letters)
+    n_lines = len(heading) + sum(word.count("\n") + 1 for word in words) / columns + 1
+    figure = drawing.on(Sheet(width, extra=_LINE * n_lines))
+    # Vertical axes have no words of their own: the title says them.
+    figure.suptitle("\n".join(heading), x=0.01, ha="left", fontsize=SMALLEST_FONT, color=INK)
+    if entries:
+        figure.legend(
+            [key for key, _ in entries], words, loc="outside lower left", ncols=columns,
+            fontsize=SMALLEST_FONT, labelcolor=INK, frameon=False, labelspacing=0.25,
+            handlelength=1.9, handletextpad=0.5, columnspacing=1.1,
+            borderaxespad=0.0, borderpad=0.2,
+        )  # fmt: skip
+    # The layout is the same in all formats, whichever are asked for.
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
+def _legend_entries(found: View, styles: Mapping[str, SolverStyle]) -> list[tuple[Line2D, str]]:
+    """The solvers of the page's legend that the figure shows, with what is said of their runs."""
+    drawing = found.drawing
+    assert drawing is not None
+    shown = set(drawing.data["solver"]) if "solver" in drawing.data else None
+    return [
+        (_key(styles[entry.label]), entry.label + (f" ({entry.note})" if entry.note else ""))
+        for entry in found.legend
+        if entry.label in styles and (shown is None or entry.label in shown)
+    ]
+
+
+def _key(style: SolverStyle) -> Line2D:
+    return Line2D(
+        [], [], color=style.color, marker=style.marker, lw=1.2, ms=4.5,
+        linestyle=(0, style.dashes) if style.dashes else "-",
+    )  # fmt: skip
+
+
+def _svg(figure: Figure, drawing: Drawing) -> bytes:
+    FigureCanvasSVG(figure)
+    words = {"Title": visible(drawing.title), "Description": visible(drawing.description, 10_000)}
+    metadata = {**words, "Creator": _PROGRAM, "Date": None}
+    # Releases of matplotlib write the font in one property or in several.
+    text = saved(figure, "svg", metadata=metadata).decode()
+    text = re.sub(r"(font: (?:\w+ )*?[\d.]+px) [^;\"]*", rf"\1 {_FONTS}", text)
+    text = re.sub(r"font-family: [^;\"]*", f"font-family: {_FONTS}", text)
+    return visible_lines(text, len(text) * 2).encode()
+
+
+def _pdf(figure: Figure, drawing: Drawing) -> bytes:
+    FigureCanvasPdf(figure)
+    words = {"Title": visible(drawing.title), "Subject": visible(drawing.description, 10_000)}
+    metadata: dict[str, Any] = {**words, "Creator": _PROGRAM, "CreationDate": None}
+    return saved(figure, "pdf", metadata=metadata)
+
+
+def _png(figure: Figure, drawing: Drawing) -> bytes:
+    FigureCanvasAgg(figure)
+    metadata = {"Title": visible(drawing.title), "Software": _PROGRAM}
+    return saved(figure, "png", dpi=_DPI, metadata=metadata)
+
+
+_WRITERS = {"svg": _svg, "pdf": _pdf, "png": _png}
+
+
+def inches(text: str) -> float:
+    """Inches of a width as LaTeX writes it: "3.4in", "8.6cm", "86mm", "245pt"; "3.4" are inches."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(in|cm|mm|pt|)\s*", text)
+    if found is None:
+        raise ValueError("give a number with in, cm, mm or pt, such as 3.4in")
+    value = float(found[1]) / _UNITS[found[2] or "in"]
+    if not 1.0 <= value <= 30.0:
+        raise ValueError("it must be from 1in to 30in")
+    return value
+
+
+# To an inch.
+_UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4, "pt": 72.27}
 
 
 @dataclass(frozen=True)
@@ -46,7 +269,7 @@ class Request:
     def command(self, what: str, name: str, format_: str) -> str:
         """The command line that makes one file of this export again."""
         words = ["marginbench", "export", self.results, f"--{what}", name, "--format", format_]
-        if what == "figure" and format_ in figures.DRAWN:
+        if what == "figure" and format_ in DRAWN:
             words += ["--width", self.width] if self.width != WIDTH else []
             words += ["--transparent"] if self.transparent else []
         for flag, values in (("--task", self.tasks), ("--solver", self.solvers)):
@@ -55,30 +278,24 @@ class Request:
 
 
 def made(request: Request) -> tuple[list[Artefact], Origin]:
-    """The files of a request, and what they are made from.
-
-    Raises
-    ------
-    ReportError
-        If the folder is not a results folder, or a name, format or width is unknown.
-    """
+    """The files of a request, and what they are made from."""
     formats = chosen("format", request.formats, FORMATS)
     if not formats:
         raise ReportError(f"--format names none; there are {', '.join(FORMATS)}")
     try:
-        width = figures.inches(request.width)
+        width = inches(request.width)
     except ValueError as error:
         raise ReportError(f"--width {request.width!r}: {error}") from None
-    results = load_results(local_folder(request.results))
-    analysis, styles = selected(results, request.tasks, request.solvers)
-    maker = _Maker(request, tuple(formats), width, analysis, styles)
+    whole = load_results(local_folder(request.results))
+    results = selected(whole, request.tasks, request.solvers)
+    maker = _Maker(request, tuple(formats), width, results)
     found = list(maker.artefacts())
     if not found:
         raise ReportError(
             f"nothing to write as {', '.join(formats)}: figures can be svg, pdf, png and csv, "
             "tables csv and tex, data csv and parquet"
         )
-    return found, _origin(request, results, analysis)
+    return found, _origin(request, whole, integrity.commits(analysis.environments(results)))
 
 
 @dataclass(frozen=True)
@@ -88,28 +305,31 @@ class _Maker:
     request: Request
     formats: tuple[str, ...]
     width: float
-    analysis: Analysis
-    styles: dict[str, SolverStyle]
+    results: Results
 
     def artefacts(self) -> Iterator[Artefact]:
         """Figures, tables and data in this order, those of the request or all."""
         asked = self.request
         everything = not (asked.figures or asked.tables or asked.data)
-        wanted = chosen("data", asked.data, data.TITLES)
+        wanted = chosen("data", asked.data, TITLES)
         if everything or asked.figures or asked.tables:
             # The page's figures are drawn for this, whichever of them are written.
-            drawn, listed = views_of(self.analysis)
+            drawn, listed = views_of(self.results)
             for name in list(drawn) if everything else chosen("figure", asked.figures, drawn):
                 yield from self._figure(*drawn[name])
             for name in list(listed) if everything else chosen("table", asked.tables, listed):
                 yield from self._table(listed[name])
-        yield from self._data(list(data.TITLES) if everything else wanted)
+        yield from self._data(list(TITLES) if everything else wanted)
 
-    def _figure(self, title: str, figure: Figure) -> Iterator[Artefact]:
-        drawn = tuple(name for name in self.formats if name in figures.DRAWN)
+    def _figure(self, title: str, figure: View) -> Iterator[Artefact]:
+        drawn = tuple(name for name in self.formats if name in DRAWN)
         assert figure.drawing is not None
-        files = figures.rendered(
-            figure, self.styles, drawn, self.width, transparent=self.request.transparent
+        files = rendered(
+            figure,
+            analysis.styles(self.results),
+            drawn,
+            self.width,
+            transparent=self.request.transparent,
         )
         if "csv" in self.formats:
             files["csv"] = csv_bytes(figure.drawing.data)
@@ -124,12 +344,12 @@ class _Maker:
             yield self._artefact("table", table.name, table.label, "tex", content)
 
     def _data(self, names: list[str]) -> Iterator[Artefact]:
-        frames = data.frames(self.analysis) if names else {}
-        writers = {"parquet": data.parquet_bytes, "csv": csv_bytes}
+        found = frames(self.results) if names else {}
+        writers = {"parquet": parquet_bytes, "csv": csv_bytes}
         for name in names:
             for format_ in (name for name in self.formats if name in writers):
-                content = writers[format_](frames[name])
-                yield self._artefact("data", name, data.TITLES[name], format_, content)
+                content = writers[format_](found[name])
+                yield self._artefact("data", name, TITLES[name], format_, content)
 
     def _artefact(self, what: str, name: str, title: str, format_: str, content: bytes) -> Artefact:
         folder = what if what == "data" else f"{what}s"
@@ -143,7 +363,7 @@ class _Maker:
         )
 
 
-def _origin(request: Request, results: Results, analysis: Analysis) -> Origin:
+def _origin(request: Request, results: Results, commits: list[str]) -> Origin:
     digest = hashlib.sha256()
     for frame in (results.runs, results.traces):
         digest.update(csv_bytes(frame))
@@ -151,7 +371,7 @@ def _origin(request: Request, results: Results, analysis: Analysis) -> Origin:
         study=results.study.name,
         results=request.results,
         records=digest.hexdigest(),
-        commits=tuple(integrity.commits(analysis.environments)),
+        commits=tuple(commits),
         marginbench=version(),
         matplotlib=mpl.__version__,
     )
@@ -165,11 +385,11 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
-def views_of(analysis: Analysis) -> tuple[dict[str, tuple[str, Figure]], dict[str, Table]]:
+def views_of(results: Results) -> tuple[dict[str, tuple[str, View]], dict[str, Table]]:
     """The figures of a page that show something, with their titles, and its tables, by name."""
-    drawn: dict[str, tuple[str, Figure]] = {}
+    drawn: dict[str, tuple[str, View]] = {}
     listed: dict[str, Table] = {}
-    for section in analysis.ask(sections):
+    for section in sections(results):
         for view in section.views:
             if isinstance(view, Table):
                 listed[view.name] = view
@@ -179,13 +399,7 @@ def views_of(analysis: Analysis) -> tuple[dict[str, tuple[str, Figure]], dict[st
 
 
 def chosen(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The known names among those given, each repeated or separated by commas, in their order.
-
-    Raises
-    ------
-    ReportError
-        If one is unknown; the message suggests the nearest.
-    """
+    """The known names among those given, each repeated or separated by commas, in their order."""
     known = list(known)
     found = []
     for name in split_names(names, known):
@@ -199,25 +413,16 @@ def chosen(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def selected(
-    results: Results, tasks: Iterable[str], solvers: Iterable[str]
-) -> tuple[Analysis, dict[str, SolverStyle]]:
-    """The analysis of some tasks and solvers alone, and the styles that solvers have on the page.
+def selected(results: Results, tasks: Iterable[str], solvers: Iterable[str]) -> Results:
+    """The results of some tasks and solvers alone, in the colours that solvers have on the page.
 
     What is selected is compared among itself, as in a study without the others.
-
-    Parameters
-    ----------
-    results : Results
-    tasks, solvers : iterable of str
-        Labels; all of them if there is none.
     """
-    analysis = Analysis(results)
     study = results.study
     of_tasks = set(chosen("task", tasks, [item.label for item in study.tasks]))
     of_solvers = set(chosen("solver", solvers, [item.label for item in study.solvers]))
     if not of_tasks and not of_solvers:
-        return analysis, analysis.styles
+        return results
     of_tasks = of_tasks or {item.label for item in study.tasks}
     of_solvers = of_solvers or {item.label for item in study.solvers}
     part = study.model_copy(
@@ -237,8 +442,5 @@ def selected(
     )
     if runs.empty:
         raise ReportError("no run of these solvers on these tasks is planned")
-    of_part = Analysis(replace(results, study=part, runs=runs, traces=traces))
-    # Panels take their colours from there: they are those of the page.
-    styles = {label: style for label, style in analysis.styles.items() if label in of_solvers}
-    of_part.__dict__["styles"] = styles
-    return of_part, styles
+    of_part = replace(results, study=part, runs=runs, traces=traces)
+    return analysis.styled_as(of_part, results)

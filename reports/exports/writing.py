@@ -85,32 +85,10 @@ def write_all(
 ) -> tuple[list[Path], list[Path]]:
     """Write files and their manifest; those that are there already with the same bytes stay.
 
-    The manifest keeps what it says of other files of earlier exports to the folder, as long as
-    they are there.
+    The manifest keeps what it says of other files of earlier exports to the folder, as long as they
+    are there.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it does not exist.
-    artefacts : iterable of Artefact
-    origin : Origin
-        Of all of them.
-    force : bool
-        Replace files that no earlier export of these results wrote.
-
-    Returns
-    -------
-    written, unchanged : list of Path
-        The files, without the manifest.
-
-    Raises
-    ------
-    ReportError
-        If a file is in the way; then nothing is written.
-    UserError
-        If another command is writing there.
-    StorageError
-        If something cannot be written.
+    The files, without the manifest.
     """
     artefacts = list(artefacts)
     with exclusive(folder):

@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from ...harness.environment import version
 from ..comparison.report import change_words
-from ..formatting import say
-from ..naming import slugs
+from ..formatting import say, slugs
 from ..templating import environment, page, page_script, script_source
 from .history import History
 

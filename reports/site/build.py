@@ -1,32 +1,297 @@
-"""Write a site: each study's report and records, further pages, and the overview of all."""
+"""The history of regressions as a part of a site: read, placed, and linked both ways."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from ...harness.interrupts import interrupts_deferred, interrupts_raised
 from ...harness.results.description import FILE_NAME
 from ...harness.storage import exclusive
-from ..analysis import Analysis
+from .. import analysis, formatting
 from ..described import Study, read_study
+from ..drawing.axes import padded, set_log_axis
+from ..drawing.canvas import FONT, INK, PALETTE, Drawing, drawing, new_axes
 from ..errors import ReportError
-from ..exports.data import parquet_bytes
-from ..formatting import plural
-from ..naming import slug
+from ..exports.making import parquet_bytes
+from ..formatting import plural, slug
+from ..frames import of_task, records
 from ..page import render
 from ..papers.page import judge, paper_pages
 from ..papers.published import PAPERS, read_paper
+from ..regressions.asv_files import Snapshot, read_results
+from ..regressions.history import History, histories
+from ..regressions.pages import Surroundings, render_history
+from ..regressions.repository import Repository
 from ..results import Results, load_results
+from ..statistics import integrity
+from ..templating import environment, page
+from ..view import Figure
+from ..views import sections
+from ..views.feasibility import fewest_sentence
+from ..views.findings import findings
 from . import PublishedSite
-from .history import FOLDER, read_history
 from .manifest import clear_staging, read_manifest, replace_files, stage
-from .overview import StudyEntry, index_page, study_entry, told_apart
+
+#: The folder of the site.
+FOLDER = "regressions"
+_CONFIGURATION = "asv.conf.json"
+
+
+@dataclass(frozen=True)
+class SiteHistory:
+    """What was measured commit by commit.
+
+    Attributes
+    ----------
+    lanes : sequence of History
+        Never empty; the first one is shown first.
+    commit_url : str
+        What a hash is put behind to show the commit on the web; empty for none.
+    """
+
+    lanes: Sequence[History]
+    commit_url: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """That on the newest commit."""
+        return self.lanes[0].verdict
+
+    @property
+    def bad(self) -> bool:
+        """Whether the newest commit made something worse."""
+        return self.lanes[0].bad
+
+    def page(self) -> bytes:
+        """The page of the regressions, in its folder of the site."""
+        return render_history(
+            self.lanes, Surroundings("../index.html", commit_url=self.commit_url)
+        ).encode()
+
+
+def read_history(folder: Path, checkout: Path | None = None) -> SiteHistory:
+    """Read asv's results and what git knows of their commits."""
+    snapshots = read_results(folder)
+    repository = Repository(checkout) if checkout else _found(folder, snapshots)
+    url = _commit_url(repository.root) if repository else ""
+    return SiteHistory(histories(snapshots, repository), url)
+
+
+def _found(folder: Path, snapshots: Sequence[Snapshot]) -> Repository | None:
+    commits = sorted({each.commit for each in snapshots})
+    for place in (folder, Path.cwd()):
+        try:
+            repository = Repository(place)
+        except ReportError:
+            continue
+        if repository.ordered(commits):
+            return repository
+    return None
+
+
+def _commit_url(root: Path) -> str:
+    """``show_commit_url`` of asv's configuration; empty unless it is an address of the web."""
+    try:
+        lines = (root / _CONFIGURATION).read_text(encoding="utf-8").splitlines()
+        # asv allows lines of comments.
+        content = json.loads("\n".join(line for line in lines if line.lstrip()[:2] != "//"))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    found = content.get("show_commit_url") if isinstance(content, dict) else None
+    known = isinstance(found, str) and found.startswith(("https://", "http://"))
+    return str(found) if known else ""
+
+
+_KINDS: Mapping[str, str] = {"svm": "Studies of SVM solvers", "feasibility": "Feasibility methods"}
+
+
+@dataclass(frozen=True)
+class StudyEntry:
+    """What the overview says of a study.
+
+    Attributes
+    ----------
+    slug : str
+        Its folder in ``studies/``.
+    kind, name, title, description : str
+    finding : str
+        What it found first; empty where there is nothing to compare.
+    facts : tuple of (str, str)
+        Runs, dates, machine and version, by heading.
+    counts : tuple of (str, int)
+        Runs by how they ended, in words; those that count none are left out.
+    solvers : tuple of (str, int or None)
+        Labels, and the place of their colour in the figure; None: grey.
+    figure : tuple of (Markup, str, str) or None
+        The first figure of its page, with caption and anchor.
+    """
+
+    slug: str
+    kind: str
+    name: str
+    title: str
+    description: str
+    finding: str
+    facts: tuple[tuple[str, str], ...]
+    counts: tuple[tuple[str, int], ...]
+    solvers: tuple[tuple[str, int | None], ...]
+    figure: tuple[Markup, str, str] | None
+
+    @property
+    def folder(self) -> str:
+        """Its folder from the site's root."""
+        return f"studies/{self.slug}"
+
+
+def study_entry(results: Results, slug: str) -> StudyEntry:
+    """All that the overview says of a study, whose folder has this name."""
+    study, counts = results.study, _counts(results)
+    commits = ", ".join(commit[:10] for commit in integrity.commits(analysis.environments(results)))
+    facts = {
+        "Runs": _runs_words(dict(counts)),
+        "Date": integrity.period(results.runs),
+        "Machine": integrity.machine(analysis.environments(results)),
+        "marginbench": " ".join(filter(None, (study.marginbench, commits and f"({commits})"))),
+    }
+    places = {light: place for place, (light, _) in enumerate(PALETTE)}
+    return StudyEntry(
+        slug=slug,
+        kind=study.kind,
+        name=study.name,
+        title=study.title or study.name,
+        description=study.description,
+        finding=_finding(results),
+        facts=tuple(item for item in facts.items() if item[1]),
+        counts=counts,
+        solvers=tuple(
+            (name, places.get(look.color)) for name, look in analysis.styles(results).items()
+        ),
+        figure=_figure(results, f"figure-{slug}"),
+    )
+
+
+def told_apart(studies: Sequence[StudyEntry]) -> list[StudyEntry]:
+    """The studies sorted by title; those that have the same one are followed by their folder."""
+    titles = Counter(study.title for study in studies)
+    named = [
+        replace(study, title=f"{study.title} ({study.slug})") if titles[study.title] > 1 else study
+        for study in studies
+    ]
+    return sorted(named, key=lambda study: (study.title.casefold(), study.slug))
+
+
+def index_page(
+    studies: Sequence[StudyEntry],
+    further: Mapping[str, str],
+    title: str,
+    history: SiteHistory | None = None,
+) -> bytes:
+    """The page that a visitor sees first."""
+    kinds = [kind for kind in _KINDS if kind in {study.kind for study in studies}]
+    groups = [
+        (
+            f"studies-{kind}",
+            _KINDS[kind] if len(kinds) > 1 else "Studies",
+            [study for study in studies if study.kind == kind],
+        )
+        for kind in kinds
+    ]
+    planned = sum(dict(study.counts)["planned"] for study in studies)
+    number = f"{len(studies)} studies" if len(studies) != 1 else "1 study"
+    values = {
+        "title": title or "Benchmark results",
+        "groups": groups,
+        "history": history,
+        "further": [(name, f"{folder}/index.html") for name, folder in further.items()],
+        "counts": [number, plural(planned, "run")] if studies else [],
+    }
+    return page(environment().get_template("site_index.html"), **values).encode()
+
+
+def _counts(results: Results) -> tuple[tuple[str, int], ...]:
+    named = {"planned": "planned", "ok": "ended as planned", "failed": "failed"}
+    named |= {"missing": "missing", "skipped": "skipped"}
+    counts = analysis.counts(results)
+    found = [(words, int(counts[f"n_{name}"].sum())) for name, words in named.items()]
+    # That none failed is worth saying; that none is missing or skipped is not.
+    return tuple(item for item in found if item[1] or item[0] not in ("missing", "skipped"))
+
+
+def _runs_words(counts: Mapping[str, int]) -> str:
+    """The runs of a study in words: "56 runs, none failed"."""
+    failed = f"{counts['failed']} failed" if counts["failed"] else "none failed"
+    others = [f"{counts[word]} {word}" for word in ("missing", "skipped") if word in counts]
+    return ", ".join([plural(counts["planned"], "run"), failed, *others])
+
+
+def _finding(results: Results) -> str:
+    """The first sentence of what was found; empty where there is nothing to compare."""
+    if results.kind == "svm":
+        return next((found.sentence for found in findings(results)), "")
+    task = results.study.tasks[0].label if results.study.tasks else ""
+    return f"{task}: {fewest_sentence(results, task)}" if task else ""
+
+
+def _figure(results: Results, prefix: str) -> tuple[Markup, str, str] | None:
+    """The first figure of a task, else of the study; its caption and its anchor."""
+    of_tasks = [each for each in sections(results) if each.anchor.startswith("results-")]
+    of_study = [each for each in sections(results) if each.anchor == "figures"]
+    for section in (*of_tasks, *of_study):
+        for view in section.views:
+            if isinstance(view, Figure) and view.drawing is not None:
+                task = "" if section in of_study else f"{section.title}: "
+                return view.drawing.svg(prefix), f"{task}{view.title}", view.name
+    drawn = draw_overview(results)
+    if drawn is None:
+        return None
+    return (
+        drawn.svg(prefix),
+        drawn.title,
+        f"results-{next(iter(analysis.slugs(results).values()), '')}",
+    )
+
+
+def draw_overview(results: Results) -> Drawing | None:
+    """The median iterations of each method on each problem, a line of markers for a problem.
+
+    For studies whose problems differ in nothing that a figure could be drawn against; None if
+    nothing was solved, or the study is of another kind.
+    """
+    if results.kind != "feasibility":
+        return None
+    found = analysis.solved(results)
+    table = found.table[(found.table["measure"] == "n_iter") & (found.table["median"] > 0)]
+    if table.empty:
+        return None
+    measure = found.costs["n_iter"]
+    tasks = [task.label for task in results.study.tasks]
+    axes = new_axes()
+    set_log_axis(axes, "x", *padded(table["median"].to_numpy(), 0.05, 0.05), "count")
+    axes.set_ylim(len(tasks) - 0.5, -0.7)
+    axes.set_xlabel(f"median {measure.words}")
+    axes.set_yticks(range(len(tasks)), [""] * len(tasks))
+    sentences = ["The horizontal axis is logarithmic."]
+    for place, task in enumerate(tasks):
+        axes.text(
+            0.0, place - 0.14, task, transform=axes.get_yaxis_transform(), fontsize=FONT, color=INK
+        )
+        for row in records(of_task(table, task)):
+            style = analysis.styles(results)[row["solver"]]
+            axes.plot([row["median"]], [place], ls="", marker=style.marker, ms=8, color=style.color)
+            value = formatting.say(measure, row["median"])
+            sentences.append(f"{row['solver']} on {task}: {value}.")
+    title = f"Median {measure.words} on each {analysis.words(results).task}"
+    return drawing(axes, title, " ".join(sentences), table[["task", "solver", "median"]])
+
 
 _INDEX = "index.html"
 # The folder of the pages of the papers, and what they are called.
@@ -158,15 +423,15 @@ def _stage_study(site: Path, folder: Path, name: str, history: bool) -> StudyEnt
             f"{folder}: {plural(len(damaged), 'record')} cannot be read ({damaged.iloc[0]}); run "
             "the study again to replace them"
         )
-    analysis = Analysis(results)
-    entry = study_entry(analysis, name)
+    results = results
+    entry = study_entry(results, name)
     data = data_files(results)
     around = {
         "overview": "../../index.html",
         "history": f"../../{FOLDER}/{_INDEX}" if history else "",
         "data": [(file, f"data/{file}") for file in data],
     }
-    page = render(analysis, analysis.study.command, around)
+    page = render(results, results.study.command, around)
     stage(site, f"{entry.folder}/{_INDEX}", page.encode())
     for file, content in data.items():
         stage(site, f"{entry.folder}/data/{file}", content)

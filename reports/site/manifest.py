@@ -91,20 +91,7 @@ class Changes:
 
 
 def read_manifest(site: Path, *, force: bool = False) -> Manifest:
-    """The manifest of a site; an empty one of a folder that is new or empty.
-
-    Parameters
-    ----------
-    site : Path
-        An existing folder.
-    force : bool
-        Whether a folder with other files may become a site.
-
-    Raises
-    ------
-    ReportError
-        If the folder has files but no manifest of a site, unless forced.
-    """
+    """The manifest of a site; an empty one of a folder that is new or empty."""
     path = site / MANIFEST
     found = _parsed(path)
     if found is not None:
@@ -139,13 +126,7 @@ def _is_inside(name: str) -> bool:
 
 
 def stage(site: Path, name: str, content: bytes) -> None:
-    """Write a new file of the site where it waits for the others.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written.
-    """
+    """Write a new file of the site where it waits for the others."""
     path = site / STAGING / name
     with storing(path, _REMEDY):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,23 +149,6 @@ def replace_files(
     """Put the staged files in their places, and remove those that are no longer needed.
 
     Files that are as they should be are not touched.
-
-    Parameters
-    ----------
-    site : Path
-    before : Manifest
-        Of the site as it was.
-    about : mapping
-        What the manifest says beside the files.
-    force : bool
-        Whether a file of somebody else may be replaced.
-
-    Raises
-    ------
-    ReportError
-        If somebody else's file is where a new one belongs, unless forced; nothing has changed then.
-    StorageError
-        If something cannot be written.
     """
     staged = site / STAGING
     names = sorted(_names_in(staged))

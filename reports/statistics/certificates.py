@@ -26,10 +26,7 @@ _ANY = ("separable", "inseparable", "margin_at_most_tol")
 def with_outcome(runs: pd.DataFrame, tasks: Iterable[Task]) -> pd.DataFrame:
     """Add whether each run solved its problem, and the seconds that it was allowed.
 
-    Returns
-    -------
-    DataFrame
-        A copy with ``solved`` (bool) and ``limit`` (NaN without a record).
+    A copy with ``solved`` (bool) and ``limit`` (NaN without a record).
     """
     answers = {
         task.label: _ANSWERS.get(task.generator, _ANY) if isinstance(task, CellTask) else _ANY
@@ -45,34 +42,17 @@ def with_outcome(runs: pd.DataFrame, tasks: Iterable[Task]) -> pd.DataFrame:
     )
 
 
-def solved_table(
-    runs: pd.DataFrame, measures: Mapping[str, Measure], derived: pd.DataFrame
-) -> pd.DataFrame:
+def solved_table(runs: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.DataFrame:
     """What each method needed on the instances that it solved.
 
     All methods end with the same certificate, so that their costs can be ranked.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Of :func:`with_outcome`.
-    measures : mapping of str to Measure
-        Columns of ``runs``, and derived measures.
-    derived : DataFrame
-        The values of the derived measures of all runs, as of
-        :func:`marginbench.reports.statistics.summary.run_values`.
-
-    Returns
-    -------
-    DataFrame
-        Of :func:`marginbench.reports.statistics.summary.results_table`; best are medians of
-        methods that solved every instance.
+    Of :func:`marginbench.reports.statistics.summary.results_table`; best are medians of methods
+    that solved every instance.
     """
     ranked = {name: replace(item, better="lower") for name, item in measures.items()}
     solved = runs[runs["solved"]]
     values = [run_values(solved, name) for name in measures if name in solved]
-    if not derived.empty:
-        values.append(derived.merge(solved[["task", "solver", "seed"]]))
     return results_table(
         runs, pd.concat(values, ignore_index=True), ranked, success="solved", overlap=False
     )
@@ -82,13 +62,6 @@ def gap_ratio(traces: pd.DataFrame, columns: Mapping[str, int]) -> tuple[float, 
     """The largest ``t (phi_up - phi_lo) / sqrt(2 log n)``, and of how many checkpoints.
 
     At most 1 for mirror prox by its convergence theorem; NaN if nothing is recorded.
-
-    Parameters
-    ----------
-    traces : DataFrame
-        Of runs of mirror prox.
-    columns : mapping of str to int
-        n, the number of columns of the problems of each task; others are left out.
     """
     mine = traces[traces["task"].isin(columns)]
     if mine.empty:
@@ -102,19 +75,6 @@ def fewest_iterations(runs: pd.DataFrame, task: str) -> tuple[dict[str, int], in
 
     Methods that needed equally many both count. Only instances that some method solved do, and of
     these only the methods that solved them.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Of :func:`with_outcome`.
-    task : str
-
-    Returns
-    -------
-    counts : dict of str to int
-        Those above zero, the most frequent first.
-    n : int
-        Instances that some method solved.
     """
     mine = of_task(runs, task)
     solved = mine[mine["solved"]]

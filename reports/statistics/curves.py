@@ -8,6 +8,7 @@ value.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..frames import FEWEST_FOR_QUARTILES, n_planned, spread_of
+from ..frames import (
+    FEWEST_FOR_QUARTILES,
+    by_solver,
+    is_number,
+    medians,
+    n_planned,
+    records,
+    spread_of,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -51,17 +60,7 @@ class Steps:
 def step_values(costs: Array, values: Array, grid: Array) -> Array:
     """The value of the last checkpoint at or before each cost of a grid.
 
-    Parameters
-    ----------
-    costs : array, shape (n_checkpoints,)
-        Ascending; of checkpoints at the same cost the last one counts.
-    values : array, shape (n_checkpoints,)
-    grid : array, shape (n_points,)
-
-    Returns
-    -------
-    array, shape (n_points,)
-        NaN before the first checkpoint.
+    NaN before the first checkpoint.
     """
     place = np.searchsorted(costs, grid, side="right") - 1
     return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
@@ -76,21 +75,9 @@ def curves(
     where every contributing run has its first checkpoint and ends with its longest run. Solvers
     whose runs have one checkpoint each have no curve: see :func:`points`.
 
-    Parameters
-    ----------
-    runs, traces : DataFrame
-        Of :class:`marginbench.reports.results.Results`.
-    cost, value : str
-        Columns of ``traces``; rows where either is unknown are left out.
-    n_points : int
-        Points of the logarithmic grid of costs.
-
-    Returns
-    -------
-    DataFrame
-        Columns task, solver, cost, median, low and high (of
-        :func:`marginbench.reports.frames.spread_of`), n_runs (that contribute), n_running (of them,
-        not yet ended at this cost) and n_planned.
+    Columns task, solver, cost, median, low and high (of
+    :func:`marginbench.reports.frames.spread_of`), n_runs (that contribute), n_running (of them, not
+    yet ended at this cost) and n_planned.
     """
     parts = [(group, _curve(group, n_points)) for group in steps(traces, cost, value)]
     return _joined([(group, curve) for group, curve in parts if curve], runs, _CURVE_COLUMNS)
@@ -122,10 +109,7 @@ def _curve(group: Steps, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
 def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     """The runs of curves that are of too few for quartiles; a lone run is its own median.
 
-    Returns
-    -------
-    DataFrame
-        Columns task, solver, seed, cost, value.
+    Columns task, solver, seed, cost, value.
     """
     known = _known(traces, cost, value)
     per_run = known.groupby(["task", "solver", "seed"]).size()
@@ -142,11 +126,8 @@ def points(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> p
 
     Solvers that spent nothing of this cost are left out.
 
-    Returns
-    -------
-    DataFrame
-        Columns task, solver, median and range of the cost (cost, cost_low, cost_high) and of the
-        value (median, low, high), n_runs, n_planned.
+    Columns task, solver, median and range of the cost (cost, cost_low, cost_high) and of the value
+    (median, low, high), n_runs, n_planned.
     """
     parts = [(group, _point(group)) for group in steps(traces, cost, value)]
     return _joined([(group, point) for group, point in parts if point], runs, _POINT_COLUMNS)
@@ -173,10 +154,7 @@ def _point(group: Steps) -> dict[str, npt.NDArray[Any]] | None:
 def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     """The checkpoints of runs that failed, up to where they ended.
 
-    Returns
-    -------
-    DataFrame
-        Columns task, solver, seed, status, cost, value.
+    Columns task, solver, seed, status, cost, value.
     """
     failed = traces[~traces["ok"]]
     failed = failed[failed[[cost, value]].notna().all(axis=1) & (failed[cost] > 0)]
@@ -188,17 +166,7 @@ def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
 def steps(traces: pd.DataFrame, cost: str, value: str) -> list[Steps]:
     """The checkpoints of runs that ended as planned of which cost and value are known.
 
-    Parameters
-    ----------
-    traces : DataFrame
-        Of :class:`marginbench.reports.results.Results`.
-    cost, value : str
-        Columns of ``traces``.
-
-    Returns
-    -------
-    list of Steps
-        For each task and solver, in the order of ``traces``; its runs by seed.
+    For each task and solver, in the order of ``traces``; its runs by seed.
     """
     known = _known(traces, cost, value)
     if known.empty:
@@ -241,3 +209,107 @@ def _joined(
     frame = shared.loc[shared.index.repeat([len(part["cost"]) for _, part in parts])]
     values = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
     return frame.reset_index(drop=True).assign(**values)[columns]
+
+
+#: Columns of :func:`epochs_frame`, NaN for what a solver did not note.
+MEASURES = (
+    *("epoch", "n_iter", "n_support", "iterations", "maintenance", "weight_degradation"),
+    *("margin_evals", "search_evals", "seconds", "maintenance_seconds"),
+)
+OBJECTIVES = ("primal", "dual_exact", "dual_mixed", "dual_model", "drift")
+
+
+def epochs_frame(runs: pd.DataFrame) -> pd.DataFrame:
+    """One row per run and epoch.
+
+    Columns task, solver, seed, :data:`MEASURES`, :data:`OBJECTIVES` and ``maintenance_fraction``,
+    maintenance events per iteration. Of runs that ended as planned.
+    """
+    rows = []
+    for run in records(runs.loc[runs["ok"], ["task", "solver", "seed", "epochs"]]):
+        identity = {name: run[name] for name in ("task", "solver", "seed")}
+        for noted in json.loads(run["epochs"] or "[]"):
+            # A solver of the user's own may note other things under such names.
+            objectives = noted.get("objectives")
+            found = noted | (objectives if isinstance(objectives, dict) else {})
+            values = {name: found.get(name) for name in (*MEASURES, *OBJECTIVES)}
+            known = {name: value for name, value in values.items() if is_number(value)}
+            if known.keys() >= {"epoch", "maintenance", "iterations"} and known["iterations"]:
+                rows.append(identity | known)
+    frame = pd.DataFrame(rows, columns=["task", "solver", "seed", *MEASURES, *OBJECTIVES])
+    numbers = [*MEASURES, *OBJECTIVES]
+    frame[numbers] = frame[numbers].astype(float)
+    frame["maintenance_fraction"] = frame["maintenance"] / frame["iterations"]
+    return frame
+
+
+def maintenance_curves(epochs: pd.DataFrame) -> pd.DataFrame:
+    """Median, minimum and maximum over seeds of the maintenance fraction in each epoch.
+
+    Columns task, solver, epoch, median, low, high, n_runs.
+    """
+    return medians(epochs, ["task", "solver", "epoch"], "maintenance_fraction")
+
+
+def predicted_fractions(runs: pd.DataFrame) -> pd.DataFrame:
+    """The fractions of iterations that add a point near a task's optimum (BSCA18 Lemma 2).
+
+    Columns task, ``primal_steps`` (sum alpha* / (n C), for BSGD) and ``dual_steps`` (the part of
+    alpha* strictly between 0 and C, for BSCA); tasks without a reference are left out.
+    """
+    known = runs.dropna(subset=["reference_alpha_sum", "reference_n_free", "n_train", "C"])
+    first = known.groupby("task", sort=False).first().reset_index()
+    return pd.DataFrame(
+        {
+            "task": first["task"],
+            "primal_steps": first["reference_alpha_sum"] / (first["n_train"] * first["C"]),
+            "dual_steps": first["reference_n_free"] / first["n_train"],
+        }
+    )
+
+
+#: Slopes are taken from this iteration on: the first ones depend on the start.
+FIRST_OF_SLOPE = 10
+# The fields of a bundle method's notes.
+_NOTED = {"n_iter", "gamma", "epsilon", "lower_bound"}
+# Fewer iterations than this have no slope to speak of.
+_FEWEST_OF_SLOPE = 5
+
+
+def bundle_gaps(runs: pd.DataFrame) -> pd.DataFrame:
+    """gamma_t and epsilon_t (BMRM07 section 3.2) by iteration.
+
+    Columns task, solver, n_iter, gamma, epsilon, one row for each iteration noted but the start. Of
+    each solver's first run on a task that ended as planned: the methods draw nothing, so other
+    seeds only repeat it.
+    """
+    rows = []
+    finished = runs.loc[runs["ok"], ["task", "solver", "seed", "epochs"]]
+    firsts = finished.sort_values("seed", kind="stable").drop_duplicates(["task", "solver"])
+    # In the order of the study.
+    for first in records(firsts.sort_index()):
+        for noted in json.loads(first["epochs"] or "[]"):
+            # A solver of the user's own may note other things under such names.
+            if noted.keys() == _NOTED and all(is_number(value) for value in noted.values()):
+                rows.append({"task": first["task"], "solver": first["solver"]} | noted)
+    frame = pd.DataFrame(rows, columns=["task", "solver", "n_iter", "gamma", "epsilon"])
+    frame = frame[frame["n_iter"] != 0]  # the start has no place on a logarithmic axis
+    return frame.astype({"n_iter": float, "gamma": float, "epsilon": float})
+
+
+def gap_slopes(gaps: pd.DataFrame) -> pd.DataFrame:
+    """How fast gamma_t falls: the slope of its logarithm over that of t, by least squares.
+
+    The iterations noted lie about evenly on the logarithmic axis, so that each decade weighs the
+    same. -1 is the rate of the bound for losses with kinks (BMRM07 Theorem 5).
+
+    Columns task, solver, slope; of iterations from :data:`FIRST_OF_SLOPE` on. Without solvers that
+    ended before there was anything to fit.
+    """
+    rows = []
+    falling = gaps[(gaps["n_iter"] >= FIRST_OF_SLOPE) & (gaps["gamma"] > 0)]
+    for task, solver, group in by_solver(falling):
+        if len(group) >= _FEWEST_OF_SLOPE:
+            slope = np.polyfit(np.log(group["n_iter"]), np.log(group["gamma"]), 1)[0]
+            rows.append({"task": task, "solver": solver, "slope": float(slope)})
+    return pd.DataFrame(rows, columns=["task", "solver", "slope"])

@@ -11,7 +11,7 @@ import pandas as pd
 from ...harness.planning.fingerprint import content_version
 from ..formatting import plural
 from ..frames import by_solver, json_object, records
-from .objective import resolution
+from .summary import resolution
 
 _UNKNOWN = "unknown"
 #: Below this share of CPU in wall-clock seconds something else had the processor.
@@ -36,11 +36,8 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 def environments(runs: pd.DataFrame) -> pd.DataFrame:
     """The distinct environments of the runs that took place, most frequent first.
 
-    Returns
-    -------
-    DataFrame
-        Columns environment (dict of dotted names to text), n (runs), threads and jobs (the
-        distinct values, as text).
+    Columns environment (dict of dotted names to text), n (runs), threads and jobs (the distinct
+    values, as text).
     """
     recorded = _took_place(runs)
     recorded = recorded[~recorded["environment"].isin(["", "{}"])]
@@ -84,20 +81,7 @@ def cautions(
     distinct: pd.DataFrame,
     folded: Collection[str] = (),
 ) -> list[str]:
-    """Plain sentences on what limits the comparison; empty when nothing does.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Of :class:`marginbench.reports.results.Results`, of any kind.
-    traces : DataFrame
-        Of the same; where there are reference optima with suboptimality:
-        :func:`marginbench.reports.statistics.objective.trace_suboptimality`.
-    distinct : DataFrame
-        Of :func:`environments`.
-    folded : collection of str
-        Tasks of which each seed has data of its own.
-    """
+    """Plain sentences on what limits the comparison; empty when nothing does."""
     return [
         *_missing_cautions(runs),
         *_code_cautions(distinct),

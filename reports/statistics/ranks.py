@@ -1,25 +1,206 @@
-"""Ranks of solvers over datasets, and tests of their differences where there are enough of them.
+"""Wins and ranks of solvers over datasets, with tests and bootstrap intervals.
 
 A dataset is one block, however many tasks it has: tasks that share a dataset are not independent.
-The value of a solver in a block is the mean logarithm of its median costs on the dataset's tasks.
-"""
+The bootstrap draws datasets with all of their tasks, then runs in each task and solver, as they
+repeat the same task. Its seed is fixed: the same records give the same intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
-from .resampling import (
-    RESAMPLES,
-    dataset_counts,
-    generator,
-    percentile_interval,
-)
+from .errors import CONFIDENCE
+
+#: How often all is drawn anew.
+RESAMPLES = 1000
+_SEED = 20090101
+
+Array = npt.NDArray[np.float64]
+#: Values of a task in each of n resamples of its runs, shape (n, ...); NaN where it has none.
+Resampled = Callable[[int, np.random.Generator], Array]
+
+
+def generator() -> np.random.Generator:
+    """A new generator of random draws, always with the same seed."""
+    return np.random.default_rng(_SEED)
+
+
+def run_weights(n_runs: int, n: int, rng: np.random.Generator) -> Array:
+    """The share of each run in n resamples of all runs.
+
+    Rows sum to 1.
+    """
+    if n_runs == 1:
+        return np.ones((n, 1))
+    # Counting draws is several times faster than drawing the counts.
+    drawn = rng.integers(n_runs, size=(n, n_runs)) + n_runs * np.arange(n)[:, None]
+    return np.bincount(drawn.ravel(), minlength=n * n_runs).reshape(n, n_runs) / n_runs
+
+
+def dataset_counts(n_datasets: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """How often each dataset is drawn in each resample.
+
+    Rows sum to ``n_datasets``.
+    """
+    return rng.multinomial(n_datasets, np.full(n_datasets, 1 / n_datasets), size=RESAMPLES)
+
+
+def resampled_means(
+    tasks: Mapping[str, Resampled], datasets: Mapping[str, str], shape: tuple[int, ...]
+) -> Array:
+    """The means over the tasks in resamples of datasets and runs.
+
+    A dataset that is drawn twice has its runs drawn twice, independently.
+
+    NaN where a resample has no task with a value.
+    """
+    # The products are small: several threads would wait for each other longer than they compute.
+    with threadpool_limits(1, user_api="blas"):
+        return _resampled_means(tasks, datasets, shape)
+
+
+def _resampled_means(
+    tasks: Mapping[str, Resampled], datasets: Mapping[str, str], shape: tuple[int, ...]
+) -> Array:
+    rng = generator()
+    names = list(dict.fromkeys(datasets[task] for task in tasks))
+    counts = dataset_counts(len(names), rng)
+    totals, numbers = np.zeros((RESAMPLES, *shape)), np.zeros((RESAMPLES, *shape))
+    for place, name in enumerate(names):
+        drawn = np.flatnonzero(counts[:, place])
+        often = counts[drawn, place]
+        starts = np.cumsum(often) - often
+        for resampled in (tasks[task] for task in tasks if datasets[task] == name):
+            values = resampled(int(often.sum()), rng)
+            totals[drawn] += np.add.reduceat(np.nan_to_num(values), starts)
+            numbers[drawn] += np.add.reduceat((~np.isnan(values)).astype(float), starts)
+    return np.divide(totals, numbers, out=np.full_like(totals, np.nan), where=numbers > 0)
+
+
+def percentile_interval(samples: Array) -> tuple[Array, Array]:
+    """The ends of the percentile interval along the first axis; samples that are NaN are left out.
+
+    Ends are samples, the next ones outwards, so that infinite samples are as good as others.
+    """
+    ordered = np.sort(samples, axis=0)  # NaN last
+    last = np.maximum((~np.isnan(samples)).sum(axis=0) - 1, 0)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.floor(tail * last), np.ceil((1 - tail) * last)
+    ends = [np.take_along_axis(ordered, end[None].astype(int), axis=0)[0] for end in (low, high)]
+    return ends[0], ends[1]
+
+
+#: With fewer datasets even wins on all of them may be chance: the two-sided sign test of five
+#: equal signs has p = 0.0625. A percentile interval does not know that, and is too narrow.
+FEWEST_DATASETS = 6
+_EVEN = 0.5
+
+
+def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
+    """How often each solver is cheaper than each other one to one target.
+
+    On a task that is the share of all pairs of a run of one and a run of the other in which the
+    first is cheaper; equal costs, and runs that both never stay at the target, count half, and so
+    does a pair in which an upper bound leaves open which is cheaper. Seeds of different solvers
+    have nothing in common, so runs are not paired by seed. The mean is over the tasks on which both
+    count.
+
+    One row for each ordered pair that has a task in common: solver, other, share, low and high
+    (bootstrap interval over datasets, then runs), n_tasks, n_datasets and separable (the interval
+    excludes one half, with at least :data:`FEWEST_DATASETS` datasets).
+    """
+    solvers = [str(solver) for solver in dict.fromkeys(problems["solver"])]
+    costs = {
+        str(task): _cost_matrix(mine, solvers)
+        for task, mine in problems.groupby("task", sort=False)
+    }
+    if not costs:
+        return pd.DataFrame(columns=_COLUMNS)
+    shape = (len(solvers), len(solvers))
+    shares = np.stack(
+        [_shares(matrix, _even_weights(matrix)[None])[0] for matrix in costs.values()]
+    )
+    tasks = {task: _resampled(matrix) for task, matrix in costs.items()}
+    low, high = percentile_interval(resampled_means(tasks, datasets, shape))
+    known = ~np.isnan(shares)
+    places = {name: place for place, name in enumerate(dict.fromkeys(datasets.values()))}
+    clusters = np.array([places[datasets[task]] for task in costs])
+    rows = []
+    for first, second in zip(*np.nonzero(known.any(axis=0)), strict=True):
+        if first == second:
+            continue
+        mine = known[:, first, second]
+        row = (float(shares[mine, first, second].mean()), low[first, second], high[first, second])
+        counts = (int(mine.sum()), len(np.unique(clusters[mine])))
+        rows.append((solvers[first], solvers[second], *row, *counts))
+    table = pd.DataFrame(rows, columns=_COLUMNS[:-1])
+    apart = (table["low"] > _EVEN) | (table["high"] < _EVEN)
+    return table.assign(separable=apart & (table["n_datasets"] >= FEWEST_DATASETS))
+
+
+_COLUMNS = ["solver", "other", "share", "low", "high", "n_tasks", "n_datasets", "separable"]
+
+
+def _cost_matrix(problems: pd.DataFrame, solvers: Sequence[str]) -> Array:
+    """The least and the most that the runs of a task may have cost.
+
+    Shape (2, n_solvers, most runs); NaN beyond the runs that there are.
+    """
+    ends = problems.assign(least=problems["value"].mask(problems["upper_bound"], 0.0))
+    costs = {
+        str(name): group[["least", "value"]].to_numpy().T for name, group in ends.groupby("solver")
+    }
+    found = np.full((2, len(solvers), max(mine.shape[1] for mine in costs.values())), np.nan)
+    for place, solver in enumerate(solvers):
+        if solver in costs:
+            found[:, place, : costs[solver].shape[1]] = costs[solver]
+    return found
+
+
+def _even_weights(costs: Array) -> Array:
+    known = ~np.isnan(costs[0])
+    shares: Array = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    return shares
+
+
+def _shares(costs: Array, weights: Array) -> Array:
+    """Wins of all pairs of solvers with weighted runs.
+
+    NaN for pairs of which one has no run.
+    """
+    _, n_solvers, n_runs = costs.shape
+    least, most = costs
+    found = np.full((len(weights), n_solvers, n_solvers), 0.5)
+    for other in range(1, n_solvers):
+        surely = most[:other].reshape(-1, 1) < least[other]
+        perhaps = least[:other].reshape(-1, 1) <= most[other]
+        cheaper = 0.5 * surely + 0.5 * perhaps
+        against = (weights[:, other] @ cheaper.T).reshape(-1, other, n_runs)
+        found[:, :other, other] = np.einsum("nsr,nsr->ns", weights[:, :other], against)
+        found[:, other, :other] = 1 - found[:, :other, other]
+    absent = np.isnan(least).all(axis=1)
+    found[:, absent], found[:, :, absent] = np.nan, np.nan
+    return found
+
+
+def _resampled(costs: Array) -> Resampled:
+    numbers = (~np.isnan(costs[0])).sum(axis=1)
+
+    def resampled(n: int, rng: np.random.Generator) -> Array:
+        weights = np.zeros((n, *costs.shape[1:]))
+        for place, number in enumerate(numbers):
+            if number:
+                weights[:, place, :number] = run_weights(int(number), n, rng)
+        return _shares(costs, weights)
+
+    return resampled
+
 
 #: Below this many blocks the chi-squared distribution of Friedman's statistic is too rough.
 FEWEST_FOR_FRIEDMAN = 5
@@ -32,8 +213,6 @@ _FEWEST_SHARE = 0.5
 # The logarithm of an infinite cost. It is so large that the logarithm of a finite cost vanishes
 # beside it in rounding: "never" against any cost is the largest difference, the same on all tasks.
 _NEVER = 2.0**60
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -58,17 +237,7 @@ def blocks(medians: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     Ranked are solvers with a cost, perhaps infinite, on at least half of the tasks; on the tasks on
     which each of them has one.
 
-    Parameters
-    ----------
-    medians : DataFrame
-        Of :func:`marginbench.reports.statistics.profiles.medians`.
-    datasets : mapping of str to str
-        The dataset of each task.
-
-    Returns
-    -------
-    DataFrame
-        A row for each dataset, a column for each solver.
+    A row for each dataset, a column for each solver.
     """
     order = list(dict.fromkeys(medians["solver"]))
     wide = medians.pivot(index="task", columns="solver", values="median")[order]
@@ -83,11 +252,8 @@ def blocks(medians: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
 def average_ranks(blocks: pd.DataFrame) -> pd.DataFrame:
     """The mean rank of each solver over the datasets; 1 is the cheapest, equal costs share ranks.
 
-    Returns
-    -------
-    DataFrame
-        Columns solver, rank, low and high (bootstrap interval over datasets) and n (datasets),
-        ascending in rank.
+    Columns solver, rank, low and high (bootstrap interval over datasets) and n (datasets),
+    ascending in rank.
     """
     ranks = blocks.rank(axis=1).to_numpy(np.float64)
     counts = dataset_counts(len(blocks), generator())
@@ -132,12 +298,9 @@ def compared_pairs(blocks: pd.DataFrame) -> pd.DataFrame:
     biserial correlation is the sum of ranks in favour of the first less that in favour of the
     second, as a fraction of all: 1 if the first is cheaper on all datasets.
 
-    Returns
-    -------
-    DataFrame
-        One row per pair: solver, other, p (corrected), biserial, ratio (median over the datasets of
-        the cost of the first to that of the second), ratio_low and ratio_high (bootstrap interval
-        over datasets) and n (datasets). Empty with fewer than :func:`needed_datasets`.
+    One row per pair: solver, other, p (corrected), biserial, ratio (median over the datasets of the
+    cost of the first to that of the second), ratio_low and ratio_high (bootstrap interval over
+    datasets) and n (datasets). Empty with fewer than :func:`needed_datasets`.
     """
     names = [str(name) for name in blocks.columns]
     if len(names) < 2 or len(blocks) < needed_datasets(len(names)):

@@ -54,25 +54,12 @@ class Slope:
 def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
     """Least-squares slope of log(value) against log(size), one value for each size.
 
-    Runs of one size are repeats on the same training points: whatever sets that size apart from
-    the others sets all of them apart, so they are not independent and more of them do not make the
+    Runs of one size are repeats on the same training points: whatever sets that size apart from the
+    others sets all of them apart, so they are not independent and more of them do not make the
     slope more certain. Their median stands for the size, and the interval rests on how far the
     medians lie from the line.
 
-    Parameters
-    ----------
-    sizes, values : sequence of float, of the same length
-        Positive; in pairs.
-
-    Returns
-    -------
-    Slope or None
-        None with fewer than three different sizes, which leave nothing to judge the line by.
-
-    Raises
-    ------
-    ValueError
-        If a number is not positive and finite.
+    None with fewer than three different sizes, which leave nothing to judge the line by.
     """
     frame = pd.DataFrame({"size": sizes, "value": values}, dtype=np.float64)
     if not bool((np.isfinite(frame) & (frame > 0)).all(axis=None)):
@@ -97,17 +84,8 @@ def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
     for ``n_train``, and the same test points as far as the generator keeps them. A task may be in
     one family by its C and in another by its C n.
 
-    Parameters
-    ----------
-    tasks : iterable of SvmTask
-    runs : DataFrame
-        Of :class:`marginbench.reports.results.Results`; tells the number of training points.
-
-    Returns
-    -------
-    DataFrame
-        Columns family (counted from 0 in the order of the study), task, n, and total, the C n that
-        the tasks share, NaN where they share C; ascending in n.
+    Columns family (counted from 0 in the order of the study), task, n, and total, the C n that the
+    tasks share, NaN where they share C; ascending in n.
     """
     groups: dict[str, list[dict[str, object]]] = {}
     for task in tasks:
@@ -140,17 +118,7 @@ def _all_but_size(task: SvmTask, shared: Mapping[str, float]) -> str:
 def scaling_runs(runs: pd.DataFrame, grouped: pd.DataFrame) -> pd.DataFrame:
     """The runs of the families, one row each.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Of :class:`marginbench.reports.results.Results`.
-    grouped : DataFrame
-        Of :func:`families`.
-
-    Returns
-    -------
-    DataFrame
-        Columns family, task, n, solver, seed, status, ok and :data:`MEASURES`.
+    Columns family, task, n, solver, seed, status, ok and :data:`MEASURES`.
     """
     per_iteration = runs["cpu_s"] / runs["n_iter"].where(runs["n_iter"] > 0)
     runs = runs.assign(cpu_s_per_iteration=per_iteration)
@@ -161,16 +129,7 @@ def scaling_runs(runs: pd.DataFrame, grouped: pd.DataFrame) -> pd.DataFrame:
 def scaling_medians(members: pd.DataFrame) -> pd.DataFrame:
     """Median and range over seeds of each measure, by solver and number of points.
 
-    Parameters
-    ----------
-    members : DataFrame
-        Of :func:`scaling_runs`. Only runs that ended as planned count.
-
-    Returns
-    -------
-    DataFrame
-        Columns family, solver, n, measure, median, low, high, n_runs; no row where no run has a
-        value.
+    Columns family, solver, n, measure, median, low, high, n_runs; no row where no run has a value.
     """
     keys = ["family", "solver", "n", "measure"]
     long = members[members["ok"]].melt(
@@ -186,17 +145,9 @@ def slopes(members: pd.DataFrame) -> pd.DataFrame:
     Runs that failed are left out, whatever they had spent; ``left_out`` counts them, as a slope
     over the runs that did end is not the slope of those that did not.
 
-    Parameters
-    ----------
-    members : DataFrame
-        Of :func:`scaling_runs`.
-
-    Returns
-    -------
-    DataFrame
-        A row for each family, solver and measure of :data:`FITTED`, with the columns slope, low,
-        high, degrees_of_freedom (NaN where there are too few sizes), n_sizes, smallest, largest
-        (sizes with a value), n_runs (fitted) and left_out (failed or skipped runs).
+    A row for each family, solver and measure of :data:`FITTED`, with the columns slope, low, high,
+    degrees_of_freedom (NaN where there are too few sizes), n_sizes, smallest, largest (sizes with a
+    value), n_runs (fitted) and left_out (failed or skipped runs).
     """
     rows = []
     for (family, solver), group in members.groupby(["family", "solver"], sort=False):
@@ -234,10 +185,7 @@ _SLOPE_COLUMNS = [
 def left_out(members: pd.DataFrame) -> pd.DataFrame:
     """The runs of the families that have no result, by solver, size and status.
 
-    Returns
-    -------
-    DataFrame
-        Columns family, solver, n, status, count, n_planned (of this solver and size).
+    Columns family, solver, n, status, count, n_planned (of this solver and size).
     """
     keys = ["family", "solver", "n"]
     planned = members.groupby(keys, sort=False).size()

@@ -1,11 +1,11 @@
-"""The table of results: median and range of each measure, per task and solver.
+"""How runs ended, and the table of results: median and range of each measure.
 
 Medians and ranges are over the runs that succeeded, and carry their number ``n``; a failed run
-counts as never reaching a target; an unknown count stays unknown.
-"""
+counts as never reaching a target; an unknown count stays unknown."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +14,111 @@ import numpy as np
 import pandas as pd
 
 from ...harness.results.measures import Measure
-from ..frames import by_solver, other_problem, records
+from ..frames import by_solver, n_planned, other_problem, records
 from .targets import bounds_median
+
+_RUN = ["task", "solver", "seed"]
+_REFERENCE = ["reference_primal", "reference_gap"]
+
+
+def resolution(frame: pd.DataFrame) -> pd.Series:
+    """The relative suboptimality below which the reference's certificate cannot tell.
+
+    The optimum lies in [reference_primal - reference_gap, reference_primal], so a relative
+    suboptimality is known up to reference_gap / reference_primal.
+    """
+    return frame["reference_gap"] / frame["reference_primal"]
+
+
+def floor_suboptimality(frame: pd.DataFrame) -> pd.DataFrame:
+    """Floor the column suboptimality at the certificate's resolution.
+
+    A copy with suboptimality floored, ``resolution``, and ``suboptimality_is_bound``: True where
+    the value is only known to be at most the resolution.
+    """
+    lowest = resolution(frame)
+    # fmax: without a certificate (NaN) the value itself; an unknown value stays unknown.
+    raw = frame["suboptimality"]
+    floored = pd.Series(np.fmax(raw, lowest), index=frame.index).where(raw.notna())
+    return frame.assign(
+        suboptimality=floored, resolution=lowest, suboptimality_is_bound=raw <= lowest
+    )
+
+
+def trace_suboptimality(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Add each checkpoint's reference optimum and relative suboptimality.
+
+    The suboptimality, (primal - reference) / reference, is not floored, and NaN for solvers that
+    do not minimise the SVM objective.
+    """
+    found = traces.merge(runs[[*_RUN, *_REFERENCE]], on=_RUN, how="left")
+    raw = (found["primal"] - found["reference_primal"]) / found["reference_primal"]
+    return found.assign(suboptimality=raw.where(found["minimises"]))
+
+
+def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
+    """How many runs of each task and solver ended how.
+
+    Columns task, solver, n_planned, n_ok, n_skipped, n_missing, n_failed and statuses (the text "2
+    converged, 1 timeout", most frequent first).
+    """
+    counted: dict[tuple[str, str], Counter[str]] = {}
+    n_ok: Counter[tuple[str, str]] = Counter()
+    for task, solver, status, ok in runs[["task", "solver", "status", "ok"]].to_numpy().tolist():
+        counted.setdefault((task, solver), Counter())[status] += 1
+        n_ok[task, solver] += ok
+    rows = []
+    for (task, solver), counts in counted.items():
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        as_planned = n_ok[task, solver] + counts["skipped"] + counts["missing"]
+        rows.append(
+            {
+                "task": task,
+                "solver": solver,
+                "n_planned": counts.total(),
+                "n_ok": n_ok[task, solver],
+                "n_skipped": counts["skipped"],
+                "n_missing": counts["missing"],
+                "n_failed": counts.total() - as_planned,
+                "statuses": ", ".join(f"{count} {status}" for status, count in ordered),
+            }
+        )
+    columns = ["task", "solver", "n_planned", "n_ok", "n_skipped", "n_missing", "n_failed"]
+    columns.append("statuses")
+    return pd.DataFrame(rows, columns=columns)
+
+
+def failures(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs that did not end as planned, grouped by what they have in common.
+
+    Columns task, solver, status, reason, n, n_planned (of the task and solver) and seeds.
+    """
+    return _group_by_reason(runs[~runs["ok"] & (runs["status"] != "skipped")], runs)
+
+
+def skipped(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs that were skipped, with the same columns as :func:`failures`."""
+    return _group_by_reason(runs[runs["status"] == "skipped"], runs)
+
+
+def _group_by_reason(chosen: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    keys = ["task", "solver", "status", "reason"]
+    planned = n_planned(runs)
+    rows = []
+    for (task, solver, status, reason), group in chosen.groupby(keys, sort=False):
+        rows.append(
+            {
+                "task": task,
+                "solver": solver,
+                "status": status,
+                "reason": reason,
+                "n": len(group),
+                "n_planned": planned[str(task), str(solver)],
+                "seeds": ", ".join(str(seed) for seed in sorted(group["seed"])),
+            }
+        )
+    return pd.DataFrame(rows, columns=[*keys, "n", "n_planned", "seeds"])
+
 
 #: Why a value is absent from the table, where its measure does not say.
 NO_RUN = "no run"
@@ -33,19 +136,9 @@ VALUE_COLUMNS = ["task", "solver", "seed", "measure", "value", "first", "upper_b
 def run_values(runs: pd.DataFrame, measure: str) -> pd.DataFrame:
     """The values of a column of runs that have a result, as the table takes them.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        With the column ``measure``, and ``<measure>_is_bound`` where some values are only known to
-        be at most what the column says.
-    measure : str
-
-    Returns
-    -------
-    DataFrame
-        One row per run: task, solver, seed, measure, value (NaN: unknown; infinite: never
-        reached), first (the cost at which a target was first touched; else the value) and
-        upper_bound (the value is only known to be at most this).
+    One row per run: task, solver, seed, measure, value (NaN: unknown; infinite: never reached),
+    first (the cost at which a target was first touched; else the value) and upper_bound (the value
+    is only known to be at most this).
     """
     bound = runs.get(f"{measure}_is_bound", False)
     found = runs[["task", "solver", "seed"]].assign(
@@ -65,31 +158,12 @@ def results_table(
 ) -> pd.DataFrame:
     """Aggregate the values of each measure over the runs of a task and solver.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Of :class:`marginbench.reports.results.Results`.
-    values : DataFrame
-        Of :func:`run_values` or of derived measures, for all measures.
-    measures : mapping of str to Measure
-        The measures of the table, in its order.
-    success : str
-        The column of ``runs`` that says whether a run succeeded.
-    rank_times : bool
-        Whether one time may be called the best.
-    overlap : bool
-        Whether whoever's range overlaps with that of the best is called the best as well. Ranges
-        over seeds tell what is by chance; those over instances do not.
-
-    Returns
-    -------
-    DataFrame
-        One row per task, solver and measure: median, low (minimum), high (maximum), n (values),
-        n_reached (finite values), first (the median cost of first touching a target), upper_bound
-        (the median is only known to be at most this), absent (why there is no value), complete
-        (all runs succeeded) and best (the lowest median, where lower is better, among the complete
-        solvers of the task, and all of them whose range overlaps with that of the lowest; no cost
-        that is only known to be at most its value).
+    One row per task, solver and measure: median, low (minimum), high (maximum), n (values),
+    n_reached (finite values), first (the median cost of first touching a target), upper_bound (the
+    median is only known to be at most this), absent (why there is no value), complete (all runs
+    succeeded) and best (the lowest median, where lower is better, among the complete solvers of the
+    task, and all of them whose range overlaps with that of the lowest; no cost that is only known
+    to be at most its value).
     """
     found = _aggregates(values)
     rows: list[dict[str, Any]] = []

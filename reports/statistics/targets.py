@@ -1,21 +1,47 @@
-"""Fixed targets, which no solver of the study sets, and what runs spend until they stay there."""
+"""Fixed targets, which no solver of the study sets, and what runs spend until they stay there.
+
+Who is first to a target and at a budget; what share of the problems, tasks with a target, is solved
+at which cost; and what independent restarts cost. Only solvers of which no run failed can be first,
+and two solvers whose runs overlap are both. A cost that is only an upper bound may be anything
+below.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from .. import formatting
+from ..frames import RUN, by_solver, of_task
+from .curves import step_values, steps
+from .ranks import (
+    RESAMPLES,
+    Resampled,
+    generator,
+    percentile_interval,
+    resampled_means,
+    run_weights,
+)
 
 Array = npt.NDArray[np.float64]
 
+#: Why a solver has no cost on a task.
+SKIPPED, NO_TARGET, NOT_COUNTED, FAILED = "skipped", "no target", "not counted", "failed"
 # So that a margin added in floating point includes an equal error.
 _ROUNDING = 1e-12
-_RUN = ["task", "solver", "seed"]
+_PAIR = ["task", "solver"]
+_RUNNING_TIME = [
+    *("task", "solver", "ert", "low", "high", "n", "n_reached", "censored"),
+    *("lower_bound", "upper_bound"),
+]
+# Costs that are measured from outside, also of solvers that count nothing.
+_MEASURED = ("cpu_s", "wall_s")
 
 
 @dataclass(frozen=True)
@@ -32,6 +58,11 @@ class Target:
 
     value: str
     margin: float
+
+    @property
+    def name(self) -> str:
+        """What it is called in frames: "test_error-0.01"."""
+        return f"{self.value}-{self.margin:g}"
 
     def levels(self, runs: pd.DataFrame) -> pd.Series:
         """The largest value at which each run is at the target; NaN where there is none.
@@ -54,75 +85,58 @@ class Target:
         return f"{100 * self.margin:g}{formatting.THIN}% of the optimum"
 
 
-def costs_to_target(
-    runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str
+def costs_to_targets(
+    runs: pd.DataFrame, traces: pd.DataFrame, targets: Sequence[Target], costs: Sequence[str]
 ) -> pd.DataFrame:
-    """What each run spent until it stayed at a target.
+    """What each run spent until it stayed at each target, in each of several columns of traces.
 
     That is the cost of the first checkpoint from which on all checkpoints, and the end, are at or
     below the target. A run that passes the target and ends above it never stays.
 
-    Parameters
-    ----------
-    runs, traces : DataFrame
-        Of :class:`marginbench.reports.results.Results`; for an objective with the suboptimality of
-        the checkpoints.
-    target : Target
-    cost : str
-        A column of ``traces``.
-
-    Returns
-    -------
-    DataFrame
-        One row per planned run that was not skipped, of a task and a solver that have the target:
-        task, solver, seed, value (infinite where the run never stayed there or failed, NaN where
-        the count is unknown), first (the cost of the first checkpoint at the target, perhaps not
-        the one from which it stays) and upper_bound (it is there from its first checkpoint on:
-        when it got there is not known, only that it had by then).
+    One row per planned run that was not skipped, of a task and a solver that have the target: task,
+    solver, seed, target (its name), cost, value (infinite where the run never stayed there or
+    failed, NaN where the count is unknown), first (the cost of the first checkpoint at the target,
+    perhaps not the one from which it stays) and upper_bound (it is there from its first checkpoint
+    on: when it got there is not known, only that it had by then).
     """
-    tried = _tried(runs, target)
-    reached = traces.loc[traces["ok"], [*_RUN, target.value, cost]]
-    states = tried.assign(run=np.arange(len(tried))).merge(reached, on=_RUN)
+    identity = runs[RUN]
+    values = list(dict.fromkeys(target.value for target in targets))
+    reached = traces.loc[traces["ok"], [*RUN, *values, *costs]]
+    states = identity.assign(run=np.arange(len(runs))).merge(reached, on=RUN)
     # The states of a run are together, in their order.
     run, place = states["run"].to_numpy(), np.arange(len(states))
-    # An unknown value is above every target.
-    at = (states[target.value] <= states["level"] + _ROUNDING).to_numpy(bool)
-    last_above = np.full(len(tried), -1)
-    np.maximum.at(last_above, run[~at], place[~at])
-    stays = place > last_above[run]
-    spent = states[cost].to_numpy(np.float64)
-    value = _first(run[stays], spent[stays], len(tried))
-    return tried[_RUN].assign(
-        value=value,
-        first=_first(run[at], spent[at], len(tried)),
-        # Less than nothing cannot have been spent.
-        upper_bound=(last_above < 0) & np.isfinite(value) & (value > 0),
-    )
+    parts: list[pd.DataFrame] = []
+    for target in targets:
+        level = target.levels(runs).to_numpy(np.float64)
+        tried = (runs["status"] != "skipped").to_numpy() & ~np.isnan(level)
+        if target.value == "suboptimality":
+            tried &= runs["minimises"].to_numpy(bool)
+        # An unknown value is above every target.
+        at = states[target.value].to_numpy(np.float64) <= level[run] + _ROUNDING
+        last_above = np.full(len(runs), -1)
+        np.maximum.at(last_above, run[~at], place[~at])
+        stays = place > last_above[run]
+        for cost in costs:
+            spent = states[cost].to_numpy(np.float64)
+            value = _first(run[stays], spent[stays], len(runs))
+            found = identity.assign(
+                target=target.name,
+                cost=cost,
+                value=value,
+                first=_first(run[at], spent[at], len(runs)),
+                # Less than nothing cannot have been spent.
+                upper_bound=(last_above < 0) & np.isfinite(value) & (value > 0),
+            )
+            parts.append(found[tried])
+    return pd.concat(parts, ignore_index=True)
 
 
-def bounds_median(costs: pd.DataFrame, by: Sequence[str]) -> pd.Series:
-    """Whether the cost of a run makes the median of its group an upper bound.
-
-    A bound below the median leaves the median what it is.
-
-    Parameters
-    ----------
-    costs : DataFrame
-        With the columns value and upper_bound, of values that are known.
-    by : sequence of str
-        The columns of the groups.
-    """
-    medians = costs.groupby([costs[name] for name in by])["value"].transform("median")
-    return costs["upper_bound"].astype(bool) & (costs["value"] >= medians)
-
-
-def _tried(runs: pd.DataFrame, target: Target) -> pd.DataFrame:
-    """The runs that are asked to reach a target, and the value at which they do."""
-    chosen = runs["status"] != "skipped"
-    if target.value == "suboptimality":
-        chosen &= runs["minimises"]
-    tried = runs[_RUN].assign(level=target.levels(runs))
-    return tried[chosen & tried["level"].notna()].reset_index(drop=True)
+def cost_to_target(
+    runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str
+) -> pd.DataFrame:
+    """The rows of :func:`costs_to_targets` of one target in one cost, without their names."""
+    found = costs_to_targets(runs, traces, [target], [cost])
+    return found[[*RUN, "value", "first", "upper_bound"]]
 
 
 def _first(run: npt.NDArray[np.int64], spent: Array, n: int) -> Array:
@@ -131,3 +145,334 @@ def _first(run: npt.NDArray[np.int64], spent: Array, n: int) -> Array:
     costs = np.full(n, np.inf)
     costs[known] = spent[first]
     return costs
+
+
+def bounds_median(costs: pd.DataFrame, by: Sequence[str]) -> pd.Series:
+    """Whether the cost of a run, one of known values, makes the median of its group a bound.
+
+    A bound below the median leaves the median what it is.
+    """
+    medians = costs.groupby([costs[name] for name in by])["value"].transform("median")
+    return costs["upper_bound"].astype(bool) & (costs["value"] >= medians)
+
+
+# ---- who is first
+
+
+def against_best(
+    spent: pd.DataFrame, counts: pd.DataFrame, has_target: Iterable[str]
+) -> pd.DataFrame:
+    """What each solver spends on each task until it stays at a target, against the best.
+
+    ``spent`` is the part of :func:`costs_to_targets` of one target and cost, ``counts`` of
+    :func:`.summary.run_counts`, ``has_target`` the tasks that have the target.
+
+    One row per task and solver: median, low and high cost over the runs (infinite: never), n,
+    n_reached, n_failed, n_missing, absent (why there is no cost; empty if there is one),
+    upper_bound (the median is only known to be at most this), ratio, ratio_low and ratio_high (to
+    the best median; NaN without one), best_is_bound (so is that median) and first (not all of its
+    runs are known to cost more than every run of the best).
+    """
+    spent = spent.assign(
+        reached=np.isfinite(spent["value"]),
+        unknown=spent["value"].isna(),
+        least=spent["value"].mask(spent["upper_bound"], 0.0),
+        upper_bound=bounds_median(spent, _PAIR),
+    )
+    found = spent.groupby(_PAIR).agg(
+        median=("value", "median"),
+        low=("value", "min"),
+        high=("value", "max"),
+        least=("least", "min"),
+        upper_bound=("upper_bound", "any"),
+        n_reached=("reached", "sum"),
+        n_unknown=("unknown", "sum"),
+    )
+    table = counts.rename(columns={"n_planned": "n"}).join(found, on=_PAIR)
+    reasons = {
+        SKIPPED: table["n_skipped"] == table["n"],
+        FAILED: table["n_ok"] == 0,
+        NO_TARGET: ~table["task"].isin(list(has_target)) | table["n_unknown"].isna(),
+        NOT_COUNTED: table["n_unknown"] > 0,
+    }
+    table["absent"] = np.select(list(reasons.values()), list(reasons), default="").astype(object)
+    known = table["absent"] == ""
+    for name in ("median", "low", "high", "least"):
+        table[name] = table[name].astype(np.float64).where(known)
+    table["upper_bound"] = known & table["upper_bound"].eq(True)
+    table["n_reached"] = table["n_reached"].where(known, 0).astype(int)
+    columns = ["task", "solver", "n", "n_failed", "n_missing", "n_reached"]
+    columns += ["absent", "median", "low", "high", "least", "upper_bound"]
+    return _with_ratios(table[columns])
+
+
+def _with_ratios(table: pd.DataFrame) -> pd.DataFrame:
+    complete = (table["n_failed"] == 0) & (table["n_missing"] == 0)
+    eligible = table[(table["absent"] == "") & complete]
+    eligible = eligible[np.isfinite(eligible["median"]) & (eligible["median"] > 0)]
+    best = eligible.sort_values(["median", "upper_bound"], kind="stable").groupby("task")
+    of_best = table[["task"]].join(best[["median", "high", "upper_bound"]].first(), on="task")
+    ratios = {
+        name: table[column] / of_best["median"]
+        for name, column in (("ratio", "median"), ("ratio_low", "low"), ("ratio_high", "high"))
+    }
+    overlaps = table["least"] <= of_best["high"]
+    first = table.index.isin(eligible.index) & overlaps
+    best_is_bound = of_best["upper_bound"].eq(True)
+    return table.assign(**ratios, best_is_bound=best_is_bound, first=first).drop(columns="least")
+
+
+def leaders(
+    runs: pd.DataFrame, traces: pd.DataFrame, cost: str, budgets: pd.DataFrame
+) -> pd.DataFrame:
+    """The solvers with the lowest median test error after a budget was spent.
+
+    A run that ends before keeps its final error; one without a checkpoint by then has none, and its
+    solver does not compete.
+
+    Columns task, budget, solver, error, first: the solvers that compete, and whether no other has a
+    lower median.
+    """
+    complete = runs.groupby(["task", "solver"])["ok"].all()
+    rows = []
+    for group in steps(traces, cost, "test_error"):
+        if not complete[group.task, group.solver]:
+            continue
+        mine = of_task(budgets, group.task)
+        amounts = mine["amount"].to_numpy(np.float64)
+        errors = np.stack([step_values(*run, amounts) for run in group.runs])
+        for budget, median in zip(mine["budget"], np.median(errors, axis=0), strict=True):
+            # NaN: some run has no checkpoint by then.
+            if not np.isnan(median):
+                rows.append((group.task, budget, group.solver, float(median)))
+    table = pd.DataFrame(rows, columns=["task", "budget", "solver", "error"])
+    lowest = table.groupby(["task", "budget"])["error"].transform("min")
+    return table.assign(first=table["error"] <= lowest)
+
+
+def geometric_mean(values: Any) -> float:
+    """Of positive numbers; NaN of none."""
+    array = np.asarray(values, dtype=np.float64)
+    return float(np.exp(np.log(array).mean())) if len(array) else np.nan
+
+
+def best_ranked(costs: pd.DataFrame, labels: Sequence[str], most: int) -> list[str]:
+    """The solvers with the lowest mean rank over the tasks, by their median cost to a target.
+
+    A solver that does not stay at the target, whose cost is unknown, or of which a run failed or is
+    missing, shares the last rank of the task. Among equals those that the study names first are
+    taken.
+
+    In the order of the study.
+    """
+    complete = (costs["absent"] == "") & (costs["n_failed"] == 0) & (costs["n_missing"] == 0)
+    known = costs.assign(cost=costs["median"].where(complete, np.inf))
+    table = known.pivot(index="solver", columns="task", values="cost").reindex(list(labels))
+    # Equal medians, infinite ones too, share a rank: a task that nobody finishes decides nothing.
+    ranks = table.fillna(np.inf).rank(method="average").mean(axis=1)
+    chosen = set(ranks.sort_values(kind="stable").index[:most])
+    return [label for label in labels if label in chosen]
+
+
+# ---- profiles: what share of the problems is solved at which cost
+
+
+def problems(spent: pd.DataFrame, runs: pd.DataFrame, cost: str) -> pd.DataFrame:
+    """The costs of the runs that were tried and whose costs are known, as problems to solve.
+
+    Skipped and missing runs were not tried and are left out; so is a solver on a task if a cost of
+    its runs there is not counted. A run that failed has solved nothing.
+
+    ``spent`` is a part of :func:`costs_to_targets`, of one cost. Columns task, solver, seed,
+    target, value (infinite: never) and upper_bound (the value is only known to be at most this).
+    """
+    tried = runs["status"] != "missing"
+    if cost not in _MEASURED:
+        tried &= runs["instrumented"]
+    found = spent.merge(runs.loc[tried, RUN], on=RUN)
+    unknown = found["value"].isna().groupby([found[name] for name in _PAIR]).transform("any")
+    columns = [*RUN, "target", "value", "upper_bound"]
+    return found.loc[~unknown.astype(bool), columns].reset_index(drop=True)
+
+
+def in_squares(problems: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The problems with costs in units of n², the entries of the kernel matrix of a task.
+
+    A task of which n is not known has no problems.
+    """
+    size = runs.groupby("task")["n_train"].median()
+    n = problems["task"].map(size)
+    return problems.assign(value=problems["value"] / n**2)[n.notna()].reset_index(drop=True)
+
+
+def data_profile(problems: pd.DataFrame) -> pd.DataFrame:
+    """The share of problems that each solver solved within a cost (Moré and Wild 2009).
+
+    The runs of a solver share the weight of their problem, so that each task with a target counts
+    once, however many runs it has.
+
+    One row for each step of each curve: solver, cost (ascending) and share (after the step).
+    """
+    key = [problems[name] for name in (*_PAIR, "target")]
+    weight = 1 / problems.groupby(key)["value"].transform("size")
+    total = weight.groupby(problems["solver"]).transform("sum")
+    return _steps(problems.assign(share=weight / total))
+
+
+def solved(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
+    """How many problems each solver solved at any cost, and how sure their share is.
+
+    Columns solver, n (problems, one for each run), n_solved, n_tasks, share (each task with a
+    target counts once), and low and high, the ends of the bootstrap interval of the share.
+    """
+    if problems.empty:
+        return pd.DataFrame(columns=["solver", "n", "n_solved", "n_tasks", "share", "low", "high"])
+    marked = problems.assign(hit=np.isfinite(problems["value"]).astype(float))
+    # Targets of a run are not independent: a run is drawn with all of its targets.
+    runs = marked.groupby(RUN, sort=False)["hit"].agg(["mean", "size"]).reset_index()
+    solvers = list(dict.fromkeys(runs["solver"]))
+    tasks: dict[str, Resampled] = {
+        str(task): _resampled_shares(mine, solvers)
+        for task, mine in runs.groupby("task", sort=False)
+    }
+    low, high = percentile_interval(resampled_means(tasks, datasets, (len(solvers),)))
+    of_task = runs.groupby(["solver", "task"], sort=False)["mean"].mean()
+    counts = marked.groupby("solver", sort=False)["hit"].agg(["size", "sum"]).loc[solvers]
+    return pd.DataFrame(
+        {
+            "solver": solvers,
+            "n": counts["size"].to_numpy(),
+            "n_solved": counts["sum"].to_numpy().astype(int),
+            "n_tasks": of_task.groupby("solver", sort=False).size().loc[solvers].to_numpy(),
+            "share": of_task.groupby("solver", sort=False).mean().loc[solvers].to_numpy(),
+            "low": low,
+            "high": high,
+        }
+    )
+
+
+def medians(problems: pd.DataFrame) -> pd.DataFrame:
+    """The median cost of each solver on each task, of the problems of one target.
+
+    Columns task, solver, median (infinite: never) and n.
+    """
+    found = problems.groupby(_PAIR, sort=False)["value"].agg(["median", "size"]).reset_index()
+    return found.set_axis([*_PAIR, "median", "n"], axis=1)
+
+
+def performance_ratios(
+    medians: pd.DataFrame, incomplete: Collection[tuple[str, str]] = ()
+) -> pd.DataFrame:
+    """The median cost of each solver on each task as a ratio to the best (Dolan and Moré 2002).
+
+    Columns task, solver and value (infinite: not solved).
+    """
+    pairs = zip(medians["task"], medians["solver"], strict=True)
+    whole = np.array([pair not in incomplete for pair in pairs], dtype=bool)
+    cost = medians["median"].where(whole, np.inf)
+    best = cost.groupby(medians["task"]).transform("min")
+    # Two that cost nothing are equally good, and nothing is a multiple of it.
+    ratio = (cost / best.where(best > 0)).where(cost > 0, 1.0).where(np.isfinite(cost), np.inf)
+    return medians[_PAIR].assign(value=ratio.fillna(np.inf))
+
+
+def performance_profile(ratios: pd.DataFrame) -> pd.DataFrame:
+    """The share of tasks that each solver solved within a ratio to the best of the task.
+
+    As of :func:`data_profile`; the costs are ratios.
+    """
+    n = ratios.groupby("solver")["value"].transform("size")
+    return _steps(ratios.assign(share=1 / n))
+
+
+def _steps(weighted: pd.DataFrame) -> pd.DataFrame:
+    """The sums of the shares of all finite values up to each value, for each solver."""
+    order = {solver: place for place, solver in enumerate(dict.fromkeys(weighted["solver"]))}
+    finite = weighted[np.isfinite(weighted["value"])]
+    summed = finite.groupby(["solver", "value"])["share"].sum().reset_index()
+    summed = summed.sort_values("solver", key=lambda names: names.map(order), kind="stable")
+    share = summed.groupby("solver", sort=False)["share"].cumsum().clip(upper=1.0)
+    found = pd.DataFrame({"solver": summed["solver"], "cost": summed["value"], "share": share})
+    return found.reset_index(drop=True)
+
+
+def _resampled_shares(runs: pd.DataFrame, solvers: Sequence[str]) -> Resampled:
+    scores = {str(solver): group.to_numpy() for solver, group in runs.groupby("solver")["mean"]}
+
+    def resampled(n: int, rng: np.random.Generator) -> Array:
+        found = np.full((n, len(solvers)), np.nan)
+        for place, solver in enumerate(solvers):
+            if solver in scores:
+                found[:, place] = run_weights(len(scores[solver]), n, rng) @ scores[solver]
+        return found
+
+    return resampled
+
+
+# ---- expected running time: what reaching a target costs, runs that do not reach it included
+
+
+def expected_running_time(
+    problems: pd.DataFrame, runs: pd.DataFrame, traces: pd.DataFrame, cost: str
+) -> pd.DataFrame:
+    """The cost of all runs of a solver on a task, divided by the number that reached the target.
+
+    That is what independent restarts cost on average until one reaches it (Hansen et al. 2021,
+    COCO). A run that reached it has spent its cost to the target, any other one all that it spent.
+    Of a run that was killed only the part up to its last checkpoint is known, so that the sum is a
+    lower bound.
+
+    One row per task and solver: ert (infinite without a success), low and high (bootstrap interval
+    over the runs; NaN of a single run), n, n_reached, censored (how the runs that did not reach the
+    target ended: "2 budget, 1 timeout"), lower_bound and upper_bound (the cost to the target of
+    some run is one).
+    """
+    spent = _spent(problems, runs, traces, cost)
+    reached = np.isfinite(spent["value"])
+    spent = spent.assign(
+        reached=reached,
+        cost=spent["value"].where(reached, spent["known"].fillna(0.0)),
+        partial=~reached & (~spent["ok"] | spent["known"].isna()),
+    )
+    rng = generator()
+    rows = []
+    for task, solver, mine in by_solver(spent):
+        costs, hits, status, partial = (
+            mine[name].to_numpy() for name in ("cost", "reached", "status", "partial")
+        )
+        low, high = _interval(costs, hits, rng)
+        ert = costs.sum() / hits.sum() if hits.any() else np.inf
+        counts = (len(mine), int(hits.sum()))
+        ended = _ended(status[~hits])
+        bounds = bool(partial.any()), bool(mine["upper_bound"].any())
+        rows.append((task, solver, ert, low, high, *counts, ended, *bounds))
+    return pd.DataFrame(rows, columns=_RUNNING_TIME)
+
+
+def _ended(statuses: Iterable[str]) -> str:
+    """How often each status, the most frequent first: "2 budget, 1 timeout"."""
+    counts = sorted(Counter(statuses).items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count} {status}" for status, count in counts)
+
+
+def _spent(
+    problems: pd.DataFrame, runs: pd.DataFrame, traces: pd.DataFrame, cost: str
+) -> pd.DataFrame:
+    """The problems with what their runs are known to have spent in all, and how they ended."""
+    last = traces.groupby(RUN)[cost].max().rename("last").reset_index()
+    ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "known"})
+    found = problems.merge(ends, on=RUN, how="left").merge(last, on=RUN, how="left")
+    return found.assign(known=np.fmax(found["known"], found["last"]))
+
+
+def _interval(
+    costs: Array, hits: npt.NDArray[np.bool_], rng: np.random.Generator
+) -> tuple[float, float]:
+    n = len(costs)
+    if n == 1:
+        return np.nan, np.nan
+    weights = run_weights(n, RESAMPLES, rng)
+    total, number = weights @ costs, weights @ hits
+    ratios = np.divide(total, number, out=np.full_like(total, np.inf), where=number > 0)
+    low, high = percentile_interval(ratios)
+    return float(low), float(high)

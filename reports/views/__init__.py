@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from rich.console import RenderableType
-
-from ..analysis import Analysis
+from ..analysis import once
+from ..results import Results
 from ..view import Section
-from . import across, common, feasibility, findings, overview, scaling, svm
+from . import across, common, feasibility, findings, scaling, svm
 
 #: The sections of a page in their order; each function gives those that the study has.
-PAGES: Mapping[str, Sequence[Callable[[Analysis], Iterator[Section]]]] = MappingProxyType(
+PAGES: Mapping[str, Sequence[Callable[[Results], Iterator[Section]]]] = MappingProxyType(
     {
         "svm": (
             findings.findings_section,
-            overview.overview_section,
+            findings.overview_section,
             findings.targets_section,
             across.across_section,
             scaling.scaling_section,
@@ -48,19 +47,13 @@ PAGES: Mapping[str, Sequence[Callable[[Analysis], Iterator[Section]]]] = Mapping
 )
 
 
-def sections(analysis: Analysis) -> list[Section]:
-    """The sections of a study's page in their order, for :meth:`.Analysis.ask`."""
-    return [section for make in PAGES[analysis.kind] for section in make(analysis)]
+@once
+def sections(results: Results) -> list[Section]:
+    """The sections of a study's page in their order."""
+    return [section for make in PAGES[results.kind] for section in make(results)]
 
 
-def key_figures(analysis: Analysis) -> list[tuple[str, str]]:
+def key_figures(results: Results) -> list[tuple[str, str]]:
     """How runs ended, for the head of the page: words and a number."""
-    of_kind = svm.ended_figures if analysis.kind == "svm" else feasibility.ended_figures
-    return of_kind(analysis)
-
-
-def printed(analysis: Analysis) -> Iterator[RenderableType]:
-    """What the terminal shows after a run."""
-    kind = svm if analysis.kind == "svm" else feasibility
-    yield from kind.printed(analysis)
-    yield from common.printed_outcomes(analysis)
+    of_kind = svm.ended_figures if results.kind == "svm" else feasibility.ended_figures
+    return of_kind(results)

@@ -11,37 +11,20 @@ import numpy as np
 import pandas as pd
 
 from ...harness.results.measures import Measure
-from .. import formatting
-from ..analysis import Analysis
-from ..derived import ERROR_TARGET, OBJECTIVE_TARGET
-from ..described import SvmTask
+from .. import analysis, formatting
+from ..analysis import once
+from ..described import SvmTask, capitalised
 from ..drawing.figures import draw_profile, draw_trade
-from ..formatting import plural
+from ..formatting import plural, slug, unused
 from ..frames import records
-from ..naming import slug, unused
-from ..statistics import pairwise, pareto, profiles, ranks
-from ..statistics.integrity import times_compare
-from ..statistics.pairwise import FEWEST_DATASETS
-from ..statistics.running_time import expected_running_time
-from ..statistics.targets import Target, bounds_median
-from ..tables import NONE, Cell, Heading, Table
+from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
+from ..results import Results
+from ..statistics import errors, ranks, targets
+from ..statistics.ranks import FEWEST_DATASETS
+from ..statistics.targets import Target, bounds_median, expected_running_time
+from ..tables import NONE, Cell, Column, Heading, Table, framed, matrix
 from ..view import Figure, Section, legend
-from ..wording import capitalised
 
-#: Targets for the objective and for the test error; problems are tasks with one of them.
-FAMILIES: Mapping[str, tuple[Target, ...]] = {
-    "suboptimality": (
-        Target("suboptimality", 0.1),
-        OBJECTIVE_TARGET,
-        Target("suboptimality", 1e-3),
-    ),
-    "test_error": (
-        Target("test_error", 0.0),
-        Target("test_error", 0.005),
-        ERROR_TARGET,
-        Target("test_error", 0.02),
-    ),
-}
 #: The families in words, with the preposition.
 FAMILY_WORDS: Mapping[str, str] = {
     "suboptimality": f"within 10, 1 or 0.1{formatting.THIN}% of the optimum",
@@ -68,41 +51,37 @@ class Question:
     words: str
 
 
-def comparable_costs(analysis: Analysis) -> list[str]:
+def comparable_costs(results: Results) -> list[str]:
     """The costs that may be compared: columns of the traces."""
-    times = times_compare(analysis.runs, analysis.environments)
-    return [*(["evaluations"] if analysis.counters else []), *(["cpu_s"] if times else [])]
+    times = analysis.times_compare(results)
+    return [*(["evaluations"] if analysis.counters(results) else []), *(["cpu_s"] if times else [])]
 
 
-def questions(analysis: Analysis) -> list[Question]:
+def questions(results: Results) -> list[Question]:
     """Each target of the table of results, in each cost that may be compared."""
     return [
-        Question(target, cost, f"{_cost_words(analysis, cost)} to stay within {target.words}")
-        for cost in comparable_costs(analysis)
+        Question(target, cost, f"{_cost_words(results, cost)} to stay within {target.words}")
+        for cost in comparable_costs(results)
         for target in (OBJECTIVE_TARGET, ERROR_TARGET)
     ]
 
 
-def datasets(analysis: Analysis) -> dict[str, str]:
+def datasets(results: Results) -> dict[str, str]:
     """The dataset of each task; a task without one is a dataset of its own."""
-    return {task.label: task.dataset or task.label for task in analysis.tasks_of(SvmTask)}
+    return {task.label: task.dataset or task.label for task in results.tasks_of(SvmTask)}
 
 
-def problems(analysis: Analysis, family: str, cost: str) -> pd.DataFrame:
-    """The problems of a family of targets, for :meth:`.Analysis.ask`."""
-    return profiles.problems(analysis.runs, analysis.traces, FAMILIES[family], cost)
-
-
-def answers(analysis: Analysis, question: Question) -> pd.DataFrame:
+def answers(results: Results, question: Question) -> pd.DataFrame:
     """The problems of one question."""
     family = question.target.value
-    found = analysis.ask(problems, family, question.cost)
-    return found[found["target"] == FAMILIES[family].index(question.target)]
+    found = analysis.problems(results, family, question.cost)
+    return found[found["target"] == analysis.FAMILIES[family].index(question.target)]
 
 
-def incomplete(analysis: Analysis) -> frozenset[tuple[str, str]]:
+@once
+def incomplete(results: Results) -> frozenset[tuple[str, str]]:
     """Tasks and solvers of which a run failed or is missing."""
-    counts = analysis.counts
+    counts = analysis.counts(results)
     bad = counts[(counts["n_failed"] > 0) | (counts["n_missing"] > 0)]
     return frozenset(zip(bad["task"], bad["solver"], strict=True))
 
@@ -116,18 +95,18 @@ _NAMES = {
 }
 
 
-def across_section(analysis: Analysis) -> Iterator[Section]:
+def across_section(results: Results) -> Iterator[Section]:
     """Profiles, pairwise wins, ranks, Pareto fronts and expected running times.
 
     Where two solvers and two tasks have results, and there are costs and targets.
     """
-    ok, costs = analysis.runs[analysis.runs["ok"]], comparable_costs(analysis)
+    ok, costs = results.runs[results.runs["ok"]], comparable_costs(results)
     if min(ok["task"].nunique(), ok["solver"].nunique()) < 2 or not costs:
         return
     if not ERROR_TARGET.levels(ok).notna().any():
         return
-    known, asked = datasets(analysis), questions(analysis)
-    fronts = pareto.fronts(analysis.runs, ("test_error", costs[-1], "n_support"))
+    known, asked = datasets(results), questions(results)
+    fronts = errors.fronts(results.runs, ("test_error", costs[-1], "n_support"))
     tables: list[Table] = []
     data = {
         "n_tasks": len(known),
@@ -135,28 +114,32 @@ def across_section(analysis: Analysis) -> Iterator[Section]:
         "fewest_datasets": FEWEST_DATASETS,
         "times": "cpu_s" in costs,
         "data_profiles": _with_legend(
-            analysis,
-            [_data_profile(analysis, family, cost) for cost in costs for family in FAMILIES],
+            results,
+            [
+                _data_profile(results, family, cost)
+                for cost in costs
+                for family in analysis.FAMILIES
+            ],
         ),
-        "solved": _named(tables, solved_table(analysis)),
+        "solved": _named(tables, solved_table(results)),
         "performance_profiles": _with_legend(
-            analysis, [_performance_profile(analysis, question) for question in asked]
+            results, [_performance_profile(results, question) for question in asked]
         ),
         "asked": [
             (
                 question.words,
-                _named(tables, wins_table(analysis, question)),
-                _named(tables, pairs_table(analysis, question)),
-                _named(tables, running_time_table(analysis, question)),
+                _named(tables, wins_table(results, question)),
+                _named(tables, pairs_table(results, question)),
+                _named(tables, running_time_table(results, question)),
             )
             for question in asked
         ],
-        "ranks": _named(tables, rank_table(analysis)),
-        "powerless": _powerless(analysis, asked),
-        "rank_sentences": [rank_sentence(analysis, question) for question in asked],
-        "trade": _with_legend(analysis, [_trade(analysis, fronts)]),
-        "fronts": _named(tables, fronts_table(analysis, fronts)) if len(fronts) else None,
-        "front_cost": analysis.measures[costs[-1]].words,
+        "ranks": _named(tables, rank_table(results)),
+        "powerless": _powerless(results, asked),
+        "rank_sentences": [rank_sentence(results, question) for question in asked],
+        "trade": _with_legend(results, [_trade(results, fronts)]),
+        "fronts": _named(tables, fronts_table(results, fronts)) if len(fronts) else None,
+        "front_cost": analysis.measures(results)[costs[-1]].words,
     }
     yield Section("across", "Across tasks", "across.html", data)
 
@@ -170,40 +153,42 @@ def _named(tables: list[Table], table: Table | None) -> Table | None:
     return table
 
 
-def _with_legend(analysis: Analysis, figures: list[Figure]) -> list[Figure]:
+def _with_legend(results: Results, figures: list[Figure]) -> list[Figure]:
     """The figures with a legend of the solvers that one of them draws."""
     frames = [each.drawing.data for each in figures if each.drawing is not None]
     drawn = {str(label) for frame in frames for label in frame["solver"].unique()}
-    entries = legend(analysis, dict.fromkeys(drawn, ""))
+    entries = legend(results, dict.fromkeys(drawn, ""))
     return [replace(each, legend=entries) for each in figures]
 
 
-def _data_profile(analysis: Analysis, family: str, cost: str) -> Figure:
-    found = analysis.ask(problems, family, cost)
-    words = analysis.measures[cost].words
+def _data_profile(results: Results, family: str, cost: str) -> Figure:
+    found = analysis.problems(results, family, cost)
+    words = analysis.measures(results)[cost].words
     if cost == "evaluations":
-        found, words = profiles.in_squares(found, analysis.runs), f"{words} in units of n²"
-    steps = profiles.data_profile(found)
+        found, words = targets.in_squares(found, results.runs), f"{words} in units of n²"
+    steps = targets.data_profile(found)
     shown = {
-        label: style for label, style in analysis.styles.items() if label in set(found["solver"])
+        label: style
+        for label, style in analysis.styles(results).items()
+        if label in set(found["solver"])
     }
     title = f"Problems solved {FAMILY_WORDS[family]}, against {words}"
     return Figure(
         f"across-data-{_NAMES[family]}-{_NAMES[cost]}",
         title,
         draw_profile(steps, shown, title, words),
-        note=_solved_note(analysis, found, family, cost),
+        note=_solved_note(results, found, family, cost),
     )
 
 
-def _solved_note(analysis: Analysis, found: pd.DataFrame, family: str, cost: str) -> str:
+def _solved_note(results: Results, found: pd.DataFrame, family: str, cost: str) -> str:
     """How many problems each solver solved, of how many, and who has none."""
-    n_tasks = len(datasets(analysis))
+    n_tasks = len(datasets(results))
     parts, absent = [], []
-    for label in analysis.styles:
+    for label in analysis.styles(results):
         mine = found[found["solver"] == label]
         if mine.empty:
-            absent.append(f"{label} ({_why_absent(analysis, label, family, cost)})")
+            absent.append(f"{label} ({_why_absent(results, label, family, cost)})")
             continue
         tasks = mine["task"].nunique()
         some = f" on {tasks} of {n_tasks} tasks" if tasks < n_tasks else ""
@@ -222,8 +207,8 @@ def _bounds_note(problems: pd.DataFrame) -> list[str]:
     return [f"Drawn at an upper bound, the cost of the first checkpoint: {listed}."]
 
 
-def _why_absent(analysis: Analysis, label: str, family: str, cost: str) -> str:
-    mine = analysis.runs[analysis.runs["solver"] == label]
+def _why_absent(results: Results, label: str, family: str, cost: str) -> str:
+    mine = results.runs[results.runs["solver"] == label]
     for status in ("skipped", "missing"):
         if (mine["status"] == status).all():
             return status
@@ -234,12 +219,12 @@ def _why_absent(analysis: Analysis, label: str, family: str, cost: str) -> str:
     return "no target or no count"
 
 
-def _performance_profile(analysis: Analysis, question: Question) -> Figure:
-    found = answers(analysis, question)
-    middle = profiles.medians(found)
-    ratios = profiles.performance_ratios(middle, analysis.ask(incomplete))
+def _performance_profile(results: Results, question: Question) -> Figure:
+    found = answers(results, question)
+    middle = targets.medians(found)
+    ratios = targets.performance_ratios(middle, incomplete(results))
     known = set(ratios["solver"])
-    shown = {label: style for label, style in analysis.styles.items() if label in known}
+    shown = {label: style for label, style in analysis.styles(results).items() if label in known}
     title = f"{question.words}, as a ratio to the best"
     parts = [
         f"{row['solver']} {int(row['solved'])} of {plural(row['n'], 'task')}"
@@ -249,7 +234,7 @@ def _performance_profile(analysis: Analysis, question: Question) -> Figure:
         f"across-performance-{_NAMES[question.target.value]}-{_NAMES[question.cost]}",
         title,
         draw_profile(
-            profiles.performance_profile(ratios), shown, title, "ratio to the best of the task"
+            targets.performance_profile(ratios), shown, title, "ratio to the best of the task"
         ),
         note=" ".join([f"Solved: {', '.join(parts)}."] * bool(parts) + _bounds_note(found)),
     )
@@ -261,9 +246,9 @@ def _solved_tasks(ratios: pd.DataFrame) -> pd.DataFrame:
     return counts.set_axis(["solver", "solved", "n"], axis=1)
 
 
-def _trade(analysis: Analysis, fronts: pd.DataFrame) -> Figure:
-    cost = comparable_costs(analysis)[-1]
-    words = analysis.measures[cost].words
+def _trade(results: Results, fronts: pd.DataFrame) -> Figure:
+    cost = comparable_costs(results)[-1]
+    words = analysis.measures(results)[cost].words
     of_task = fronts.groupby("task")
     points = fronts[["task", "solver", "front"]].assign(
         ratio=fronts[cost] / of_task[cost].transform("min"),
@@ -272,30 +257,26 @@ def _trade(analysis: Analysis, fronts: pd.DataFrame) -> Figure:
     points = points[np.isfinite(points["ratio"])]
     title = f"Test error above the lowest of the task, in points, against {words}"
     labels = (f"{words}, ratio to the lowest of the task", "points of test error")
-    drawn = draw_trade(points, analysis.styles, title, labels)
+    drawn = draw_trade(points, analysis.styles(results), title, labels)
     return Figure("across-front-error-cost", title, drawn)
 
 
-def solved_table(analysis: Analysis) -> Table:
+def _numbered(titles: Mapping[str, str]) -> dict[str, Heading]:
+    return {name: Heading(title, "number") for name, title in titles.items()}
+
+
+def solved_table(results: Results) -> Table:
     """How many problems each solver solved at any cost, with the intervals of the shares."""
-    found = {
-        family: {
-            row["solver"]: row
-            for row in records(
-                profiles.solved(analysis.ask(problems, family, "cpu_s"), datasets(analysis))
-            )
-        }
-        for family in FAMILIES
-    }
-    rows = [
-        [Cell(label), *(_solved_cell(found[family].get(label)) for family in FAMILIES)]
-        for label in analysis.styles
-        if any(label in rows for rows in found.values())
+    parts = [
+        targets.solved(analysis.problems(results, family, "cpu_s"), datasets(results)).assign(
+            family=family
+        )
+        for family in analysis.FAMILIES
     ]
-    headings = [Heading(capitalised(FAMILY_WORDS[family]), "number") for family in FAMILIES]
-    return Table(
-        "Problems solved at any cost", [Heading("Solver"), *headings], rows, style="matrix"
-    )
+    headings = _numbered({family: capitalised(FAMILY_WORDS[family]) for family in FAMILY_WORDS})
+    rows = ("solver", analysis.styles(results))
+    frame = pd.concat(parts, ignore_index=True)
+    return matrix("Problems solved at any cost", frame, rows, ("family", headings), _solved_cell)
 
 
 def _solved_cell(row: Mapping[str, Any] | None) -> Cell:
@@ -308,20 +289,21 @@ def _solved_cell(row: Mapping[str, Any] | None) -> Cell:
     )
 
 
-def wins_table(analysis: Analysis, question: Question) -> Table | None:
+def wins_table(results: Results, question: Question) -> Table | None:
     """How often the solver of a row is cheaper than that of a column; None without a pair."""
-    wins = pairwise.wins(answers(analysis, question), datasets(analysis))
+    wins = ranks.wins(answers(results, question), datasets(results))
     if wins.empty:
         return None
-    found = {(row["solver"], row["other"]): row for row in records(wins)}
-    shown = [label for label in analysis.styles if label in set(wins["solver"])]
+    shown = [label for label in analysis.styles(results) if label in set(wins["solver"])]
     most = int(wins["n_tasks"].max())
-    rows = [
-        [Cell(label), *(_win_cell(found.get((label, other)), most) for other in shown)]
-        for label in shown
-    ]
-    headings = [Heading("Cheaper is"), *(Heading(f"than {label}", "number") for label in shown)]
-    return Table(f"{question.words}: pairwise wins", headings, rows, style="matrix")
+    return matrix(
+        f"{question.words}: pairwise wins",
+        wins,
+        ("solver", shown),
+        ("other", _numbered({label: f"than {label}" for label in shown})),
+        lambda row: _win_cell(row, most),
+        first="Cheaper is",
+    )
 
 
 def _win_cell(row: Mapping[str, Any] | None, most: int) -> Cell:
@@ -335,29 +317,26 @@ def _win_cell(row: Mapping[str, Any] | None, most: int) -> Cell:
     )
 
 
-def blocks(analysis: Analysis, question: Question) -> pd.DataFrame:
-    """The costs that are ranked, for :meth:`.Analysis.ask`."""
-    found = answers(analysis, question)
-    return ranks.blocks(profiles.medians(found), datasets(analysis))
+@once
+def blocks(results: Results, question: Question) -> pd.DataFrame:
+    """The costs that are ranked."""
+    found = answers(results, question)
+    return ranks.blocks(targets.medians(found), datasets(results))
 
 
-def rank_table(analysis: Analysis) -> Table | None:
+def rank_table(results: Results) -> Table | None:
     """The average ranks of the solvers for each question; None where nothing can be ranked."""
-    headings, columns = [Heading("Solver")], []
-    for question in questions(analysis):
-        values = analysis.ask(blocks, question)
+    parts, headings = [], {}
+    for question in questions(results):
+        values = blocks(results, question)
         if min(values.shape) > 1:
-            found = ranks.average_ranks(values)
-            columns.append({row["solver"]: row for row in records(found)})
-            headings.append(Heading(f"{question.words} ({_datasets(len(values))})", "number"))
-    if not columns:
+            parts.append(ranks.average_ranks(values).assign(question=question.words))
+            title = f"{question.words} ({plural(len(values), 'dataset')})"
+            headings[question.words] = Heading(title, "number")
+    if not parts:
         return None
-    rows = [
-        [Cell(label), *(_rank_cell(column.get(label)) for column in columns)]
-        for label in analysis.styles
-        if any(label in column for column in columns)
-    ]
-    return Table("Average ranks", headings, rows, style="matrix")
+    frame, rows = pd.concat(parts, ignore_index=True), ("solver", analysis.styles(results))
+    return matrix("Average ranks", frame, rows, ("question", headings), _rank_cell)
 
 
 def _rank_cell(row: Mapping[str, Any] | None) -> Cell:
@@ -367,9 +346,9 @@ def _rank_cell(row: Mapping[str, Any] | None) -> Cell:
     return Cell(f"{row['rank']:.2f}", range=formatting.spread(low, high))
 
 
-def rank_sentence(analysis: Analysis, question: Question) -> str:
+def rank_sentence(results: Results, question: Question) -> str:
     """What the tests of the ranks say, or how many datasets they would need."""
-    values = analysis.ask(blocks, question)
+    values = blocks(results, question)
     n_blocks, n_solvers = values.shape
     if min(values.shape) < 2:
         return (
@@ -390,16 +369,16 @@ def rank_sentence(analysis: Analysis, question: Question) -> str:
         parts.append("no solver has other ranks than the others, so pairs are not tested")
     else:
         parts.append("the tests of pairs are below")
-    found = answers(analysis, question)
+    found = answers(results, question)
     bounded = found.loc[bounds_median(found, ["task", "solver"]), ["task", "solver"]]
     if len(bounded):
         parts.append(f"{plural(len(bounded.drop_duplicates()), 'median')} only known as a bound")
-    return f"{question.words}, {_datasets(n_blocks)}: {'; '.join(parts)}."
+    return f"{question.words}, {plural(n_blocks, 'dataset')}: {'; '.join(parts)}."
 
 
-def _powerless(analysis: Analysis, asked: list[Question]) -> str:
+def _powerless(results: Results, asked: list[Question]) -> str:
     """That there are too few datasets for any test of ranks; empty where one has power."""
-    ranked = [analysis.ask(blocks, question).shape for question in asked]
+    ranked = [blocks(results, question).shape for question in asked]
     ranked = [shape for shape in ranked if min(shape) > 1]
     if not ranked:
         return (
@@ -412,7 +391,8 @@ def _powerless(analysis: Analysis, asked: list[Question]) -> str:
     n, n_solvers = max(ranked)
     return (
         f"Ranks have insufficient power: a pair of {n_solvers} solvers can be told apart only on "
-        f"{ranks.needed_datasets(n_solvers)} datasets or more, and {_datasets(n)} can be ranked. "
+        f"{ranks.needed_datasets(n_solvers)} datasets or more, and "
+        f"{plural(n, 'dataset')} can be ranked. "
         "An export has the average ranks."
     )
 
@@ -423,49 +403,50 @@ def _differ(values: pd.DataFrame) -> bool:
     return values.shape[1] == 2 if tested is None else tested.p < ranks.LEVEL
 
 
-def pairs_table(analysis: Analysis, question: Question) -> Table | None:
+def pairs_table(results: Results, question: Question) -> Table | None:
     """The corrected tests of all pairs with the sizes of effects; None without power."""
-    values = analysis.ask(blocks, question)
+    values = blocks(results, question)
     enough = len(values) >= ranks.needed_datasets(values.shape[1])
     if min(values.shape) < 2 or not enough or not _differ(values):
         return None
-    rows = [
-        [
-            Cell(f"{row['solver']} against {row['other']}"),
-            Cell(_p(row["p"]), best=row["p"] < ranks.LEVEL),
-            Cell(formatting.decimals(row["biserial"], 2)),
-            Cell(
+    columns = [
+        Column("Pair", of=lambda row: Cell(f"{row['solver']} against {row['other']}")),
+        Column(
+            "p (Wilcoxon, Holm)",
+            "number",
+            of=lambda row: Cell(_p(row["p"]), best=row["p"] < ranks.LEVEL),
+        ),
+        Column(
+            "Rank biserial",
+            "number",
+            of=lambda row: Cell(formatting.decimals(row["biserial"], 2)),
+        ),
+        Column(
+            "Median ratio of costs",
+            "number",
+            of=lambda row: Cell(
                 _times(row["ratio"]),
                 range=formatting.spread(_times(row["ratio_low"]), _times(row["ratio_high"])),
             ),
-        ]
-        for row in records(ranks.compared_pairs(values))
+        ),
     ]
-    titles = ("p (Wilcoxon, Holm)", "Rank biserial", "Median ratio of costs")
-    headings = [Heading("Pair"), *(Heading(title, "number") for title in titles)]
-    return Table(f"{question.words}: {_datasets(len(values))}", headings, rows, style="matrix")
+    title = f"{question.words}: {plural(len(values), 'dataset')}"
+    return framed(title, ranks.compared_pairs(values), columns, style="matrix", numbers=None)
 
 
-def running_time_table(analysis: Analysis, question: Question) -> Table:
+def running_time_table(results: Results, question: Question) -> Table:
     """The expected running time of each solver on each task."""
-    found = {
-        (row["task"], row["solver"]): row
-        for row in records(
-            expected_running_time(
-                answers(analysis, question), analysis.runs, analysis.traces, question.cost
-            )
-        )
-    }
-    measure = analysis.measures[question.cost]
-    tasks = list(datasets(analysis))
-    known = {label for _, label in found}
-    rows = [
-        [Cell(label), *(_running_time_cell(found.get((task, label)), measure) for task in tasks)]
-        for label in analysis.styles
-        if label in known
-    ]
-    headings = [Heading("Solver"), *(Heading(task, "number") for task in tasks)]
-    return Table(f"{question.words}: expected running time", headings, rows, style="matrix")
+    found = expected_running_time(
+        answers(results, question), results.runs, analysis.traces(results), question.cost
+    )
+    measure = analysis.measures(results)[question.cost]
+    return matrix(
+        f"{question.words}: expected running time",
+        found,
+        ("solver", analysis.styles(results)),
+        ("task", _numbered({task: task for task in datasets(results)})),
+        lambda row: _running_time_cell(row, measure),
+    )
 
 
 def _running_time_cell(row: Mapping[str, Any] | None, measure: Measure) -> Cell:
@@ -490,46 +471,32 @@ def _running_time_cell(row: Mapping[str, Any] | None, measure: Measure) -> Cell:
     )
 
 
-def fronts_table(analysis: Analysis, fronts: pd.DataFrame) -> Table:
+def fronts_table(results: Results, fronts: pd.DataFrame) -> Table:
     """Who is on the front of each task, and by whom the others are dominated."""
-    found = {(row["task"], row["solver"]): row for row in records(fronts)}
-    tasks = list(datasets(analysis))
-    absent = {
-        (row["task"], row["solver"]): _why_not_compared(row) for row in records(analysis.counts)
-    }
-    rows = []
-    for label in analysis.styles:
-        if any((task, label) in found for task in tasks):
-            cells = [
-                _front_cell(found.get((task, label)), absent.get((task, label), ""))
-                for task in tasks
-            ]
-            rows.append([Cell(label), *cells])
-    headings = [Heading("Solver"), *(Heading(task) for task in tasks)]
-    return Table("Pareto fronts", headings, rows, style="matrix")
+    keys = ["task", "solver"]
+    counts = analysis.counts(results)
+    frame = counts[counts["solver"].isin(fronts["solver"])].merge(fronts, on=keys, how="left")
+    rows = ("solver", analysis.styles(results))
+    headings = {task: Heading(task) for task in datasets(results)}
+    return matrix("Pareto fronts", frame, rows, ("task", headings), _front_cell)
 
 
-def _front_cell(row: Mapping[str, Any] | None, absent: str) -> Cell:
+def _front_cell(row: Mapping[str, Any] | None) -> Cell:
     if row is None:
-        return Cell(absent, absent=True) if absent else NONE
-    if row["front"]:
-        return Cell("front", note=plural(row["n"], "run"))
-    return Cell("dominated", range=f"by {row['dominated_by']}", note=plural(row["n"], "run"))
-
-
-def _why_not_compared(counts: Mapping[str, Any]) -> str:
+        return NONE
+    if isinstance(row["dominated_by"], str):
+        n = plural(int(row["n"]), "run")
+        if row["front"]:
+            return Cell("front", note=n)
+        return Cell("dominated", range=f"by {row['dominated_by']}", note=n)
     for name, word in (("n_failed", "failed"), ("n_missing", "missing"), ("n_skipped", "skipped")):
-        if counts[name]:
-            return word if word == "skipped" else f"{counts[name]} {word}"
-    return "not counted"
+        if row[name]:
+            return Cell(word if word == "skipped" else f"{row[name]} {word}", absent=True)
+    return Cell("not counted", absent=True)
 
 
-def _cost_words(analysis: Analysis, cost: str) -> str:
-    return capitalised(analysis.measures[cost].words)
-
-
-def _datasets(n: int) -> str:
-    return plural(n, "dataset")
+def _cost_words(results: Results, cost: str) -> str:
+    return capitalised(analysis.measures(results)[cost].words)
 
 
 def _percent(share: float) -> str:

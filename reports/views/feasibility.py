@@ -7,25 +7,133 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
-from rich.console import RenderableType
-from rich.text import Text
 
-from .. import formatting
-from ..analysis import Analysis
-from ..described import CellTask, ImagesTask, Task
+from .. import analysis, formatting
+from ..analysis import once
+from ..described import CellTask, Finding, ImagesTask, Task
+from ..drawing.figures import Against, draw_medians, draw_profile
 from ..formatting import plural
-from ..frames import by_solver, medians, of_task, records
-from ..numbers import measured
-from ..panels.feasibility import image_figures, kappa_figures, solved_figures
-from ..solved import TIES, fewest_sentence, gap_sentence, solved
+from ..frames import SPREAD, by_solver, medians, of_task, records
+from ..measures import FEASIBILITY_WEIGHTS, measured
+from ..results import Results
 from ..statistics import certificates
-from ..tables import NONE, Cell, Heading, Table, measure_cell, terminal_table
-from ..view import Section, figures_of
-from ..wording import Finding
+from ..statistics.targets import data_profile
+from ..tables import NONE, Cell, Heading, Table, measure_cell
+from ..view import Figure, Section, figures_of
 
-# What a narrow terminal keeps: who solved what, then what it took.
-_WEIGHTS = {"solved": 5, "runs": 5, "stage_error": 4, "cpu_s": 3, "n_iter": 2, "proven": 2}
+# ---- kappa: what methods need, where generated problems differ in it
+
+_FEWEST = 3
+_MEASURES = {
+    "cpu_s": "Median CPU seconds",
+    "n_iter": "Median iterations",
+    "matvecs": "Median products with A or its transpose",
+}
+_KAPPA = Against("κ", lambda kappa: f"at κ = {kappa:g}", linear=True)
+
+
+def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
+    """CPU seconds, iterations and products where there are at least three values of kappa."""
+    kappas = {cell.label: cell.kappa for cell in results.tasks_of(CellTask)}
+    if len(set(kappas.values())) < _FEWEST:
+        return [], ""
+    table = analysis.solved(results).table
+    cells = table[table["task"].isin(kappas) & (table["n"] > 0)]
+    cells = cells.assign(x=cells["task"].map(kappas)).sort_values("x", kind="stable")
+    figures = []
+    for name, title in _MEASURES.items():
+        mine = cells[cells["measure"] == name]
+        drawing = draw_medians(
+            mine, analysis.measures(results)[name], _KAPPA, analysis.styles(results)
+        )
+        figures += [] if drawing is None else [Figure(name, f"{title} against κ", drawing)]
+    return figures, "Medians; bands from the least to the largest value."
+
+
+# ---- images: test errors of classes against iterations and seconds
+
+_AXES = {
+    "n_iter": Against(
+        "iterations for each class", lambda n: f"after {formatting.integer(n)} iterations"
+    ),
+    "wall_s": Against(
+        "seconds, without the kernel matrix",
+        lambda seconds: f"after {formatting.seconds(seconds)}",
+        format="seconds",
+    ),
+}
+
+
+def image_figures(results: Results, task: str) -> tuple[list[Figure], str]:
+    """The test error of images against iterations and against seconds."""
+    if task not in {item.label for item in results.tasks_of(ImagesTask)}:
+        return [], ""
+    measure = analysis.measures(results)["test_error"]
+    mine = of_task(analysis.traces(results), task)
+    figures = []
+    for name, against in _AXES.items():
+        drawn = draw_medians(
+            _error_stages(mine, name), measure, against, analysis.styles(results), task
+        )
+        if drawn is not None:
+            figures.append(Figure(name, f"{task}: test error against {against.words}", drawn))
+    return figures, f"Lines are medians, bands {SPREAD}."
+
+
+def _error_stages(traces: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The errors at each stage, at the median of a column over the runs."""
+    keys = ["solver", "n_iter"]
+    places = medians(traces, keys, name).rename(columns={"median": "x"})
+    found = medians(traces, keys, "test_error").merge(places[[*keys, "x"]], on=keys)
+    return found.sort_values("x", kind="stable")
+
+
+# ---- profiles: the share of generated problems solved within a cost
+
+_COSTS = ("n_iter", "matvecs")
+# Of one method, or one problem, the table says it all.
+_FEWEST_TO_COMPARE = 2
+
+
+_MARKS = (
+    "Data profiles: an instance that was not solved counts as never; each problem counts once, its "
+    "instances share the weight. A method that was skipped has fewer problems."
+)
+
+
+def solved_figures(results: Results, task: str) -> tuple[list[Figure], str]:
+    """Data profiles of instances solved, where there are several methods and several problems."""
+    cells = [cell.label for cell in results.tasks_of(CellTask)]
+    runs = analysis.solved(results).runs
+    tried = runs[runs["task"].isin(cells) & ~runs["status"].isin(["skipped", "missing"])]
+    if min(tried["task"].nunique(), tried["solver"].nunique()) < _FEWEST_TO_COMPARE:
+        return [], ""
+    return [_view(results, tried, cost) for cost in _COSTS], _MARKS
+
+
+def _view(results: Results, tried: pd.DataFrame, cost: str) -> Figure:
+    values = tried[cost].where(tried["solved"], np.inf)
+    problems = tried[["task", "solver", "seed"]].assign(target=0, value=values)
+    problems = problems[values.notna()]
+    known = set(problems["solver"])
+    shown = {label: style for label, style in analysis.styles(results).items() if label in known}
+    words = analysis.measures(results)[cost].words
+    title = f"Instances solved, against {words}"
+    parts = []
+    for label in shown:
+        mine = problems[problems["solver"] == label]
+        n_solved = int(np.isfinite(mine["value"]).sum())
+        parts.append(f"{label} {n_solved} of {plural(len(mine), 'instance')}")
+    return Figure(
+        f"solved-{cost.replace('_', '-')}",
+        title,
+        draw_profile(data_profile(problems), shown, title, words),
+        note=f"Solved: {', '.join(parts)}." if parts else "",
+    )
+
+
 _IMAGES_NOTE = "Test errors after so many iterations for each class, training error at the end."
 _CELL_CAPTION = (
     "Medians over the instances that a method solved, with the range below. Bold: the least median "
@@ -41,84 +149,101 @@ _TERMS = (
 )
 
 
-def findings_section(analysis: Analysis) -> Iterator[Section]:
+# Where the counts of instances add up to more than there are.
+_TIES = "; ties count for each"
+
+
+def fewest_sentence(results: Results, task: str) -> str:
+    """Which methods needed the fewest iterations on how many instances of a task."""
+    counts, n = certificates.fewest_iterations(analysis.solved(results).runs, task)
+    if not counts:
+        return "No method solved an instance."
+    if list(counts.values()) == [n]:
+        (name,) = counts
+        return f"{name} needed the fewest iterations on each of {plural(n, 'solved instance')}."
+    listed = ", ".join(f"{name} on {count}" for name, count in counts.items())
+    shared = _TIES if sum(counts.values()) > n else ""
+    return f"The fewest iterations, of {plural(n, 'solved instance')}: {listed}{shared}."
+
+
+def gap_sentence(results: Results) -> str:
+    """How mirror prox's residual compares with its bound; empty where nothing is recorded."""
+    named = [solver.label for solver in results.study.solvers if solver.name == "MPLFP"]
+    traces = analysis.traces(results)
+    columns = {cell.label: cell.n for cell in results.tasks_of(CellTask)}
+    ratio, n = certificates.gap_ratio(traces[traces["solver"].isin(named)], columns)
+    if not n:
+        return ""
+    return (
+        f"MPLFP's residual times t / sqrt(2 log n), over {n:,} recorded iterations: at most "
+        f"{ratio:.3f}. The theorem says 1."
+    )
+
+
+def findings_section(results: Results) -> Iterator[Section]:
     """Which methods solved all instances, and which needed the fewest iterations on how many."""
-    found = analysis.ask(findings)
+    found = findings(results)
     if found:
         data = {"findings": found, "terms": _TERMS}
         yield Section("findings", "Findings", "findings.html", data)
 
 
-def figures_section(analysis: Analysis) -> Iterator[Section]:
+def figures_section(results: Results) -> Iterator[Section]:
     """What the methods need, against what the problems differ in."""
-    figures, marks = figures_of(analysis, "figures", _OF_STUDY)
+    figures, marks = figures_of(results, "figures", _OF_STUDY)
     if figures:
         yield Section("figures", "Figures", "gallery.html", {"figures": figures, "marks": marks})
 
 
-def task_sections(analysis: Analysis) -> Iterator[Section]:
+def task_sections(results: Results) -> Iterator[Section]:
     """A section for each problem: what it is, and what each method needed."""
-    for task in analysis.study.tasks:
-        name = analysis.slugs[task.label]
-        figures, marks = figures_of(analysis, f"task-{name}", (image_figures,), task.label)
+    for task in results.study.tasks:
+        name = analysis.slugs(results)[task.label]
+        figures, marks = figures_of(results, f"task-{name}", (image_figures,), task.label)
         images = isinstance(task, ImagesTask)
         data = {
             "label": task.label,
             "folded": False,
-            "problem": _problem(task),
+            "problem": problem_words(task),
             "decided": task.decided,
             "figures": figures,
             "marks": marks,
-            "table": analysis.ask(results, task.label),
-            "note": _IMAGES_NOTE if images else fewest_sentence(analysis, task.label),
+            "table": results_table(results, task.label),
+            "note": _IMAGES_NOTE if images else fewest_sentence(results, task.label),
         }
         yield Section(f"results-{name}", task.label, "task.html", data)
 
 
-def protocol_section(analysis: Analysis) -> Iterator[Section]:
+def protocol_section(results: Results) -> Iterator[Section]:
     """What a run is, when a problem is solved, and what is counted."""
     data = {
-        "limit": _limit_words(analysis),
-        "source": analysis.study.source,
-        "gap": gap_sentence(analysis),
+        "limit": _limit_words(results),
+        "source": results.study.source,
+        "gap": gap_sentence(results),
     }
     yield Section("protocol", "Protocol", "feasibility_protocol.html", data)
 
 
-def ended_figures(analysis: Analysis) -> list[tuple[str, str]]:
+def ended_figures(results: Results) -> list[tuple[str, str]]:
     """For the head of the page: how many runs ended with a certificate, and how many without."""
-    runs = analysis.ask(solved).runs
+    runs = analysis.solved(results).runs
     return [
         ("ended with a certificate", str(int(runs["solved"].sum()))),
         ("ended at a limit", str(int((runs["ok"] & ~runs["solved"]).sum()))),
     ]
 
 
-def printed(analysis: Analysis) -> Iterator[RenderableType]:
-    """For the terminal: findings, tables, and how mirror prox compares with its bound."""
-    found = analysis.ask(findings)
-    if found:
-        yield from (Text(finding.sentence) for finding in found)
-        yield Text()
-    for task in analysis.study.tasks:
-        yield terminal_table(analysis.ask(results, task.label), f"{task.label}: {_problem(task)}")
-        yield Text()
-    gap = gap_sentence(analysis)
-    if gap:
-        yield Text(gap)
-
-
-def results(analysis: Analysis, label: str) -> Table:
-    """The table of a problem, for :meth:`.Analysis.ask`."""
-    (task,) = (task for task in analysis.study.tasks if task.label == label)
+def results_table(results: Results, label: str) -> Table:
+    """The table of a problem."""
+    (task,) = (task for task in results.study.tasks if task.label == label)
     if isinstance(task, ImagesTask):
-        table = _images_table(analysis, task)
+        table = _images_table(results, task)
     else:
-        table = _cell_table(analysis, task)
-    return replace(table, name=f"results-{analysis.slugs[label]}")
+        table = _cell_table(results, task)
+    return replace(table, name=f"results-{analysis.slugs(results)[label]}")
 
 
-def _problem(task: Task) -> str:
+def problem_words(task: Task) -> str:
     if isinstance(task, ImagesTask):
         widths = ", ".join(f"{gamma:g}" for gamma in task.gammas)
         return f"{task.dataset}, {task.n_train:,} training points, widths {widths}"
@@ -128,8 +253,8 @@ def _problem(task: Task) -> str:
     )
 
 
-def _cell_table(analysis: Analysis, task: Task) -> Table:
-    found = analysis.ask(solved)
+def _cell_table(results: Results, task: Task) -> Table:
+    found = analysis.solved(results)
     published = task.published if isinstance(task, CellTask) else {}
     table = of_task(found.table, task.label)
     unseparated = isinstance(task, CellTask) and task.generator == "lap"
@@ -161,7 +286,7 @@ def _cell_table(analysis: Analysis, task: Task) -> Table:
     columns["wall_mean"] = "Wall time, mean"
     if published:
         columns["published"] = "Published mean"
-    numbers = measured(table, found.costs, analysis.counts)
+    numbers = measured(table, found.costs, analysis.counts(results))
     if published:
         of_measure = numbers["solver"].map(dict(published)).where(numbers["measure"] == "wall_s")
         numbers = numbers.assign(published_mean=of_measure)
@@ -192,12 +317,12 @@ def _published(value: float | str | None) -> Cell:
     return Cell(value) if isinstance(value, str) else _seconds(value)
 
 
-def _images_table(analysis: Analysis, task: ImagesTask) -> Table:
-    traces = of_task(analysis.traces, task.label)
-    costs = analysis.ask(solved).costs
-    counters = [name for name in costs if name in analysis.counters]
+def _images_table(results: Results, task: ImagesTask) -> Table:
+    traces = of_task(analysis.traces(results), task.label)
+    costs = analysis.solved(results).costs
+    counters = [name for name in costs if name in analysis.counters(results)]
     rows = []
-    for _, solver, group in by_solver(of_task(analysis.runs, task.label)):
+    for _, solver, group in by_solver(of_task(results.runs, task.label)):
         done = group[group["ok"]]
         mine = traces[traces["solver"] == solver]
         ends = "; ".join(dict.fromkeys(done["reason"]))
@@ -206,11 +331,11 @@ def _images_table(analysis: Analysis, task: ImagesTask) -> Table:
             [
                 Cell(solver),
                 Cell(f"{len(done)} / {len(group)}", incomplete=len(done) < len(group)),
-                _median(analysis, done, "gamma"),
+                _median(results, done, "gamma"),
                 *(_percent(errors.median()) for errors in stages),
-                _median(analysis, done, "train_error"),
+                _median(results, done, "train_error"),
                 Cell(ends) if ends else NONE,
-                *(_median(analysis, done, name) for name in (*counters, "wall_s")),
+                *(_median(results, done, name) for name in (*counters, "wall_s")),
             ]
         )
     columns = [
@@ -231,11 +356,11 @@ def _stages(traces: pd.DataFrame) -> pd.DataFrame:
     return medians(traces, ["task", "solver", "n_iter"], "test_error")
 
 
-def _median(analysis: Analysis, runs: pd.DataFrame, name: str) -> Cell:
+def _median(results: Results, runs: pd.DataFrame, name: str) -> Cell:
     value = float(runs[name].median())
     if math.isnan(value):
         return NONE
-    return Cell(formatting.say(analysis.measures[name], value), number=value)
+    return Cell(formatting.say(analysis.measures(results)[name], value), number=value)
 
 
 def _percent(value: float) -> Cell:
@@ -251,25 +376,28 @@ def _table(task: Task, columns: list[tuple[str, str]], rows: list[list[Cell]]) -
     """The table with its columns: the term and the title of each."""
     headings = [Heading("Method", short="method", term="solver")]
     headings += [
-        Heading(title, "number", short=_short(title), term=term, weight=_WEIGHTS.get(term, 0))
+        Heading(
+            title, "number", short=_short(title), term=term, weight=FEASIBILITY_WEIGHTS.get(term, 0)
+        )
         for term, title in columns
     ]
     return Table(f"Results on {task.label}", headings, rows)
 
 
-def findings(analysis: Analysis) -> list[Finding]:
-    """What the data say, for :meth:`.Analysis.ask`; nothing of fewer than two methods."""
-    cells = {cell.label for cell in analysis.tasks_of(CellTask)}
-    runs = analysis.ask(solved).runs
-    if not runs["task"].isin(cells).any() or len(analysis.study.solvers) < 2:
+@once
+def findings(results: Results) -> list[Finding]:
+    """What the data say; nothing of fewer than two methods."""
+    cells = {cell.label for cell in results.tasks_of(CellTask)}
+    runs = analysis.solved(results).runs
+    if not runs["task"].isin(cells).any() or len(results.study.solvers) < 2:
         return []
-    return [_solved_finding(analysis, cells), *_fewest_finding(analysis, cells)]
+    return [_solved_finding(results, cells), *_fewest_finding(results, cells)]
 
 
-def _solved_finding(analysis: Analysis, cells: set[str]) -> Finding:
+def _solved_finding(results: Results, cells: set[str]) -> Finding:
     """Of how many instances that a method was to solve it found the certificate."""
     counts: dict[str, Counter[str]] = {}
-    runs = analysis.ask(solved).runs
+    runs = analysis.solved(results).runs
     for task, solver, group in by_solver(runs[runs["status"] != "skipped"]):
         if task in cells:
             found = counts.setdefault(solver, Counter())
@@ -286,12 +414,12 @@ def _solved_finding(analysis: Analysis, cells: set[str]) -> Finding:
     )
 
 
-def _fewest_finding(analysis: Analysis, cells: set[str]) -> list[Finding]:
+def _fewest_finding(results: Results, cells: set[str]) -> list[Finding]:
     """Who needed the fewest iterations, over the instances of all problems."""
     totals: Counter[str] = Counter()
     n = 0
-    for task in (task.label for task in analysis.study.tasks if task.label in cells):
-        counts, n_solved = certificates.fewest_iterations(analysis.ask(solved).runs, task)
+    for task in (task.label for task in results.study.tasks if task.label in cells):
+        counts, n_solved = certificates.fewest_iterations(analysis.solved(results).runs, task)
         totals.update(counts)
         n += n_solved
     if not totals:
@@ -299,14 +427,14 @@ def _fewest_finding(analysis: Analysis, cells: set[str]) -> list[Finding]:
     (first, most), *rest = totals.most_common()
     listed = "".join(f"; {name} on {count}" for name, count in rest)
     words = f"{first} on {most} of {plural(n, 'solved instance')}"
-    shared = TIES if totals.total() > n else ""
+    shared = _TIES if totals.total() > n else ""
     return [Finding("Fewest iterations", words, listed + shared)]
 
 
-def _limit_words(analysis: Analysis) -> str:
+def _limit_words(results: Results) -> str:
     """The limit of seconds that the runs were given; not always that of the last invocation."""
-    known = analysis.ask(solved).runs["limit"].dropna()
+    known = analysis.solved(results).runs["limit"].dropna()
     if known.empty:
-        return f"{analysis.study.budget.get('timeout', 0):g}"
+        return f"{results.study.budget.get('timeout', 0):g}"
     ends = sorted({f"{value:g}" for value in (known.min(), known.max())}, key=float)
     return " to ".join(ends)

@@ -1,4 +1,4 @@
-"""What a study found: who is first, on how many tasks, and how sure that is."""
+"""What a study found: who is first, how sure that is, and all tasks beside each other."""
 
 from __future__ import annotations
 
@@ -10,20 +10,130 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import formatting
-from ..analysis import Analysis
-from ..derived import ERROR_TARGET, OBJECTIVE_TARGET
-from ..described import SvmTask
-from ..formatting import plural
+from .. import analysis, formatting
+from ..analysis import once
+from ..described import Finding, SvmTask, capitalised
+from ..drawing.figures import Scale, draw_small, shared_scale
+from ..formatting import plural, slug
 from ..frames import first_known, of_task, records
-from ..naming import slug
-from ..statistics import leading
-from ..statistics.integrity import times_compare
+from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
+from ..results import Results
+from ..statistics import targets
 from ..statistics.targets import Target
 from ..tables import NONE, Cell, Heading, Table, narrow
-from ..view import Section
-from ..wording import Finding, capitalised
+from ..view import Figure, LegendEntry, Section, legend
 from .across import comparable_costs
+from .svm import reference_of, trace_curves
+
+# A study of one task shows it whole.
+_FEWEST_TASKS = 2
+_VALUES = ("suboptimality", "test_error")
+# Far from the optimum solvers differ by powers of ten that say nothing of where they end.
+_HIGHEST = {"suboptimality": 100.0}
+
+
+def overview_section(results: Results) -> Iterator[Section]:
+    """The medians of every task on shared axes, where there are tasks to compare."""
+    if len(results.tasks_of(SvmTask)) < _FEWEST_TASKS:
+        return
+    shown = {label for value in _VALUES for label in _solvers(_medians(results, value))}
+    entries = legend(results, {label: "" for label in analysis.styles(results) if label in shown})
+    rows = [row for value in _VALUES if (row := _row(results, value, entries)) is not None]
+    if rows:
+        marks = " ".join(filter(None, [_words(results), analysis.coloring(results)]))
+        yield Section("glance", "At a glance", "overview.html", {"rows": rows, "marks": marks})
+
+
+def _cost(results: Results) -> tuple[str, str, str]:
+    """The cost that the figures share: its column, its words, its unit."""
+    if not analysis.counters(results):
+        return "cpu_s", "CPU seconds", "s"
+    return "evaluations", f"{analysis.measures(results)['evaluations'].words} in units of n²", "n²"
+
+
+def _words(results: Results) -> str:
+    """What the figures have in common."""
+    squares = (
+        "n is the number of training points of the task. " if analysis.counters(results) else ""
+    )
+    return (
+        "Each line is a median over the runs that ended as planned, up to the end of the longest. "
+        f"All figures of a row have the same logarithmic axes. {squares}"
+        "Choose the name of a task for its full results."
+    )
+
+
+@once
+def _medians(results: Results, value: str) -> list[pd.DataFrame]:
+    """The medians of each task, costs in units that tasks share."""
+    cost, _, _ = _cost(results)
+    curves = trace_curves(results, cost, value)
+    drawn = pd.concat([curves.curves, curves.points])[["task", "solver", "cost", "median"]]
+    return [
+        mine.assign(cost=mine["cost"] / _unit(results, task.label)).dropna()
+        for task in results.tasks_of(SvmTask)
+        for mine in [of_task(drawn, task.label)]
+    ]
+
+
+def _unit(results: Results, task: str) -> float:
+    """What the costs of a task are divided by; NaN where that is not known."""
+    if not analysis.counters(results):
+        return 1.0
+    n = first_known(of_task(results.runs, task)["n_train"])
+    return np.nan if n is None else n**2
+
+
+def _row(
+    results: Results, value: str, entries: list[LegendEntry]
+) -> tuple[str, str, list[Figure]] | None:
+    """The title and note of a value and its figures, one for each task; None if all are empty."""
+    _, spent, unit = _cost(results)
+    medians = _medians(results, value)
+    measure, highest = analysis.measures(results)[value], _HIGHEST.get(value, np.inf)
+    levels = [_level(results, task.label, value) for task in results.tasks_of(SvmTask)]
+    scale = shared_scale(medians, levels, measure, spent, unit, highest)
+    if scale is None:
+        return None
+    figures = []
+    for task, mine, level in zip(results.study.tasks, medians, levels, strict=True):
+        place = f"results-{analysis.slugs(results)[task.label]}"
+        drawn = draw_small(mine, level, scale, analysis.styles(results), task.label)
+        figures.append(
+            Figure(f"glance-{value}-{place}", task.label, drawn, legend=entries, link=place)
+        )
+    title = f"{capitalised(measure.words)} against {spent}"
+    return title, _note(results, value, medians, scale), figures
+
+
+def _level(results: Results, task: str, value: str) -> float:
+    """The test error of the reference optimum; NaN where it is unknown, and for other values."""
+    error = reference_of(results.runs, task).test_error
+    return np.nan if value != "test_error" or error is None else error
+
+
+def _note(results: Results, value: str, medians: list[pd.DataFrame], scale: Scale) -> str:
+    """What dashed lines are, where curves are cut, and who is not shown."""
+    sentences = []
+    if value == "test_error":
+        sentences.append("Dashed: the test error of the reference optimum.")
+    highest = _HIGHEST.get(value, np.inf)
+    if any((frame["median"] > highest).any() for frame in medians):
+        sentences.append(f"Curves are cut off above {highest:g}.")
+    if any((frame["median"] <= 0).any() for frame in medians):
+        floor = formatting.say(scale.shown, scale.floor)
+        sentences.append(f"Zeros are drawn at {floor}.")
+    shown = _solvers(medians)
+    ended = set(results.runs.loc[results.runs["ok"], "solver"])
+    absent = [label for label in analysis.styles(results) if label in ended - shown]
+    if absent:
+        sentences.append(f"Not shown: {', '.join(absent)}; the figures of each task say why.")
+    return " ".join(sentences)
+
+
+def _solvers(medians: list[pd.DataFrame]) -> set[str]:
+    return {str(solver) for frame in medians for solver in frame["solver"].unique()}
+
 
 _TARGETS = (
     OBJECTIVE_TARGET,
@@ -41,26 +151,26 @@ _SQUARES = (0.1, 1.0)
 _MOST_NAMED = 2
 
 
-def findings_section(analysis: Analysis) -> Iterator[Section]:
+def findings_section(results: Results) -> Iterator[Section]:
     """Sentences from the data: who is first, on how many tasks, and how sure that is."""
-    found = analysis.ask(findings)
+    found = findings(results)
     if found:
         data = {"findings": found, "terms": _terms(found)}
         yield Section("findings", "Findings", "findings.html", data)
 
 
-def targets_section(analysis: Analysis) -> Iterator[Section]:
+def targets_section(results: Results) -> Iterator[Section]:
     """Who is first to which target, and who leads at which budget.
 
     Where some run has a result, and there is more than one solver to compare.
     """
-    if not analysis.runs["ok"].any() or len(analysis.study.solvers) < 2:
+    if not results.runs["ok"].any() or len(results.study.solvers) < 2:
         return
-    costs = _costs(analysis)
-    choices = [[_matrix_table(analysis, target, cost) for cost in costs] for target in _TARGETS]
+    costs = _costs(results)
+    choices = [[_matrix_table(results, target, cost) for cost in costs] for target in _TARGETS]
     # Where no task has a target, as where all are tuned, there is nothing to choose.
     some = any(_has_costs(table) for tables in choices for table in tables)
-    budgets = budget_table(analysis)
+    budgets = budget_table(results)
     if some or budgets is not None:
         data = {
             "targets": [_within(target) for target in _TARGETS],
@@ -71,12 +181,13 @@ def targets_section(analysis: Analysis) -> Iterator[Section]:
         yield Section("targets", "Costs to targets", "targets.html", data)
 
 
-def findings(analysis: Analysis) -> list[Finding]:
-    """What the data say, in two or three sentences, for :meth:`.Analysis.ask`."""
-    if not analysis.runs["ok"].any() or len(analysis.study.solvers) < 2:
+@once
+def findings(results: Results) -> list[Finding]:
+    """What the data say, in two or three sentences."""
+    if not results.runs["ok"].any() or len(results.study.solvers) < 2:
         return []
-    found = [_first_finding(analysis, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
-    return [finding for finding in (*found, _error_finding(analysis)) if finding]
+    found = [_first_finding(results, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
+    return [finding for finding in (*found, _error_finding(results)) if finding]
 
 
 def _terms(findings: list[Finding]) -> str:
@@ -101,22 +212,18 @@ def _within(target: Target) -> str:
     return f"{'within' if target.margin else 'at'} {target.words}"
 
 
-def _costs(analysis: Analysis) -> dict[str, str]:
+def _costs(results: Results) -> dict[str, str]:
     """The costs that there are matrices of: columns of the traces, and their names."""
-    counted = {"evaluations": analysis.measures["evaluations"].words}
-    return (counted if analysis.counters else {}) | {"cpu_s": "CPU seconds"}
+    counted = {"evaluations": analysis.measures(results)["evaluations"].words}
+    return (counted if analysis.counters(results) else {}) | {"cpu_s": "CPU seconds"}
 
 
-def _matrix(analysis: Analysis, target: Target, cost: str) -> pd.DataFrame:
-    return leading.costs(analysis.runs, analysis.traces, target, cost)
-
-
-def _first_finding(analysis: Analysis, target: Target) -> Finding | None:
+def _first_finding(results: Results, target: Target) -> Finding | None:
     """Who is first to a target, on how many tasks, and by what factor."""
-    cost, words = next(iter(_costs(analysis).items()))
-    if cost == "cpu_s" and not times_compare(analysis.runs, analysis.environments):
+    cost, words = next(iter(_costs(results).items()))
+    if cost == "cpu_s" and not analysis.times_compare(results):
         return None
-    table = analysis.ask(_matrix, target, cost)
+    table = analysis.target_costs(results, target, cost)
     competing = table[table["absent"] == ""].groupby("task")["solver"].nunique()
     tasks = [str(task) for task in competing.index[competing > 1]]
     if not tasks:
@@ -173,7 +280,7 @@ def _by(leads: list[tuple[float, bool]], others: str) -> str:
     alone = len(leads) - len(known)
     words = []
     if known:
-        middle = f"{leading.geometric_mean(known):.2g}{formatting.TIMES}"
+        middle = f"{targets.geometric_mean(known):.2g}{formatting.TIMES}"
         spread = formatting.spread(f"{min(known):.2g}", f"{max(known):.2g}")
         ahead = f"{middle} ({spread}{formatting.TIMES})" if spread else middle
         on = f" on {len(known)}" if alone else ""
@@ -183,10 +290,10 @@ def _by(leads: list[tuple[float, bool]], others: str) -> str:
     return f" ({', '.join(words)})"
 
 
-def _error_finding(analysis: Analysis) -> Finding | None:
+def _error_finding(results: Results) -> Finding | None:
     """Whom the test errors tell apart."""
-    table = analysis.errors
-    counts = analysis.counts.set_index(["task", "solver"])
+    table = analysis.errors(results)
+    counts = analysis.counts(results).set_index(["task", "solver"])
     ok = (counts["n_failed"] == 0) & (counts["n_missing"] == 0)
     table = table[[bool(ok[key]) for key in zip(table["task"], table["solver"], strict=True)]]
     compared = table.groupby("task")["solver"].nunique()
@@ -214,22 +321,22 @@ def _of_all(n: int) -> str:
     return "the only task" if n == 1 else f"any of {n} tasks"
 
 
-def _matrix_table(analysis: Analysis, target: Target, cost: str) -> Table:
+def _matrix_table(results: Results, target: Target, cost: str) -> Table:
     """The costs of all solvers to a target on each task, as ratios to the lowest."""
-    table = analysis.ask(_matrix, target, cost)
-    ranked = cost != "cpu_s" or times_compare(analysis.runs, analysis.environments)
+    table = analysis.target_costs(results, target, cost)
+    ranked = cost != "cpu_s" or analysis.times_compare(results)
     competing = table[table["absent"] == ""].groupby("task")["solver"].nunique()
     several = set(competing.index[competing > 1])  # a lone solver is not the best
-    tasks = [task.label for task in analysis.tasks_of(SvmTask)]
+    tasks = [task.label for task in results.tasks_of(SvmTask)]
     rows = []
-    for solver in analysis.study.solvers:
+    for solver in results.study.solvers:
         mine = {row["task"]: row for row in records(table[table["solver"] == solver.label])}
-        if mine and not all(row["absent"] == leading.SKIPPED for row in mine.values()):
+        if mine and not all(row["absent"] == targets.SKIPPED for row in mine.values()):
             cells = [_ratio_cell(mine.get(task), ranked and task in several) for task in tasks]
             rows.append([Cell(solver.label), *cells])
     headings = [Heading("Solver", term="solver"), *(Heading(task, "number") for task in tasks)]
-    title = f"{capitalised(_costs(analysis)[cost])} to stay {_within(target)}"
-    best = _best_costs(analysis, table, cost)
+    title = f"{capitalised(_costs(results)[cost])} to stay {_within(target)}"
+    best = _best_costs(results, table, cost)
     shown, ones = _with_ones(Table(title, headings, rows, style="matrix"), best)
     return replace(
         shown,
@@ -245,9 +352,9 @@ def _has_costs(table: Table) -> bool:
     return any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
 
 
-def _best_costs(analysis: Analysis, table: pd.DataFrame, column: str) -> dict[str, str]:
+def _best_costs(results: Results, table: pd.DataFrame, column: str) -> dict[str, str]:
     """What a ratio of 1 stands for on each task where some solver gets to the target."""
-    measure = analysis.measures[column]
+    measure = analysis.measures(results)[column]
     reached = table[table["ratio"] == 1.0].drop_duplicates("task")
     return {
         row["task"]: (formatting.AT_MOST if row["upper_bound"] else "")
@@ -274,7 +381,7 @@ def _with_ones(table: Table, best: Mapping[str, str]) -> tuple[Table, str]:
 
 
 def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
-    if row is None or row["absent"] == leading.SKIPPED:
+    if row is None or row["absent"] == targets.SKIPPED:
         return NONE
     failed = ", ".join(
         f"{row[name]} of {row['n']} {word}"
@@ -310,14 +417,14 @@ def _ratio(value: float) -> str:
     return f"{value:.2f}" if value < 9.995 else f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
 
 
-def budget_table(analysis: Analysis) -> Table | None:
+def budget_table(results: Results) -> Table | None:
     """Who has the lowest test error after so many evaluations, or seconds."""
     parts = []
-    for column in comparable_costs(analysis):
-        budgets = _budgets(analysis, column)
-        found = leading.leaders(analysis.runs, analysis.traces, column, budgets)
-        parts.append((_told_apart(analysis, budgets, column), found))
-    tasks = [task.label for task in analysis.tasks_of(SvmTask)]
+    for column in comparable_costs(results):
+        budgets = _budgets(results, column)
+        found = targets.leaders(results.runs, analysis.traces(results), column, budgets)
+        parts.append((_told_apart(results, budgets, column), found))
+    tasks = [task.label for task in results.tasks_of(SvmTask)]
     rows = []
     for names, found in parts:
         for budget in names:
@@ -339,25 +446,25 @@ def budget_table(analysis: Analysis) -> Table | None:
     return narrow(table)
 
 
-def _budgets(analysis: Analysis, cost: str) -> pd.DataFrame:
+def _budgets(results: Results, cost: str) -> pd.DataFrame:
     """The budgets of each task, and the names that they have in the table."""
     rows = []
-    for task in analysis.tasks_of(SvmTask):
+    for task in results.tasks_of(SvmTask):
         if cost == "cpu_s":
             rows += [
                 (task.label, f"{value:g}{formatting.THIN}s of CPU time", value)
                 for value in _SECONDS
             ]
             continue
-        n = first_known(of_task(analysis.runs, task.label)["n_train"])
+        n = first_known(of_task(results.runs, task.label)["n_train"])
         if n is not None:
             rows += [(task.label, f"{share:g} n² evaluations", share * n * n) for share in _SQUARES]
     return pd.DataFrame(rows, columns=["task", "budget", "amount"])
 
 
-def _told_apart(analysis: Analysis, budgets: pd.DataFrame, column: str) -> list[str]:
+def _told_apart(results: Results, budgets: pd.DataFrame, column: str) -> list[str]:
     """The names of the budgets, without those that a smaller one exceeds all runs like."""
-    ends = analysis.traces.groupby("task")[column].max()
+    ends = analysis.traces(results).groupby("task")[column].max()
     names = list(dict.fromkeys(budgets["budget"]))
     cut = budgets["amount"] < budgets["task"].map(ends)
     beyond = [name for name in names if not cut[budgets["budget"] == name].any()]

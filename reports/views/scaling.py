@@ -9,77 +9,75 @@ from typing import Any
 
 import pandas as pd
 
-from ...harness.results.measures import Measure
-from .. import formatting, wording
-from ..analysis import Analysis
+from .. import analysis, described, formatting
 from ..described import SvmTask
 from ..drawing.figures import Against, draw_medians
+from ..formatting import slug, unused
 from ..frames import SPREAD, records
-from ..naming import slug, unused
+from ..measures import OF_SCALING
+from ..results import Results
 from ..statistics import scaling
 from ..tables import NONE, Cell, Heading, Table
 from ..view import Figure, Section, legend
 
 _DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
-_PER_ITERATION = Measure("CPU time per iteration", "CPU seconds per iteration", "seconds")
-_ITERATIONS = Measure("Number of iterations", "iterations", "count")
 _POINTS = Against("training points", lambda n: f"at {formatting.integer(n)} points")
 
 
-def scaling_section(analysis: Analysis) -> Iterator[Section]:
+def scaling_section(results: Results) -> Iterator[Section]:
     """Families of tasks that differ in their size: medians against it, and slopes.
 
     Where tasks differ only in their number of training points, or share C n.
     """
-    found = scaling.families(analysis.tasks_of(SvmTask), analysis.runs)
+    found = scaling.families(results.tasks_of(SvmTask), results.runs)
     shown, names = [], list[str]()
     for _, tasks in found.groupby("family", sort=False):
-        names.append(unused(slug(_first(analysis, tasks).dataset), names))
-        shown.append(_family(analysis, f"scaling-{names[-1]}", tasks))
+        names.append(unused(slug(_first(results, tasks).dataset), names))
+        shown.append(_family(results, f"scaling-{names[-1]}", tasks))
     if shown:
         marks = f"Lines join medians over the runs at each n, bands are {SPREAD}."
-        data = {"marks": f"{marks} {analysis.coloring}".strip(), "families": shown}
+        data = {"marks": f"{marks} {analysis.coloring(results)}".strip(), "families": shown}
         yield Section("scaling", "Scaling", "scaling.html", data)
 
 
-def _first(analysis: Analysis, tasks: pd.DataFrame) -> SvmTask:
+def _first(results: Results, tasks: pd.DataFrame) -> SvmTask:
     """The first task of a family."""
-    described = {task.label: task for task in analysis.tasks_of(SvmTask)}
+    described = {task.label: task for task in results.tasks_of(SvmTask)}
     return described[str(tasks["task"].iloc[0])]
 
 
 def _family(
-    analysis: Analysis, anchor: str, tasks: pd.DataFrame
+    results: Results, anchor: str, tasks: pd.DataFrame
 ) -> tuple[str, str, list[Figure], Table, str]:
     """The anchor and title of a family, its figures and table, and which runs are left out."""
-    members = scaling.scaling_runs(analysis.runs, tasks)
+    members = scaling.scaling_runs(results.runs, tasks)
     medians = scaling.scaling_medians(members).rename(columns={"n": "x"})
-    first = _first(analysis, tasks)
+    first = _first(results, tasks)
     total = float(tasks["total"].iloc[0])
-    words = wording.kernel_words(first, None if math.isnan(total) else total)
+    words = described.kernel_words(first, None if math.isnan(total) else total)
     label = ", ".join([first.dataset, *words])
-    entries = legend(analysis, dict.fromkeys(medians["solver"], ""))
+    entries = legend(results, dict.fromkeys(medians["solver"], ""))
     figures = [
-        replace(_panel(analysis, name, medians, label), name=f"{anchor}-{name}", legend=entries)
+        replace(_panel(results, name, medians, label), name=f"{anchor}-{name}", legend=entries)
         for name in _DRAWN
     ]
-    table = replace(_table(analysis, label, members), name=anchor)
+    table = replace(_table(results, label, members), name=anchor)
     return anchor, label, figures, table, _left_out_sentence(scaling.left_out(members))
 
 
-def _panel(analysis: Analysis, name: str, medians: pd.DataFrame, label: str) -> Figure:
-    measure, mine = analysis.measures[name], medians[medians["measure"] == name]
+def _panel(results: Results, name: str, medians: pd.DataFrame, label: str) -> Figure:
+    measure, mine = analysis.measures(results)[name], medians[medians["measure"] == name]
     without = set(medians["solver"]) - set(mine["solver"])
-    absent = ", ".join(solver for solver in analysis.styles if solver in without)
+    absent = ", ".join(solver for solver in analysis.styles(results) if solver in without)
     return Figure(
         name,
-        title=f"{wording.capitalised(measure.words)} against {_POINTS.words}",
-        drawing=draw_medians(mine, measure, _POINTS, analysis.styles, label),
+        title=f"{described.capitalised(measure.words)} against {_POINTS.words}",
+        drawing=draw_medians(mine, measure, _POINTS, analysis.styles(results), label),
         note=f"Not shown: {absent} (nothing counted)." if absent else "",
     )
 
 
-def _table(analysis: Analysis, label: str, members: pd.DataFrame) -> Table:
+def _table(results: Results, label: str, members: pd.DataFrame) -> Table:
     rows = []
     for solver, group in scaling.slopes(members).groupby("solver", sort=False):
         fitted = {row["measure"]: row for row in records(group)}
@@ -94,7 +92,7 @@ def _table(analysis: Analysis, label: str, members: pd.DataFrame) -> Table:
                 *(slope_cell(fitted[name]) for name in scaling.FITTED),
             ]
         )
-    measures = {**analysis.measures, "cpu_s_per_iteration": _PER_ITERATION, "n_iter": _ITERATIONS}
+    measures = {**analysis.measures(results), **OF_SCALING}
     slopes = [f"Slope of {measures[name].words}" for name in scaling.FITTED]
     headings = [
         Heading("Solver", term="solver"),

@@ -1,30 +1,434 @@
-"""A study of SVM solvers: the results on each task, its data, and how it measures."""
+"""A study of SVM solvers: figures and results of each task, its data, and how it measures."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
-from rich.console import RenderableType
-from rich.text import Text
 
-from .. import formatting, wording
-from ..analysis import Analysis
-from ..derived import ERROR_TARGET, EVALUATIONS_TO_ERROR, OBJECTIVE_TARGET, derived_measures
-from ..described import Study, SvmSolver, SvmStudy, SvmTask
-from ..frames import first_known, of_task, other_problem_solvers, records
-from ..numbers import kernel_parameters, measured
-from ..panels.svm import bundle_figures, final_figures, maintenance_figures, trace_figures
-from ..results import SUMS
-from ..statistics import summary
-from ..statistics.curves import BAND
-from ..statistics.objective import resolution
-from ..statistics.tuning import tuning_choices, tuning_sentences
-from ..tables import NONE, Cell, Heading, Table, measure_cell, terminal_table
-from ..view import Section, figures_of
-from .findings import findings
+from .. import analysis, described, formatting
+from ..analysis import once
+from ..described import Study, SvmSolver, SvmStudy, SvmTask, capitalised
+from ..drawing.axes import padded
+from ..drawing.canvas import Drawing, SolverStyle
+from ..drawing.figures import (
+    Quantities,
+    Reference,
+    TraceCurves,
+    by_style,
+    draw_distributions,
+    draw_traces,
+)
+from ..drawing.lines import Axis, Lines
+from ..formatting import decimals
+from ..frames import (
+    FEWEST_FOR_QUARTILES,
+    by_solver,
+    first_known,
+    json_object,
+    of_task,
+    other_problem_solvers,
+    records,
+)
+from ..measures import (
+    ERROR_TARGET,
+    OBJECTIVE_TARGET,
+    derived_measures,
+    kernel_parameters,
+    measured,
+)
+from ..results import SUMS, Results
+from ..statistics import curves, summary
+from ..statistics.curves import (
+    BAND,
+    FIRST_OF_SLOPE,
+    bundle_gaps,
+    epochs_frame,
+    gap_slopes,
+    maintenance_curves,
+    predicted_fractions,
+)
+from ..statistics.summary import resolution
+from ..tables import NONE, Cell, Heading, Table, measure_cell
+from ..view import Figure, Section, figures_of
+
+# ---- traces: errors and suboptimality against what runs spend
+
+#: A value against a cost (columns of the traces), in reading order.
+PANELS = (
+    ("evaluations", "test_error"),
+    ("cpu_s", "test_error"),
+    ("evaluations", "suboptimality"),
+    ("cpu_s", "suboptimality"),
+)
+
+# Why a solver is not shown, where the table of results says it too briefly.
+_WITHOUT = {
+    "not minimised": "does not minimise the SVM objective",
+    summary.OTHER_PROBLEM: "solves another problem",
+    summary.NO_MODEL: "shows no model, only predictions",
+}
+
+
+def trace_figures(results: Results, task: str) -> tuple[list[Figure], str]:
+    """Two panels of the test error, and two of the suboptimality with a reference."""
+    (described,) = (item for item in results.tasks_of(SvmTask) if item.label == task)
+    figures = [
+        _view(results, task, quantities(results, cost, value))
+        for cost, value in PANELS
+        if described.reference or value != "suboptimality"
+    ]
+    return figures, _marks(results, task)
+
+
+def _marks(results: Results, task: str) -> str:
+    """What lines, bands, lone markers and crosses are."""
+    data = [_of_task(results, *panel, task) for panel in PANELS]
+    sentences = [f"Lines are medians over seeds, {curves.BAND}."]
+    if any(not panel.points.empty for panel in data):
+        names = sorted({str(name) for panel in data for name in panel.points["solver"]})
+        sentences.append(
+            f"A lone marker with range bars is a solver that is seen only at its end "
+            f"({', '.join(names)})."
+        )
+    if any(not panel.unfinished.empty for panel in data):
+        sentences.append(
+            "A thin line that ends in a cross is a failed run; it is in no median and no band."
+        )
+    return " ".join(sentences)
+
+
+def quantities(results: Results, cost: str, value: str) -> Quantities:
+    """A value against a cost, with their measures."""
+    return Quantities(
+        cost, value, analysis.measures(results)[cost], analysis.measures(results)[value]
+    )
+
+
+@once
+def trace_curves(results: Results, cost: str, value: str) -> TraceCurves:
+    """The statistics that a panel draws."""
+    runs, traces = results.runs, analysis.traces(results)
+    return TraceCurves(
+        curves=curves.curves(runs, traces, cost, value),
+        singles=curves.singles(traces, cost, value),
+        points=curves.points(runs, traces, cost, value),
+        unfinished=curves.unfinished(traces, cost, value),
+    )
+
+
+@once
+def _of_task(results: Results, cost: str, value: str, task: str) -> TraceCurves:
+    return trace_curves(results, cost, value).of_task(task)
+
+
+def reference_of(runs: pd.DataFrame, task: str) -> Reference:
+    """The reference optimum that the records of a task carry; of several folds their median."""
+    mine = of_task(runs, task)
+    n_test = _median(mine["n_test"])
+    return Reference(
+        test_error=_median(mine["reference_test_error"]),
+        resolution=_median(summary.resolution(mine)),
+        n_test=None if n_test is None else int(n_test),
+    )
+
+
+def _median(values: pd.Series) -> float | None:
+    known = values.dropna()
+    return float(known.median()) if len(known) else None
+
+
+def _view(results: Results, task: str, drawn: Quantities) -> Figure:
+    data = _of_task(results, drawn.cost, drawn.value, task)
+    reference = reference_of(results.runs, task)
+    return Figure(
+        name=f"{drawn.value}-{drawn.cost}",
+        title=capitalised(f"{drawn.shown.words} against {drawn.spent.words}"),
+        drawing=draw_traces(drawn, data, analysis.styles(results), reference, task),
+        note=_absent_note(results.runs, task, drawn, data.solvers()),
+    )
+
+
+def _absent_note(runs: pd.DataFrame, task: str, drawn: Quantities, shown: set[str]) -> str:
+    """Which solvers with results a panel does not show, and why."""
+    mine = of_task(runs, task)
+    mine = mine[mine["ok"] & ~mine["solver"].isin(shown)]
+    reasons: dict[str, list[str]] = {}
+    for solver, group in mine.groupby("solver", sort=False):
+        reasons.setdefault(_reason(group, drawn), []).append(str(solver))
+    listed = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
+    return f"Not shown: {listed}." if listed else ""
+
+
+def _reason(group: pd.DataFrame, drawn: Quantities) -> str:
+    if drawn.shown.needs and not group[drawn.shown.needs].any():
+        reason = summary.without(drawn.shown, group)
+        return _WITHOUT.get(reason, reason)
+    if group[drawn.cost].isna().all():
+        return drawn.spent.absent or "nothing recorded"
+    if (group[drawn.cost] == 0).all():
+        return f"spent no {drawn.spent.words}"
+    return "nothing recorded"
+
+
+# ---- finals: how the test errors at the end of many runs are distributed
+
+#: Of fewer runs of each solver, medians with their range say all that there is to say.
+FEWEST_RUNS = 10
+
+
+def final_figures(results: Results, task: str) -> tuple[list[Figure], str]:
+    """The test error at the end of each run; nothing where no solver has ten runs."""
+    mine = of_task(results.runs, task)
+    finals = mine.loc[mine["ok"], ["solver", "seed", "test_error"]]
+    finals = finals.rename(columns={"test_error": "value"}).dropna(subset="value")
+    if not (finals["solver"].value_counts() >= FEWEST_RUNS).any():
+        return [], ""
+    measure = analysis.measures(results)["test_error"]
+    level = reference_of(results.runs, task).test_error
+    drawing = draw_distributions(
+        finals, measure, np.nan if level is None else level, analysis.styles(results), task
+    )
+    return [Figure("finals", "Test error at the end of each run", drawing, _finals_note(level))], ""
+
+
+def _finals_note(level: float | None) -> str:
+    dashed = "" if level is None else " Dashed: the reference optimum."
+    return (
+        "Each thin stroke is a run; equal errors coincide. Boxes span the quartiles of "
+        f"{FEWEST_FOR_QUARTILES} runs or more, with the median.{dashed}"
+    )
+
+
+# ---- maintenance: how often models on a budget are brought back to it
+
+# Which steps a class makes: the column of their prediction, and in words.
+_STEPS = {"BSGD": ("primal_steps", "subgradient"), "BSCA": ("dual_steps", "coordinate")}
+_MAINTENANCE_NOTE = (
+    "Dashed: the fraction of iterations that add a point at the reference optimum, the sum of "
+    "its dual variables over nC for subgradient steps (BSGD), and the part of them strictly "
+    "between 0 and C for coordinate steps (BSCA)."
+)
+
+
+def maintenance_figures(results: Results, task: str) -> tuple[list[Figure], str]:
+    """Maintenance events of solvers that keep a budget, by epoch."""
+    classes = {solver.class_.rpartition(":")[2] for solver in results.study.solvers}
+    curves = _epoch_curves(results)
+    drawn = draw_maintenance(curves, _predictions(results), analysis.styles(results), task, classes)
+    title = "Budget maintenance: events per iteration, by epoch"
+    return [Figure("maintenance", title, drawn, _MAINTENANCE_NOTE)] if drawn else [], ""
+
+
+@once
+def _epoch_curves(results: Results) -> pd.DataFrame:
+    return maintenance_curves(epochs_frame(results.runs))
+
+
+@once
+def _predictions(results: Results) -> pd.DataFrame:
+    return predicted_fractions(results.runs)
+
+
+def draw_maintenance(
+    curves: pd.DataFrame,
+    predictions: pd.DataFrame,
+    styles: Mapping[str, SolverStyle],
+    task: str,
+    classes: Collection[str] = tuple(_STEPS),
+) -> Drawing | None:
+    """Maintenance events per iteration in each epoch, and what Lemma 2 predicts for the optimum.
+
+    ``classes`` are those of the study's solvers: what is predicted for the steps of others is not
+    drawn. None if no solver of the task keeps a budget.
+    """
+    mine = of_task(curves, task)
+    if mine.empty:
+        return None
+    levels = [
+        (float(line[name]), f"predicted for {words} steps, {float(line[name]):.3g}")
+        for line in records(of_task(predictions, task))
+        for name, words in (_STEPS[name] for name in _STEPS if name in classes)
+    ]
+    top = 1.1 * max([float(mine["high"].max()), *(value for value, _ in levels)]) or 1.0
+    lines = Lines(
+        mine.rename(columns={"epoch": "x", "median": "y"}),
+        Axis("epoch", "integer", log=False),
+        Axis("", "", log=False, limits=(0.0, top)),
+        styles,
+        steps=False,
+        levels=levels,
+        markers=12,
+    )
+    sentences = [
+        f"{solver} ends at {formatting.percent(float(curve['median'].iloc[-1]))}."
+        for solver, curve in by_style(mine, styles)
+    ]
+    sentences += [
+        f"{words.partition(',')[0].capitalize()}: {formatting.percent(value)}."
+        for value, words in levels
+    ]
+    title = f"{task}: maintenance events per iteration, by epoch"
+    return Drawing(lines, title, " ".join(sentences), mine)
+
+
+# ---- bundle: how far bundle methods are from the optimum, against their iterations
+
+_GAMMA = "\N{GREEK SMALL LETTER GAMMA}"
+
+
+def bundle_figures(results: Results, task: str) -> tuple[list[Figure], str]:
+    """gamma_t and epsilon_t of bundle methods (BMRM07 section 3.2)."""
+    drawn = draw_bundle_gaps(_gaps(results), analysis.styles(results), task)
+    if drawn is None:
+        return [], ""
+    title = f"Gap {_GAMMA} of bundle methods against iterations"
+    return [Figure("bundle", title, drawn, _bundle_note(of_task(_slopes(results), task)))], ""
+
+
+@once
+def _gaps(results: Results) -> pd.DataFrame:
+    return bundle_gaps(results.runs)
+
+
+@once
+def _slopes(results: Results) -> pd.DataFrame:
+    return gap_slopes(_gaps(results))
+
+
+def _bundle_note(slopes: pd.DataFrame) -> str:
+    note = (
+        f"In units of λ/2 ‖w‖² + mean loss. {_GAMMA} is the objective of an iterate less the best "
+        "lower bound; dashed, ε: the same for the best iterate so far, where it differs."
+    )
+    said = [f"{row['solver']} {decimals(row['slope'], 1)}" for row in records(slopes)]
+    if not said:
+        return note
+    return (
+        f"{note} Slopes of {_GAMMA} on these axes from iteration {FIRST_OF_SLOPE} on: "
+        f"{'; '.join(said)} (the bound for the hinge loss has {decimals(-1.0, 1)})."
+    )
+
+
+def draw_bundle_gaps(
+    gaps: pd.DataFrame, styles: Mapping[str, SolverStyle], task: str
+) -> Drawing | None:
+    """gamma_t of each bundle method as a line, epsilon_t dashed where it is another number.
+
+    None if the task has no run of a bundle method.
+    """
+    mine = of_task(gaps, task)
+    mine = mine[(mine["gamma"] > 0) & (mine["epsilon"] > 0)]
+    if mine.empty:
+        return None
+    iterates = mine[["solver", "n_iter", "gamma", "epsilon"]].rename(columns={"n_iter": "x"})
+    differs = iterates.groupby("solver")[["gamma", "epsilon"]].transform("sum")
+    best = iterates[differs["epsilon"] < differs["gamma"]]
+    frame = [iterates.assign(y=iterates["gamma"]), best.assign(y=best["epsilon"], drawn="dashed")]
+    lines = Lines(
+        pd.concat(frame, ignore_index=True).fillna({"drawn": "median"}),
+        # Of few iterations, too, the axis has room for a slope.
+        Axis("iteration t", limits=padded(np.append(iterates["x"], [1.0, 3.0]), 0.04, 0.07)),
+        Axis("", "scientific"),
+        styles,
+        steps=False,
+    )
+    sentences = [
+        f"{solver} ends at {formatting.scientific(float(last['gamma']))} after "
+        f"{formatting.integer(float(last['n_iter']))} iterations."
+        for solver, curve in by_style(mine, styles)
+        for last in records(curve.tail(1))
+    ]
+    return Drawing(lines, f"{task}: gamma_t against iterations", " ".join(sentences), mine)
+
+
+_METHODS = {"grid": "grid search", "halving": "successive halving"}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The tuning of a solver on a task.
+
+    Attributes
+    ----------
+    solver : str
+    chosen : list of (dict, int)
+        Values by parameter, and the number of runs that chose them, the most frequent first.
+    wall_s : float
+        Median seconds inside the solver in all trials of a run.
+    evaluations : float
+        Median evaluations of all trials of a run; NaN where they are not counted.
+    incomplete : int
+        Runs whose tuning ended before every configuration had been tried.
+    """
+
+    solver: str
+    chosen: list[tuple[dict[str, Any], int]]
+    wall_s: float
+    evaluations: float
+    incomplete: int
+
+
+def tuning_choices(runs: pd.DataFrame) -> list[Choices]:
+    """What the tuned runs of a task chose, by solver, in the order of the study."""
+    found = []
+    for _, solver, tuned in by_solver(runs[~runs["tuning"].isin(["", "[]"])]):
+        trials = [json.loads(text) for text in tuned["tuning"]]
+        chosen: Counter[str] = Counter()
+        for params, tried in zip(tuned["params"], trials, strict=True):
+            values = json_object(params)
+            chosen[json.dumps({name: values.get(name) for name in tried[0]["params"]})] += 1
+        found.append(
+            Choices(
+                solver=solver,
+                chosen=[(json.loads(text), count) for text, count in chosen.most_common()],
+                wall_s=float(tuned["tuning_wall_s"].median()),
+                evaluations=float(tuned["tuning_evals"].median()),
+                incomplete=sum(any(t["ended"] == "not tried" for t in tried) for tried in trials),
+            )
+        )
+    return found
+
+
+def tuning_sentences(study: SvmStudy, task: SvmTask, choices: Sequence[Choices]) -> list[str]:
+    """How the solvers of a task were tuned, what each chose and what that cost."""
+    if not choices:
+        return []
+    folds = study.tuning.get("folds")
+    held_out = f"{100 * study.tuning.get('validation', 0.25):g} % of the training part held out"
+    split = f"{folds}-fold cross-validation on the training part" if folds else held_out
+    method = _METHODS[study.tuning.get("method", "grid")]
+    sentences = [f"Tuned by {method} with {split}:"]
+    sentences += [f"{_choice_words(each)}{'.' if each is choices[-1] else ';'}" for each in choices]
+    if task.tune:
+        sentences.append(
+            "Each solver has its own problem, so objectives are not compared and there is no "
+            "reference optimum."
+        )
+    return sentences
+
+
+def _choice_words(choices: Choices) -> str:
+    """ "SMO chose C = 1, gamma = 10 (3 runs), at 0.46 s and 3.6M evaluations a run"."""
+    chosen = " or ".join(
+        f"{described.parameters(values)} ({formatting.plural(count, 'run')})"
+        for values, count in choices.chosen
+    )
+    costs = [formatting.seconds(choices.wall_s)]
+    if not math.isnan(choices.evaluations):
+        costs.append(f"{formatting.count(choices.evaluations)} evaluations")
+    words = f"{choices.solver} chose {chosen}, at {' and '.join(costs)} a run"
+    if choices.incomplete:
+        tuned = f"the tuning of {formatting.plural(choices.incomplete, 'run')}"
+        words += f" ({tuned} ran out of its budget)"
+    return words
+
 
 _AT_THE_END = "At the end of the run"
 _NOTE = (
@@ -42,77 +446,48 @@ _CAPTION = (
 _FAMILIES = (trace_figures, final_figures, maintenance_figures, bundle_figures)
 
 
-def task_sections(analysis: Analysis) -> Iterator[Section]:
+def task_sections(results: Results) -> Iterator[Section]:
     """A section for each task: its problem, its figures, and the table of results."""
-    for task in analysis.tasks_of(SvmTask):
-        name = analysis.slugs[task.label]
-        figures, marks = figures_of(analysis, f"task-{name}", _FAMILIES, task.label)
+    for task in results.tasks_of(SvmTask):
+        name = analysis.slugs(results)[task.label]
+        figures, marks = figures_of(results, f"task-{name}", _FAMILIES, task.label)
         notes = [
-            *_tuning(analysis, task),
-            _target_sentence(analysis, task.label),
-            *_other_problems(analysis.runs, task.label),
-            *_program_times(analysis, task.label),
-            *_notes(analysis),
+            *tuning(results, task),
+            _target_sentence(results, task.label),
+            *other_problems(results.runs, task.label),
+            *_program_times(results, task.label),
+            *_notes(results),
         ]
         data = {
-            "problem": _problem(analysis.runs, task),
+            "problem": _problem(results.runs, task),
             "decided": task.decided,
             "label": task.label,
             "figures": figures,
             # Of several tasks the section at a glance shows the same curves.
-            "folded": len(analysis.study.tasks) > 1,
+            "folded": len(results.study.tasks) > 1,
             "marks": marks,
-            "table": results(analysis, task.label, of_task(analysis.counts, task.label)),
+            "table": results_table(
+                results, task.label, of_task(analysis.counts(results), task.label)
+            ),
             "note": " ".join(notes),
         }
         yield Section(f"results-{name}", task.label, "task.html", data)
 
 
-def ended_figures(analysis: Analysis) -> list[tuple[str, str]]:
+def ended_figures(results: Results) -> list[tuple[str, str]]:
     """For the head of the page: how many runs ended as planned."""
-    return [("ended as planned", str(analysis.counts["n_ok"].sum()))]
+    return [("ended as planned", str(analysis.counts(results)["n_ok"].sum()))]
 
 
-def printed(analysis: Analysis) -> Iterator[RenderableType]:
-    """For the terminal: findings, tables without solvers that were skipped, and what they are."""
-    found = analysis.ask(findings)
-    if found:
-        yield from (Text(finding.sentence) for finding in found)
-        yield Text()
-    for task in analysis.tasks_of(SvmTask):
-        counts = of_task(analysis.counts, task.label)
-        tried = counts[counts["n_skipped"] < counts["n_planned"]]
-        yield terminal_table(results(analysis, task.label, tried), task.label)
-        if tuning := _tuning(analysis, task):
-            yield Text(" ".join(tuning), style="dim")
-        for sentence in _other_problems(analysis.runs, task.label):
-            yield Text(sentence, style="dim")
-        yield Text()
-    words = "Medians over seeds of the runs that ended as planned."
-    table = analysis.table
-    if table.loc[table["measure"] == EVALUATIONS_TO_ERROR, "upper_bound"].any():
-        words += " ≤: at the target at the first checkpoint, perhaps before."
-    yield Text(words, style="dim")
-
-
-def results(analysis: Analysis, task: str, counts: pd.DataFrame) -> Table:
-    """The table of results of a task.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    task : str
-        Its label.
-    counts : DataFrame
-        The rows of ``analysis.counts`` to show, all of this task.
-    """
-    groups = {item.name: item.group for item in derived_measures(analysis.kind)}
-    measures = analysis.shown
+def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
+    """The table of results of a task."""
+    groups = {item.name: item.group for item in derived_measures(results.kind)}
+    measures = analysis.shown(results)
     cells = {
         (row["solver"], row["measure"]): measure_cell(row, measures[row["measure"]])
-        for row in records(of_task(analysis.table, task))
+        for row in records(of_task(analysis.table(results), task))
     }
-    marks = dict.fromkeys(other_problem_solvers(analysis.runs, task), summary.OTHER_PROBLEM)
+    marks = dict.fromkeys(other_problem_solvers(results.runs, task), summary.OTHER_PROBLEM)
     rows = [
         [
             Cell(row["solver"], note=marks.get(row["solver"], "")),
@@ -147,34 +522,36 @@ def results(analysis: Analysis, task: str, counts: pd.DataFrame) -> Table:
         headings,
         rows,
         style="results",
-        name=f"results-{analysis.slugs[task]}",
+        name=f"results-{analysis.slugs(results)[task]}",
         caption=_CAPTION,
-        numbers=_numbers(analysis, task, counts),
+        numbers=_numbers(results, task, counts),
     )
 
 
-def _numbers(analysis: Analysis, task: str, counts: pd.DataFrame) -> pd.DataFrame:
+def _numbers(results: Results, task: str, counts: pd.DataFrame) -> pd.DataFrame:
     """What the table says of these solvers; of test errors with intervals where mistakes are."""
-    table = of_task(analysis.table, task)
-    intervals = ("test_error",) if "mistakes" in analysis.runs else ()
+    table = of_task(analysis.table(results), task)
+    intervals = ("test_error",) if "mistakes" in results.runs else ()
     shown = table[table["solver"].isin(counts["solver"])]
-    return measured(shown, analysis.shown, counts, intervals)
+    return measured(shown, analysis.shown(results), counts, intervals)
 
 
-def _notes(analysis: Analysis) -> list[str]:
+def _notes(results: Results) -> list[str]:
     """What the columns of the table are, where their headings do not say."""
-    shown = [item for item in derived_measures(analysis.kind) if item.name in analysis.shown]
+    shown = [
+        item for item in derived_measures(results.kind) if item.name in analysis.shown(results)
+    ]
     return [_NOTE, *(item.note for item in shown if item.note)]
 
 
-def _tuning(analysis: Analysis, task: SvmTask) -> list[str]:
+def tuning(results: Results, task: SvmTask) -> list[str]:
     """What the solvers of a tuned task chose, and at what cost; nothing of other tasks."""
-    study = analysis.study
+    study = results.study
     assert isinstance(study, SvmStudy)
-    return tuning_sentences(study, task, tuning_choices(of_task(analysis.runs, task.label)))
+    return tuning_sentences(study, task, tuning_choices(of_task(results.runs, task.label)))
 
 
-def _other_problems(runs: pd.DataFrame, task: str) -> list[str]:
+def other_problems(runs: pd.DataFrame, task: str) -> list[str]:
     """A sentence for each way in which solvers solve another problem than the task's."""
     solvers: dict[str, list[str]] = {}
     for solver, words in other_problem_solvers(runs, task).items():
@@ -186,11 +563,11 @@ def _other_problems(runs: pd.DataFrame, task: str) -> list[str]:
     ]
 
 
-def _program_times(analysis: Analysis, task: str) -> list[str]:
+def _program_times(results: Results, task: str) -> list[str]:
     """A sentence on what the times of programs are, if any has one."""
-    mine = of_task(analysis.runs, task)
+    mine = of_task(results.runs, task)
     timed = set(mine.loc[mine["ok"], "solver"])
-    names = [item.label for item in analysis.study.solvers if item.is_program]
+    names = [item.label for item in results.study.solvers if item.is_program]
     names = [name for name in names if name in timed]
     if not names:
         return []
@@ -202,8 +579,8 @@ def _unbroken(statuses: str) -> str:
     return ", ".join(part.replace(" ", formatting.FIXED) for part in statuses.split(", "))
 
 
-def _target_sentence(analysis: Analysis, task: str) -> str:
-    runs = of_task(analysis.runs, task)
+def _target_sentence(results: Results, task: str) -> str:
+    runs = of_task(results.runs, task)
     error = float(runs["reference_test_error"].median())
     if math.isnan(error):
         return "Without a reference optimum the task has no targets."
@@ -230,7 +607,7 @@ def _problem(runs: pd.DataFrame, task: SvmTask) -> str:
         sizes.append(f"{formatting.integer(n_classes)} classes, each against the rest")
     folds = [] if task.folds is None else [f"{task.folds}-fold cross-validation"]
     unknown = [] if task.reference or task.tune else ["no reference optimum"]
-    return ", ".join([*sizes, *wording.kernel_words(task), *folds, *unknown])
+    return ", ".join([*sizes, *described.kernel_words(task), *folds, *unknown])
 
 
 _DATA_HEADINGS = (
@@ -252,29 +629,29 @@ _DATA_NUMBERS = (
 )
 
 
-def data_section(analysis: Analysis) -> Iterator[Section]:
+def data_section(results: Results) -> Iterator[Section]:
     """What the records say of each task: sizes, reference optimum, fingerprint."""
     table = Table(
         "Tasks and data",
         _DATA_HEADINGS,
-        [_data_row(analysis, task) for task in analysis.tasks_of(SvmTask)],
+        [_data_row(results, task) for task in results.tasks_of(SvmTask)],
         cards=True,
         name="tasks",
-        numbers=_data_numbers(analysis),
+        numbers=_data_numbers(results),
     )
     folded = "Sizes, problems and reference optima of the tasks"
     yield Section("tasks", "Tasks and data", "table.html", {"table": table, "folded": folded})
 
 
-def _data_numbers(analysis: Analysis) -> pd.DataFrame:
+def _data_numbers(results: Results) -> pd.DataFrame:
     """The first record of each task that knows them; of several folds that of the first seed."""
-    runs = analysis.runs.assign(resolution=resolution(analysis.runs))
+    runs = results.runs.assign(resolution=resolution(results.runs))
     found = runs.groupby("task", sort=False)[list(_DATA_NUMBERS)].first().reset_index()
-    return found.join(kernel_parameters(analysis.tasks_of(SvmTask), found.columns), on="task")
+    return found.join(kernel_parameters(results.tasks_of(SvmTask), found.columns), on="task")
 
 
-def _data_row(analysis: Analysis, task: SvmTask) -> list[Cell]:
-    runs = of_task(analysis.runs, task.label)
+def _data_row(results: Results, task: SvmTask) -> list[Cell]:
+    runs = of_task(results.runs, task.label)
 
     def known(name: str, say: Callable[[float], str]) -> Cell:
         value = first_known(resolution(runs) if name == "resolution" else runs[name])
@@ -285,14 +662,14 @@ def _data_row(analysis: Analysis, task: SvmTask) -> list[Cell]:
         Cell(task.label),
         Cell(
             task.dataset,
-            range=wording.parameters(task.dataset_params),
+            range=described.parameters(task.dataset_params),
             note="" if task.folds is None else f"seed 0 of {task.folds} folds",
         ),
         *(
             known(name, formatting.integer)
             for name in ("n_train", "n_test", "n_features", "n_classes")
         ),
-        Cell(", ".join(wording.kernel_words(task))),
+        Cell(", ".join(described.kernel_words(task))),
         known("reference_primal", "{:.6g}".format),
         known("resolution", formatting.scientific),
         known("reference_test_error", formatting.percent),
@@ -300,26 +677,26 @@ def _data_row(analysis: Analysis, task: SvmTask) -> list[Cell]:
     ]
 
 
-def protocol_section(analysis: Analysis) -> Iterator[Section]:
+def protocol_section(results: Results) -> Iterator[Section]:
     """What a run is, what is counted, and what curves and tables are."""
-    budget = analysis.study.budget
-    counted = [name for name in SUMS["evaluations"] if name in analysis.counters]
+    budget = results.study.budget
+    counted = [name for name in SUMS["evaluations"] if name in analysis.counters(results)]
     data = {
         "budget": {
-            name: wording.with_unit(name, value)
+            name: described.with_unit(name, value)
             for name, value in budget.items()
             if value is not False
         },
         "epoch_checkpoints": budget.get("epoch_checkpoints", False),
-        "folded": any(task.folds for task in analysis.tasks_of(SvmTask)),
-        "run_once": _run_once(analysis.study),
+        "folded": any(task.folds for task in results.tasks_of(SvmTask)),
+        "run_once": _run_once(results.study),
         "several_counters": len(counted) > 1,
         "inner_products": "inner_products" in counted,
         "matvec_entries": "matvec_entries" in counted,
-        "several_classes": bool((analysis.runs["n_classes"] > 2).any()),
-        "other_problem": bool((analysis.runs["other_problem"] != "").any()),
-        "predictions": bool((analysis.runs["judged_by"] == "predictions").any())
-        or any(item.is_program for item in analysis.study.solvers),
+        "several_classes": bool((results.runs["n_classes"] > 2).any()),
+        "other_problem": bool((results.runs["other_problem"] != "").any()),
+        "predictions": bool((results.runs["judged_by"] == "predictions").any())
+        or any(item.is_program for item in results.study.solvers),
         "band": BAND,
     }
     yield Section("protocol", "Protocol", "svm_protocol.html", data)

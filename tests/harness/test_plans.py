@@ -15,7 +15,7 @@ from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.views.svm import protocol_section
 
@@ -76,7 +76,7 @@ def planned(folder: Path) -> Planned:
 
 
 def cautions(folder: Path) -> list[str]:
-    return Analysis(load_results(folder / "results")).cautions
+    return analysis.cautions(load_results(folder / "results"))
 
 
 def test_a_part_keeps_what_was_planned_before(
@@ -187,5 +187,5 @@ def test_the_page_says_which_solvers_ran_once(
 
 def said_of_seeds(folder: Path) -> Any:
     """What the page's protocol says of solvers that ran once."""
-    (section,) = protocol_section(Analysis(load_results(folder / "results")))
+    (section,) = protocol_section(load_results(folder / "results"))
     return section.data["run_once"]

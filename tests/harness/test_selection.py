@@ -19,7 +19,7 @@ from marginbench.harness.study.model import Budget
 from marginbench.harness.study.select import MAX_LENGTH, of_its_own, select
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import load_study, parse_study
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 
 VALID = """
@@ -357,7 +357,7 @@ def test_parts_that_are_no_product_add_up(tmp_path: Path, make_study: Callable[.
     one, two = "checkers, C=1", "checkers, C=2"
     first = [(one, "Pegasos", 0), (one, "Pegasos", 1), (two, "Perceptron", 1)]
     assert run(odd) == (3, f"where {odd}", first)
-    cautions = Analysis(load_results(tmp_path)).cautions
+    cautions = analysis.cautions(load_results(tmp_path))
     assert "Only a part of the study was run: 3 of 8 runs." in cautions
     assert run("C == 2") == (
         4,

@@ -33,7 +33,7 @@ from marginbench.harness.results.description import read_description, write_desc
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 
 MakeStudy = Callable[..., Study]
@@ -144,12 +144,14 @@ def test_a_part_after_an_edit_leaves_two_versions_and_a_caution(folder: Folder) 
     folder.run()
     folder.edit(2)
     folder.run(datasets=["a"])
-    analysis = Analysis(load_results(folder.results))
-    found = [text for text in analysis.cautions if "The runs of Mine are of 2 versions" in text]
+    results = load_results(folder.results)
+    found = [
+        text for text in analysis.cautions(results) if "The runs of Mine are of 2 versions" in text
+    ]
     assert len(found) == 1
     folder.run()
-    analysis = Analysis(load_results(folder.results))
-    assert not [text for text in analysis.cautions if "versions of its code" in text]
+    results = load_results(folder.results)
+    assert not [text for text in analysis.cautions(results) if "versions of its code" in text]
 
 
 def test_a_record_says_what_its_key_is_made_of(folder: Folder) -> None:

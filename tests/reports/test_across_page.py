@@ -7,7 +7,6 @@ import re
 import pandas as pd
 import pytest
 
-from marginbench.reports.analysis import Analysis
 from marginbench.reports.formatting import TIMES
 from marginbench.reports.results import load_results
 from marginbench.reports.views import across
@@ -20,14 +19,14 @@ def run(make, task, solver, cost, **fields):
 
 @pytest.fixture
 def study(make, write_results):
-    """Builds the analysis of results from records; each task has a dataset of its own."""
+    """Builds the results of results from records; each task has a dataset of its own."""
 
     def build(records, **changes):
         tasks = dict.fromkeys(record.task for record in records)
         solvers = dict.fromkeys(record.solver for record in records)
         described = [make.task(task, dataset=changes.get(task, task)) for task in tasks]
         folder = write_results(records, described, [make.solver(name) for name in solvers])
-        return Analysis(load_results(folder))
+        return load_results(folder)
 
     return build
 
@@ -74,8 +73,8 @@ def test_its_figures_can_be_linked_to_and_are_between_findings_and_tasks(section
 
 
 def test_a_single_task_or_solver_has_no_section(make, study):
-    def has_section(analysis):
-        return bool(list(across.across_section(analysis)))
+    def has_section(results):
+        return bool(list(across.across_section(results)))
 
     one_task = [run(make, "a", "A", 50), run(make, "a", "B", 70)]
     assert not has_section(study(one_task))
@@ -89,17 +88,17 @@ def test_a_single_task_or_solver_has_no_section(make, study):
 @pytest.mark.slow
 def test_enough_datasets_give_bold_wins_and_tested_pairs(make, study):
     costs = {"A": 20, "B": 60, "C": 200}
-    analysis = study(
+    results = study(
         [run(make, f"t{t}", name, cost * (t + 1)) for t in range(7) for name, cost in costs.items()]
     )
-    question = across.questions(analysis)[0]
-    wins = across.wins_table(analysis, question)
+    question = across.questions(results)[0]
+    wins = across.wins_table(results, question)
     marked = {
         (row[0].value, place) for row in wins.rows for place, cell in enumerate(row) if cell.best
     }
     assert marked == {("A", 2), ("A", 3), ("B", 3)}
     # Seven datasets are the fewest for three pairs: 3 * 2 / 2^7 is 0.047.
-    pairs = across.pairs_table(analysis, question)
+    pairs = across.pairs_table(results, question)
     assert [[cell.value for cell in row[:3]] for row in pairs.rows] == [
         ["A against B", "0.047", "1.00"],
         ["A against C", "0.047", "1.00"],
@@ -109,7 +108,7 @@ def test_enough_datasets_give_bold_wins_and_tested_pairs(make, study):
     assert [row[3].value for row in pairs.rows] == [
         f"{ratio}{TIMES}" for ratio in ("0.333", "0.1", "0.3")
     ]
-    sentence = visible(across.rank_sentence(analysis, question))
+    sentence = visible(across.rank_sentence(results, question))
     assert sentence.endswith("Friedman χ² = 14, p < 0.001; the tests of pairs are below.")
 
 
@@ -119,13 +118,13 @@ def test_tasks_that_share_a_dataset_do_not_add_power(make, study):
     records = [
         run(make, f"t{t}", name, cost * (t + 1)) for t in range(7) for name, cost in costs.items()
     ]
-    analysis = study(records, t0="same", t1="same")
-    question = across.questions(analysis)[0]
-    assert across.pairs_table(analysis, question) is None
+    results = study(records, t0="same", t1="same")
+    question = across.questions(results)[0]
+    assert across.pairs_table(results, question) is None
     assert "insufficient power: a pair of 3 solvers can be told apart only on 7 datasets" in (
-        across.rank_sentence(analysis, question)
+        across.rank_sentence(results, question)
     )
-    assert len(set(across.datasets(analysis).values())) == 6
+    assert len(set(across.datasets(results).values())) == 6
 
 
 def test_without_a_reference_there_is_no_section(make, study):
@@ -140,13 +139,13 @@ def test_solvers_without_the_objective_have_problems_of_errors_only(make, write_
     records = [run(make, task, name, 50, suboptimality=None) for task in "ab" for name in "AB"]
     solvers = [make.solver(name, scalarization=None) for name in "AB"]
     folder = write_results(records, [make.task(task, dataset=task) for task in "ab"], solvers)
-    analysis = Analysis(load_results(folder))
-    cells = [[cell.value for cell in row] for row in across.solved_table(analysis).rows]
+    results = load_results(folder)
+    cells = [[cell.value for cell in row] for row in across.solved_table(results).rows]
     assert [row[:2] for row in cells] == [["A", "\N{EN DASH}"], ["B", "\N{EN DASH}"]]
-    assert across.rank_sentence(analysis, across.questions(analysis)[0]).endswith(
+    assert across.rank_sentence(results, across.questions(results)[0]).endswith(
         "and these tasks at least two datasets."
     )
-    assert across.wins_table(analysis, across.questions(analysis)[0]) is None
+    assert across.wins_table(results, across.questions(results)[0]) is None
 
 
 @pytest.mark.slow
@@ -154,9 +153,9 @@ def test_figures_draw_the_profiles_and_leave_out_times_that_do_not_compare(make,
     shared = {"jobs": 2, "wall_s": 1.0, "cpu_s": 0.5}
     costs = {"A": 100, "B": 400}
     records = [run(make, task, name, costs[name], **shared) for task in "ab" for name in costs]
-    analysis = study([*records, make.record("a", "C", 0, status="crashed", n_train=100)])
-    assert across.comparable_costs(analysis) == ["evaluations"]
-    (section,) = across.across_section(analysis)
+    results = study([*records, make.record("a", "C", 0, status="crashed", n_train=100)])
+    assert across.comparable_costs(results) == ["evaluations"]
+    (section,) = across.across_section(results)
     data = section.data
     assert [words[:18] for words, *_ in data["asked"]] == ["Kernel evaluations"] * 2
     panels = data["data_profiles"]
@@ -176,8 +175,8 @@ def test_costs_that_are_bounds_are_told(make, study):
     for record in records:
         if record.solver == "Late":  # its first checkpoint is at the targets
             record.trace = record.trace[1:]
-    analysis = study(records)
-    (section,) = across.across_section(analysis)
+    results = study(records)
+    (section,) = across.across_section(results)
     data = section.data
     told = "Drawn at an upper bound, the cost of the first checkpoint: Late"
     # 10 and 1 % of the optimum; 0.1 % is not reached.

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, chi2, rankdata
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived import OBJECTIVE_TARGET
+from marginbench.reports import analysis
+from marginbench.reports.measures import OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import pairwise, pareto, profiles, ranks
-from marginbench.reports.statistics.running_time import expected_running_time
+from marginbench.reports.statistics.targets import expected_running_time
 
 NEVER = math.inf
 
@@ -41,7 +41,7 @@ def curve(steps, solver):
 
 
 @pytest.fixture
-def analysis(make, write_results):
+def results(make, write_results):
     """On "a" all sorts of runs; on "b" one solver was skipped and a run has no record."""
 
     def run(task, solver, seed, primals, **fields):
@@ -63,11 +63,11 @@ def analysis(make, write_results):
     folder = write_results(
         records, [make.task("a"), make.task("b")], solvers, missing=[("b", "Good", 1)]
     )
-    return Analysis(load_results(folder))
+    return load_results(folder)
 
 
-def asked(analysis, cost="evaluations"):
-    return profiles.problems(analysis.runs, analysis.traces, [OBJECTIVE_TARGET], cost)
+def asked(results, cost="evaluations"):
+    return profiles.problems(results.runs, analysis.traces(results), [OBJECTIVE_TARGET], cost)
 
 
 def test_a_bound_wins_only_where_it_is_the_lower_one():
@@ -78,16 +78,16 @@ def test_a_bound_wins_only_where_it_is_the_lower_one():
     assert pairwise.wins(found, {"a": "a"})["share"].tolist() == [0.75, 0.25]
 
 
-def test_failed_runs_are_unsolved_and_untried_or_uncounted_ones_are_no_problems(analysis):
-    found = asked(analysis)
+def test_failed_runs_are_unsolved_and_untried_or_uncounted_ones_are_no_problems(results):
+    found = asked(results)
     values = {key: sorted(group) for key, group in found.groupby(["task", "solver"])["value"]}
     assert values == {
         ("a", "Good"): [400.0, 400.0, NEVER],
         ("a", "Bad"): [NEVER, NEVER],
         ("b", "Good"): [400.0],
     }
-    assert set(asked(analysis, "cpu_s")["solver"]) == {"Good", "Bad", "Peer"}
-    squares = profiles.in_squares(found, analysis.runs)
+    assert set(asked(results, "cpu_s")["solver"]) == {"Good", "Bad", "Peer"}
+    squares = profiles.in_squares(found, results.runs)
     assert squares["value"].min() == 400 / 20**2
 
 
@@ -299,9 +299,9 @@ def test_solvers_that_failed_or_hide_their_model_are_not_compared():
     assert dominated(rows) == {"Whole": ""}
 
 
-def test_expected_running_time_counts_runs_without_success(analysis):
+def test_expected_running_time_counts_runs_without_success(results):
     found = expected_running_time(
-        asked(analysis), analysis.runs, analysis.traces, "evaluations"
+        asked(results), results.runs, analysis.traces(results), "evaluations"
     ).set_index(["task", "solver"])
     good = found.loc[("a", "Good")]
     # Two runs stop counting at 400, one has spent its 1600 for nothing.
@@ -328,9 +328,9 @@ def test_what_a_killed_run_spent_counts_as_far_as_it_is_known(make, write_result
         make.record("a", "Flaky", 2, status="crashed"),
     ]
     folder = write_results(records, [make.task("a")], [make.solver("Flaky")])
-    analysis = Analysis(load_results(folder))
+    results = load_results(folder)
     (row,) = expected_running_time(
-        asked(analysis), analysis.runs, analysis.traces, "evaluations"
+        asked(results), results.runs, analysis.traces(results), "evaluations"
     ).to_dict("records")
     assert row["ert"] == 400 + 900
     assert row["lower_bound"]

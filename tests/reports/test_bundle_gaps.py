@@ -10,8 +10,8 @@ import pytest
 
 from marginbench.reports import formatting
 from marginbench.reports.drawing.canvas import solver_styles
-from marginbench.reports.panels.svm import draw_bundle_gaps
-from marginbench.reports.statistics.bundle_gaps import bundle_gaps, gap_slopes
+from marginbench.reports.statistics.curves import bundle_gaps, gap_slopes
+from marginbench.reports.views.svm import draw_bundle_gaps
 
 
 def steps(gaps: dict[int, tuple[float | None, float]]) -> str:

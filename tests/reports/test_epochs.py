@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from marginbench.reports.drawing.canvas import solver_styles
-from marginbench.reports.panels.svm import draw_maintenance
-from marginbench.reports.statistics.epochs import (
+from marginbench.reports.statistics.curves import (
     epochs_frame,
     maintenance_curves,
     predicted_fractions,
 )
+from marginbench.reports.views.svm import draw_maintenance
 
 
 def noted(epoch: int, maintenance: int) -> dict[str, Any]:

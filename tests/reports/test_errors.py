@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from marginbench.harness.results.svm import packed, unpacked
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics.errors import SolverErrors, difference, error_interval
 
@@ -104,7 +104,7 @@ def test_bold_are_all_who_cannot_be_told_from_the_best(make, write_results):
     ]
     solvers = [make.solver(name) for name in ("Best", "Close", "Far", "Lucky")]
     results = load_results(write_results(records, [make.task("a")], solvers))
-    table = Analysis(results).table
+    table = analysis.table(results)
     errors = table[table["measure"] == "test_error"].set_index("solver")
     assert errors["best"].to_dict() == {"Best": True, "Close": True, "Far": False, "Lucky": False}
     exact = binomtest(3, 200).proportion_ci(0.95, method="wilson")
@@ -124,7 +124,7 @@ def test_folds_are_one_test_of_all_their_points(make, write_results):
     ]  # fmt: skip
     tasks = [make.task("a", folds=3)]
     results = load_results(write_results(records, tasks, [make.solver("One"), make.solver("Two")]))
-    table = Analysis(results).errors.set_index("solver")
+    table = analysis.errors(results).set_index("solver")
     whole = np.concatenate(masks["One"])
     exact = binomtest(int(whole.sum()), 119).proportion_ci(0.95, method="wilson")
     assert table.loc["One", "value"] == pytest.approx(whole.mean())

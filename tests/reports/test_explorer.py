@@ -7,12 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from marginbench.reports import explorer
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.explorer import explorer_data, explorer_json
+from marginbench.reports import analysis, explorer
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import curves
 from marginbench.reports.templating import TEMPLATES
+from marginbench.reports.views.explorer import explorer_data, explorer_json
 
 PRECISION = 5e-4  # four significant digits
 
@@ -32,21 +31,23 @@ def series(data, task, solver, cost, value, kind="median"):
 
 
 @pytest.fixture(scope="module")
-def analysis(realistic):
-    return Analysis(load_results(realistic))
+def results(realistic):
+    return load_results(realistic)
 
 
 @pytest.fixture(scope="module")
-def data(analysis):
-    return json.loads(analysis.ask(explorer_json))
+def data(results):
+    return json.loads(explorer_json(results))
 
 
 @pytest.mark.parametrize(
     ("cost", "value"),
     [("evaluations", "test_error"), ("cpu_s", "suboptimality"), ("n_iter", "n_support")],
 )
-def test_medians_and_ends_are_those_of_the_statistics(analysis, data, cost, value):
-    expected = curves.curves(analysis.runs, analysis.traces, cost, value, explorer.MOST_POINTS)
+def test_medians_and_ends_are_those_of_the_statistics(results, data, cost, value):
+    expected = curves.curves(
+        results.runs, analysis.traces(results), cost, value, explorer.MOST_POINTS
+    )
     for (task, solver), curve in expected.groupby(["task", "solver"]):
         found = series(data, task, solver, cost, value)
         assert (found["n"], found["of"]) == tuple(curve[["n_runs", "n_planned"]].iloc[0])
@@ -56,7 +57,9 @@ def test_medians_and_ends_are_those_of_the_statistics(analysis, data, cost, valu
         for name, shown in (("median", "y"), ("low", "low"), ("high", "high")):
             at = curves.step_values(np.array(found["x"]), np.array(found[shown]), grid)
             np.testing.assert_allclose(at, curve[name], rtol=PRECISION)
-    for row in curves.points(analysis.runs, analysis.traces, cost, value).to_dict("records"):
+    for row in curves.points(results.runs, analysis.traces(results), cost, value).to_dict(
+        "records"
+    ):
         found = series(data, row["task"], row["solver"], cost, value, "end")
         assert found["x_low"][0] <= found["x"][0] <= found["x_high"][0]
         assert found["y"] == [pytest.approx(row["median"], rel=PRECISION)]
@@ -79,7 +82,7 @@ def test_a_dual_value_gives_a_certified_gap(make, write_results):
         object.__setattr__(state, "dual", dual)
     records = [make.finished("a", name, 0, trace) for name in ("SMO", "SBP")]
     solvers = [make.solver("SMO"), make.solver("SBP", scalarization=None)]
-    data = explorer_data(Analysis(load_results(write_results(records, [make.task("a")], solvers))))
+    data = explorer_data(load_results(write_results(records, [make.task("a")], solvers)))
     assert series(data, "a", "SMO", "evaluations", "certified_gap")["y"] == [0.75, 0.2]
     assert series(data, "a", "SBP", "evaluations", "certified_gap") is None
 
@@ -92,15 +95,13 @@ def test_maintenance_is_at_the_checkpoints_that_end_an_epoch(make, write_results
     trace = make.trace([10, 20, 30, 40, 50, 60], [0.4] * 6)
     record = make.finished("a", "BSGD", 0, trace, epochs=json.dumps(noted))
     results = load_results(write_results([record], [make.task("a")], [make.solver("BSGD")]))
-    found = series(
-        explorer_data(Analysis(results)), "a", "BSGD", "evaluations", "maintenance_fraction"
-    )
+    found = series(explorer_data(results), "a", "BSGD", "evaluations", "maintenance_fraction")
     assert (found["x"], found["y"]) == ([30, 60], [0.25, 0.5])
 
 
-def test_a_large_study_has_fewer_points(analysis, data, monkeypatch):
+def test_a_large_study_has_fewer_points(results, data, monkeypatch):
     monkeypatch.setattr(explorer, "MOST_NUMBERS", 0)
-    thinned = explorer_data(Analysis(analysis.results))
+    thinned = explorer_data(results)
     asked = ("adult", "SBP", "evaluations", "suboptimality")
     few, many = series(thinned, *asked), series(data, *asked)
     assert len(few["x"]) <= explorer.FEWEST_POINTS < len(many["x"])
@@ -112,7 +113,7 @@ def test_text_cannot_leave_the_element_that_holds_it(make, write_results):
     label = "</script><img src=x onerror=alert(1)>\"'& \N{RIGHT-TO-LEFT OVERRIDE}<!--"
     record = make.finished(label, "SMO", 0, make.trace([10, 100], [0.4, 0.1]))
     folder = write_results([record], [make.task(label)], [make.solver("SMO")])
-    text = Analysis(load_results(folder)).ask(explorer_json)
+    text = load_results(folder).ask(explorer_json)
     assert text.isascii()
     assert not set("<>&") & set(text)
     shown = label.replace("\N{RIGHT-TO-LEFT OVERRIDE}", "\\u202e")
@@ -122,14 +123,14 @@ def test_text_cannot_leave_the_element_that_holds_it(make, write_results):
 def test_nothing_to_draw_has_no_section(make, write_results):
     record = make.record("a", "SMO", 0, status="crashed")
     folder = write_results([record], [make.task("a")], [make.solver("SMO")])
-    analysis = Analysis(load_results(folder))
-    assert explorer_data(analysis) is None
+    results = load_results(folder)
+    assert explorer_data(results) is None
 
 
 def test_feasibility_methods_have_the_bounds_on_the_margin(make, tmp_path):
     record = make.method_record("t", "MPLFP", 0, trace=[make.stage(1), make.stage(100)])
     folder = make.folder(tmp_path, [record], [make.cell("t")], [make.method("MPLFP")])
-    data = explorer_data(Analysis(load_results(folder)))
+    data = explorer_data(load_results(folder))
     assert [axis["name"] for axis in data["values"]] == ["margin_gap", "phi_lo", "phi_up"]
     assert [axis["name"] for axis in data["costs"]] == ["n_iter", "matvecs", "wall_s"]
     gap = series(data, "t", "MPLFP", "n_iter", "margin_gap")

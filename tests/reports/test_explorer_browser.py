@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from marginbench import report
-from marginbench.reports.analysis import Analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import curves
 
@@ -106,7 +105,7 @@ def test_selects_change_the_figure_and_it_shows_the_medians(visit, realistic, re
     title, *ends = drawn(tab)
     assert title == tab.locator(".explorer figcaption").inner_text()
     assert title == "adult: relative suboptimality against CPU seconds"
-    results = Analysis(load_results(realistic))
+    results = load_results(realistic)
     expected = curves.curves(results.runs, results.traces, "cpu_s", "suboptimality")
     last = expected[expected["task"] == "adult"].groupby("solver", sort=False).last()
     assert [end.partition(":")[0] for end in ends] == list(last.index)

@@ -11,11 +11,11 @@ import pytest
 
 from marginbench import report
 from marginbench.harness.results.journal import Journal
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
+from marginbench.reports.analysis import fewest_sentence, solved
 from marginbench.reports.command import write_report
 from marginbench.reports.frames import of_task
 from marginbench.reports.results import load_results
-from marginbench.reports.solved import fewest_sentence, solved
 from marginbench.reports.statistics import certificates
 from marginbench.reports.statistics.certificates import gap_ratio
 from marginbench.reports.views import feasibility
@@ -42,29 +42,29 @@ def folder(make, write_results):
 
 
 @pytest.fixture
-def analysis(folder):
-    return Analysis(load_results(folder))
+def results(folder):
+    return load_results(folder)
 
 
-def needed(analysis, task, method, measure):
-    table = of_task(analysis.ask(solved).table, task, method).set_index("measure")
+def needed(results, task, method, measure):
+    table = of_task(solved(results).table, task, method).set_index("measure")
     return table.loc[measure]
 
 
-def test_costs_are_those_of_the_solved_runs(analysis):
-    ours = needed(analysis, "kappa = 1.0", "MPLFP", "n_iter")
+def test_costs_are_those_of_the_solved_runs(results):
+    ours = needed(results, "kappa = 1.0", "MPLFP", "n_iter")
     assert (ours["median"], ours["low"], ours["high"], ours["n"]) == (220, 200, 240, 3)
     assert ours["best"]
-    assert needed(analysis, "kappa = 1.0", "MPLFP", "matvecs")["median"] == 440
-    assert needed(analysis, "kappa = 1.0", "MPLFP", "cpu_s")["median"] == pytest.approx(0.22)
-    assert not needed(analysis, "kappa = 1.0", "SPCT", "n_iter")["best"]
-    theirs = needed(analysis, "kappa = 1.0", "PCT", "n_iter")
+    assert needed(results, "kappa = 1.0", "MPLFP", "matvecs")["median"] == 440
+    assert needed(results, "kappa = 1.0", "MPLFP", "cpu_s")["median"] == pytest.approx(0.22)
+    assert not needed(results, "kappa = 1.0", "SPCT", "n_iter")["best"]
+    theirs = needed(results, "kappa = 1.0", "PCT", "n_iter")
     assert (theirs["median"], theirs["n"]) == (9000, 1)
 
 
-def test_iterations_are_one_column_though_they_are_counted_as_well(analysis):
-    assert "iterations" in analysis.counters
-    titles = [measure.title for measure in analysis.ask(solved).costs.values()]
+def test_iterations_are_one_column_though_they_are_counted_as_well(results):
+    assert "iterations" in analysis.counters(results)
+    titles = [measure.title for measure in solved(results).costs.values()]
     assert titles == ["Iterations", "Products", "CPU time", "Wall time"]
 
 
@@ -75,9 +75,9 @@ def test_who_solved_one_instance_fast_is_not_the_best(make, write_results):
         make.method_record("t", "PCT", 1, 10**6, **LIMIT),
     ]
     methods = [make.method("SPCT"), make.method("PCT")]
-    analysis = Analysis(load_results(write_results(records, [make.cell("t")], methods)))
-    assert needed(analysis, "t", "SPCT", "n_iter")["best"]
-    assert not needed(analysis, "t", "PCT", "n_iter")["best"]
+    results = load_results(write_results(records, [make.cell("t")], methods))
+    assert needed(results, "t", "SPCT", "n_iter")["best"]
+    assert not needed(results, "t", "PCT", "n_iter")["best"]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_only_the_certificate_that_a_problem_has_solves_it(
 ):
     record = make.method_record("t", "SPCT", 0, found=found)
     tasks = [make.cell("t", generator=generator)]
-    analysis = Analysis(load_results(write_results([record], tasks, [make.method("SPCT")])))
-    assert analysis.ask(solved).runs["solved"].sum() == n_solved
+    results = load_results(write_results([record], tasks, [make.method("SPCT")]))
+    assert solved(results).runs["solved"].sum() == n_solved
 
 
 def test_what_is_proven_has_a_column_of_its_own(make, write_results):
@@ -110,15 +110,15 @@ def test_what_is_proven_has_a_column_of_its_own(make, write_results):
     assert "VN 3 / 4 1 / 4" in page
 
 
-def test_a_run_without_a_record_is_no_success(analysis):
-    table = of_task(analysis.ask(solved).table, "kappa = 3.0")
+def test_a_run_without_a_record_is_no_success(results):
+    table = of_task(solved(results).table, "kappa = 3.0")
     assert not table["best"].any()
-    assert analysis.failures["n"].sum() == 3
+    assert analysis.failures(results)["n"].sum() == 3
 
 
-def test_who_needs_fewer_iterations_is_decided_on_every_instance(analysis):
+def test_who_needs_fewer_iterations_is_decided_on_every_instance(results):
     # On the second instance SPCT needed 210 against 220; an unsolved instance is no lead.
-    assert fewest_sentence(analysis, "kappa = 1.0") == (
+    assert fewest_sentence(results, "kappa = 1.0") == (
         "The fewest iterations, of 3 solved instances: MPLFP on 2, SPCT on 1."
     )
 
@@ -130,14 +130,14 @@ def test_ties_are_said_to_count_for_each(make, write_results):
         for name, needed in (("VN", (10, 20)), ("PCT", (10, 30)))
         for seed, n in enumerate(needed)
     ]
-    analysis = Analysis(load_results(write_results(runs, tasks, methods)))
-    assert fewest_sentence(analysis, "t") == (
+    results = load_results(write_results(runs, tasks, methods))
+    assert fewest_sentence(results, "t") == (
         "The fewest iterations, of 2 solved instances: VN on 2, PCT on 1; ties count for each."
     )
 
 
-def test_the_gap_is_measured_at_every_checkpoint_of_cells(analysis):
-    traces = analysis.traces[analysis.traces["solver"] == "MPLFP"]
+def test_the_gap_is_measured_at_every_checkpoint_of_cells(results):
+    traces = analysis.traces(results)[analysis.traces(results)["solver"] == "MPLFP"]
     ratio, n = gap_ratio(traces, dict.fromkeys(traces["task"].unique(), 5000))
     assert ratio == pytest.approx(2 / math.sqrt(2 * math.log(5000)))
     assert n == 2 * (3 + 3 + 2)
@@ -255,7 +255,7 @@ def test_the_findings_count_instances_of_all_problems(make, write_results):
     ]
     methods = [make.method(name) for name in ("Fast", "Slow", "Stuck")]
     folder = write_results(records, [make.cell("one"), make.cell("two")], methods)
-    found = feasibility.findings(Analysis(load_results(folder)))
+    found = feasibility.findings(load_results(folder))
     assert [finding.sentence for finding in found] == [
         "Instances solved: Fast (3 of 3); Slow (3 of 3); Stuck (0 of 1).",
         "Fewest iterations: Fast on 2 of 3 solved instances; Slow on 1.",

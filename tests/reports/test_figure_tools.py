@@ -10,10 +10,8 @@ import pandas as pd
 import pytest
 
 from marginbench.reports import report
-from marginbench.reports.analysis import Analysis
 from marginbench.reports.exports.making import views_of
-from marginbench.reports.links import csv_link, results_argument
-from marginbench.reports.page import render
+from marginbench.reports.page import csv_link, render, results_argument
 from marginbench.reports.results import load_results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -47,9 +45,9 @@ def test_a_link_holds_the_numbers_unless_they_are_many():
 def test_each_figure_has_its_command_and_small_ones_their_numbers(make, write_results):
     records = [make.finished("a/b", "SMO", 0, make.trace([1e3, 1e4], [0.3, 0.1]))]
     folder = write_results(records, [make.task("a/b")], [make.solver("SMO")])
-    analysis = Analysis(load_results(folder))
-    page = render(analysis, "marginbench run x --out 'my results'")
-    for name, (_, figure) in views_of(analysis)[0].items():
+    results = load_results(folder)
+    page = render(results, "marginbench run x --out 'my results'")
+    for name, (_, figure) in views_of(results)[0].items():
         command = f"marginbench export &#39;my results&#39; --figure {name} --format pdf --out ."
         assert page.count(command) == 1
         link = csv_link(figure.drawing.data)
@@ -78,5 +76,5 @@ def test_a_figure_has_its_numbers_and_its_command_without_a_script(make, tmp_pat
         tab.emulate_media(media="print")
         assert not tools.is_visible()
         browser.close()
-    drawn = views_of(Analysis(load_results(folder)))[0]["figures-cpu_s"][1].drawing.data
+    drawn = views_of(load_results(folder))[0]["figures-cpu_s"][1].drawing.data
     assert read["median"].tolist() == drawn["median"].tolist()

@@ -11,20 +11,20 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
 from marginbench.reports.drawing import canvas, lines
 from marginbench.reports.drawing.axes import log_ticks, padded, set_log_axis
 from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.drawing.figures import Reference, draw_traces
-from marginbench.reports.panels.svm import (
+from marginbench.reports.results import load_results
+from marginbench.reports.view import figures_of, legend
+from marginbench.reports.views.svm import (
     PANELS,
     final_figures,
     quantities,
     trace_curves,
     trace_figures,
 )
-from marginbench.reports.results import load_results
-from marginbench.reports.view import figures_of, legend
 
 EVALS = ("evaluations", "test_error")
 REFERENCE = Reference(test_error=0.01, resolution=1e-6, n_test=200)
@@ -34,10 +34,10 @@ def texts(svg: str) -> str:
     return " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
 
 
-def panel_of(analysis, panel, reference, task):
-    data = trace_curves(analysis, *panel).of_task(task)
-    drawn = quantities(analysis, *panel)
-    drawing = draw_traces(drawn, data, analysis.styles, reference, task)
+def panel_of(results, panel, reference, task):
+    data = trace_curves(results, *panel).of_task(task)
+    drawn = quantities(results, *panel)
+    drawing = draw_traces(drawn, data, analysis.styles(results), reference, task)
     return None if drawing is None else drawing.svg("p")
 
 
@@ -46,16 +46,16 @@ def draw(make, write_results):
     def drawn(*records, panel=EVALS, reference=REFERENCE, **solver):
         labels = list(dict.fromkeys(record.solver for record in records))
         described = [make.solver(label, **solver) for label in labels]
-        analysis = Analysis(load_results(write_results(records, [make.task("a")], described)))
-        return panel_of(analysis, panel, reference, "a")
+        results = load_results(write_results(records, [make.task("a")], described))
+        return panel_of(results, panel, reference, "a")
 
     return drawn
 
 
 def test_panels_are_xml_with_a_title_and_a_description(realistic):
-    analysis = Analysis(load_results(realistic))
+    results = load_results(realistic)
     for panel in PANELS:
-        svg = panel_of(analysis, panel, REFERENCE, "digits")
+        svg = panel_of(results, panel, REFERENCE, "digits")
         root = ElementTree.fromstring(svg)
         assert root.get("role") == "img"
         title, desc = root.find("title"), root.find("desc")
@@ -129,7 +129,7 @@ def crowd(make, tmp_path_factory):
     records = [record(place) for place in range(25)]
     solvers = [make.solver(record.solver) for record in records]
     folder = make.folder(tmp_path_factory.mktemp("crowd"), records, [make.task("a")], solvers)
-    return Analysis(load_results(folder))
+    return load_results(folder)
 
 
 @pytest.fixture(scope="module")
@@ -183,11 +183,11 @@ def test_many_solvers_without_a_target_are_coloured_in_the_order_of_the_study(
     trace = make.trace([10, 99], [0.4, 0.2])
     records = [make.finished("a", label, 0, trace, **without) for label in labels]
     folder = write_results(records, [make.task("a")], [make.solver(label) for label in labels])
-    analysis = Analysis(load_results(folder))
-    assert [label for label in labels if not analysis.styles[label].muted] == labels[:8]
+    results = load_results(folder)
+    assert [label for label in labels if not analysis.styles(results)[label].muted] == labels[:8]
     notes = dict.fromkeys(labels, "") | {"s8": "2 of 3 runs"}
-    assert [entry.label for entry in legend(analysis, notes)] == [*labels[:8], last]
-    assert "2 of 3 runs" in legend(analysis, notes)[-1].note
+    assert [entry.label for entry in legend(results, notes)] == [*labels[:8], last]
+    assert "2 of 3 runs" in legend(results, notes)[-1].note
 
 
 @pytest.mark.parametrize(
@@ -257,8 +257,8 @@ def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
         records += [make.finished("a", "SBP", 0, make.trace([10, 99], [0.4, 0.2]))]
         records += [make.record("a", "SDCA", 0, status="failed", test_error=0.9)]
         solvers = [make.solver(label) for label in ("SMO", "SBP", "SDCA")]
-        analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
-        return [view.drawing for _ in range(2) for view in final_figures(analysis, "a")[0]]
+        results = load_results(write_results(records, [make.task("a")], solvers))
+        return [view.drawing for _ in range(2) for view in final_figures(results, "a")[0]]
 
     drawing, again = shown(10)
     said = drawing.description.replace("\u202f", " ")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import integrity
 
@@ -24,7 +24,7 @@ def cautions(make, write_results):
             for seed, changes in enumerate(fields)
         ]
         folder = write_results(records, [make.task("a")], [make.solver("SMO")])
-        return Analysis(load_results(folder))
+        return load_results(folder)
 
     return find
 
@@ -80,7 +80,7 @@ def test_skipped_runs_measure_nothing_and_raise_no_caution(make, write_results):
         make.record("a", "SMO", 1, status="skipped", environment="{}", jobs=2),
     ]
     folder = write_results(records, [make.task("a")], [make.solver("SMO")])
-    assert Analysis(load_results(folder)).cautions == []
+    assert analysis.cautions(load_results(folder)) == []
 
 
 def test_the_machine_is_named_or_counted(cautions):

@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived import OBJECTIVE_TARGET
+from marginbench.reports import analysis
+from marginbench.reports.measures import OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import leading
 from marginbench.reports.views.findings import budget_table, findings, targets_section
@@ -17,7 +17,7 @@ SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
 
 
 @pytest.fixture
-def analysis(make, write_results):
+def results(make, write_results):
     """On "a" Fast is first, 4 times ahead; on "b" Fast and Slow overlap; Flaky once failed."""
 
     def run(task, solver, seed, costs, primals, **fields):
@@ -41,11 +41,11 @@ def analysis(make, write_results):
     solvers += [make.solver("Other", scalarization=None)]
     solvers += [make.solver("Peer", instrumented=False)]
     tasks = [make.task("a"), make.task("b")]
-    return Analysis(load_results(write_results(records, tasks, solvers)))
+    return load_results(write_results(records, tasks, solvers))
 
 
-def test_costs_are_compared_with_the_best_complete_solver(analysis):
-    table = leading.costs(analysis.runs, analysis.traces, OBJECTIVE_TARGET, "evaluations")
+def test_costs_are_compared_with_the_best_complete_solver(results):
+    table = leading.costs(results.runs, analysis.traces(results), OBJECTIVE_TARGET, "evaluations")
     rows = {(row.task, row.solver): row for row in table.itertuples()}
     assert rows["a", "Fast"].median == 101
     assert rows["a", "Fast"].first
@@ -63,15 +63,15 @@ def test_costs_are_compared_with_the_best_complete_solver(analysis):
     assert rows["b", "Peer"].absent == "skipped"
 
 
-def test_a_peer_that_counts_nothing_has_its_seconds(analysis):
-    table = leading.costs(analysis.runs, analysis.traces, OBJECTIVE_TARGET, "cpu_s")
+def test_a_peer_that_counts_nothing_has_its_seconds(results):
+    table = leading.costs(results.runs, analysis.traces(results), OBJECTIVE_TARGET, "cpu_s")
     (peer,) = table[(table["solver"] == "Peer") & (table["task"] == "a")].itertuples()
     assert peer.absent == ""
     assert peer.median == 2.0
 
 
-def test_the_sentences_say_what_the_matrix_shows(analysis):
-    found = [finding.sentence for finding in findings(analysis)]
+def test_the_sentences_say_what_the_matrix_shows(results):
+    found = [finding.sentence for finding in findings(results)]
     assert found[0] == (
         "To stay within 1\N{NARROW NO-BREAK SPACE}% of the optimum, in kernel evaluations: Fast is "
         "first on 1 of 2 tasks (4\N{MULTIPLICATION SIGN} ahead of the next); runs of several "
@@ -92,8 +92,8 @@ def test_no_seconds_lead_where_no_time_is_ranked(make, write_results):
             for name in ("One", "Other")
         ]
         solvers = [make.solver("One"), make.solver("Other")]
-        analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
-        return [row[0].value for row in budget_table(analysis).rows]
+        results = load_results(write_results(records, [make.task("a")], solvers))
+        return [row[0].value for row in budget_table(results).rows]
 
     assert any("CPU" in name for name in names(jobs=1))
     assert not any("CPU" in name for name in names(jobs=2))
@@ -111,8 +111,8 @@ def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(mak
             ),
         ]
         solvers = [make.solver("Fast"), make.solver("Flaky")]
-        analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
-        return findings(analysis)[0].sentence
+        results = load_results(write_results(records, [make.task("a")], solvers))
+        return findings(results)[0].sentence
 
     assert "(no other counted solver without a failed or missing run gets there)" in first(True)
     assert "no solver without a failed or missing run gets there on the only task" in first(False)
@@ -139,8 +139,8 @@ def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
     assert found.loc[found["budget"] == "60", "error"].tolist() == [0.2, 0.3]
 
 
-def test_the_matrix_marks_the_first_and_shades_the_others(analysis):
-    (section,) = targets_section(analysis)
+def test_the_matrix_marks_the_first_and_shades_the_others(results):
+    (section,) = targets_section(results)
     choice = section.data["choices"][0][0]
     cells = {row[0].value: row[1:] for row in choice.rows}
     assert (cells["Fast"][0].value, cells["Fast"][0].best, cells["Fast"][0].shade) == (
@@ -162,7 +162,7 @@ def test_many_tasks_are_rows(make, write_results):
     ]
     solvers = [make.solver("Fast"), make.solver("Slow")]
     folder = write_results(records, [make.task(task) for task in tasks], solvers)
-    (section,) = targets_section(Analysis(load_results(folder)))
+    (section,) = targets_section(load_results(folder))
     data = section.data
     choice = data["choices"][0][0]
     assert [heading.title for heading in choice.headings] == ["Task", "Fast", "Slow"]
@@ -177,7 +177,7 @@ def test_many_tasks_are_rows(make, write_results):
 def test_one_solver_or_no_result_has_no_findings(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([10], [0.1]))
     alone = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
-    assert not list(targets_section(Analysis(alone)))
+    assert not list(targets_section(alone))
 
 
 def test_a_solver_with_a_failed_run_is_no_rival(make, write_results):
@@ -191,8 +191,8 @@ def test_a_solver_with_a_failed_run_is_no_rival(make, write_results):
         *(make.finished("a", "Slow", seed, third) for seed in range(3)),
     ]
     solvers = [make.solver(name) for name in ("Flaky", "Steady", "Slow")]
-    analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
-    sentence = findings(analysis)[0].sentence
+    results = load_results(write_results(records, [make.task("a")], solvers))
+    sentence = findings(results)[0].sentence
     assert "Steady is first on 1 of 1 task (4.5\N{MULTIPLICATION SIGN} ahead" in sentence
 
 
@@ -201,9 +201,9 @@ def test_runs_that_are_missing_have_not_failed(make, write_results):
     solvers = [make.solver("One"), make.solver("Two")]
     planned = [("a", "Two", seed) for seed in range(1, 4)]
     folder = write_results(records, [make.task("a")], solvers, planned)
-    analysis = Analysis(load_results(folder))
-    counts = analysis.counts.set_index("solver")
+    results = load_results(folder)
+    counts = analysis.counts(results).set_index("solver")
     assert counts.loc["Two", ["n_ok", "n_missing", "n_failed"]].tolist() == [1, 3, 0]
-    assert "3 of 5 planned runs have no record" in analysis.cautions[0]
-    table = leading.costs(analysis.runs, analysis.traces, OBJECTIVE_TARGET, "evaluations")
+    assert "3 of 5 planned runs have no record" in analysis.cautions(results)[0]
+    table = leading.costs(results.runs, analysis.traces(results), OBJECTIVE_TARGET, "evaluations")
     assert table.set_index("solver").loc["Two", ["n_failed", "n_missing"]].tolist() == [0, 3]

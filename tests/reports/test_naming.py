@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from marginbench.reports.naming import slug, slugs
+from marginbench.reports.formatting import slug, slugs
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ import pytest
 from rich.console import Console
 
 from marginbench import report
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.panels.svm import trace_figures
-from marginbench.reports.results import load_results
+from marginbench.reports import analysis
+from marginbench.reports.results import Results, load_results
 from marginbench.reports.view import figures_of
 from marginbench.reports.views import svm
+from marginbench.reports.views.svm import trace_figures
 
 BIAS = "it fits a bias, which the task has not"
 
 
 @pytest.fixture
-def analysis(make, write_results):
+def results(make, write_results):
     """SMO; LIBSVM with a lower objective and fewer support vectors; a forest with less error."""
     other = [replace(state, primal=90.0, n_support=1) for state in make.trace([None], [0.2])]
     seen = [
@@ -41,18 +41,18 @@ def analysis(make, write_results):
         make.solver("LIBSVM", instrumented=False),
         make.solver("Forest", instrumented=False, scalarization=None, judged_by="predictions"),
     ]
-    return Analysis(load_results(write_results(records, [make.task("a")], solvers)))
+    return load_results(write_results(records, [make.task("a")], solvers))
 
 
-def cells(analysis: Analysis) -> dict[tuple[str, str], SimpleNamespace]:
+def cells(results: Results) -> dict[tuple[str, str], SimpleNamespace]:
     return {
         (row.solver, row.measure): SimpleNamespace(**row._asdict())
-        for row in analysis.table.itertuples(index=False)
+        for row in analysis.table(results).itertuples(index=False)
     }
 
 
-def test_objectives_of_another_problem_are_not_compared(analysis):
-    found = cells(analysis)
+def test_objectives_of_another_problem_are_not_compared(results):
+    found = cells(results)
     assert found["LIBSVM", "suboptimality"].absent == "another problem"
     assert found["Forest", "suboptimality"].absent == "no model"
     assert found["SMO", "suboptimality"].median == pytest.approx(0.01)
@@ -67,23 +67,23 @@ def test_objectives_of_another_problem_are_not_compared(analysis):
     assert best == {"SMO", "Forest"}
 
 
-def test_what_is_not_known_is_no_number(analysis):
-    found = cells(analysis)
+def test_what_is_not_known_is_no_number(results):
+    found = cells(results)
     assert found["Forest", "n_support"].absent == "no model"
     assert found["Forest", "evaluations"].absent == "not instrumented"
-    forest = analysis.runs[analysis.runs["solver"] == "Forest"]
+    forest = results.runs[results.runs["solver"] == "Forest"]
     assert forest[["n_iter", "n_support", "primal", "kernel_evals"]].isna().all(axis=None)
 
 
-def test_no_curve_shows_an_objective_of_another_problem(analysis):
-    traces = analysis.traces.set_index("solver")
+def test_no_curve_shows_an_objective_of_another_problem(results):
+    traces = analysis.traces(results).set_index("solver")
     assert traces["suboptimality"].notna().groupby("solver").any().to_dict() == {
         "SMO": True, "LIBSVM": False, "Forest": False,
     }  # fmt: skip
 
 
-def test_panels_and_legend_say_what_is_not_there(analysis):
-    figures, marks = figures_of(analysis, "p", [trace_figures], "a")
+def test_panels_and_legend_say_what_is_not_there(results):
+    figures, marks = figures_of(results, "p", [trace_figures], "a")
     assert {entry.label: entry.note for entry in figures[0].legend} == {
         "SMO": "", "LIBSVM": "another problem", "Forest": "",
     }  # fmt: skip
@@ -103,9 +103,9 @@ def test_times_of_programs_are_said_to_include_reading(make, write_results):
     assert "The times of Tool include reading the data from a file." in page.text
 
 
-def test_page_and_terminal_mark_the_solver_and_say_why(analysis, make):
+def test_page_and_terminal_mark_the_solver_and_say_why(results, make):
     sentence = f"Another problem is solved by LIBSVM: {BIAS}."
-    path = report(analysis.results.folder)
+    path = report(results.folder)
     page = make.page(path)
     assert sentence in page.text
     row = '<th scope="row">LIBSVM<span class="note">another problem</span></th>'
@@ -113,6 +113,6 @@ def test_page_and_terminal_mark_the_solver_and_say_why(analysis, make):
     for words in ("its predictions", "A solver marked so", "judged by what it predicts"):
         assert words in page.text, words
     console = Console(file=io.StringIO(), width=120)
-    for item in svm.printed(analysis):
+    for item in svm.printed(results):
         console.print(item)
     assert sentence in " ".join(console.file.getvalue().split())

@@ -10,21 +10,20 @@ import pytest
 
 from marginbench import report
 from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
 from marginbench.reports.drawing.canvas import PAGE
 from marginbench.reports.results import load_results
-from marginbench.reports.views.overview import overview_section
+from marginbench.reports.views.findings import overview_section
 
 
 def analysis_of(write_results, make, records, **solver):
     tasks = [make.task(label) for label in dict.fromkeys(record.task for record in records)]
     solvers = [make.solver(name, **solver) for name in dict.fromkeys(r.solver for r in records)]
-    return Analysis(load_results(write_results(records, tasks, solvers)))
+    return load_results(write_results(records, tasks, solvers))
 
 
-def rows_of(analysis):
+def rows_of(results):
     """For each value its title, its note and its figures."""
-    return [row for section in overview_section(analysis) for row in section.data["rows"]]
+    return [row for section in overview_section(results) for row in section.data["rows"]]
 
 
 def figures_of(row):
@@ -102,7 +101,7 @@ def test_every_figure_links_to_its_task_and_has_ids_of_its_own(realistic_page):
 
 
 def test_who_is_not_shown_is_named(realistic):
-    suboptimality, error = rows_of(Analysis(load_results(realistic)))
+    suboptimality, error = rows_of(load_results(realistic))
     assert "Not shown: Perceptron, LIBSVM; the figures of each task say why." in suboptimality[1]
     assert "Not shown: LIBSVM;" in error[1]
     assert "Dashed: the test error of the reference optimum." in error[1]
@@ -117,14 +116,14 @@ def test_a_study_of_one_task_has_no_such_section(make, write_results):
 def test_tasks_without_anything_to_draw_keep_their_place(make, write_results, tmp_path):
     trace = make.trace([10, 20], [0.4, 0.0])
     records = [make.record("a", "SMO", 0, status="failed"), make.finished("b", "SMO", 0, trace)]
-    analysis = analysis_of(write_results, make, records)
-    error = rows_of(analysis)[1]
+    results = analysis_of(write_results, make, records)
+    error = rows_of(results)[1]
     assert [panel.drawing is None for panel in error[2]] == [True, False]
     # An error of zero is not on a logarithmic axis.
     assert "Zeros are drawn at" in error[1]
     lowest = min(error[2][1].drawing.on(PAGE).axes[0].get_lines()[0].get_ydata())
     assert lowest == pytest.approx(0.005)
-    page = report(analysis.results.folder).read_text(encoding="utf-8")
+    page = report(results.folder).read_text(encoding="utf-8")
     assert page.count("Nothing to show.") == 2
 
     (tmp_path / "failed").mkdir()

@@ -15,7 +15,7 @@ import pytest
 
 from marginbench import report
 from marginbench.harness.results.measures import Measure
-from marginbench.reports.described import SvmTask
+from marginbench.reports.described import SvmTask, kernel_words
 from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.drawing.figures import Against, draw_medians
 from marginbench.reports.statistics.scaling import (
@@ -27,7 +27,6 @@ from marginbench.reports.statistics.scaling import (
     slopes,
 )
 from marginbench.reports.views.scaling import slope_cell
-from marginbench.reports.wording import kernel_words
 
 SIZES = [100, 1000, 10_000]
 

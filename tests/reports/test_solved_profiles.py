@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.panels.feasibility import solved_figures
 from marginbench.reports.results import load_results
+from marginbench.reports.views.feasibility import solved_figures
 
 
 def views(write_results, records, cells, methods):
-    return solved_figures(Analysis(load_results(write_results(records, cells, methods))), "")[0]
+    return solved_figures(load_results(write_results(records, cells, methods)), "")[0]
 
 
 def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, write_results):

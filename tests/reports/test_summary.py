@@ -11,9 +11,9 @@ import pytest
 
 import marginbench
 from marginbench import export
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
 from marginbench.reports.command import write_report
-from marginbench.reports.derived import late_spreads
+from marginbench.reports.measures import late_spreads
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import objective, outcomes
 from marginbench.reports.statistics.targets import Target, costs_to_target
@@ -62,7 +62,7 @@ def test_run_counts(mixed):
 
 
 def test_medians_and_ranges_are_over_runs_that_ended_as_planned(mixed):
-    table = Analysis(mixed).table
+    table = analysis.table(mixed)
     smo = [value(table, "SMO", "train_error", name) for name in ("median", "low", "high", "n")]
     assert smo == [0.05, 0.05, 0.1, 3]
     assert value(table, "SMO", "test_error") == 0.1
@@ -94,7 +94,7 @@ def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, wri
     spreads = late_spreads(results.runs, results.traces)
     assert spreads.iloc[0] == pytest.approx(0.04)
     assert spreads.iloc[1:].isna().all()
-    table = Analysis(results).table
+    table = analysis.table(results)
     assert value(table, "BSCA", "late_spread") == pytest.approx(0.04)
     assert value(table, "BSCA", "late_spread", "n") == 1
     assert value(table, "SMO", "late_spread", "absent") == "unknown"
@@ -139,12 +139,12 @@ def test_staying_at_a_target(make, write_results, reference, errors, cost, first
     trace = make.trace([10, 20, 30], errors)
     record = make.finished("a", "SMO", 0, trace, reference_test_error=reference)
     results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
-    table = Analysis(results).table
+    table = analysis.table(results)
     assert value(table, "SMO", "evals_to_error") == cost
     assert value(table, "SMO", "evals_to_error", "first") == first
     cell = measure_cell(
         table[table["measure"] == "evals_to_error"].iloc[0],
-        Analysis(results).shown["evals_to_error"],
+        analysis.shown(results)["evals_to_error"],
     )
     assert cell.note == ("first at 10" if first < cost else "")
 
@@ -157,7 +157,7 @@ def test_staying_near_the_optimum(make, write_results):
         make.finished("a", "Perceptron", 0, rising, suboptimality=None),
     ]
     solvers = [make.solver("SMO"), make.solver("Perceptron", scalarization=None)]
-    table = Analysis(load_results(write_results(records, [make.task("a")], solvers))).table
+    table = analysis.table(load_results(write_results(records, [make.task("a")], solvers)))
     assert value(table, "SMO", "evals_to_objective") == 40
     assert value(table, "SMO", "evals_to_objective", "first") == 20
     assert value(table, "SMO", "seconds_to_objective") == pytest.approx(4e-5)
@@ -166,7 +166,7 @@ def test_staying_near_the_optimum(make, write_results):
 
 
 def test_median_cost_to_target_counts_the_runs_that_never_reach_it(mixed):
-    table = Analysis(mixed).table
+    table = analysis.table(mixed)
     assert value(table, "SMO", "evals_to_error") == 3000
     assert value(table, "SMO", "evals_to_error", "high") == math.inf
     assert value(table, "SMO", "evals_to_error", "n_reached") == 2
@@ -176,7 +176,7 @@ def test_median_cost_to_target_counts_the_runs_that_never_reach_it(mixed):
 
 
 def test_a_cost_seen_only_at_the_end_is_an_upper_bound(mixed):
-    table = Analysis(mixed).table
+    table = analysis.table(mixed)
     assert value(table, "LIBSVM", "seconds_to_error") == 2.0
     assert value(table, "LIBSVM", "seconds_to_error", "upper_bound")
     assert not value(table, "SMO", "seconds_to_error", "upper_bound")
@@ -201,7 +201,7 @@ def test_a_target_met_at_the_first_checkpoint_is_a_bound_and_never_bold(
     bounded, make, tmp_path, capsys
 ):
     folder = bounded(late=800, exact=200)
-    table = Analysis(load_results(folder)).table
+    table = analysis.table(load_results(folder))
     for measure in ("evals_to_error", "seconds_to_error", "evals_to_objective"):
         assert value(table, "Late", measure, "upper_bound")
         assert not value(table, "Late", measure, "best")
@@ -225,26 +225,26 @@ def test_a_target_met_at_the_first_checkpoint_is_a_bound_and_never_bold(
 
 
 def test_nothing_is_bold_where_a_bound_is_the_lowest(bounded):
-    analysis = Analysis(load_results(bounded(late=200, exact=800)))
-    table = analysis.table
+    results = load_results(bounded(late=200, exact=800))
+    table = analysis.table(results)
     assert not table.loc[
         table["measure"].isin(["evals_to_error", "seconds_to_error"]), "best"
     ].any()
-    assert "Late is first on 1 of 1 task (at least 4" in findings(analysis)[0].sentence
+    assert "Late is first on 1 of 1 task (at least 4" in findings(results)[0].sentence
 
 
 def test_absent_values_say_why(mixed):
-    table = Analysis(mixed).table
+    table = analysis.table(mixed)
     for measure in ("evaluations", "evaluations_computed", "evals_to_error"):
         assert value(table, "LIBSVM", measure, "absent") == "not instrumented"
         assert math.isnan(value(table, "LIBSVM", measure))
-    for measure in Analysis(mixed).shown:
+    for measure in analysis.shown(mixed):
         assert value(table, "Pegasos", measure, "absent") == "no run"
     assert value(table, "SMO", "evaluations", "absent") == ""
 
 
 def test_best_is_marked_among_solvers_without_a_failed_run(mixed):
-    table = Analysis(mixed).table
+    table = analysis.table(mixed)
     best = table[table["best"]]
     found = {(row.solver, row.measure) for row in best.itertuples()}
     assert ("SMO", "test_error") in found
@@ -262,7 +262,7 @@ def test_a_model_without_support_vectors_is_not_the_sparsest(make, write_results
     ]
     solvers = [make.solver("SMO"), make.solver("LinearSDCA")]
     results = load_results(write_results(records, [make.task("a")], solvers))
-    table = Analysis(results).table
+    table = analysis.table(results)
     assert value(table, "SMO", "n_support", "best")
     assert not value(table, "LinearSDCA", "n_support", "best")
     assert value(table, "LinearSDCA", "n_support") == 0
@@ -271,7 +271,7 @@ def test_a_model_without_support_vectors_is_not_the_sparsest(make, write_results
 def test_without_any_result_nothing_reaches_a_target(make, write_results):
     record = make.record("a", "SMO", 0, status="crashed", trace=make.trace([10], [0.0]))
     results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
-    table = Analysis(results).table
+    table = analysis.table(results)
     assert value(table, "SMO", "evals_to_error") == math.inf
     assert not table["best"].any()
 
@@ -285,7 +285,7 @@ def test_a_task_without_a_reference_has_no_targets(make, write_results):
         ),
     ]  # fmt: skip
     tasks = [make.task("a"), make.task("b")]
-    table = Analysis(load_results(write_results(records, tasks, [make.solver("SMO")]))).table
+    table = analysis.table(load_results(write_results(records, tasks, [make.solver("SMO")])))
     for measure in ("evals_to_error", "seconds_to_error", "seconds_to_objective"):
         assert value(table[table["task"] == "b"], "SMO", measure, "absent") == "no target"
 
@@ -306,7 +306,7 @@ def test_no_time_is_ranked_that_does_not_compare(make, write_results, fields, ra
         make.finished("a", "SBP", 0, make.trace([10, 40], [0.4, 0.01]), **fields),
     ]
     solvers = [make.solver("SMO"), make.solver("SBP")]
-    table = Analysis(load_results(write_results(records, [make.task("a")], solvers))).table
+    table = analysis.table(load_results(write_results(records, [make.task("a")], solvers)))
     assert value(table, "SMO", "seconds_to_error", "best") == ranked
     assert value(table, "SMO", "evals_to_error", "best")
 
@@ -337,10 +337,10 @@ def test_suboptimality_is_floored_at_the_certified_gap(make, write_results):
     primals = [150.0, 100.0, 100.00005, 99.99995]
     record = make.finished("a", "SMO", 0, make.trace([1, 2, 3, 4], [0.1] * 4, primals))
     results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
-    floored = Analysis(results).traces
+    floored = analysis.traces(results)
     np.testing.assert_allclose(floored["suboptimality"], [0.5, 1e-6, 1e-6, 1e-6], rtol=1e-12)
     assert floored["suboptimality_is_bound"].tolist() == [False, True, True, True]
-    table = Analysis(results).table
+    table = analysis.table(results)
     assert value(table, "SMO", "suboptimality") == pytest.approx(1e-6, rel=1e-12)
     assert value(table, "SMO", "suboptimality", "upper_bound")
 
@@ -351,7 +351,7 @@ def test_solvers_of_another_problem_have_no_suboptimality(make, write_results):
     solver = make.solver("Perceptron", scalarization=None)
     results = load_results(write_results([record], [make.task("a")], [solver]))
     assert objective.trace_suboptimality(results.traces, results.runs)["suboptimality"].isna().all()
-    table = Analysis(results).table
+    table = analysis.table(results)
     assert value(table, "Perceptron", "suboptimality", "absent") == "not minimised"
     assert value(table, "Perceptron", "suboptimality", "n") == 0
 

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from marginbench.harness.cli.app import build_app, run_app
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
 from marginbench.reports.command import print_tables, write_report
 from marginbench.reports.frames import records
 from marginbench.reports.results import load_results
@@ -18,15 +18,15 @@ from marginbench.reports.tables import Cell, Heading, TerminalTable, measure_cel
 from marginbench.reports.terminal import summary
 
 
-def printed(analysis, width, **options):
+def printed(results, width, **options):
     console = Console(**{"width": width, "file": io.StringIO(), "force_terminal": False} | options)
-    console.print(summary(analysis))
+    console.print(summary(results))
     return console.file.getvalue()
 
 
 @pytest.fixture(scope="module")
-def analysis(realistic):
-    return Analysis(load_results(realistic))
+def results(realistic):
+    return load_results(realistic)
 
 
 @pytest.fixture(scope="module")
@@ -37,45 +37,45 @@ def long_named(make, tmp_path_factory):
     made += [make.record(task, "SMO", 0, status="failed", reason="Reason" * 20)]
     folder = tmp_path_factory.mktemp("long")
     make.folder(folder, made, [make.task(task)], [make.solver(solver), make.solver("SMO")])
-    return Analysis(load_results(folder))
+    return load_results(folder)
 
 
-def test_failures_and_skips_are_listed_with_their_reason(analysis):
-    text = " ".join(printed(analysis, 100).split())
+def test_failures_and_skips_are_listed_with_their_reason(results):
+    text = " ".join(printed(results, 100).split())
     assert "timeout: digits, Pegasos, 1 run (seed 2): killed after 60.0 s of solving" in text
     assert "skipped: LIBSVM on adult, 3 runs: LIBSVM needs a dense kernel" in text
 
 
 @pytest.mark.parametrize("width", [24, 40, 80, 100, 120])
-def test_it_fits_without_cutting_a_value(analysis, width):
-    text = printed(analysis, width)
+def test_it_fits_without_cutting_a_value(results, width):
+    text = printed(results, width)
     assert max(map(cell_len, text.splitlines())) <= width
     assert "…" not in text
-    complete = printed(analysis, 300).split()
+    complete = printed(results, 300).split()
     values = {word for line in text.split("note:")[0].splitlines() for word in line.split()}
     numbers = {word for word in values if word[0].isdigit() and word[-1].isalnum()}
     assert numbers <= set(complete), numbers - set(complete)
 
 
-def test_a_wider_terminal_shows_ranges_and_no_column_is_missing(analysis):
-    text = printed(analysis, 120)
-    table = analysis.table.set_index(["task", "solver", "measure"])
-    cell = measure_cell(table.loc[("digits", "SMO", "cpu_s")], analysis.shown["cpu_s"])
+def test_a_wider_terminal_shows_ranges_and_no_column_is_missing(results):
+    text = printed(results, 120)
+    table = analysis.table(results).set_index(["task", "solver", "measure"])
+    cell = measure_cell(table.loc[("digits", "SMO", "cpu_s")], analysis.shown(results)["cpu_s"])
     assert cell.range
     assert cell.range in text
     assert "not shown" not in text
 
 
-def test_a_narrow_terminal_names_what_it_leaves_out_and_keeps_errors_and_cpu_time(analysis):
-    text = printed(analysis, 44)
+def test_a_narrow_terminal_names_what_it_leaves_out_and_keeps_errors_and_cpu_time(results):
+    text = printed(results, 44)
     absent = " ".join(text.split()).partition("not shown for lack of width: ")[2]
     assert absent.startswith("runs, subopt., SVs, kernel evals")
-    table = analysis.table.set_index(["task", "solver", "measure"])
+    table = analysis.table(results).set_index(["task", "solver", "measure"])
     for name in ("test_error", "cpu_s"):
-        cell = measure_cell(table.loc[("digits", "SMO", name)], analysis.shown[name])
+        cell = measure_cell(table.loc[("digits", "SMO", name)], analysis.shown(results)[name])
         assert cell.value in text
     count = table.loc[("digits", "SMO", "n_support")]
-    assert measure_cell(count, analysis.shown["n_support"]).value not in text.split()
+    assert measure_cell(count, analysis.shown(results)["n_support"]).value not in text.split()
 
 
 def test_ranges_and_columns_leave_by_weight():
@@ -110,18 +110,18 @@ def test_long_names_fold(long_named, width):
     assert f"10.00{chr(0x202F)}%" in text
 
 
-def test_colours_are_for_a_terminal_and_can_be_declined(analysis, monkeypatch):
+def test_colours_are_for_a_terminal_and_can_be_declined(results, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "\x1b[" not in printed(analysis, 80)
+    assert "\x1b[" not in printed(results, 80)
     terminal = {"force_terminal": True, "color_system": "standard"}
-    assert "\x1b[33m" in printed(analysis, 80, **terminal)
+    assert "\x1b[33m" in printed(results, 80, **terminal)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[33m" not in printed(analysis, 80, **terminal)
+    assert "\x1b[33m" not in printed(results, 80, **terminal)
 
 
-def test_a_pipe_gets_a_fixed_width_and_no_colour(analysis, monkeypatch, capsys):
+def test_a_pipe_gets_a_fixed_width_and_no_colour(results, monkeypatch, capsys):
     monkeypatch.delenv("COLUMNS", raising=False)
-    print_tables(summary(analysis))
+    print_tables(summary(results))
     text = capsys.readouterr().out
     assert not sys.stdout.isatty()
     assert 80 < max(map(cell_len, text.splitlines())) <= 110
@@ -149,12 +149,12 @@ def test_an_output_that_lacks_letters_gets_plain_ones(make, write_results, monke
         assert part in words, part
 
 
-def test_page_and_terminal_show_the_same_cells(analysis, realistic_page, make):
-    terminal, page = printed(analysis, 200), make.page(realistic_page).text
-    shown = [name for name, measure in analysis.shown.items() if measure.short]
+def test_page_and_terminal_show_the_same_cells(results, realistic_page, make):
+    terminal, page = printed(results, 200), make.page(realistic_page).text
+    shown = [name for name, measure in analysis.shown(results).items() if measure.short]
     assert {"test_error", "evaluations", "evals_to_error", "cpu_s"} <= set(shown)
-    for row in records(analysis.table[analysis.table["measure"].isin(shown)]):
-        value = measure_cell(row, analysis.shown[row["measure"]]).value
+    for row in records(analysis.table(results)[analysis.table(results)["measure"].isin(shown)]):
+        value = measure_cell(row, analysis.shown(results)[row["measure"]]).value
         # Skipped solvers have a row on the page alone.
         assert value in terminal or (row["task"], row["solver"]) == ("adult", "LIBSVM")
         assert value.replace(chr(0x202F), " ") in page

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from marginbench.reports.command import write_report
+from marginbench.reports.described import kernel_words
 from marginbench.reports.results import load_results
-from marginbench.reports.statistics.tuning import tuning_choices, tuning_sentences
-from marginbench.reports.wording import kernel_words
+from marginbench.reports.views.svm import tuning_choices, tuning_sentences
 
 TASK = {"kernel": {"name": "rbf", "gamma": 0.02}, "tune": {"C": [1.0, 10.0]}, "reference": False}
 

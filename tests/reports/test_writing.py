@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from marginbench.reports import command, page
-from marginbench.reports.analysis import Analysis
 from marginbench.reports.results import load_results
 
 SAME = "The report says the same already; its file stays as it is.\n"
@@ -50,14 +49,14 @@ def test_a_page_that_would_be_the_same_is_not_written_again(folder, capsys):
     ],
 )
 def test_another_page_is_replaced(folder, monkeypatch, kept, says):
-    monkeypatch.setattr(page, "render", lambda analysis, command: says)
+    monkeypatch.setattr(page, "render", lambda results, command: says)
     path = folder / "report.html"
     if kept is not None:
         path.write_bytes(kept)
-    analysis = Analysis(load_results(folder))
-    assert page.write_page(analysis) == (path, True)
+    results = load_results(folder)
+    assert page.write_page(results) == (path, True)
     assert path.read_text() == says
-    assert page.write_page(analysis) == (path, False)
+    assert page.write_page(results) == (path, False)
 
 
 @pytest.mark.slow

@@ -16,15 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import marginbench
-from marginbench.reports.analysis import Analysis
+from marginbench.reports import analysis
 from marginbench.reports.errors import ReportError
 from marginbench.reports.exports import FORMATS, export
-from marginbench.reports.exports.figures import inches, rendered
-from marginbench.reports.exports.making import chosen, csv_bytes, views_of
+from marginbench.reports.exports.making import chosen, csv_bytes, inches, rendered, views_of
 from marginbench.reports.page import render
-from marginbench.reports.panels.svm import trace_curves
 from marginbench.reports.results import load_results
 from marginbench.reports.tables import Cell, Heading, Table
+from marginbench.reports.views.svm import trace_curves
 
 FIGURE = "task-a-b-test_error-evaluations"
 LABELS = ["a/b", "a b", "κ=1.5", "\N{ROCKET}", "x" * 120]
@@ -39,7 +38,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def test_every_figure_and_table_of_the_page_and_all_data_are_written(results, done):
-    page = render(Analysis(load_results(results)), "")
+    page = render(load_results(results), "")
     files = digests(done.folder)
     drawn = re.findall(r'<figure id="([^"]+)">\n<figcaption>.*\n<svg', page)
     assert len(drawn) == 2
@@ -83,7 +82,7 @@ def test_the_same_records_give_the_same_bytes_and_touch_nothing(results, tmp_pat
 
 
 def test_a_figure_as_csv_is_what_it_draws(results, done):
-    curves = trace_curves(Analysis(load_results(results)), "evaluations", "test_error")
+    curves = trace_curves(load_results(results), "evaluations", "test_error")
     read = pd.read_csv(done.folder / "figures" / f"{FIGURE}.csv")
     pd.testing.assert_frame_equal(read, curves.of_task("a/b").long(), check_dtype=False)
 
@@ -91,7 +90,7 @@ def test_a_figure_as_csv_is_what_it_draws(results, done):
 def test_a_table_as_csv_has_the_numbers_of_the_analysis(results, done):
     read = pd.read_csv(done.folder / "tables" / "results-a-b.csv")
     read = read.set_index(["solver", "measure"])
-    table = Analysis(load_results(results)).table
+    table = analysis.table(load_results(results))
     table = table[table["task"] == "a/b"].set_index(["solver", "measure"])
     assert list(read.index) == list(table.index)
     for name in ("median", "low", "high", "n", "best"):
@@ -150,7 +149,7 @@ def test_a_pdf_embeds_its_fonts_with_text_and_without_a_date(done):
 @pytest.mark.slow
 def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(small, tmp_path):
     folder = small(tmp_path / "r", *LABELS)
-    drawn, listed = views_of(Analysis(load_results(folder)))
+    drawn, listed = views_of(load_results(folder))
     tables = [name for name in listed if name.startswith("results-")]
     assert tables == [
         *("results-a-b", "results-a-b-2", "results-kappa-1-5", "results-unnamed"),
@@ -159,7 +158,7 @@ def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(sm
     ours = [name for name in drawn if name.startswith("task-")]
     assert len(ours) == 2 * len(LABELS)
     assert all(re.fullmatch(r"[\w-]+", name) for name in [*drawn, *listed])
-    page = render(Analysis(load_results(folder)), "")
+    page = render(load_results(folder), "")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(drawn) <= set(ids)
@@ -172,10 +171,10 @@ def test_a_legend_says_how_many_runs_there_are_and_fits_a_narrow_figure(make, tm
     records = [make.finished("t", name, 0, trace) for name in (long, "B", "C")]
     records.append(make.record("t", "B", 1, status="timeout", trace=trace))
     solvers = [make.solver(name) for name in (long, "B", "C")]
-    analysis = Analysis(load_results(make.folder(tmp_path, records, [make.task("t")], solvers)))
-    _, found = views_of(analysis)[0]["task-t-test_error-cpu_s"]
+    results = load_results(make.folder(tmp_path, records, [make.task("t")], solvers))
+    _, found = views_of(results)[0]["task-t-test_error-cpu_s"]
     before = found.drawing.svg("p")
-    text = rendered(found, analysis.styles, ("svg",), 2.0)["svg"].decode()
+    text = rendered(found, analysis.styles(results), ("svg",), 2.0)["svg"].decode()
     assert "B (1 of 2 runs)" in text
     assert "A solver with a rather" in text
     # The page's own figure is as it was.

@@ -17,16 +17,18 @@ import numpy.typing as npt
 import pandas as pd
 from markupsafe import Markup
 
-from ..harness.results.measures import Measure, counter_measures
-from ..harness.words import visible
-from . import formatting
-from .analysis import Analysis
-from .described import SvmTask
-from .drawing.canvas import COLOR_VARIABLES, PALETTE
-from .frames import other_problem_solvers
-from .panels.svm import reference_of
-from .statistics import curves, integrity
-from .statistics.epochs import epochs_frame
+from ...harness.results.measures import Measure, counter_measures
+from ...harness.words import visible
+from .. import analysis, formatting
+from ..analysis import once
+from ..described import SvmTask
+from ..drawing.canvas import COLOR_VARIABLES, PALETTE
+from ..frames import other_problem_solvers
+from ..measures import FURTHER
+from ..results import Results
+from ..statistics import curves
+from ..statistics.curves import epochs_frame
+from .svm import reference_of
 
 #: Points of a curve at most, and in any case, so that the page of a large study stays small.
 MOST_POINTS, FEWEST_POINTS = 60, 16
@@ -56,50 +58,31 @@ _SHAPES = {
     "p": "M0-1L.95-.31 .59.81-.59.81-.95-.31z",
 }  # fmt: skip
 
-# Columns that follow from the checkpoints, in this order after those that the records declare.
-_FURTHER = {
-    "certified_gap": Measure(
-        "Certified gap",
-        "certified gap, as a fraction of the objective",
-        "scientific",
-        better="lower",
-    ),
-    "maintenance_fraction": Measure(
-        "Maintenance", "maintenance events per iteration in the epoch", "percent", better="lower"
-    ),
-    "margin_gap": Measure(
-        "Gap", "gap between the bounds on the margin", "scientific", better="lower"
-    ),
-    "phi_lo": Measure("Lower bound", "lower bound on the margin", "scientific", better="higher"),
-    "phi_up": Measure("Upper bound", "upper bound on the margin", "scientific", better="lower"),
-}
 
-
-def explorer_json(analysis: Analysis) -> Markup:
-    """The data as JSON, safe inside a ``script`` element, for :meth:`.Analysis.ask`."""
-    text = json.dumps(analysis.ask(explorer_data), separators=(",", ":"), allow_nan=False)
+@once
+def explorer_json(results: Results) -> Markup:
+    """The data as JSON, safe inside a ``script`` element."""
+    text = json.dumps(explorer_data(results), separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
 
-def explorer_data(analysis: Analysis) -> dict[str, Any] | None:
-    """What the explorer shows, for :meth:`.Analysis.ask`.
+@once
+def explorer_data(results: Results) -> dict[str, Any] | None:
+    """What the explorer shows.
 
-    Returns
-    -------
-    dict or None
-        ``spec`` (of Vega-Lite, without its data), ``tasks``, ``solvers``, ``palette``, ``costs``,
-        ``values`` and ``series``: for each task, solver, cost and value (by their places) the
-        medians. None if no run has a checkpoint to draw.
+    ``spec`` (of Vega-Lite, without its data), ``tasks``, ``solvers``, ``palette``, ``costs``,
+    ``values`` and ``series``: for each task, solver, cost and value (by their places) the medians.
+    None if no run has a checkpoint to draw.
     """
-    traces = _with_further(analysis.traces, analysis.runs)
-    costs, values = _axes(analysis, traces)
-    series = _series(analysis, traces, list(costs), list(values))
+    traces = _with_further(analysis.traces(results), results.runs)
+    costs, values = _axes(results, traces)
+    series = _series(results, traces, list(costs), list(values))
     if not series:
         return None
     caution = ""
-    if not integrity.times_compare(analysis.runs, analysis.environments):
+    if not analysis.times_compare(results):
         caution = "Times of these runs do not compare: see “Read with care”."
     solvers = [
         {
@@ -107,11 +90,11 @@ def explorer_data(analysis: Analysis) -> dict[str, Any] | None:
             "color": f"var({COLOR_VARIABLES[style.color]})",
             "shape": _SHAPES.get(style.marker, "circle"),
         }
-        for label, style in analysis.styles.items()
+        for label, style in analysis.styles(results).items()
     ]
     return {
         "spec": SPECIFICATION,
-        "tasks": [_task(analysis, task.label, list(values)) for task in analysis.study.tasks],
+        "tasks": [_task(results, task.label, list(values)) for task in results.study.tasks],
         "solvers": solvers,
         "palette": [f"var(--solver-{place})" for place in range(len(PALETTE))],
         "costs": [
@@ -123,18 +106,18 @@ def explorer_data(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
-def _axes(
-    analysis: Analysis, traces: pd.DataFrame
-) -> tuple[dict[str, Measure], dict[str, Measure]]:
+def _axes(results: Results, traces: pd.DataFrame) -> tuple[dict[str, Measure], dict[str, Measure]]:
     """What can be on the horizontal and on the vertical axis, by column, in reading order."""
-    known = [name for name in analysis.measures if name in traces and traces[name].notna().any()]
-    measures = {name: analysis.measures[name] for name in known}
+    known = [
+        name for name in analysis.measures(results) if name in traces and traces[name].notna().any()
+    ]
+    measures = {name: analysis.measures(results)[name] for name in known}
     measures = dict(sorted(measures.items(), key=lambda item: item[1].table or _LAST))
     spent = {n: item for n, item in measures.items() if item.format in _SPENT and not item.better}
     values = {name: item for name, item in measures.items() if name not in spent}
-    values |= {n: item for n, item in _FURTHER.items() if n in traces and traces[n].notna().any()}
+    values |= {n: item for n, item in FURTHER.items() if n in traces and traces[n].notna().any()}
     # A counter that nobody used is no axis, and a sum of one counter is that counter.
-    unused = set(counter_measures()) - set(analysis.counters)
+    unused = set(counter_measures()) - set(analysis.counters(results))
     used = {n: item for n, item in spent.items() if n not in unused and (traces[n] > 0).any()}
     first = {item.words: name for name, item in reversed(used.items())}
     costs = {name: item for name, item in used.items() if first[item.words] == name}
@@ -159,19 +142,19 @@ def _with_further(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _series(
-    analysis: Analysis, traces: pd.DataFrame, costs: list[str], values: list[str]
+    results: Results, traces: pd.DataFrame, costs: list[str], values: list[str]
 ) -> list[dict[str, Any]]:
     """The medians of every solver on every task, the lone ends, and where failed runs ended."""
-    tasks = {task.label: place for place, task in enumerate(analysis.study.tasks)}
-    solvers = {label: place for place, label in enumerate(analysis.styles)}
+    tasks = {task.label: place for place, task in enumerate(results.study.tasks)}
+    solvers = {label: place for place, label in enumerate(analysis.styles(results))}
     n_curves = len(tasks) * len(solvers) * max(len(costs) * len(values), 1)
     n_points = min(max(MOST_NUMBERS // (4 * n_curves), FEWEST_POINTS), MOST_POINTS)
     found = []
     for cost, cost_name in enumerate(costs):
         for value, name in enumerate(values):
             parts = {
-                "median": curves.curves(analysis.runs, traces, cost_name, name, n_points),
-                "end": curves.points(analysis.runs, traces, cost_name, name),
+                "median": curves.curves(results.runs, traces, cost_name, name, n_points),
+                "end": curves.points(results.runs, traces, cost_name, name),
                 "failed": _failed_ends(traces, cost_name, name),
             }
             for kind, frame in parts.items():
@@ -218,13 +201,13 @@ def _rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
     return [float(f"{value:.4g}") if math.isfinite(value) else None for value in values.tolist()]
 
 
-def _task(analysis: Analysis, label: str, values: Iterable[str]) -> dict[str, Any]:
+def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]:
     """A task with the line that is drawn for each value, where it has one, and its notes."""
-    solvers = list(analysis.styles)
-    others = other_problem_solvers(analysis.runs, label)
+    solvers = list(analysis.styles(results))
+    others = other_problem_solvers(results.runs, label)
     lines: dict[str, tuple[float, str]] = {}
-    if analysis.tasks_of(SvmTask):
-        reference = reference_of(analysis.runs, label)
+    if results.tasks_of(SvmTask):
+        reference = reference_of(results.runs, label)
         if reference.test_error is not None:
             words = f"reference optimum, {formatting.percent(reference.test_error)}"
             lines["test_error"] = (reference.test_error, words)

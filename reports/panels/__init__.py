@@ -1,1 +1,0 @@
-"""The figures of tasks and studies, one module for each family of them."""
