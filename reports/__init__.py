@@ -10,7 +10,7 @@ from pathlib import Path
 from .errors import ReportError as ReportError
 
 
-def report(folder: Path | str, command: str = "") -> Path:
+def report(folder: Path | str, command: str = "", *, where: str = "") -> Path:
     """Read a results folder and write its page, ``report.html``, atomically.
 
     A page that would be the same stays as it is.
@@ -23,6 +23,9 @@ def report(folder: Path | str, command: str = "") -> Path:
     command : str, optional
         The command line that reproduces the results, shown on the page; by default the one that
         made them.
+    where : str, optional
+        An expression as of ``marginbench run --where``: only these runs are shown, and the page
+        says so.
 
     Returns
     -------
@@ -32,12 +35,13 @@ def report(folder: Path | str, command: str = "") -> Path:
     Raises
     ------
     ReportError
-        If the folder is not a results folder.
+        If the folder is not a results folder, or no run is chosen.
     """
     from ..harness.results.stores import local_folder, pushed_page
     from .page import write_page
-    from .results import load_results
+    from .results import load_results, narrowed
 
-    path = write_page(load_results(local_folder(folder), write=True), command).path
+    results = load_results(local_folder(folder), write=True)
+    path = write_page(narrowed(results, where) if where else results, command).path
     pushed_page(path)
     return path

@@ -101,7 +101,8 @@ def cautions(results: Results) -> list[str]:
     """What limits the comparison: :func:`.integrity.cautions`."""
     folded = [task.label for task in results.tasks_of(SvmTask) if task.folds is not None]
     found = integrity.cautions(results.runs, _raw_traces(results), environments(results), folded)
-    return [*described.part_of_study(results.study, words(results)), *found]
+    of_study = [] if results.notes else described.part_of_study(results.study, words(results))
+    return [*of_study, *results.notes, *found]
 
 
 # ---- what things are called, and how they look

@@ -25,14 +25,16 @@ def main() -> None:
     run_app(app)
 
 
-def write_report(results: Path, command: str) -> Path:
+def write_report(results: Path, command: str, where: str = "") -> Path:
     """Write the page as :func:`marginbench.report` does, and print the same results."""
     # Imported here: the other commands write no report.
     from .page import write_page
-    from .results import load_results
+    from .results import load_results, narrowed
     from .terminal import summary
 
     loaded = load_results(results, write=True)
+    if where:
+        loaded = narrowed(loaded, where)
     page = write_page(loaded, command)
     print_tables(summary(loaded))
     if not page.changed:

@@ -322,6 +322,16 @@ def kernel_words(task: SvmTask, total: float | None = None) -> list[str]:
     return [words, *values, bias]
 
 
+def kernel_symbols() -> dict[str, str]:
+    """How the parameters of the kernels are written: "γ" for gamma."""
+    return {
+        key: known.symbol
+        for name in kernel_names()
+        for key, known in kernel_class(name).parameters().items()
+        if known.symbol
+    }
+
+
 def parameters(values: Mapping[str, Any]) -> str:
     """Parameters as "name = value", separated by commas."""
     return ", ".join(f"{name} = {_value(value)}" for name, value in values.items())

@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..harness.execution.runner import RunSummary, run as _run
-from ..harness.planning.manifest import restored_study
-from ..harness.planning.plan import kind_named
 from ..harness.results.description import read_description
 from ..harness.results.stores import local_folder
 from ..harness.words import plural
 from . import report as _report
-from .errors import ReportError
 from .exports import Exported, export
 
 if TYPE_CHECKING:
@@ -71,14 +68,9 @@ class StudyResults:
         ReportError
             If an early release wrote the folder: it did not store the study.
         """
-        described = read_description(self.folder)
-        if described is None or "study" not in described:
-            raise ReportError(
-                f"{self.folder}: written by an early release, which did not store the study; run "
-                "the study again"
-            )
-        kind = kind_named(self._data.kind)
-        return restored_study(kind.study, described["study"], self.folder)
+        from .results import stored_study
+
+        return stored_study(self.folder, self._data.kind)
 
     def summary(self) -> pd.DataFrame:
         """Medians over the runs that ended as planned, for each task and solver.

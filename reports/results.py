@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,16 +12,23 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from ..harness.planning.manifest import restored_study
 from ..harness.planning.plan import kind_named
+from ..harness.results.description import read_description
 from ..harness.results.journal import runs_table
 from ..harness.results.measures import counter_measures
 from ..harness.results.records import EXPECTED_STATUSES, RecordBase, schema_of
+from ..harness.study.model import StudyBase
+from ..harness.study.select import select
+from ..harness.words import plural
 from ..solvers.numeric.counters import (
     FeasibilityCounters,
     computed_counters,
     evaluation_counters,
 )
 from .described import PlannedRun, Study, read_study
+from .errors import ReportError
+from .frames import RUN
 
 Array = npt.NDArray[np.float64]
 _Task = TypeVar("_Task")
@@ -68,6 +75,8 @@ class Results:
     study: Study
     runs: pd.DataFrame
     traces: pd.DataFrame
+    #: Sentences on what of the study this is, where it is a part of what is recorded.
+    notes: tuple[str, ...] = ()
     #: What was asked of it: see :func:`.analysis.once`.
     answers: dict[Hashable, Any] = field(
         default_factory=dict, init=False, compare=False, repr=False
@@ -116,6 +125,56 @@ def load_results(folder: Path, *, write: bool = False) -> Results:
     runs = _runs_frame(rows, record_type, flags)
     order = [places.get(row["key"], -1) for row in rows]
     return Results(folder, study.kind, study, runs, _traces(table, order, runs, flags))
+
+
+def stored_study(folder: Path, kind: str) -> StudyBase:
+    """The study of a results folder, as ``run`` takes it."""
+    stored = read_description(folder)
+    if stored is None or "study" not in stored:
+        raise ReportError(
+            f"{folder}: written by an early release, which did not store the study; run the study "
+            "again"
+        )
+    return restored_study(kind_named(kind).study, stored["study"], folder)
+
+
+def part_of(
+    results: Results, runs: Set[tuple[str, str, int]], notes: Iterable[str] = ()
+) -> Results:
+    """Only some of the runs (task, solver, seed), as in a study without the others."""
+    study = results.study
+    planned = tuple(run for run in study.planned if (run.task, run.solver, run.seed) in runs)
+    tasks, solvers = {run.task for run in planned}, {run.solver for run in planned}
+    part = study.model_copy(
+        update={
+            "tasks": tuple(item for item in study.tasks if item.label in tasks),
+            "solvers": tuple(item for item in study.solvers if item.label in solvers),
+            "planned": planned,
+        }
+    )
+
+    def rows(frame: pd.DataFrame) -> pd.DataFrame:
+        chosen = pd.MultiIndex.from_frame(frame[RUN]).isin(list(runs))
+        return frame[chosen].reset_index(drop=True)
+
+    shown = rows(results.runs), rows(results.traces)
+    return replace(results, study=part, runs=shown[0], traces=shown[1], notes=tuple(notes))
+
+
+def narrowed(results: Results, where: str) -> Results:
+    """Only the runs for which an expression holds, as ``run --where`` chooses them."""
+    chosen = select(stored_study(results.folder, results.kind), where=where)
+    runs = {
+        (task.label, entry.label, seed)
+        for task in chosen.tasks
+        for entry in chosen.solvers
+        for seed in chosen.seeds_of(task, entry)
+    }
+    shown = sum((run.task, run.solver, run.seed) in runs for run in results.study.planned)
+    if not shown:
+        raise ReportError(f"--where {where!r}: no run of these results is chosen")
+    of = plural(len(results.study.planned), "planned run")
+    return part_of(results, runs, [f"Only runs with {where} are shown: {shown} of {of}."])
 
 
 def _in_study_order(study: Study) -> list[PlannedRun]:

@@ -16,6 +16,7 @@ from ..harness.results.measures import Measure
 from ..harness.words import visible
 from . import formatting
 from .formatting import unused
+from .frames import records
 from .statistics import summary
 
 # Tables with more columns than this have a row for each task instead.
@@ -204,7 +205,7 @@ class Column(Heading):
 
 def framed(label: str, frame: pd.DataFrame, columns: Sequence[Column], **more: Any) -> Table:
     """A table with a row for each row of a frame, which are its numbers."""
-    rows = [[column.cell(row) for column in columns] for row in frame.to_dict("records")]
+    rows = [[column.cell(row) for column in columns] for row in records(frame)]
     return Table(label, columns, rows, **{"numbers": frame} | more)
 
 
@@ -224,7 +225,7 @@ def matrix(
     out.
     """
     (index, labels), (key, headings) = rows, columns
-    found = {(row[index], row[key]): row for row in frame.to_dict("records")}
+    found = {(row[index], row[key]): row for row in records(frame)}
     known = {name for name, _ in found}
     cells = [
         [Cell(name), *(cell(found.get((name, each))) for each in headings)]

@@ -17,7 +17,7 @@ from .output import complain
 if TYPE_CHECKING:
     from ..execution.runner import RunSummary
 
-ReportWriter = Callable[[Path, str], Path]
+ReportWriter = Callable[..., Path]
 
 # Seconds for the report of an interrupted command.
 _PAGE_SECONDS = 20.0
@@ -169,10 +169,20 @@ def add(
         return int(summary.exit_code)
 
     @app.command("report", help="Write the report of a results folder again.")
-    def report(results: Results) -> None:
+    def report(
+        results: Results,
+        where: Annotated[
+            str,
+            typer.Option(
+                metavar="EXPR",
+                help="Show only runs with these properties, as 'run --where' chooses them.",
+                show_default=False,
+            ),
+        ] = "",
+    ) -> None:
         from ..results.stores import pushed_page
 
-        typer.echo(f"report: {pushed_page(write_report(results, _command_of(results)))}")
+        typer.echo(f"report: {pushed_page(write_report(results, _command_of(results), where))}")
 
     app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
         _explain

@@ -9,7 +9,7 @@ import shlex
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -45,7 +45,7 @@ from ..drawing.canvas import (
 )
 from ..errors import ReportError
 from ..measures import kernel_parameters
-from ..results import Results, load_results
+from ..results import Results, load_results, part_of
 from ..statistics import integrity
 from ..tables import Table
 from ..view import Figure as View
@@ -423,24 +423,11 @@ def selected(results: Results, tasks: Iterable[str], solvers: Iterable[str]) -> 
     of_solvers = set(chosen("solver", solvers, [item.label for item in study.solvers]))
     if not of_tasks and not of_solvers:
         return results
-    of_tasks = of_tasks or {item.label for item in study.tasks}
-    of_solvers = of_solvers or {item.label for item in study.solvers}
-    part = study.model_copy(
-        update={
-            "tasks": tuple(item for item in study.tasks if item.label in of_tasks),
-            "solvers": tuple(item for item in study.solvers if item.label in of_solvers),
-            "planned": tuple(
-                run for run in study.planned if run.task in of_tasks and run.solver in of_solvers
-            ),
-        }
-    )
-    runs, traces = (
-        frame[frame["task"].isin(of_tasks) & frame["solver"].isin(of_solvers)].reset_index(
-            drop=True
-        )
-        for frame in (results.runs, results.traces)
-    )
-    if runs.empty:
+    chosen_runs = {
+        (run.task, run.solver, run.seed)
+        for run in study.planned
+        if (not of_tasks or run.task in of_tasks) and (not of_solvers or run.solver in of_solvers)
+    }
+    if not chosen_runs:
         raise ReportError("no run of these solvers on these tasks is planned")
-    of_part = replace(results, study=part, runs=runs, traces=traces)
-    return analysis.styled_as(of_part, results)
+    return analysis.styled_as(part_of(results, chosen_runs), results)

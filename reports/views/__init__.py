@@ -8,7 +8,7 @@ from types import MappingProxyType
 from ..analysis import once
 from ..results import Results
 from ..view import Section
-from . import across, common, feasibility, findings, scaling, svm
+from . import across, common, feasibility, findings, grid, scaling, svm
 
 #: The sections of a page in their order; each function gives those that the study has.
 PAGES: Mapping[str, Sequence[Callable[[Results], Iterator[Section]]]] = MappingProxyType(
@@ -18,6 +18,7 @@ PAGES: Mapping[str, Sequence[Callable[[Results], Iterator[Section]]]] = MappingP
             findings.overview_section,
             findings.targets_section,
             across.across_section,
+            grid.grid_section,
             scaling.scaling_section,
             common.explore_section,
             svm.task_sections,

@@ -112,7 +112,7 @@ def solvers_section(results: Results) -> Iterator[Section]:
             term="solver" if name == word else _TERMS.get(name, ""),
             of=partial(_fact, name),
         )
-        for name in frame
+        for name in map(str, frame)
         if name == word or frame[name].any()
     ]
     table = framed(f"{word}s", frame, columns, cards=True, name="solvers", numbers=None)

@@ -1,0 +1,209 @@
+"""Grids of C and kernel parameters: the error at every point, and the best point by validation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .. import analysis, formatting
+from ..analysis import once
+from ..described import SvmTask, kernel_symbols
+from ..formatting import plural, slug, unused
+from ..frames import RUN, is_number, of_task, records
+from ..results import Results
+from ..tables import NONE, Cell, Column, Heading, Table, framed
+from ..view import Section
+
+# Shades of a cell: up to these ratios to the lowest error of its solver.
+_SHADES = (1.0, 1.1, 1.3, 1.7, 2.5)
+_VALIDATED = (
+    "Errors are of validation points: of folds of the training part, or of points that tuning held "
+    "out. The best point of each solver is bold."
+)
+_TESTED = (
+    "Errors are of test points. No point is called the best: chosen on test points it would look "
+    "better than it is. With folds or tune in the study file each task has validation errors."
+)
+
+
+def grid_section(results: Results) -> Iterator[Section]:
+    """The error of each solver at each point of a grid, where tasks differ only in parameters."""
+    found = grids(results)
+    if found.empty:
+        return
+    names: list[str] = []
+    tables = []
+    for title, points in found.groupby("grid", sort=False):
+        names.append(unused(f"grid-{slug(str(title))}", names))
+        tables.append(_table(str(title), names[-1], points))
+    best = _best(results, found[found["validated"]])
+    notes = [_VALIDATED] * bool(found["validated"].any())
+    notes += [_TESTED] * bool(not found["validated"].all())
+    data = {"best": best, "tables": tables, "note": " ".join(notes)}
+    yield Section("grids", "Grids of parameters", "grid.html", data)
+
+
+@once
+def grids(results: Results) -> pd.DataFrame:
+    """The points of all grids of a study.
+
+    Columns grid (its dataset, with what else its tasks share), dataset, solver, point (its
+    parameters by name), error (the median over the runs), n (runs with one), validated (the error
+    is of validation points) and best (the lowest of the solver among these).
+    """
+    parts = [*_tuned(results), *_of_tasks(results)]
+    if not parts:
+        return pd.DataFrame(columns=["grid", "validated"])
+    found = pd.concat(parts, ignore_index=True)
+    lowest = found.groupby(["grid", "solver"], sort=False)["error"].transform("min")
+    return found.assign(best=found["validated"] & (found["error"] == lowest))
+
+
+def _tuned(results: Results) -> Iterator[pd.DataFrame]:
+    """The trials of tuned tasks; of several rounds of halving the last one counts."""
+    for task in results.tasks_of(SvmTask):
+        if not task.tune:
+            continue
+        mine = of_task(results.runs, task.label)
+        trials = [
+            {"solver": run["solver"], "seed": run["seed"]}
+            | {"point": json.dumps(tried["params"]), "error": tried["error"]}
+            for run in records(mine[mine["ok"]])
+            for tried in json.loads(run["tuning"] or "[]")
+            if tried["error"] is not None
+        ]
+        if trials:
+            last = pd.DataFrame(trials).drop_duplicates(["solver", "seed", "point"], keep="last")
+            yield _medians(last).assign(grid=task.label, dataset=task.dataset, validated=True)
+
+
+def _of_tasks(results: Results) -> Iterator[pd.DataFrame]:
+    """The tasks that differ in nothing but C and the numbers of their kernels."""
+    families: dict[str, list[SvmTask]] = {}
+    for task in results.tasks_of(SvmTask):
+        if not task.tune:
+            shared = [task.dataset, task.dataset_params, task.kernel.get("name"), task.folds]
+            key = json.dumps([*shared, task.fit_intercept], sort_keys=True, default=repr)
+            families.setdefault(key, []).append(task)
+    titles: list[str] = []
+    for tasks in families.values():
+        if len(tasks) < 2:
+            continue
+        titles.append(unused(tasks[0].dataset, titles, " "))
+        points = {task.label: json.dumps(_parameters(task)) for task in tasks}
+        runs = results.runs[results.runs["task"].isin(points) & results.runs["ok"]]
+        errors = runs[RUN].assign(point=runs["task"].map(points), error=runs["test_error"])
+        validated = tasks[0].folds is not None
+        about = {"grid": titles[-1], "dataset": tasks[0].dataset, "validated": validated}
+        yield _medians(errors.dropna(subset="error")).assign(**about)
+
+
+def _parameters(task: SvmTask) -> dict[str, float]:
+    numbers = {name: value for name, value in task.kernel.items() if is_number(value)}
+    return {"C": task.C, **numbers}
+
+
+def _medians(errors: pd.DataFrame) -> pd.DataFrame:
+    by_point = errors.groupby(["solver", "point"], sort=False)["error"]
+    found = by_point.agg(["median", "size"]).reset_index()
+    points = [json.loads(text) for text in found["point"]]
+    found = found.set_axis(["solver", "point", "error", "n"], axis=1)
+    return found.assign(point=points)
+
+
+def _varied(points: pd.DataFrame) -> list[str]:
+    """The parameters with several values; the one with the most of them last."""
+    values: dict[str, set[float]] = {}
+    for point in points["point"]:
+        for name, value in point.items():
+            values.setdefault(name, set()).add(value)
+    names = [name for name, known in values.items() if len(known) > 1] or list(values)[:1]
+    return sorted(names, key=lambda name: len(values[name]))
+
+
+def _table(title: str, name: str, points: pd.DataFrame) -> Table:
+    """A row for each solver and value of the other parameters, a column for each of the last."""
+    symbols = kernel_symbols()
+    *others, last = _varied(points)
+    across = sorted({point[last] for point in points["point"]})
+    lowest = points.groupby("solver")["error"].min()
+    cells: dict[tuple[str, ...], dict[float, Cell]] = {}
+    for row in records(points):
+        words = [
+            f"{symbols.get(each, each)} = {formatting.plain(row['point'][each])}" for each in others
+        ]
+        key = (row["solver"], *words)
+        cells.setdefault(key, {})[row["point"][last]] = _cell(row, float(lowest[row["solver"]]))
+    order = list(dict.fromkeys(points["solver"]))
+    keys = sorted(cells, key=lambda key: order.index(key[0]))
+    headings = [
+        Heading("Solver", term="solver"),
+        *(
+            Heading(f"{symbols.get(last, last)} = {formatting.plain(value)}", "number")
+            for value in across
+        ),
+    ]
+    rows = [
+        [Cell(", ".join(key)), *(cells[key].get(value, NONE) for value in across)] for key in keys
+    ]
+    kind = "validation" if points["validated"].all() else "test"
+    numbers = points.drop(columns=["point", "grid"]).assign(
+        **{each: [point.get(each) for point in points["point"]] for each in (*others, last)}
+    )
+    return Table(
+        f"Median {kind} error on {title}", headings, rows, style="matrix", name=name,
+        caption="Shaded by the ratio to the lowest error of the solver.", numbers=numbers,
+    )  # fmt: skip
+
+
+def _cell(row: Mapping[str, Any], lowest: float) -> Cell:
+    ratio = row["error"] / lowest if lowest > 0 else 1.0 if row["error"] == 0 else np.inf
+    return Cell(
+        formatting.percent(row["error"]),
+        best=row["best"],
+        number=row["error"],
+        shade=int(np.searchsorted(_SHADES, ratio * (1 - 1e-9))),
+    )
+
+
+def _best(results: Results, points: pd.DataFrame) -> Table | None:
+    """The best point of each solver on each dataset, by validation error; of equals the first."""
+    if points.empty:
+        return None
+    found = points[points["best"]].drop_duplicates(["grid", "solver"])
+    names = list(dict.fromkeys(name for point in found["point"] for name in point))
+    frame = found.assign(**{each: [point.get(each) for point in found["point"]] for each in names})
+    symbols = kernel_symbols()
+
+    def value(name: str) -> Column:
+        return Column(
+            symbols.get(name, name),
+            "number",
+            of=lambda row: (
+                NONE if pd.isna(row[name]) else Cell(formatting.plain(row[name]), number=row[name])
+            ),
+        )
+
+    word = analysis.words(results).solver.capitalize()
+    columns = [
+        Column("Grid", of="grid"),
+        Column(word, term="solver", of="solver"),
+        *map(value, names),
+        Column(
+            "Validation error",
+            "number",
+            of=lambda row: Cell(
+                formatting.percent(row["error"]),
+                note=plural(row["n"], "run"),
+                number=row["error"],
+            ),
+        ),
+    ]
+    numbers = frame.drop(columns=["point", "best", "validated"])
+    return framed(
+        "Best parameters by validation error", frame, columns, name="grid-best", numbers=numbers
+    )
