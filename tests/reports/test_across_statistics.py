@@ -14,7 +14,7 @@ from scipy.stats import binom, chi2, rankdata
 from marginbench.reports import analysis
 from marginbench.reports.measures import OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
-from marginbench.reports.statistics import pairwise, pareto, profiles, ranks
+from marginbench.reports.statistics import errors as pareto, ranks, targets
 from marginbench.reports.statistics.targets import expected_running_time
 
 NEVER = math.inf
@@ -67,15 +67,16 @@ def results(make, write_results):
 
 
 def asked(results, cost="evaluations"):
-    return profiles.problems(results.runs, analysis.traces(results), [OBJECTIVE_TARGET], cost)
+    spent = analysis.spent(results, OBJECTIVE_TARGET, cost)
+    return targets.problems(spent.assign(target=0), results.runs, cost)
 
 
 def test_a_bound_wins_only_where_it_is_the_lower_one():
     found = problems({("a", "Bound"): [10, 30], ("a", "Exact"): [20]})
-    assert pairwise.wins(found, {"a": "a"})["share"].tolist() == [0.5, 0.5]
+    assert ranks.wins(found, {"a": "a"})["share"].tolist() == [0.5, 0.5]
     found["upper_bound"] = found["solver"] == "Bound"
     # 10 or less is less than 20; 30 or less may be.
-    assert pairwise.wins(found, {"a": "a"})["share"].tolist() == [0.75, 0.25]
+    assert ranks.wins(found, {"a": "a"})["share"].tolist() == [0.75, 0.25]
 
 
 def test_failed_runs_are_unsolved_and_untried_or_uncounted_ones_are_no_problems(results):
@@ -87,25 +88,25 @@ def test_failed_runs_are_unsolved_and_untried_or_uncounted_ones_are_no_problems(
         ("b", "Good"): [400.0],
     }
     assert set(asked(results, "cpu_s")["solver"]) == {"Good", "Bad", "Peer"}
-    squares = profiles.in_squares(found, results.runs)
+    squares = targets.in_squares(found, results.runs)
     assert squares["value"].min() == 400 / 20**2
 
 
 def test_a_data_profile_weighs_tasks_alike_whatever_their_seeds():
     found = problems({("a", "A"): [10], ("b", "A"): [10, 20, NEVER], ("a", "B"): [NEVER]})
-    steps = profiles.data_profile(found)
+    steps = targets.data_profile(found)
     assert curve(steps, "A") == [(10, pytest.approx(4 / 6)), (20, pytest.approx(5 / 6))]
     assert curve(steps, "B") == []
 
 
 def test_the_share_of_solved_problems_has_an_interval_from_whole_datasets():
     found = problems({("a", "A"): [1, 2], ("b", "A"): [NEVER], ("a", "B"): [NEVER]})
-    alone = profiles.solved(found, own_dataset(found)).set_index("solver")
+    alone = targets.solved(found, own_dataset(found)).set_index("solver")
     assert tuple(alone.loc["A", ["n", "n_solved", "n_tasks", "share"]]) == (3, 2, 2, 0.5)
     # Both datasets are drawn, or twice the same.
     assert tuple(alone.loc["A", ["low", "high"]]) == (0.0, 1.0)
     assert tuple(alone.loc["B", ["share", "low", "high"]]) == (0.0, 0.0, 0.0)
-    together = profiles.solved(found, {"a": "same", "b": "same"}).set_index("solver")
+    together = targets.solved(found, {"a": "same", "b": "same"}).set_index("solver")
     assert tuple(together.loc["A", ["low", "high"]]) == (0.5, 0.5)
 
 
@@ -113,8 +114,8 @@ def test_a_performance_profile_is_against_the_best_solver_without_a_failure():
     costs = {("a", "A"): [10], ("a", "B"): [20], ("a", "C"): [1]}
     costs |= {("b", "A"): [NEVER], ("b", "B"): [5], ("c", "A"): [NEVER], ("c", "B"): [NEVER]}
     costs |= {("d", "A"): [0.0], ("d", "B"): [7.0]}
-    ratios = profiles.performance_ratios(profiles.medians(problems(costs)), {("a", "C")})
-    steps = profiles.performance_profile(ratios)
+    ratios = targets.performance_ratios(targets.medians(problems(costs)), {("a", "C")})
+    steps = targets.performance_profile(ratios)
     assert curve(steps, "A") == [(1.0, 0.5)]  # on "a", and on "d" at no cost
     assert curve(steps, "B") == [(1.0, 0.25), (2.0, 0.5)]
     assert curve(steps, "C") == []
@@ -124,7 +125,7 @@ def test_wins_count_pairs_of_runs_and_ties_half():
     costs = {("a", "A"): [10], ("a", "B"): [5, 10, 20, 40], ("b", "A"): [NEVER]}
     costs |= {("b", "B"): [NEVER], ("c", "A"): [1], ("a", "C"): [NEVER], ("b", "C"): [NEVER]}
     found = problems(costs)
-    table = pairwise.wins(found, own_dataset(found)).set_index(["solver", "other"])
+    table = ranks.wins(found, own_dataset(found)).set_index(["solver", "other"])
     # On "a" (0 + 1/2 + 1 + 1) / 4, on "b" neither gets there; on "c" A is alone.
     assert table.loc[("A", "B"), "share"] == (2.5 / 4 + 0.5) / 2
     assert table.loc[("B", "A"), "share"] == 1 - (2.5 / 4 + 0.5) / 2
@@ -141,14 +142,14 @@ def test_the_interval_of_wins_is_that_of_drawn_datasets_or_runs():
         {(f"t{place}", "A"): [sign] for place, sign in enumerate(signs)}
         | {(f"t{place}", "B"): [2] for place in range(6)}
     )
-    row = pairwise.wins(found, own_dataset(found)).iloc[0]
+    row = ranks.wins(found, own_dataset(found)).iloc[0]
     assert row["share"] == pytest.approx(4 / 6)
     drawn = binom(6, 4 / 6)
     assert row["low"] == pytest.approx(drawn.ppf(0.025) / 6)
     assert row["high"] == pytest.approx(drawn.ppf(0.975) / 6)
 
     one = problems({("t", "A"): [1, 1, 1, 1, 3, 3], ("t", "B"): [2]})
-    row = pairwise.wins(one, {"t": "t"}).iloc[0]
+    row = ranks.wins(one, {"t": "t"}).iloc[0]
     assert row["low"] == pytest.approx(drawn.ppf(0.025) / 6)
     assert row["high"] == pytest.approx(drawn.ppf(0.975) / 6)
 
@@ -157,14 +158,14 @@ def test_the_interval_of_wins_is_that_of_drawn_datasets_or_runs():
 def test_wins_everywhere_are_beyond_chance_on_six_datasets_only(n, separable):
     costs = {(f"t{t}", solver): [cost] for t in range(n) for solver, cost in (("A", 1), ("B", 2))}
     found = problems(costs)
-    assert pairwise.wins(found, own_dataset(found))["separable"].tolist() == [separable] * 2
+    assert ranks.wins(found, own_dataset(found))["separable"].tolist() == [separable] * 2
     # Tasks of one dataset are one piece of evidence.
-    assert not pairwise.wins(found, dict.fromkeys(own_dataset(found), "same"))["separable"].any()
+    assert not ranks.wins(found, dict.fromkeys(own_dataset(found), "same"))["separable"].any()
 
 
 def test_of_one_solver_there_is_no_pair():
     found = problems({("a", "A"): [1], ("b", "A"): [NEVER]})
-    assert pairwise.wins(found, own_dataset(found)).empty
+    assert ranks.wins(found, own_dataset(found)).empty
 
 
 def wide(rows):
@@ -172,13 +173,13 @@ def wide(rows):
     medians = problems(
         {(f"d{d}", "ABCDEF"[s]): [cost] for d, row in enumerate(rows) for s, cost in enumerate(row)}
     )
-    return ranks.blocks(profiles.medians(medians), own_dataset(medians))
+    return ranks.blocks(targets.medians(medians), own_dataset(medians))
 
 
 def test_tasks_that_share_a_dataset_are_one_block():
     costs = {("a", "A"): [1], ("b", "A"): [100], ("c", "A"): [1], ("a", "B"): [3]}
     costs |= {("b", "B"): [NEVER], ("c", "B"): [1], ("a", "Rare"): [1]}
-    medians = profiles.medians(problems(costs))
+    medians = targets.medians(problems(costs))
     blocks = ranks.blocks(medians, {"a": "x", "b": "x", "c": "y"})
     assert list(blocks.columns) == ["A", "B"]  # "Rare" has costs on a third of the tasks
     assert math.exp(blocks.loc["x", "A"]) == pytest.approx(10)  # the geometric mean

@@ -7,10 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from marginbench.reports import analysis, explorer
+from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import curves
 from marginbench.reports.templating import TEMPLATES
+from marginbench.reports.views import explorer
 from marginbench.reports.views.explorer import explorer_data, explorer_json
 
 PRECISION = 5e-4  # four significant digits

@@ -12,13 +12,14 @@ import pytest
 from marginbench import report
 from marginbench.harness.results.journal import Journal
 from marginbench.reports import analysis
-from marginbench.reports.analysis import fewest_sentence, solved
+from marginbench.reports.analysis import solved
 from marginbench.reports.command import write_report
 from marginbench.reports.frames import of_task
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import certificates
 from marginbench.reports.statistics.certificates import gap_ratio
 from marginbench.reports.views import feasibility
+from marginbench.reports.views.feasibility import fewest_sentence
 
 ITERATIONS = {"MPLFP": [200, 220, 240], "SPCT": [300, 210, 320], "PCT": [9000, None, None]}
 LIMIT = {"status": "budget", "found": "budget", "wall_s": 60.0}

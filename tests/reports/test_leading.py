@@ -10,7 +10,7 @@ import pytest
 from marginbench.reports import analysis
 from marginbench.reports.measures import OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
-from marginbench.reports.statistics import leading
+from marginbench.reports.statistics import targets
 from marginbench.reports.views.findings import budget_table, findings, targets_section
 
 SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
@@ -45,7 +45,7 @@ def results(make, write_results):
 
 
 def test_costs_are_compared_with_the_best_complete_solver(results):
-    table = leading.costs(results.runs, analysis.traces(results), OBJECTIVE_TARGET, "evaluations")
+    table = analysis.target_costs(results, OBJECTIVE_TARGET, "evaluations")
     rows = {(row.task, row.solver): row for row in table.itertuples()}
     assert rows["a", "Fast"].median == 101
     assert rows["a", "Fast"].first
@@ -64,7 +64,7 @@ def test_costs_are_compared_with_the_best_complete_solver(results):
 
 
 def test_a_peer_that_counts_nothing_has_its_seconds(results):
-    table = leading.costs(results.runs, analysis.traces(results), OBJECTIVE_TARGET, "cpu_s")
+    table = analysis.target_costs(results, OBJECTIVE_TARGET, "cpu_s")
     (peer,) = table[(table["solver"] == "Peer") & (table["task"] == "a")].itertuples()
     assert peer.absent == ""
     assert peer.median == 2.0
@@ -131,7 +131,7 @@ def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
         [("a", str(amount), amount) for amount in (5, 20, 60, 999, 1000, 9999)],
         columns=["task", "budget", "amount"],
     )
-    found = leading.leaders(results.runs, results.traces, "evaluations", budgets)
+    found = targets.leaders(results.runs, results.traces, "evaluations", budgets)
     first = found[found["first"]].groupby("budget")["solver"].agg(list).to_dict()
     assert first == {
         "20": ["Early"], "60": ["Early"], "999": ["Early"], "1000": ["Late"], "9999": ["Late"],
@@ -205,5 +205,5 @@ def test_runs_that_are_missing_have_not_failed(make, write_results):
     counts = analysis.counts(results).set_index("solver")
     assert counts.loc["Two", ["n_ok", "n_missing", "n_failed"]].tolist() == [1, 3, 0]
     assert "3 of 5 planned runs have no record" in analysis.cautions(results)[0]
-    table = leading.costs(results.runs, analysis.traces(results), OBJECTIVE_TARGET, "evaluations")
+    table = analysis.target_costs(results, OBJECTIVE_TARGET, "evaluations")
     assert table.set_index("solver").loc["Two", ["n_failed", "n_missing"]].tolist() == [0, 3]

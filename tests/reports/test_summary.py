@@ -15,8 +15,8 @@ from marginbench.reports import analysis
 from marginbench.reports.command import write_report
 from marginbench.reports.measures import late_spreads
 from marginbench.reports.results import load_results
-from marginbench.reports.statistics import objective, outcomes
-from marginbench.reports.statistics.targets import Target, costs_to_target
+from marginbench.reports.statistics import summary as outcomes
+from marginbench.reports.statistics.targets import Target, cost_to_target
 from marginbench.reports.tables import measure_cell
 from marginbench.reports.views.findings import findings
 
@@ -114,7 +114,7 @@ def test_targets_come_from_the_reference_alone(mixed):
 
 
 def test_the_cost_is_that_of_the_checkpoint_from_which_a_run_stays(mixed):
-    costs = costs_to_target(mixed.runs, mixed.traces, Target("test_error", 0.01), "evaluations")
+    costs = cost_to_target(mixed.runs, mixed.traces, Target("test_error", 0.01), "evaluations")
     by_run = costs.set_index(["solver", "seed"])["value"].to_dict()
     assert [by_run["SMO", seed] for seed in range(3)] == [1000, 3000, math.inf]
     # The timeout passed the target's error, but failed: infinity.
@@ -350,7 +350,7 @@ def test_solvers_of_another_problem_have_no_suboptimality(make, write_results):
     record.suboptimality = None
     solver = make.solver("Perceptron", scalarization=None)
     results = load_results(write_results([record], [make.task("a")], [solver]))
-    assert objective.trace_suboptimality(results.traces, results.runs)["suboptimality"].isna().all()
+    assert outcomes.trace_suboptimality(results.traces, results.runs)["suboptimality"].isna().all()
     table = analysis.table(results)
     assert value(table, "Perceptron", "suboptimality", "absent") == "not minimised"
     assert value(table, "Perceptron", "suboptimality", "n") == 0
@@ -364,6 +364,6 @@ def test_a_suboptimality_equal_to_the_resolution_is_a_bound():
             "reference_gap": [1.0] * 3,
         }
     )
-    found = objective.floor_suboptimality(frame)
+    found = outcomes.floor_suboptimality(frame)
     assert found["suboptimality"].tolist() == [0.25, 0.5, 0.25]
     assert found["suboptimality_is_bound"].tolist() == [True, False, True]
