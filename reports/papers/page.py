@@ -13,7 +13,7 @@ from ...harness.environment import version
 from ...harness.interrupts import interrupts_deferred
 from ...harness.storage import storing
 from .. import formatting
-from ..naming import slug
+from ..formatting import slug
 from ..templating import environment, page
 from .published import PAPERS, Paper, Row, read_paper
 from .verdicts import (

@@ -18,7 +18,7 @@ from ...data_loaders import suggest
 from ...harness.study.model import StudyBase
 from ...harness.study.toml import load_study
 from ..errors import ReportError
-from ..naming import slug
+from ..formatting import slug
 
 PAPERS = ("sbp12", "bsca18", "mpfp14", "cuts08", "bmrm07")
 Scale = Literal["small", "full"]

@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ..analysis import Analysis
-from ..derived import late_spreads
+from .. import analysis
 from ..described import CellTask, SvmSolver
 from ..frames import first_known, json_object, of_task
-from ..results import load_results
-from ..statistics import bundle_gaps, certificates, epochs, scaling
-from ..statistics.targets import Target, costs_to_target
+from ..measures import late_spreads
+from ..results import Results, load_results
+from ..statistics import certificates, curves, scaling
+from ..statistics.targets import Target, cost_to_target
 from .published import Against, Row
 
 _LEVEL = 0.95
@@ -69,25 +69,25 @@ class Unmeasured(Exception):
 class Part:
     """The runs of a solver on a task in one results folder."""
 
-    analysis: Analysis
+    results: Results
     task: str
     solver: str
 
     @property
     def runs(self) -> pd.DataFrame:
         """Those that ended as planned."""
-        return of_task(_runs(self.analysis), self.task, self.solver).query("ok")
+        return of_task(_runs(self.results), self.task, self.solver).query("ok")
 
     @property
     def traces(self) -> pd.DataFrame:
         """Their checkpoints."""
-        found = of_task(self.analysis.traces, self.task, self.solver)
+        found = of_task(analysis.traces(self.results), self.task, self.solver)
         return found[found["ok"]]
 
     @property
     def draws(self) -> bool:
         """Whether other seeds give other results."""
-        (solver,) = (each for each in self.analysis.study.solvers if each.label == self.solver)
+        (solver,) = (each for each in self.results.study.solvers if each.label == self.solver)
         return not (isinstance(solver, SvmSolver) and solver.deterministic)
 
     def number(self, column: str) -> float:
@@ -96,14 +96,8 @@ class Part:
         return math.nan if value is None else value
 
 
-def _runs(analysis: Analysis) -> pd.DataFrame:
-    if analysis.kind != "feasibility":
-        return analysis.runs
-    return analysis.ask(_with_outcome)
-
-
-def _with_outcome(analysis: Analysis) -> pd.DataFrame:
-    return certificates.with_outcome(analysis.runs, analysis.study.tasks)
+def _runs(results: Results) -> pd.DataFrame:
+    return analysis.solved(results).runs if results.kind == "feasibility" else results.runs
 
 
 def _error_at(part: Part, column: str, limit: float) -> Values:
@@ -116,7 +110,7 @@ def _until(part: Part, value: str, margin: float, cost: str) -> Values:
     """What runs spend until they stay within a margin of the optimum; infinite: they do not."""
     # Traces of the analysis have the suboptimality of each checkpoint.
     target = Target(value, margin)
-    found = costs_to_target(_runs(part.analysis), part.analysis.traces, target, cost)
+    found = cost_to_target(_runs(part.results), analysis.traces(part.results), target, cost)
     return of_task(found, part.task, part.solver).set_index("seed")["value"]
 
 
@@ -128,17 +122,18 @@ def _risk_margin(part: Part, at: float) -> float:
 
 def _late(part: Part, column: str) -> Values:
     """The mean of what is noted in a run's last epochs."""
-    noted = of_task(part.analysis.ask(_epochs), part.task, part.solver)
+    noted = of_task(_epochs(part.results), part.task, part.solver)
     return noted.groupby("seed")[column].apply(lambda each: each.tail(LAST_EPOCHS).mean())
 
 
-def _epochs(analysis: Analysis) -> pd.DataFrame:
-    return epochs.epochs_frame(analysis.runs)
+@analysis.once
+def _epochs(results: Results) -> pd.DataFrame:
+    return curves.epochs_frame(results.runs)
 
 
 def _largest_fall(part: Part, column: str) -> Values:
     """The largest fall of an objective from one epoch to a later one, relative to its range."""
-    noted = of_task(part.analysis.ask(_epochs), part.task, part.solver)
+    noted = of_task(_epochs(part.results), part.task, part.solver)
 
     def fall(values: pd.Series) -> float:
         spread = float(values.max() - values.min())
@@ -149,39 +144,39 @@ def _largest_fall(part: Part, column: str) -> Values:
 
 def _rise(part: Part, column: str) -> Values:
     """How far an objective ends above its least value, relative to the latter."""
-    noted = of_task(part.analysis.ask(_epochs), part.task, part.solver).dropna(subset=column)
+    noted = of_task(_epochs(part.results), part.task, part.solver).dropna(subset=column)
     return noted.groupby("seed")[column].apply(lambda each: each.iloc[-1] / each.min() - 1)
 
 
 def _merging_share(part: Part) -> Values:
     """The share of the time of all epochs that keeping the budget takes."""
-    noted = of_task(part.analysis.ask(_epochs), part.task, part.solver)
+    noted = of_task(_epochs(part.results), part.task, part.solver)
     sums = noted.groupby("seed")[["maintenance_seconds", "seconds"]].sum()
     return sums["maintenance_seconds"] / sums["seconds"]
 
 
 def _predicted(part: Part, column: str) -> Values:
     """What Lemma 2 of BSCA18 predicts for the task, for each run."""
-    found = epochs.predicted_fractions(of_task(part.analysis.runs, part.task))
+    found = curves.predicted_fractions(of_task(part.results.runs, part.task))
     value = float(found[column].iloc[0]) if len(found) else math.nan
     return pd.Series(value, index=part.runs["seed"])
 
 
 def _gaps(part: Part) -> pd.DataFrame:
-    found = of_task(bundle_gaps.bundle_gaps(part.analysis.runs), part.task, part.solver)
+    found = of_task(curves.bundle_gaps(part.results.runs), part.task, part.solver)
     return found[found["gamma"] > 0]
 
 
 def _gap_slope(part: Part) -> Values:
     """The slope of log gamma_t over log t."""
-    found = bundle_gaps.gap_slopes(_gaps(part))
+    found = curves.gap_slopes(_gaps(part))
     return pd.Series(found["slope"].to_numpy(), index=range(len(found)), dtype=float)
 
 
 def _straightness(part: Part) -> Values:
     """How much straighter log gamma_t is over t than over log t: a difference of two R^2."""
     gaps = _gaps(part)
-    gaps = gaps[gaps["n_iter"] >= bundle_gaps.FIRST_OF_SLOPE]
+    gaps = gaps[gaps["n_iter"] >= curves.FIRST_OF_SLOPE]
     if len(gaps) < 5:
         return pd.Series(dtype=float)
     logs = np.log(gaps["gamma"])
@@ -192,7 +187,7 @@ def _straightness(part: Part) -> Values:
 
 def _residual(part: Part) -> Values:
     """The largest residual times t / sqrt(2 log n) of each run; a theorem of MPFP14 says 1."""
-    (cell,) = (each for each in part.analysis.tasks_of(CellTask) if each.label == part.task)
+    (cell,) = (each for each in part.results.tasks_of(CellTask) if each.label == part.task)
     return part.traces.groupby("seed")[["task", "solver", "n_iter", "phi_lo", "phi_up"]].apply(
         lambda trace: certificates.gap_ratio(trace, {cell.label: cell.n})[0]
     )
@@ -293,15 +288,15 @@ def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder
     Unmeasured
         If there are no records, or what runs did gives no value.
     """
-    analysis = _analysis(folder, *_stamps(folder))
+    results = _results(folder, *_stamps(folder))
     if row.by == "slope":
-        return _slope(row, [Part(analysis, *labels[task, row.solver]) for task in row.tasks])
-    part = Part(analysis, *labels[row.task, row.solver])
+        return _slope(row, [Part(results, *labels[task, row.solver]) for task in row.tasks])
+    part = Part(results, *labels[row.task, row.solver])
     values = _values(part, row.measure, row.at)
     if row.against is None:
         return _estimate(values, part.draws, _versions(part))
     against = row.against
-    other = Part(analysis, *labels[against.task or row.task, against.solver or row.solver])
+    other = Part(results, *labels[against.task or row.task, against.solver or row.solver])
     second = _values(other, against.measure or row.measure, _at(row, against))
     draws, versions = part.draws or other.draws, _versions(part, other)
     first, second = _paired(values, second, part.draws and other.draws)
@@ -325,13 +320,13 @@ def _stamps(folder: Path) -> tuple[int, ...]:
 
 
 @cache
-def _analysis(folder: Path, *stamps: int) -> Analysis:
-    return Analysis(load_results(folder))
+def _results(folder: Path, *stamps: int) -> Results:
+    return load_results(folder)
 
 
 def _values(part: Part, measure: str, at: float | None) -> Values:
     """A measure by seed."""
-    mine = of_task(part.analysis.runs, part.task, part.solver)
+    mine = of_task(part.results.runs, part.task, part.solver)
     if mine.empty:
         raise Unmeasured(f"{part.solver} on {part.task} has not been run")
     if not mine["ok"].any():
@@ -400,7 +395,7 @@ def _slope(row: Row, parts: list[Part]) -> Estimate:
 
 
 def _size(part: Part) -> float:
-    for cell in part.analysis.tasks_of(CellTask):
+    for cell in part.results.tasks_of(CellTask):
         if cell.label == part.task:
             return float(cell.n)
     return part.number("n_train")

@@ -98,8 +98,9 @@ def _of_tasks(results: Results) -> Iterator[pd.DataFrame]:
         runs = results.runs[results.runs["task"].isin(points) & results.runs["ok"]]
         errors = runs[RUN].assign(point=runs["task"].map(points), error=runs["test_error"])
         validated = tasks[0].folds is not None
-        about = {"grid": titles[-1], "dataset": tasks[0].dataset, "validated": validated}
-        yield _medians(errors.dropna(subset="error")).assign(**about)
+        yield _medians(errors.dropna(subset="error")).assign(
+            grid=titles[-1], dataset=tasks[0].dataset, validated=validated
+        )
 
 
 def _parameters(task: SvmTask) -> dict[str, float]:
