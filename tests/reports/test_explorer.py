@@ -102,7 +102,7 @@ def test_maintenance_is_at_the_checkpoints_that_end_an_epoch(make, write_results
 
 def test_a_large_study_has_fewer_points(results, data, monkeypatch):
     monkeypatch.setattr(explorer, "MOST_NUMBERS", 0)
-    thinned = explorer_data(results)
+    thinned = explorer_data(load_results(results.folder))
     asked = ("adult", "SBP", "evaluations", "suboptimality")
     few, many = series(thinned, *asked), series(data, *asked)
     assert len(few["x"]) <= explorer.FEWEST_POINTS < len(many["x"])
@@ -114,7 +114,7 @@ def test_text_cannot_leave_the_element_that_holds_it(make, write_results):
     label = "</script><img src=x onerror=alert(1)>\"'& \N{RIGHT-TO-LEFT OVERRIDE}<!--"
     record = make.finished(label, "SMO", 0, make.trace([10, 100], [0.4, 0.1]))
     folder = write_results([record], [make.task(label)], [make.solver("SMO")])
-    text = load_results(folder).ask(explorer_json)
+    text = explorer_json(load_results(folder))
     assert text.isascii()
     assert not set("<>&") & set(text)
     shown = label.replace("\N{RIGHT-TO-LEFT OVERRIDE}", "\\u202e")

@@ -140,17 +140,17 @@ def crowd_panels(crowd):
 def test_of_many_solvers_eight_are_in_colour_and_the_others_named_at_their_ends(
     crowd, crowd_panels
 ):
-    colored = [name for name, style in crowd.styles.items() if not style.muted]
+    colored = [name for name, style in analysis.styles(crowd).items() if not style.muted]
     assert colored == [f"solver {place:02d}" for place in range(3, 25, 3)]
-    assert "8 solvers that need the fewest kernel evaluations" in crowd.coloring
-    assert len({crowd.styles[name].color for name in colored}) == 8
+    assert "8 solvers that need the fewest kernel evaluations" in analysis.coloring(crowd)
+    assert len({analysis.styles(crowd)[name].color for name in colored}) == 8
 
     assert [entry.label for entry in crowd_panels[0][0].legend] == [*colored, "17 others"]
-    assert crowd.coloring in crowd_panels[1]
+    assert analysis.coloring(crowd) in crowd_panels[1]
     for panel in crowd_panels[0][:2]:
         svg = panel.drawing.svg("p")
         written = set(re.findall(r">(solver \d\d)</text>", svg))
-        assert written == set(crowd.styles) - set(colored)
+        assert written == set(analysis.styles(crowd)) - set(colored)
         assert set(re.findall(r"--solver-(\d+)", svg)) == {str(place) for place in range(8)}
 
 

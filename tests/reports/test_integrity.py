@@ -31,8 +31,8 @@ def cautions(make, write_results):
 
 def test_like_records_give_no_caution(cautions):
     found = cautions({"environment": environment()}, {"environment": environment()})
-    assert found.cautions == []
-    assert found.environments["n"].tolist() == [2]
+    assert analysis.cautions(found) == []
+    assert analysis.environments(found)["n"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -54,24 +54,26 @@ def test_like_records_give_no_caution(cautions):
 )
 def test_unlike_records_give_a_caution(cautions, changes, words):
     base = {"environment": environment(), "version": "a" * 10 + " git:1234567890"}
-    found = cautions(base, base | changes).cautions
+    found = analysis.cautions(cautions(base, base | changes))
     for word in words:
         assert any(word in sentence for sentence in found), found
 
 
 def test_the_same_code_of_another_commit_is_one_version(cautions):
     changes = [{"version": f"{'a' * 10}{commit}"} for commit in ("", " git:1234567890")]
-    assert not [text for text in cautions(*changes).cautions if "version" in text]
+    assert not [text for text in analysis.cautions(cautions(*changes)) if "version" in text]
 
 
 def test_runs_side_by_side_give_a_caution(cautions):
-    found = cautions({"jobs": 2}, {"jobs": 2}).cautions
+    found = analysis.cautions(cautions({"jobs": 2}, {"jobs": 2}))
     assert any(sentence.startswith("2 runs took place at a time") for sentence in found)
 
 
 def test_an_objective_below_the_certified_bound_gives_a_caution(cautions):
     # The certificate puts the optimum at 99.9999 or above.
-    assert any("lower bound" in text for text in cautions({}, primals=(101.0, 99.9)).cautions)
+    assert any(
+        "lower bound" in text for text in analysis.cautions(cautions({}, primals=(101.0, 99.9)))
+    )
 
 
 def test_skipped_runs_measure_nothing_and_raise_no_caution(make, write_results):
@@ -85,8 +87,8 @@ def test_skipped_runs_measure_nothing_and_raise_no_caution(make, write_results):
 
 def test_the_machine_is_named_or_counted(cautions):
     alike = cautions({"environment": environment()}, {"environment": environment()})
-    assert integrity.machine(alike.environments) == "CPU, 4 cores"
+    assert integrity.machine(analysis.environments(alike)) == "CPU, 4 cores"
     unlike = cautions(
         {"environment": environment()}, {"environment": environment(processor="another")}
     )
-    assert integrity.machine(unlike.environments) == "2 different machines"
+    assert integrity.machine(analysis.environments(unlike)) == "2 different machines"

@@ -12,8 +12,8 @@ from rich.console import Console
 from marginbench import report
 from marginbench.reports import analysis
 from marginbench.reports.results import Results, load_results
+from marginbench.reports.terminal import summary
 from marginbench.reports.view import figures_of
-from marginbench.reports.views import svm
 from marginbench.reports.views.svm import trace_figures
 
 BIAS = "it fits a bias, which the task has not"
@@ -113,6 +113,5 @@ def test_page_and_terminal_mark_the_solver_and_say_why(results, make):
     for words in ("its predictions", "A solver marked so", "judged by what it predicts"):
         assert words in page.text, words
     console = Console(file=io.StringIO(), width=120)
-    for item in svm.printed(results):
-        console.print(item)
+    console.print(summary(results))
     assert sentence in " ".join(console.file.getvalue().split())
