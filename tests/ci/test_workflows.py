@@ -93,6 +93,8 @@ def check_exists(words: list[str]) -> None:
     elif words[:4] == ["python", "-m", "pip", "install"]:
         extras = re.findall(r"\[(.*)\]", words[-1])
         assert set(extras) <= set(project()["optional-dependencies"])
+    elif program == "sphinx-build":
+        assert (ROOT / words[-2] / "conf.py").is_file()
     elif program == "marginbench":
         options = command_options()[words[1]]
         assert {word for word in words if word.startswith("--")} <= options

@@ -44,7 +44,7 @@ SCRIPT = """
 from pathlib import Path
 from marginbench.harness.cli.app import build_app, run_app
 
-def write_report(results, command):
+def write_report(results, command, *_):
     path = results / "report.html"
     path.write_text(command)
     return path
@@ -57,7 +57,7 @@ run_app(build_app(write_report))
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command in this process: exit code, output and errors."""
 
-    def write_report(results: Path, command: str) -> Path:
+    def write_report(results: Path, command: str, *_: object) -> Path:
         path = results / "report.html"
         path.write_text(command)
         return path
@@ -182,7 +182,7 @@ def test_a_report_that_is_up_to_date_is_left_as_it_is(
 ) -> None:
     written = []
 
-    def write_report(results: Path, command: str) -> Path:
+    def write_report(results: Path, command: str, *_: object) -> Path:
         written.append(command)
         page = results / "report.html"
         page.write_text(f"by marginbench {version()}")
@@ -345,7 +345,7 @@ def test_data_are_fetched_and_verified(
 
 
 def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    def write_report(results: Path, command: str) -> Path:
+    def write_report(results: Path, command: str, *_: object) -> Path:
         raise RuntimeError("a bug")
 
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION})

@@ -61,7 +61,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     """Runs a command in this process: exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
 
-    def write_report(results: Path, command: str) -> Path:
+    def write_report(results: Path, command: str, *_: object) -> Path:
         return results
 
     def call(*arguments: str) -> tuple[int, str, str]:

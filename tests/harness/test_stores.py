@@ -251,7 +251,7 @@ def test_a_look_reads_only_what_is_new_and_shows_what_runs(
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Command:
     def run(*arguments: str) -> tuple[int, str, str]:
-        def write_report(results: Path, command: str) -> Path:
+        def write_report(results: Path, command: str, *_: object) -> Path:
             path = results / "report.html"
             path.write_text(f"page of {len(Journal(results).current)} records")
             return path
