@@ -202,3 +202,34 @@ def command_of(process: psutil.Process) -> str:
     with contextlib.suppress(psutil.Error):
         return " ".join(process.cmdline())
     return ""
+
+
+@only_long
+def test_a_scheduler_that_goes_away_ends_the_command_in_one_line(
+    place: Place, cluster: DaskCluster
+) -> None:
+    out = ("shared.toml", "--seeds", "30", "--out", "resumed")
+    command = start(place, cluster, *out, log="gone.log")
+    wait_for(lambda: len(ended(place, "gone.log")) >= 5, 600)
+    cluster.scheduler.kill()
+    cluster.scheduler.wait()
+    assert command.wait(120) == 4
+    said = [line for line in (place.folder / "gone.log").read_text().splitlines() if line]
+    plain = [line for line in said if not line.startswith("{")]
+    assert len(plain) == 1
+    assert "the Dask scheduler is gone" in plain[0]
+    assert "run the same command again to resume" in plain[0]
+    # No run is blamed for it.
+    assert {item["status"] for item in ended(place, "gone.log")} == {"budget"}
+    recorded = len(numbers(place.folder / "resumed"))
+    assert recorded >= 5
+    # Workers and nannies have ended with it.
+    for nanny in cluster.nannies:
+        nanny.wait(120)
+    cluster.scheduler = cluster.start_scheduler()
+    for _ in range(2):
+        cluster.start_worker()
+    again = start(place, cluster, *out, log="again.log")
+    assert again.wait(600) == 0
+    begun = next(item for item in lines(place.folder / "again.log") if item["event"] == "begin")
+    assert begun["recorded"] == recorded

@@ -6,6 +6,9 @@ import errno
 import json
 import os
 import random
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,17 +86,79 @@ def test_each_write_may_fail_and_the_command_resumes(
     assert (results / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
 
 
-def test_a_folder_removed_while_a_study_runs(place: Place) -> None:
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """An empty filesystem that can be made small and read-only."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    if shutil.which("mount") is None or mount(path, "size=64k", "tmpfs").returncode:
+        pytest.skip("no filesystem can be mounted here (that takes root)")
+    yield path
+    subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+def mount(path: Path, options: str, kind: str = "") -> subprocess.CompletedProcess[bytes]:
+    source = ["-t", kind, kind] if kind else []
+    return subprocess.run(["mount", "-o", options, *source, str(path)], capture_output=True)
+
+
+@pytest.mark.parametrize("seed", range(8) if LONG else [0])
+def test_a_full_disk(place: Place, disk: Path, undisturbed: Numbers, seed: int) -> None:
+    """A real filesystem, too small for the study's 150 kB of results."""
+    size = random.Random(seed).randrange(0, 120, 4)
+    assert mount(disk, f"remount,size={4 + size}k").returncode == 0
+    out = ("--out", str(disk / "results"))
+    ended = place.command("run", "small.toml", *out)
+    assert ended.code == 4, ended
+    (line,) = ended.said
+    assert "cannot be written (No space left on device)" in line
+    assert "Traceback" not in ended.err
+    assert place.leftovers() == []
+    assert mount(disk, "remount,size=10m").returncode == 0
+    assert place.command("run", "small.toml", *out).code == 0
+    assert numbers(disk / "results") == undisturbed
+
+
+def test_a_disk_that_becomes_read_only(place: Place, disk: Path) -> None:
+    assert mount(disk, "remount,size=10m").returncode == 0
+    place.write_study(epochs=3000)
+    results = disk / "results"
+    process = place.start("run", "small.toml", "--out", str(results))
+    wait_for(lambda: Journal(results).entries)
+    # While a worker's log is open for writing, only the mount as a whole can be made so.
+    subprocess.run(["mount", "--bind", str(disk), str(disk)], check=True)
+    try:
+        assert mount(disk, "remount,bind,ro").returncode == 0
+        ended = place.end(process)
+        assert ended.code == 4, ended
+        (line,) = ended.said
+        assert "Read-only file system" in line
+        again = place.command("run", "small.toml", "--out", str(results))
+        assert (again.code, len(again.said)) == (4, 1)
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+    kept = numbers(results)
+    assert 1 <= len(kept) < 3
+    assert place.command("run", "small.toml", "--out", str(results)).code == 0
+    after = numbers(results)
+    assert len(after) == 3
+    assert {key: after[key] for key in kept} == kept
+
+
+@pytest.mark.parametrize("what", ["results", "records"])
+def test_a_folder_removed_while_a_study_runs(place: Place, what: str) -> None:
     place.write_study(epochs=3000)
     results = place.folder / "results" / "small"
     process = place.start("run", "small.toml")
     wait_for(lambda: Journal(results).entries)
-    results.rename(place.folder / "elsewhere")
+    gone = results if what == "results" else results / "journal"
+    gone.rename(place.folder / "elsewhere")
     ended = place.end(process)
     assert ended.code == 4, ended
     (line,) = ended.said
     assert line == (
-        "marginbench: results/small: was removed while the study ran; run the same command again"
+        f"marginbench: {gone.relative_to(place.folder)}: was removed while the study ran; run the "
+        "same command again"
     )
     assert not list(place.folder.glob("results/**/*.jsonl"))
     assert place.command("run", "small.toml").code == 0

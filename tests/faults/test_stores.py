@@ -28,6 +28,7 @@ from marginbench.harness.errors import UserError
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.stores import (
+    RETRY_VARIABLE,
     StoreError,
     StoreUrl,
     local_folder,
@@ -36,6 +37,7 @@ from marginbench.harness.results.stores import (
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import completed_study
+from marginbench.reports.results import load_results
 from marginbench.solvers.numeric.compiling import cache_folder
 
 from .conftest import LONG, Place, numbers, wait_for
@@ -231,6 +233,27 @@ def forget_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "elsewhere"))
 
 
+def files(folder: Path) -> dict[str, bytes]:
+    """What of a mirror is in the store."""
+    patterns = ("journal/*.jsonl", "sources/*.json", "study.json")
+    paths = [path for pattern in patterns for path in folder.glob(pattern)]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def test_a_bucket_holds_what_the_mirror_holds(
+    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], tmp_path: Path, monkeypatch
+) -> None:
+    mirror = run(board, url)
+    assert numbers(mirror) == alone
+    forget_mirrors(tmp_path, monkeypatch)
+    again = local_folder(str(url))
+    assert again != mirror
+    assert files(again) == files(mirror)
+    assert {name.partition("/")[0] for name in site.names(url.path)} == {
+        "journal", "sources", "study.json"
+    }  # fmt: skip
+
+
 def every(number: int, fault: Fault) -> Choose:
     return lambda count, method, path: fault if count % number == 0 else ""
 
@@ -254,6 +277,51 @@ def test_a_server_that_fails_now_and_then_changes_nothing(
     assert numbers(run(board, url)) == alone
     forget_mirrors(tmp_path, monkeypatch)
     assert numbers(local_folder(str(url))) == alone
+
+
+def test_a_server_that_is_gone_ends_no_study_and_the_next_command_pushes(
+    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], monkeypatch
+) -> None:
+    monkeypatch.setenv(RETRY_VARIABLE, "0.5")
+    is_gone = threading.Event()
+
+    def from_the_first_line_on(number: int, method: str, path: str) -> Fault:
+        if method == "PUT" and "/journal/" in path:
+            is_gone.set()
+        return "503" if is_gone.is_set() else ""
+
+    site.choose = from_the_first_line_on
+    with pytest.raises(StoreError) as caught:
+        run(board, url)
+    message = str(caught.value)
+    assert message.startswith(f"{url}: the store does not serve (")
+    assert "; 4 records not yet in the store; what was recorded stays in " in message
+    assert "\n" not in message
+    assert caught.value.exit_code == 4
+    assert not any(name.startswith("journal/") for name in site.names(url.path))
+    site.choose = lambda number, method, path: ""
+    begun = len(site.requests)
+    assert numbers(run(board, url)) == alone
+    puts = [path for what, path in site.requests[begun:] if what == "PUT" and "/journal/" in path]
+    assert puts
+    assert any(name.startswith("journal/") for name in site.names(url.path))
+
+
+def test_a_damaged_object_is_named_and_its_run_is_done_again(
+    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], tmp_path: Path, monkeypatch
+) -> None:
+    run(board, url)
+    for name in sorted(site.names(url.path), reverse=True):
+        key = {"Bucket": BUCKET, "Key": f"{url.path}/{name}"}
+        whole = site.client().get_object(**key)["Body"].read()
+        place = whole.rfind(b'"type":"record"')
+        if name.startswith("journal/") and place > 0:
+            break
+    site.client().put_object(**key, Body=whole[: place + 50] + b"#" + whole[place + 51 :])
+    forget_mirrors(tmp_path, monkeypatch)
+    found = load_results(local_folder(str(url))).runs
+    assert list(found.ok).count(False) == 1
+    assert numbers(run(board, url)) == alone
 
 
 def test_what_is_wrong_with_a_store_is_said_in_a_line(
