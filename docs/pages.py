@@ -8,12 +8,13 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import marginbench
 from marginbench.solvers import Solver
+from marginbench.solvers.bibliography import cited, papers
 from marginbench.solvers.registration import entries
 
 FAMILIES = {
@@ -70,7 +71,6 @@ API = {
 }
 #: What is listed of solvers that do not derive from Solver.
 _METHODS = ("solve", "fit", "predict")
-_REFERENCE = re.compile(r"^\.\. \[\w+\] (.*?)(?=^\.\. |\Z)", re.DOTALL | re.MULTILINE)
 
 
 def version() -> str:
@@ -116,31 +116,12 @@ def traits_of(cls: type[Any]) -> Iterator[tuple[str, str]]:
         yield "Needs", "``pip install 'marginbench[peers]'``"
 
 
-def bibtex_of(cls: type[Any]) -> Iterator[str]:
-    """The lines of the BibTeX entries of a class's references."""
-    for found in _REFERENCE.finditer(inspect.getdoc(cls) or ""):
-        cited = re.fullmatch(
-            r"(?P<who>.+?): (?P<what>.+)[.!] (?:(?P<where>.+?),? )?(?P<year>\d{4})\. "
-            r"BibTeX key ``(?P<key>\w+)``\.",
-            " ".join(found[1].split()),
-        )
-        if cited is None:
-            raise ValueError(f"{cls.__name__}: a reference without its BibTeX key: {found[1]}")
-        yield f"@misc{{{cited['key']},"
-        yield f"  author = {{{cited['who'].replace(', ', ' and ')}}},"
-        yield f"  title = {{{{{cited['what']}}}}},"
-        if cited["where"]:
-            yield f"  howpublished = {{{cited['where']}}},"
-        yield f"  year = {{{cited['year']}}},"
-        yield "}"
-
-
 def titled(title: str, mark: str = "=") -> Iterator[str]:
     """The lines of a heading."""
     yield from (title, mark * len(title), "")
 
 
-def indented(lines: Iterator[str]) -> Iterator[str]:
+def indented(lines: Iterable[str]) -> Iterator[str]:
     """Lines within a directive."""
     yield from (f"   {line}" if line else "" for line in lines)
 
@@ -172,10 +153,9 @@ def solver_page(name: str, words: dict[str, Any]) -> Iterator[str]:
     else:
         own_methods = [method for method in _METHODS if hasattr(cls, method)]
         yield from (f"   .. automethod:: {method}\n" for method in own_methods)
-    entries_of = list(bibtex_of(cls))
-    if entries_of:
-        yield from titled("BibTeX", "-")
-        yield from (".. code-block:: bibtex", "", *indented(iter(entries_of)), "")
+    entries_of = [papers()[label] for label in cited(cls.__doc__)]
+    yield from titled("BibTeX", "-")
+    yield from (".. code-block:: bibtex", "", *indented("\n\n".join(entries_of).splitlines()), "")
 
 
 def solver_index() -> Iterator[str]:

@@ -76,11 +76,7 @@ class Solver(_Described):
     name: str = ""
     params: dict[str, Any] = Field(default_factory=dict)
     summary: str = ""
-
-    @property
-    def is_program(self) -> bool:
-        """Whether it is a program, which reads its input from files."""
-        return self.class_.startswith("command:")
+    citation: str = ""
 
     def traits_in(self, run: Mapping[str, Any]) -> dict[str, bool]:
         """The traits that a measure may need, in one of its runs: see ``Measure.needs``."""

@@ -234,6 +234,7 @@ class Kind(ABC):
         for entry in study.solvers:
             info = facts.solvers[entry.label]
             shared = {"class": info.shown, "params": dict(entry.params), "summary": info.summary}
+            shared["citation"] = info.citation
             described = self.described_solver(entry, info)
             solvers.append({"label": entry.label, **shared, **described})
         tasks = []

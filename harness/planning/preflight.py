@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from ...data_loaders import suggest
+from ...solvers.bibliography import cited, papers
 from ..errors import SolverError, StudyError
 from ..evaluation.svm import ReferenceInfo, ReferenceWork
 from ..hashing import canonical_json, hash_files
@@ -99,6 +100,7 @@ class SolverInfo:
     # For each entry of the study that names it: why the class does not take the values of its
     # parameters; empty if it does.
     refusals: tuple[str, ...] = ()
+    citation: str = ""  # BibTeX of the papers that its docstring cites
 
     @property
     def accepted(self) -> frozenset[str]:
@@ -187,6 +189,7 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
     return SolverInfo(
         shown=shown_name(cls, spec),
         summary=visible(inspect.cleandoc(cls.__doc__ or "").partition("\n")[0], _SUMMARY_LIMIT),
+        citation="\n\n".join(papers()[label] for label in cited(cls.__doc__ or "")),
         defaults=defaults,
         required=tuple(required),
         traits=traits,

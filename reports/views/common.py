@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -173,10 +174,13 @@ def _label(name: str) -> str:
 
 
 def reproduce_section(results: Results) -> Iterator[Section]:
-    """The command, the software with its version, and the sources of the data."""
+    """The command, the software with its version, the solvers' papers and the data's sources."""
     sources = {task.dataset: task for task in results.study.tasks if task.dataset}
+    # Solvers may share papers; an entry of BibTeX ends with an empty line.
+    cited = [solver.citation.split("\n\n") for solver in results.study.solvers]
     data = {
         "study": results.study,
+        "papers": [paper for paper in dict.fromkeys(chain(*cited)) if paper],
         "commits": integrity.commits(analysis.environments(results)),
         "year": integrity.period(results.runs)[-10:][:4],
         "sources": list(sources.values()),

@@ -455,7 +455,6 @@ def task_sections(results: Results) -> Iterator[Section]:
             *tuning(results, task),
             _target_sentence(results, task.label),
             *other_problems(results.runs, task.label),
-            *_program_times(results, task.label),
             *_notes(results),
         ]
         data = {
@@ -561,17 +560,6 @@ def other_problems(runs: pd.DataFrame, task: str) -> list[str]:
         "are not compared."
         for words, names in solvers.items()
     ]
-
-
-def _program_times(results: Results, task: str) -> list[str]:
-    """A sentence on what the times of programs are, if any has one."""
-    mine = of_task(results.runs, task)
-    timed = set(mine.loc[mine["ok"], "solver"])
-    names = [item.label for item in results.study.solvers if item.is_program]
-    names = [name for name in names if name in timed]
-    if not names:
-        return []
-    return [f"The times of {', '.join(names)} include reading the data from a file."]
 
 
 def _unbroken(statuses: str) -> str:
@@ -695,8 +683,7 @@ def protocol_section(results: Results) -> Iterator[Section]:
         "matvec_entries": "matvec_entries" in counted,
         "several_classes": bool((results.runs["n_classes"] > 2).any()),
         "other_problem": bool((results.runs["other_problem"] != "").any()),
-        "predictions": bool((results.runs["judged_by"] == "predictions").any())
-        or any(item.is_program for item in results.study.solvers),
+        "predictions": bool((results.runs["judged_by"] == "predictions").any()),
         "band": BAND,
     }
     yield Section("protocol", "Protocol", "svm_protocol.html", data)

@@ -100,13 +100,6 @@ class LowRankSVM(WeightedSolver, SolverParameters, SoftMarginParameters, KernelP
     decomposition and the n m ``rank_`` multiply-adds of the features. Memory: n ``rank_`` numbers,
     m^2 in float64. An iteration is a draw, which costs ``rank_`` multiply-adds, twice that with a
     step. Returns the expansion over the landmarks.
-
-    References
-    ----------
-    .. [G22] Glasmachers: Recipe for fast large-scale SVM training: polishing, parallelism, and more
-       RAM! arXiv:2207.01016, 2022. BibTeX key ``glasmachers2022recipe``.
-    .. [GD13] Glasmachers, Dogan: Accelerated coordinate descent with adaptive coordinate
-       frequencies. ACML 2013. BibTeX key ``glasmachers2013accelerated``.
     """
 
     scalarization = "C"
@@ -216,15 +209,6 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
     counts, and so do the n m^2 multiply-adds for the features. Memory: n m numbers, in float64
     with "pivoted". An iteration is a draw of the linear solver. Returns the expansion over the
     landmarks. A small multiple of the identity is added to ``K_ZZ``.
-
-    References
-    ----------
-    .. [WS01] Williams, Seeger: Using the Nystroem method to speed up kernel machines. NIPS 2000.
-       BibTeX key ``williams2001using``.
-    .. [FS01] Fine, Scheinberg: Efficient SVM training using low-rank kernel representations.
-       JMLR 2, 2001. BibTeX key ``fine2001efficient``.
-    .. [CUTS08] Yu, Joachims: Training structural SVMs with kernels using sampled cuts. KDD 2008.
-       BibTeX key ``yu2008training``.
     """
 
     scalarization = "C"

@@ -72,13 +72,6 @@ class RandomFourierMap(
     Notes
     -----
     Cost: k inner products for each point.
-
-    References
-    ----------
-    .. [RR07] Rahimi, Recht: Random features for large-scale kernel machines. NIPS 2007. BibTeX key
-       ``rahimi2007random``.
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
     n_pairs: int = field(default=100, kw_only=False)
@@ -165,13 +158,6 @@ class RandomFourierFeatures(
     -----
     Kernel evaluations: none; k n inner products for the training features. The linear solver is not
     charged, as in [SBP12]_; its time counts. Memory: 2 k n numbers.
-
-    References
-    ----------
-    .. [RR07] Rahimi, Recht: Random features for large-scale kernel machines. NIPS 2007. BibTeX key
-       ``rahimi2007random``.
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
     scalarization = None

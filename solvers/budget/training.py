@@ -369,14 +369,6 @@ class BSCA(BudgetSolver):
     Deviations: [BSCA18]_ prints the new coefficient without the label, and merges only points of
     the same class, which is ``pairing="label"``; a point that stands in the model already has its
     coefficient changed there. See docs/budget.md.
-
-    References
-    ----------
-    .. [BSCA18] Qaadan, Schüler, Glasmachers: Dual SVM training on a budget. 2018. BibTeX key
-       ``qaadan2018dual``.
-    .. [WCV12] Wang, Crammer, Vucetic: Breaking the curse of kernelization: budgeted stochastic
-       gradient descent for large-scale SVM training. JMLR 13, 2012. BibTeX key
-       ``wang2012breaking``.
     """
 
     scalarization = "C"
@@ -415,14 +407,6 @@ class BSGD(BudgetSolver):
 
     Deviations: the first step has length n C, as eq. 4 says (the authors' code takes 1); a point
     that stands in the model already has its coefficient changed there. See docs/budget.md.
-
-    References
-    ----------
-    .. [WCV12] Wang, Crammer, Vucetic: Breaking the curse of kernelization: budgeted stochastic
-       gradient descent for large-scale SVM training. JMLR 13, 2012. BibTeX key
-       ``wang2012breaking``.
-    .. [BSCA18] Qaadan, Schüler, Glasmachers: Dual SVM training on a budget. 2018. BibTeX key
-       ``qaadan2018dual``.
     """
 
     scalarization = "R"

@@ -154,13 +154,6 @@ class BundleClassifier(WeightedSolver, BundleParameters):
     loss. The first iteration needs no scores. Memory: some vectors of n_features, and one for each
     plane kept ("qp", "lp"). Sub-optimality as the harness measures it is that of the hinge loss
     with L2. Returns the best w.
-
-    References
-    ----------
-    .. [BMRM07] Smola, Vishwanathan, Le: Bundle methods for machine learning. NIPS 2007.
-       BibTeX key ``smola2007bundle``.
-    .. [FS08] Franc, Sonnenburg: Optimized cutting plane algorithm for support vector machines.
-       ICML 2008. BibTeX key ``franc2008optimized``.
     """
 
     supports_bias = True
@@ -230,13 +223,6 @@ class OCAS(WeightedSolver, SoftMarginParameters):
     plane and one with each plane kept. The line search takes expected time O(n), O(n log n) at
     worst; with an eliminated offset, some ten passes over the scores. Memory: a vector of
     n_features for each plane kept, and some of n. Returns w_b.
-
-    References
-    ----------
-    .. [FS08] Franc, Sonnenburg: Optimized cutting plane algorithm for support vector machines.
-       ICML 2008. BibTeX key ``franc2008optimized``.
-    .. [FS09] Franc, Sonnenburg: Optimized cutting plane algorithm for large-scale risk
-       minimization. JMLR 10, 2009. BibTeX key ``franc2009optimized``.
     """
 
     supports_bias = True
@@ -318,11 +304,6 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
     status_ : {"converged", "budget"}
     counters_ : Counters
     trace_ : BundleTrace
-
-    References
-    ----------
-    .. [BMRM07] Smola, Vishwanathan, Le: Bundle methods for machine learning. NIPS 2007.
-       BibTeX key ``smola2007bundle``.
     """
 
     loss: str | Loss = "least_squares"

@@ -46,11 +46,6 @@ class PrimalSearch:
 
     Scores are linear in w, so that a step costs no product with the points ([FS08]_ section 3). The
     plane is then taken near the best point instead of at the proposal, where planes jump about.
-
-    References
-    ----------
-    .. [FS08] Franc, Sonnenburg: Optimized cutting plane algorithm for support vector machines.
-       ICML 2008. BibTeX key ``franc2008optimized``.
     """
 
     def __init__(self, risk: Risk, lam: float, w: np.ndarray, objective: float) -> None:
@@ -124,11 +119,6 @@ class ExactSearch(PrimalSearch):
 
     J rises from the best point towards the proposal, so that a plane taken between them lies above
     the model's minimum at the proposal: no other place is needed, however little the bound rises.
-
-    References
-    ----------
-    .. [FS09] Franc, Sonnenburg: Optimized cutting plane algorithm for large-scale risk
-       minimization. JMLR 10, 2009. BibTeX key ``franc2009optimized``.
     """
 
     def __init__(

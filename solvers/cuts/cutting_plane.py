@@ -158,11 +158,6 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
     Deviations: the rule of [CUTS08]_ for the end is ``stopping="violation"``; where no more than r
     points violate, "linear" takes the exact cut; the terms of its cut have the factor
     |violating| / (n r) of Algorithm 3, not the 1 / r of the text.
-
-    References
-    ----------
-    .. [CUTS08] Yu, Joachims: Training structural SVMs with kernels using sampled cuts. KDD 2008.
-       BibTeX key ``yu2008training``.
     """
 
     scalarization = "C"

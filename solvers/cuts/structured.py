@@ -161,11 +161,6 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
     Kernel evaluations: as for :class:`CuttingPlane`, with the points of the drawn inputs; they do
     not depend on the number of channels. Memory: a number for each point and channel for each
     cut in use.
-
-    References
-    ----------
-    .. [CUTS08] Yu, Joachims: Training structural SVMs with kernels using sampled cuts. KDD 2008.
-       BibTeX key ``yu2008training``.
     """
 
     structure: str | StructuredProblem = field(default="multiclass", kw_only=False)

@@ -151,11 +151,6 @@ class MPKFP(GramMethod):
     Kernel evaluations: n^2 once (about half of them computed), then 2 products with the stored
     matrix in an iteration, 2 n^2 multiply-adds in one pass over it. If it does not fit, 2 n^2
     evaluations in each iteration, of which n^2 are computed. Memory: the matrix and 17 n numbers.
-
-    References
-    ----------
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
     gap_certifies = True
@@ -181,11 +176,6 @@ class KPCT(PerceptronParameters, RowMethod):
     -----
     Kernel evaluations: n in each iteration; the bounds come from running sums and are not
     recomputed. Memory: 8 n numbers and the cache.
-
-    References
-    ----------
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
 
@@ -211,11 +201,6 @@ class KVN(VonNeumannParameters, RowMethod):
     -----
     Kernel evaluations: n in each iteration and n for the first vertex; the bounds come from running
     sums and are not recomputed. Memory: 8 n numbers and the cache.
-
-    References
-    ----------
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
     start: Literal["vertex", "centre"] = "vertex"
@@ -238,13 +223,6 @@ class SNKP(EntropyParameters, GramMethod):
     Kernel evaluations: n^2 once (about half of them computed), then 1 product with the stored
     matrix in an iteration; n^2 evaluations in each iteration if it does not fit. Memory: the matrix
     and 12 n numbers.
-
-    References
-    ----------
-    .. [RP14] Ramdas, Pena: Margins, kernels and non-linear smoothed perceptrons. ICML 2014.
-       BibTeX key ``ramdas2014margins``.
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
 
@@ -270,11 +248,4 @@ class ISNKPVN(RoundParameters, GramMethod):
     Kernel evaluations: n^2 once (about half of them computed), then 1 product with the stored
     matrix in an iteration; n^2 evaluations in each iteration if it does not fit. "norm" costs some
     ten products more, once. Memory: the matrix and 14 n numbers.
-
-    References
-    ----------
-    .. [RP14] Ramdas, Pena: Margins, kernels and non-linear smoothed perceptrons. ICML 2014.
-       BibTeX key ``ramdas2014margins``.
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """

@@ -277,11 +277,6 @@ class MPLFP(FeasibilityMethod):
     Kernel evaluations: none. An iteration is 4 products with A or A', 4 m n multiply-adds, all in
     one pass over A: the two points of the ball are known before the products on the simplex side.
     Memory beyond A: 5 n + 10 m numbers. Returns the averages.
-
-    References
-    ----------
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
     gap_certifies = True
@@ -314,11 +309,6 @@ class MPCFP(FeasibilityMethod):
     4 log p; products of cones, which the paper does not treat, have one base for the whole
     product, since the sum of the least values over separate bases proves nothing. Returns the
     averages.
-
-    References
-    ----------
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
     kind = "conic"
@@ -346,11 +336,6 @@ class PCT(PerceptronParameters, FeasibilityMethod):
     -----
     Kernel evaluations: none. An iteration is 1 product with A'. Memory beyond A: 2 n + 2 m numbers.
     Returns y of unit length.
-
-    References
-    ----------
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
 
@@ -366,14 +351,6 @@ class VN(VonNeumannParameters, FeasibilityMethod):
     -----
     Kernel evaluations: none. An iteration is 1 product with A'; A x is computed afresh every 1000
     iterations. Memory beyond A: 2 n + 2 m numbers. Returns ``y = A x`` at unit length.
-
-    References
-    ----------
-    .. [DAN92] Dantzig: An epsilon-precise feasible solution to a linear program with a convexity
-       constraint in 1/epsilon^2 iterations independent of problem size. Stanford University,
-       technical report SOL 92-5, 1992. BibTeX key ``dantzig1992epsilon``.
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
 
@@ -391,13 +368,6 @@ class SPCT(EntropyParameters, FeasibilityMethod):
     Kernel evaluations: none. An iteration is 2 products with A or A', in one pass over A whose
     exponentials are shifted to the least response seen so far, so that nothing overflows. Memory
     beyond A: 2 n + 5 m numbers. Returns the last y, at unit length, and the last x.
-
-    References
-    ----------
-    .. [SP12] Soheili, Pena: A smooth perceptron algorithm. SIAM Journal on Optimization 22(2),
-       2012. BibTeX key ``soheili2012smooth``.
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
 
@@ -421,13 +391,6 @@ class ISPVN(RoundParameters, FeasibilityMethod):
     Kernel evaluations: none. An iteration is 2 products with A or A'; "norm" costs some ten pairs
     of products more, once. Memory beyond A: 5 n + 5 m numbers. Returns the last y, at unit length,
     and the last x.
-
-    References
-    ----------
-    .. [SP13] Soheili, Pena: A primal-dual smooth perceptron - von Neumann algorithm. Discrete
-       Geometry and Optimization, 2013. BibTeX key ``soheili2013primal``.
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
 
@@ -448,11 +411,6 @@ class SPVN(FeasibilityMethod):
     -----
     Kernel evaluations: none. An iteration is 2 products with A or A'. Memory beyond A: 5 n + 5 m
     numbers. Returns the last y, at unit length, and the last x.
-
-    References
-    ----------
-    .. [SP13] Soheili, Pena: A primal-dual smooth perceptron - von Neumann algorithm. Discrete
-       Geometry and Optimization, 2013. BibTeX key ``soheili2013primal``.
     """
 
     mu0: float | str = "norm"

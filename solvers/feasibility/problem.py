@@ -45,7 +45,7 @@ class FeasibilityProblem:
     References
     ----------
     .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014. BibTeX key ``yu2014saddle``.
+       ICML 2014.
     """
 
     kind: Literal["linear", "gram", "conic"]

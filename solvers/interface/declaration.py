@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar, dataclass_transform
 
+from ..bibliography import references
+
 Estimator = TypeVar("Estimator")
 
 
@@ -21,7 +23,8 @@ def hyperparameters(cls: type[Estimator]) -> type[Estimator]:
 
     The section "Parameters" of the docstring is completed: a parameter that the class does not
     document has the description of the base that does, and the defaults are those declared. An
-    entry that leaves out the type has that of the base.
+    entry that leaves out the type has that of the base. The papers that the docstring cites, as in
+    ``[SBP12]_``, are listed at its end, from ``papers.bib``.
 
     Parameters
     ----------
@@ -92,7 +95,10 @@ def _completed(cls: type, doc: str) -> str:
     before, after = lines[:start], lines[stop:]
     while before and not before[-1]:
         before.pop()
-    return "\n".join([*before, "", *section, *(["", *after] if after else [])]) + "\n"
+    completed = [*before, "", *section, *(["", *after] if after else [])]
+    if cited := references("\n".join(completed)):
+        completed += ["", "References", "----------", *cited]
+    return "\n".join(completed) + "\n"
 
 
 def _header(name: str, kind: str, parameter: inspect.Parameter | None) -> str:

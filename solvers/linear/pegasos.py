@@ -69,13 +69,6 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
     -----
     Kernel evaluations: none; k inner products in each step. Time O(non-zeros of the k points)
     besides: w is kept as a scale times a vector. Memory: the weights, three times if averaged.
-
-    References
-    ----------
-    .. [SSS07] Shalev-Shwartz, Singer, Srebro: Pegasos: primal estimated sub-gradient solver for
-       SVM. ICML 2007. BibTeX key ``shalev2007pegasos``.
-    .. [BMRM07] Smola, Vishwanathan, Le: Bundle methods for machine learning. NIPS 2007. BibTeX
-       key ``smola2007bundle``.
     """
 
     scalarization = "R"

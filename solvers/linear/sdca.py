@@ -81,13 +81,6 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
     Kernel evaluations: none; one inner product for each draw, n once for ||x_i||^2, and those of
     "gap". Time O(non-zeros of the point) for each draw. Memory: the weights and 5n numbers. Returns
     the last w, with alpha as its certificate.
-
-    References
-    ----------
-    .. [HCL08] Hsieh, Chang, Lin, Keerthi, Sundararajan: A dual coordinate descent method for
-       large-scale linear SVM. ICML 2008. BibTeX key ``hsieh2008dual``.
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
     scalarization = "C"

@@ -67,13 +67,6 @@ class SIMBA(Solver, SolverParameters):
     passes over the data, for the largest norm and for the final rescaling, add 2n. Memory: the data
     twice, by rows and by columns, and 3n + 2d numbers. Returns the average of all w, divided by
     its level so that the margin is 1 (left as it is if the level is not positive).
-
-    References
-    ----------
-    .. [HKS11] Hazan, Koren, Srebro: Beating SGD: learning SVMs in sublinear time. NIPS 2011.
-       BibTeX key ``hazan2011beating``.
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
     scalarization = "S"

@@ -46,11 +46,6 @@ class LIBLINEAR(WeightedSolver, SolverParameters, SoftMarginParameters):
     -----
     Kernel evaluations: none; what it does is not counted. Points are copied to double precision.
     Returns the last w. LinearSVC does not give the dual variables, so there is no certificate.
-
-    References
-    ----------
-    .. [HCL08] Hsieh, Chang, Lin, Keerthi, Sundararajan: A dual coordinate descent method for
-       large-scale linear SVM. ICML 2008. BibTeX key ``hsieh2008dual``.
     """
 
     scalarization = "C"

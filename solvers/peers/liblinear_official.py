@@ -51,11 +51,6 @@ class LIBLINEAROfficial(Solver, SolverParameters, SoftMarginParameters):
     16 bytes for each stored number, as a part of the fit. LIBLINEAR bounds the number of passes
     itself (300 in release 2.50), and has no parameter for it. The order of the points comes from
     the C library's ``rand``, which the fit seeds for the whole process. Returns the last w.
-
-    References
-    ----------
-    .. [HCL08] Hsieh, Chang, Lin, Keerthi, Sundararajan: A dual coordinate descent method for
-       large-scale linear SVM. ICML 2008. BibTeX key ``hsieh2008dual``.
     """
 
     requires = "liblinear-official"

@@ -56,11 +56,6 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
     Notes
     -----
     Returns the last alpha.
-
-    References
-    ----------
-    .. [CL11] Chang, Lin: LIBSVM: a library for support vector machines. ACM TIST 2, 2011.
-       BibTeX key ``chang2011libsvm``.
     """
 
     supports_bias = True

@@ -44,11 +44,6 @@ class LIBSVMSubsample(LIBSVM):
     An external solver: it counts no kernel evaluations and shows no checkpoint before its end. If
     all drawn points are of one class, the model predicts that class. Returns the last alpha, which
     is feasible in the dual of all points, but whose gap does not close: it is no certificate.
-
-    References
-    ----------
-    .. [CL11] Chang, Lin: LIBSVM: a library for support vector machines. ACM TIST 2, 2011.
-       BibTeX key ``chang2011libsvm``.
     """
 
     certificate = None

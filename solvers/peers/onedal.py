@@ -58,11 +58,6 @@ class OneDAL(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
     -----
     As many threads as numba may use: one in a study, unless it says otherwise. Returns the last
     alpha, whose signed sum is 0 up to the rounding of ``dtype``: it is no certificate.
-
-    References
-    ----------
-    .. [WSL18] Wen, Shi, Li, He, Chen: ThunderSVM: a fast SVM library on GPUs and CPUs. JMLR 19,
-       2018. BibTeX key ``wen2018thundersvm``.
     """
 
     requires = "scikit-learn-intelex"

@@ -53,11 +53,6 @@ class SklearnSGD(WeightedSolver, SolverParameters, SoftMarginParameters):
     -----
     Kernel evaluations: none; what it does is not counted. Points keep their precision. An
     iteration is a draw of a point.
-
-    References
-    ----------
-    .. [Bot12] Bottou: Stochastic gradient descent tricks. Neural Networks: Tricks of the Trade,
-       2012. BibTeX key ``bottou2012stochastic``.
     """
 
     scalarization = "C"

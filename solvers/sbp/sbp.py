@@ -116,13 +116,6 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     them. Memory: 8n numbers, 13n with bias, 4n more with suffix averaging, and the cache.
     Returns the average of the iterates, divided by its level so that the margin is 1; if
     ``margin_`` is not positive it is left as it is.
-
-    References
-    ----------
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
-    .. [RSS12] Rakhlin, Shamir, Sridharan: Making gradient descent optimal for strongly convex
-       stochastic optimization. ICML 2012. BibTeX key ``rakhlin2012making``.
     """
 
     supports_bias = True

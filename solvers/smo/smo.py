@@ -36,7 +36,7 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     weights of the point and of its class.
 
     By default large working sets are optimised at a time, an idea of [JOA99]_ in the form of
-    [WEN18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
+    [WSL18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
     with the kernel entries among them, pair by pair; then one block of rows brings the gradient of
     all points up to date.
 
@@ -91,17 +91,6 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     once for both ways, and n for each variable that a round changed. n for each support vector
     where the rounding of float32 entries mattered; the points that are looked at for that count as
     computed alone. Memory: some 10n numbers and the cache. Returns the last alpha.
-
-    References
-    ----------
-    .. [JOA99] Joachims: Making large-scale SVM learning practical. Advances in Kernel Methods,
-       1999. BibTeX key ``joachims1999making``.
-    .. [WEN18] Wen, Shi, Li, He, Chen: ThunderSVM: a fast SVM library on GPUs and CPUs. JMLR 19,
-       2018. BibTeX key ``wen2018thundersvm``.
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
-    .. [FCL05] Fan, Chen, Lin: Working set selection using second order information for training
-       support vector machines. JMLR 6, 2005. BibTeX key ``fan2005working``.
     """
 
     supports_bias = True

@@ -90,13 +90,6 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
     GPU; the step is halved after an epoch whose residuals are larger than those of ``f = 0`` and of
     the epoch before; and from one where they grow beyond twice those of ``f = 0``, it goes back to
     the start of the epoch with the smallest residuals.
-
-    References
-    ----------
-    .. [MB19] Ma, Belkin: Kernel machines that adapt to GPUs for effective large batch training.
-       MLSys 2019. BibTeX key ``ma2019kernel``.
-    .. [MBB18] Ma, Bassily, Belkin: The power of interpolation: understanding the effectiveness of
-       SGD in modern over-parametrized learning. ICML 2018. BibTeX key ``ma2018power``.
     """
 
     scalarization = None

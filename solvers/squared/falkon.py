@@ -82,11 +82,6 @@ class Falkon(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKerne
     identity is added to ``K_mm`` (1e-10 of its mean diagonal, 1e-6 with float32 entries; the paper
     adds the rounding of float64), points may have weights, and ``tol`` decides the number of
     iterations.
-
-    References
-    ----------
-    .. [RCR17] Rudi, Carratino, Rosasco: FALKON: an optimal large scale kernel method. NIPS 2017.
-       BibTeX key ``rudi2017falkon``.
     """
 
     scalarization = None

@@ -44,13 +44,6 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
     Kernel evaluations: n in each step. On separable data with largest margin rho and ``||Phi_i|| <=
     R``, at most ``R^2 / rho^2`` steps to a positive margin ([Nov62]_). Memory: 2n numbers and the
     cache. Returns the last w.
-
-    References
-    ----------
-    .. [Nov62] Novikoff: On convergence proofs on perceptrons. Symposium on the Mathematical Theory
-       of Automata, 1962. BibTeX key ``novikoff1962convergence``.
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
     scalarization = None

@@ -33,7 +33,7 @@ class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKern
     Minimises ``lambda/2 ||w||^2`` plus the weighted mean of the hinge losses, with ``lambda = 1 /
     (C sum_i weights_i)``. Iteration t draws a point, uniformly or with probability proportional to
     its weight, which makes the step unbiased; ``w <- (1 - 1/t) w``, plus ``y_i Phi_i / (lambda
-    t)`` if the point had margin below 1 ([SSS07]_ Fig. 1 and section 4, without the optional
+    t)`` if the point had margin below 1 ([SSS11]_ Fig. 1 and section 4, without the optional
     projection). Hence w is ``1 / (lambda t)`` times a sum with whole counts, which is kept.
 
     Parameters
@@ -53,11 +53,6 @@ class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKern
     -----
     Kernel evaluations: n for each violation, or the number of support vectors in each iteration.
     Memory: 2n numbers and the cache. Returns the last iterate.
-
-    References
-    ----------
-    .. [SSS07] Shalev-Shwartz, Singer, Srebro, Cotter: Pegasos: primal estimated sub-gradient
-       solver for SVM. Mathematical Programming 127, 2011. BibTeX key ``shalev2011pegasos``.
     """
 
     scalarization = "R"

@@ -56,13 +56,6 @@ class Perceptron(Solver, SolverParameters, CachedKernelParameters):
     Kernel evaluations: n for each mistake, or the number of support vectors in each visit.
     Memory: 2n numbers and the cache; for "voted" also two numbers for each mistake. A vote costs
     the kernel evaluations of the last predictor and an addition for each mistake.
-
-    References
-    ----------
-    .. [FS99] Freund, Schapire: Large margin classification using the perceptron algorithm.
-       Machine Learning 37, 1999. BibTeX key ``freund1999large``.
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
     scalarization = None

@@ -69,13 +69,6 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
     -----
     Kernel evaluations: n for each draw that changes its variable. Memory: 4n numbers and the
     cache. Returns the last alpha.
-
-    References
-    ----------
-    .. [HCL08] Hsieh, Chang, Lin, Keerthi, Sundararajan: A dual coordinate descent method for
-       large-scale linear SVM. ICML 2008. BibTeX key ``hsieh2008dual``.
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
     scalarization = "C"

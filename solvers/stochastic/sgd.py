@@ -40,13 +40,6 @@ class SGD(WeightedSolver, SolverParameters, CachedKernelParameters):
     -----
     Kernel evaluations: n for each draw with margin below 1, and the diagonal. Memory: 3n numbers
     and the cache. Returns the average of the w after each step.
-
-    References
-    ----------
-    .. [Zin03] Zinkevich: Online convex programming and generalized infinitesimal gradient ascent.
-       ICML 2003. BibTeX key ``zinkevich2003online``.
-    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
-       ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
     scalarization = None

