@@ -32,15 +32,11 @@ def coefficients(model, n):
     return coef
 
 
-# T1: one optimum
-
-
 @pytest.mark.parametrize("C", COSTS)
 def test_dual_methods_and_the_interior_point_agree(task, C, optimum):
     best = optimum(task, C).value
     common = {**task.params, **EXACT, "C": C}
     fits = [
-        SMO(**common, tol=1e-10),
         SDCA(**common, tol=2e-8, max_epochs=40_000, random_state=0),
         SDCA(**common, tol=2e-8, order="iid", max_epochs=40_000, random_state=1),
         SDCA(
@@ -77,9 +73,6 @@ def test_weighted_optima_agree(task, C, solve_dual):
         assert (coef[weights == 0] == 0).all()
 
 
-# T2: SMO's optimum is that of the slack-constrained problem
-
-
 @pytest.mark.parametrize("C", COSTS)
 def test_the_optimum_with_bias_reaches_the_level_of_two_basins(rbf_task, C):
     task = rbf_task
@@ -97,12 +90,6 @@ def test_the_optimum_with_bias_reaches_the_level_of_two_basins(rbf_task, C):
     assert levels.bias * norm == pytest.approx(bias, abs=1e-6)
 
 
-# T3: SBP brackets the optimum and reaches it
-
-
-# T4: Pegasos in all its forms
-
-
 @pytest.mark.parametrize("C", COSTS)
 def test_linear_pegasos_of_single_points_is_the_kernel_method(linear_task, C):
     task = linear_task
@@ -112,15 +99,6 @@ def test_linear_pegasos_of_single_points_is_the_kernel_method(linear_task, C):
         kernel.fit(task.X, task.y)
         coef = coefficients(kernel.model_, task.n)
         np.testing.assert_allclose(linear.coef_[0], task.X.T @ coef, rtol=0, atol=1e-9 * C)
-
-
-# T7: the batch perceptron
-
-
-# T10: random features
-
-
-# T11: counters, and looks that change nothing
 
 
 @pytest.mark.parametrize(

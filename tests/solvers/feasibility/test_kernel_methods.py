@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -198,34 +196,6 @@ def test_the_monitor_watches_and_stops(method, points, recording_monitor):
 def iris():
     X, y = load_iris(return_X_y=True)
     return X, np.array(["setosa", "versicolor", "virginica"])[y]
-
-
-@pytest.mark.parametrize("method", [MPKFP, KVN])
-@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-def test_one_vs_rest_is_every_class_alone(iris, method, kernel):
-    X, y = iris
-    K = np.exp(-0.5 * np.square(X[:, None] - X).sum(axis=2))
-    given = K if kernel == "precomputed" else X
-    solver = method(kernel, gamma=0.5, dtype="float64", max_iter=60, tol=0.0, stop="gap")
-    parameters = copy.deepcopy(solver.get_params())
-    joint = OneVsRest(solver).fit(given, y)
-    assert solver.get_params() == parameters
-    np.testing.assert_array_equal(joint.classes_, ["setosa", "versicolor", "virginica"])
-    scores = joint.decision_function(given)
-    evals = 0
-    for column, label in enumerate(joint.classes_):
-        alone = clone(solver).fit(given, np.where(y == label, 1, -1))
-        np.testing.assert_allclose(scores[:, column], alone.decision_function(given), atol=1e-10)
-        assert joint.estimators_[column].result_.n_iter == alone.result_.n_iter
-        evals += alone.counters_.kernel_evals
-    np.testing.assert_array_equal(joint.predict(given), joint.classes_[scores.argmax(axis=1)])
-    assert joint.score(given, y) > 0.9
-    n = len(y)
-    diagonal = 0 if kernel == "rbf" else n
-    if method in WITH_GRAM:
-        assert joint.counters_.kernel_evals == n * n + diagonal
-    else:
-        assert joint.counters_.kernel_evals == evals - 2 * diagonal
 
 
 @pytest.mark.parametrize("method", [MPKFP, KVN])

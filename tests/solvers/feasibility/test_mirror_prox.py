@@ -1,4 +1,4 @@
-"""Mirror prox for columns, Gram matrices and cones: twins, bounds, certificates, costs."""
+"""Mirror prox for columns, Gram matrices and cones: bounds, certificates, costs."""
 
 from __future__ import annotations
 
@@ -55,45 +55,6 @@ def margin(A):
 
 def gap_bound(n):
     return math.sqrt(2 * math.log(n))
-
-
-def into_ball(y):
-    return y / max(1.0, np.linalg.norm(y))
-
-
-def twin(A, iterations, weight=1.0):
-    """Algorithm 1 of the paper, its weights alpha multiplied by ``weight``; the averages."""
-    m, n = A.shape
-    alpha_x, alpha_y = weight / (2 * math.log(n)), weight
-    gamma = math.sqrt(alpha_x * alpha_y)
-    x, y = np.full(n, 1 / n), np.zeros(m)
-    X, Y = np.zeros(n), np.zeros(m)
-
-    def prox(p, q):
-        moved = np.log(x) - gamma * p / alpha_x
-        moved = np.exp(moved - moved.max())
-        return moved / moved.sum(), into_ball(y + gamma * q / alpha_y)
-
-    for _ in range(iterations):
-        w_x, w_y = prox(A.T @ y, A @ x)
-        x, y = prox(A.T @ w_y, A @ w_x)
-        X += w_x
-        Y += w_y
-    return X / iterations, Y / iterations
-
-
-@pytest.mark.parametrize("iterations", [1, 57])
-def test_iterations_are_the_literal_ones(A, iterations):
-    X, Y = twin(A, iterations)
-    result = MPLFP(max_iter=iterations, tol=0.0, stop="gap").solve(A)
-    np.testing.assert_allclose(result.x, X, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(result.y, Y, rtol=0, atol=1e-12)
-    assert result.phi_lo == pytest.approx((Y @ A).min(), abs=1e-12)
-    assert result.phi_up == pytest.approx(np.linalg.norm(A @ X), abs=1e-12)
-    assert result.n_iter == result.counters.iterations == iterations
-    assert result.counters.matvecs == 4 * iterations
-    assert result.counters.inner_products == 4 * iterations * A.shape[1]
-    assert result.counters.kernel_evals == 0
 
 
 @pytest.mark.parametrize("storage", ["columns", "sparse", "strided"])
@@ -353,21 +314,3 @@ def test_one_positive_sum_over_two_bases_proves_nothing():
     result = MPCFP(tol=1e-3).solve(FeasibilityProblem.conic(np.array([[1.0, -0.5]]), cones))
     assert result.status == "inseparable"
     np.testing.assert_allclose(result.x, [1 / 3, 2 / 3], atol=1e-3)
-
-
-@pytest.mark.parametrize("method", [MPLFP, MPCFP, MPKFP])
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"max_iter": 0}, "max_iter must be a whole number >= 1, got 0"),
-        ({"max_iter": 2.5}, "max_iter must be a whole number >= 1, got 2.5"),
-        ({"tol": -1.0}, "tol must be a number >= 0, got -1.0"),
-        ({"tol": None}, "tol must be a number >= 0, got None"),
-        ({"stop": "never"}, "stop must be one of certificate, gap, got 'never'"),
-        ({"history": 0.5}, "history must be None or a ratio >= 1, got 0.5"),
-        ({"history": "all"}, "history must be a number > 0, got 'all'"),
-    ],
-)
-def test_a_parameter_out_of_range_is_named(method, params, message):
-    with pytest.raises(ValueError, match=message):
-        method(**params).solve(np.eye(2))

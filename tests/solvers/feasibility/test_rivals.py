@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from scipy import optimize, sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.data_loaders import lap, ldfp
 from marginbench.solvers import (
@@ -15,6 +14,7 @@ from marginbench.solvers import (
     ISPVN,
     KPCT,
     KVN,
+    MPCFP,
     MPKFP,
     MPLFP,
     PCT,
@@ -68,50 +68,6 @@ def margin(A):
     smo = SMO("precomputed", C=1e12, tol=1e-10, dtype="float64")
     smo.fit(G * np.outer(signs, signs), signs)
     return 1 / math.sqrt(smo.dual_coef_[0] @ signs[smo.support_])
-
-
-def softmax(exponents):
-    weights = np.exp(exponents - exponents.max())
-    return weights / weights.sum()
-
-
-def project(point):
-    """The nearest point of the simplex, by sorting."""
-    descending = np.sort(point)[::-1]
-    thresholds = (np.cumsum(descending) - 1) / np.arange(1, len(point) + 1)
-    return np.maximum(point - thresholds[descending > thresholds][-1], 0)
-
-
-def smooth_twin(A, iterations, mu, smoothing):
-    """The smooth loop; every (y, x, mu)."""
-    n = A.shape[1]
-    y = A @ np.full(n, 1 / n)
-    x = smoothing(A.T @ y, mu)
-    path = [(y, x, mu)]
-    for k in range(iterations):
-        theta = 2 / (k + 3)
-        y = (1 - theta) * (y + theta * (A @ x)) + theta**2 * (A @ smoothing(A.T @ y, mu))
-        mu = (1 - theta) * mu
-        x = (1 - theta) * x + theta * smoothing(A.T @ y, mu)
-        path.append((y, x, mu))
-    return path
-
-
-@pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
-@pytest.mark.parametrize("iterations", [1, 40])
-def test_the_smooth_methods_are_the_literal_ones(A, iterations):
-    n = A.shape[1]
-    mu0, centre = 2 * np.linalg.norm(A, 2) ** 2, np.full(n, 1 / n)
-    for method, mu, smoothing in (
-        (SPCT(mu0=1.0), 1.0, lambda s, mu: softmax(-s / mu)),
-        (SPVN(mu0=mu0), mu0, lambda s, mu: project(centre - s / mu)),
-    ):
-        y, x, _ = smooth_twin(A, iterations, mu, smoothing)[-1]
-        result = method.set_params(max_iter=iterations, tol=0.0, stop="gap").solve(A)
-        np.testing.assert_allclose(result.y, y / np.linalg.norm(y), rtol=0, atol=1e-11)
-        np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-11)
-        # A x_mu and A'y of each iteration, and of the start; A 1/n.
-        assert result.counters.matvecs == 2 * iterations + 3
 
 
 def test_von_neumann_gets_shorter_as_proven():
@@ -228,32 +184,12 @@ def test_long_runs_do_not_overflow(name, A):
 
 
 @pytest.mark.parametrize(
-    ("method", "limit", "message"),
-    [
-        (
-            ISPVN(max_inner=3),
-            "max_inner=3",
-            "a round did not divide ||A x|| by 2.0 in max_inner=3 iterations",
-        ),
-        (ISPVN(max_rounds=1), "max_rounds=1", "max_rounds=1 rounds are done"),
-        (ISPVN(max_iter=4), "max_iter=4", "max_iter=4 iterations are done"),
-        (SPVN(max_iter=4), "max_iter=4", "max_iter=4 iterations are done"),
-    ],
-)
-def test_inner_loops_end_with_a_reason(method, limit, message):
-    A = lap(10, 15, seed=0).A if "rounds" in limit else ldfp(30, 300, seed=0).A
-    problem = FeasibilityProblem.linear(A)
-    with pytest.warns(ConvergenceWarning, match=f"ended at {limit} before it converged"):
-        result = method.solve(problem)
-    assert result.status == "budget"
-    assert not result.converged
-    assert (result.limit, result.message) == (limit, message)
-    assert check_certificate(problem, result).valid
-
-
-@pytest.mark.parametrize(
     ("method", "message"),
     [
+        (MPLFP(max_iter=0), "max_iter must be a whole number >= 1, got 0"),
+        (MPCFP(tol=-1.0), "tol must be a number >= 0, got -1.0"),
+        (MPLFP(stop="never"), "stop must be one of certificate, gap, got 'never'"),
+        (VN(history=0.5), "history must be None or a ratio >= 1, got 0.5"),
         (PCT(pick="best"), "pick must be one of worst, cyclic, got 'best'"),
         (VN(start="middle"), "start must be one of centre, vertex, got 'middle'"),
         (SPCT(mu0=0), "mu0 must be a number > 0, got 0"),

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from marginbench.solvers import EigenPro
@@ -156,19 +155,6 @@ def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task):
         assert solver.counters_.kernel_evals_computed == sum(seen)
         rows = 3 if cache_size == 0 else 1
         assert sum(seen) == 40**2 + rows * task.n**2
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_storage_of_the_points_does_not_matter(rbf_task, dtype):
-    task = rbf_task
-    X = np.where(np.abs(task.X) < 0.3, 0.0, task.X)
-    scores = [
-        EigenPro(gamma=0.5, max_epochs=2, dtype=dtype, random_state=2)
-        .fit(points, task.y)
-        .decision_function(X)
-        for points in (X, sparse.csr_matrix(X))
-    ]
-    np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-4)
 
 
 def test_checkpoints_are_batches(rbf_task, recording_monitor):

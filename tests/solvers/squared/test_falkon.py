@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.linalg import solve
 from sklearn.exceptions import ConvergenceWarning
 
@@ -84,18 +83,6 @@ def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task, kept, monkey
     assert solver.counters_.kernel_evals == m * m + passes * n * m
     assert solver.counters_.kernel_evals_computed == sum(seen)
     assert sum(seen) == m * m + n * m + (passes - 1) * again * m
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_storage_of_the_points_does_not_matter(rbf_task, dtype):
-    task = rbf_task
-    X = np.where(np.abs(task.X) < 0.3, 0.0, task.X)
-    fits = [
-        Falkon(gamma=0.5, n_components=20, dtype=dtype, random_state=2).fit(points, task.y)
-        for points in (X, sparse.csr_matrix(X))
-    ]
-    scores = [fit.decision_function(X) for fit in fits]
-    np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-5)
 
 
 def test_checkpoints_are_the_iterations(rbf_task, recording_monitor):

@@ -63,20 +63,6 @@ def test_last_iterate_is_the_literal_one(task, C, strategy, alpha_of):
     np.testing.assert_allclose(alpha, expected["alpha"], rtol=1e-10, atol=1e-12 * C)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("C", COSTS)
-def test_both_strategies_give_the_same_predictor(task, C, dtype):
-    fits = [
-        Pegasos(**task.params, C=C, strategy=strategy, dtype=dtype, random_state=2).fit(
-            task.X, task.y
-        )
-        for strategy in STRATEGIES
-    ]
-    np.testing.assert_array_equal(fits[0].support_, fits[1].support_)
-    np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
-    assert fits[0].counters_.kernel_evals != fits[1].counters_.kernel_evals
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("tol", [0.3, 0.1, 0.02])
 def test_it_stops_when_the_estimated_objective_settles(task, tol, strategy):

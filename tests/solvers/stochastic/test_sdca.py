@@ -1,4 +1,4 @@
-"""SDCA against a literal twin and its own invariants."""
+"""SDCA against a literal twin."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ def twin(K, y, C, order, epochs, seed, tol=0.0):
     """Exact dual coordinate steps, with the gap in lambda units after each epoch."""
     n, lam = len(y), 1 / (len(y) * C)
     rng = np.random.default_rng(seed)
-    alpha, c, steps, duals = np.zeros(n), np.zeros(n), 0, [0.0]
+    alpha, c, steps = np.zeros(n), np.zeros(n), 0
     for epoch in range(1, epochs + 1):
         for i in draws_of_epoch(rng, n, order):
             delta = np.clip(alpha[i] + (1 - c[i]) / K[i, i], 0, C) - alpha[i]
             if delta != 0:
-                duals.append(duals[-1] + delta * (1 - c[i]) - 0.5 * delta**2 * K[i, i])
                 alpha[i] += delta
                 c += delta * y[i] * y * K[i]
                 steps += 1
         squared_norm = alpha @ c
         gap = lam * squared_norm + np.maximum(0, 1 - c).mean() - lam * alpha.sum()
         if gap <= tol:
-            return alpha, steps, epoch, np.array(duals)
-    return alpha, steps, epochs, np.array(duals)
+            return alpha, steps, epoch
+    return alpha, steps, epochs
 
 
 @pytest.mark.parametrize("order", ["permutation", "iid"])
 @pytest.mark.parametrize("C", COSTS)
 def test_steps_are_the_literal_ones(task, C, order, alpha_of):
-    alpha, steps, epochs, _ = twin(task.K, task.y, C, order, 15, seed=3)
+    alpha, steps, epochs = twin(task.K, task.y, C, order, 15, seed=3)
     solver = SDCA(
         "precomputed", C=C, order=order, tol=0.0, max_epochs=15, dtype="float64", random_state=3
     ).fit(task.K, task.y)
@@ -51,33 +50,12 @@ def test_steps_are_the_literal_ones(task, C, order, alpha_of):
 @pytest.mark.parametrize("tol", [0.3, 0.03, 1e-3])
 def test_it_stops_at_the_first_epoch_within_the_gap(rbf_task, tol, order):
     task = rbf_task
-    *_, epochs, _ = twin(task.K, task.y, 1.0, order, 200, seed=5, tol=tol)
+    *_, epochs = twin(task.K, task.y, 1.0, order, 200, seed=5, tol=tol)
     solver = SDCA(
         "precomputed", C=1.0, order=order, tol=tol, max_epochs=200, dtype="float64", random_state=5
     ).fit(task.K, task.y)
     assert solver.status_ == "converged"
     assert solver.n_iter_ == epochs * task.n
-
-
-@pytest.mark.parametrize("order", ["permutation", "iid"])
-def test_dual_rises_gap_stays_positive_alpha_stays_in_the_box(
-    task, order, recording_monitor, alpha_of
-):
-    C, lam = 10.0, 1 / (10.0 * task.n)
-    monitor = recording_monitor(every=3 * task.n)
-    SDCA(
-        **task.params, C=C, order=order, tol=0.0, max_epochs=10, dtype="float64", random_state=1
-    ).fit(task.X, task.y, monitor=monitor)
-    duals = []
-    for model in monitor.snapshots:
-        alpha = alpha_of(model, task.y)
-        assert alpha.min() >= 0
-        assert alpha.max() <= C
-        c = task.Q @ alpha
-        duals.append(alpha.sum() - 0.5 * alpha @ c)
-        assert lam * alpha @ c + np.maximum(0, 1 - c).mean() - lam * alpha.sum() >= -1e-12
-    assert len(duals) > 30
-    assert (np.diff(duals) >= -1e-12 * duals[-1]).all()
 
 
 @pytest.mark.parametrize("order", ["permutation", "iid"])
