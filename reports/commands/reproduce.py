@@ -127,13 +127,16 @@ def _run(study: str, where: str, out: Path, jobs: int, *, quiet: bool) -> int:
 
 def _show(names: Sequence[str], only: str, out: Path, *, as_json: bool) -> int:
     """Write the pages of the papers and print how many rows have which verdict."""
-    from ..papers.page import judge, number, paper_pages, write_pages
-    from ..papers.verdicts import FAILED, counts_words
+    from ..papers.page import judge, paper_pages, write_journals, write_pages
+    from ..papers.verdicts import FAILED, counts_words, number
 
     folders = {path.parent.name: path.parent for path in out.glob("*/study.json")}
     links = {name: f"../{name}/report.html" for name in folders}
     found = judge(folders)
-    write_pages(out / "papers", paper_pages(found, links))
+    feeding = {source.study for each in found for source in each.paper.sources}
+    journals = {name: folder for name, folder in folders.items() if name in feeding}
+    archive = write_journals(out / "papers" / "journals.tar", journals)
+    write_pages(out / "papers", paper_pages(found, links, archive))
     chosen = {
         each.paper.name: [v for v in each.found.values() if v.row.id.startswith(only)]
         for each in found

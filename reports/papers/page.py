@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ from .verdicts import (
     VERDICTS,
     Verdict,
     counts,
+    number,
+    shown,
     verdicts,
 )
 
@@ -38,7 +42,6 @@ SIGNS: Mapping[str, str] = {
     NOT_RUN: formatting.DASH,
     INCOMPARABLE: "∅",
 }
-MINUS = "\N{MINUS SIGN}"
 _MEANINGS = {
     REPRODUCED: "the whole 95 % interval agrees with what is printed",
     ELSEWHERE: "the same, of other data, sizes or limits, which the row names",
@@ -62,13 +65,14 @@ class Judged:
         return counts(self.found.values())
 
 
-def judge(folders: Mapping[str, Path], names: Sequence[str] = PAPERS) -> list[Judged]:
+def judge(folders: Mapping[str, Path]) -> list[Judged]:
     """The papers with their verdicts, from results folders by the name of their study."""
-    papers = map(read_paper, names)
-    return [Judged(paper, verdicts(paper, folders)) for paper in papers]
+    return [Judged(paper, verdicts(paper, folders)) for paper in map(read_paper, PAPERS)]
 
 
-def paper_pages(found: Sequence[Judged], links: Mapping[str, str]) -> dict[str, str]:
+def paper_pages(
+    found: Sequence[Judged], links: Mapping[str, str], archive: str = ""
+) -> dict[str, str]:
     """The pages by file name: the front page, and one for each paper.
 
     Parameters
@@ -76,6 +80,8 @@ def paper_pages(found: Sequence[Judged], links: Mapping[str, str]) -> dict[str, 
     found : sequence of Judged
     links : mapping of str to str
         The address of a study's page, by its name, from these pages.
+    archive : str
+        The SHA-256 of the journals beside them; empty if there are none.
     """
     shared = {
         "version": version(),
@@ -87,6 +93,7 @@ def paper_pages(found: Sequence[Judged], links: Mapping[str, str]) -> dict[str, 
         "shown": shown,
         "printed": printed,
         "held": held,
+        "archive": archive,
     }
     templates = environment()
     pages = {"index.html": page(templates.get_template("papers.html"), papers=found, **shared)}
@@ -110,29 +117,19 @@ def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
                 sink.write(text.encode())
 
 
-def shown(found: Verdict, *, interval: bool = False) -> str:
-    """Our value in the unit of what is printed, with its interval and number of seeds if asked."""
-    each = found.estimate
-    if each is None:
-        return ""
-    row = found.row
-    unit = (
-        formatting.TIMES
-        if row.by == "ratio"
-        else ""
-        if row.unit in ("", "ratio")
-        else f" {row.unit}"
-    )
-    text = f"{number(each.value)}{unit}"
-    if not interval:
-        expected = "" if row.expected is None else f", printed {number(row.expected)}{unit}"
-        return f"{text}{expected}"
-    words = "sizes" if row.by == "slope" else "runs" if each.n > 1 else "run"
-    if each.low == each.high:
-        return f"{text} ({each.n} {words})"
-    if math.isinf(each.low) and math.isinf(each.high):
-        return f"{text} (no interval, {each.n} {words})"
-    return f"{text} [{number(each.low)}, {number(each.high)}] ({each.n} {words})"
+def write_journals(path: Path, folders: Mapping[str, Path]) -> str:
+    """Pack the journals behind the pages into a file that depends on them alone; its SHA-256."""
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as sink, tarfile.open(fileobj=sink, mode="w") as tar:
+            for name, folder in sorted(folders.items()):
+                for file in [folder / "study.json", *sorted(folder.glob("journal/*.jsonl"))]:
+                    member = tarfile.TarInfo(f"{name}/{file.relative_to(folder).as_posix()}")
+                    member.size = file.stat().st_size
+                    with file.open("rb") as source:
+                        tar.addfile(member, source)
+    with path.open("rb") as written:
+        return hashlib.file_digest(written, "sha256").hexdigest()
 
 
 def printed(row: Row) -> str:
@@ -153,19 +150,3 @@ def held(row: Row) -> str:
     if math.isinf(high):
         return f"above {number(low)}"
     return f"{number(low)} to {number(high)}" if low < high else number(low)
-
-
-def number(value: float) -> str:
-    """A number of any size to four digits: 0.000634 is "6.34e-4"."""
-    if math.isinf(value):
-        return f"{MINUS}∞" if value < 0 else "∞"
-    if value == round(value) and abs(value) < 1e7:
-        text = f"{value:,.0f}"
-    elif 1e-3 <= abs(value) < 1e5:
-        text = f"{value:,.4g}"
-    else:
-        mantissa, exponent = f"{value:.3g}".partition("e")[::2]
-        if not exponent:
-            mantissa, exponent = f"{value:.2e}".split("e")
-        text = f"{mantissa}e{int(exponent)}"
-    return f"{MINUS}{text[1:]}" if text.startswith("-") else text

@@ -83,7 +83,8 @@ class Row(_Published):
     sd : float, optional
         The printed standard deviation.
     expected : float, optional
-        Of a printed time: the ratio of printed times that it is held to.
+        What the measured value is held to where that is not what is printed: of a time the ratio
+        of printed times, of a kernel's width the parameter that it gives.
     unit : str
         One of :data:`UNITS`.
     tolerance, factor : float, optional
@@ -96,7 +97,8 @@ class Row(_Published):
     not_run : str
         Why no study has it.
     explanation : str
-        What we measured that explains a difference; shown only where there is one.
+        What we measured that explains a difference; shown only where there is one. The name of a
+        row in braces stands for our value of it.
     """
 
     id: str
@@ -282,21 +284,21 @@ def _claims(item: dict[str, Any]) -> Iterator[Row]:
         return
     for values in zip(*each.values(), strict=True):
         named = dict(zip(each, map(str, values), strict=True))
-        filled = {key: _filled(value, named) for key, value in item.items()}
+        spec = {key: filled(value, named) for key, value in item.items()}
         own = dict(zip(each, values, strict=True))
         known = {key: value for key, value in own.items() if key in Row.model_fields}
         told = [word for key, word in named.items() if f"{{{key}}}" in item["says"]]
-        yield _row(filled | known, f"{item['id']}/{slug(' '.join(told or named.values()))}")
+        yield _row(spec | known, f"{item['id']}/{slug(' '.join(told or named.values()))}")
 
 
-def _filled(value: Any, named: Mapping[str, str]) -> Any:
+def filled(value: Any, named: Mapping[str, str]) -> Any:
     """A value with ``{key}`` replaced, also inside tables."""
     if isinstance(value, str):
         for key, word in named.items():
             value = value.replace(f"{{{key}}}", word)
         return value
     if isinstance(value, dict):
-        return {key: _filled(item, named) for key, item in value.items()}
+        return {key: filled(item, named) for key, item in value.items()}
     return value
 
 

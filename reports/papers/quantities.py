@@ -24,7 +24,7 @@ from ..measures import late_spreads
 from ..results import Results, load_results
 from ..statistics import certificates, curves, scaling
 from ..statistics.targets import Target, cost_to_target
-from .published import Against, Row
+from .published import Row
 
 _LEVEL = 0.95
 #: Epochs at the end of a run over which what happens in them is averaged.
@@ -297,7 +297,8 @@ def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder
         return _estimate(values, part.draws, _versions(part))
     against = row.against
     other = Part(results, *labels[against.task or row.task, against.solver or row.solver])
-    second = _values(other, against.measure or row.measure, _at(row, against))
+    at = row.at if against.at is None else against.at
+    second = _values(other, against.measure or row.measure, at)
     draws, versions = part.draws or other.draws, _versions(part, other)
     first, second = _paired(values, second, part.draws and other.draws)
     if row.by == "difference":
@@ -307,10 +308,6 @@ def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder
     found = _estimate(pd.Series(logs), draws, versions)
     value, low, high = (float(np.exp(each)) for each in (found.value, found.low, found.high))
     return Estimate(value, low, high, found.n, versions)
-
-
-def _at(row: Row, against: Against) -> float | None:
-    return row.at if against.at is None else against.at
 
 
 def _stamps(folder: Path) -> tuple[int, ...]:

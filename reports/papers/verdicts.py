@@ -6,17 +6,19 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .. import formatting
 from ..errors import ReportError
 from ..formatting import plural
-from .published import UNITS, Paper, Row, Source, translated
+from .published import UNITS, Paper, Row, Source, filled, translated
 from .quantities import Estimate, Unmeasured, measured
 
 REPRODUCED, ELSEWHERE = "reproduced", "reproduced in other conditions"
 FAILED, OPEN = "not reproduced", "undecided"
 NOT_RUN, INCOMPARABLE = "not run", "not comparable"
+MINUS = "\N{MINUS SIGN}"
 #: From the best to no verdict at all.
 VERDICTS = (REPRODUCED, ELSEWHERE, FAILED, OPEN, NOT_RUN, INCOMPARABLE)
 
@@ -70,7 +72,7 @@ def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
 def _agrees(row: Row, value: float) -> bool:
     """Whether a value is in the band: a tolerance includes its ends, a claim does not its bound."""
     low, high = row.band
-    if isinstance(row.printed, float):
+    if row.tolerance is not None or row.factor is not None:
         return low <= value <= high
     return (math.isinf(low) or low < value) and (math.isinf(high) or value < high)
 
@@ -115,8 +117,10 @@ def _command(paper: Paper, row: Row, source: Source) -> str:
 
 
 def verdicts(paper: Paper, folders: Mapping[str, Path]) -> dict[str, Verdict]:
-    """What became of each row of a paper, by its name."""
-    return {row.id: verdict(paper, row, folders) for row in paper.rows}
+    """What became of each row of a paper, by its name; words name our values of other rows."""
+    found = {row.id: verdict(paper, row, folders) for row in paper.rows}
+    values = {name: shown(each) or each.verdict for name, each in found.items()}
+    return {name: replace(each, words=filled(each.words, values)) for name, each in found.items()}
 
 
 def counts(found: Iterable[Verdict]) -> dict[str, int]:
@@ -128,5 +132,40 @@ def counts(found: Iterable[Verdict]) -> dict[str, int]:
 def counts_words(found: Iterable[Verdict]) -> str:
     """The same in a sentence."""
     counted = counts(found)
-    listed = ", ".join(f"{number} {name}" for name, number in counted.items())
+    listed = ", ".join(f"{n} {name}" for name, n in counted.items())
     return f"{plural(sum(counted.values()), 'row')}: {listed}" if counted else "no row of the paper"
+
+
+def shown(found: Verdict, *, interval: bool = False) -> str:
+    """Our value in the unit of what is printed, with its interval and number of seeds if asked."""
+    each = found.estimate
+    if each is None:
+        return ""
+    row = found.row
+    unit = formatting.TIMES if row.by == "ratio" else f" {row.unit}".removesuffix(" ratio").rstrip()
+    text = f"{number(each.value)}{unit}"
+    if not interval:
+        expected = "" if row.expected is None else f", printed {number(row.expected)}{unit}"
+        return f"{text}{expected}"
+    words = "sizes" if row.by == "slope" else "runs" if each.n > 1 else "run"
+    if each.low == each.high:
+        return f"{text} ({each.n} {words})"
+    if math.isinf(each.low) and math.isinf(each.high):
+        return f"{text} (no interval, {each.n} {words})"
+    return f"{text} [{number(each.low)}, {number(each.high)}] ({each.n} {words})"
+
+
+def number(value: float) -> str:
+    """A number of any size to four digits: 0.000634 is "6.34e-4"."""
+    if math.isinf(value):
+        return f"{MINUS}∞" if value < 0 else "∞"
+    if value == round(value) and abs(value) < 1e7:
+        text = f"{value:,.0f}"
+    elif 1e-3 <= abs(value) < 1e5:
+        text = f"{value:,.4g}"
+    else:
+        mantissa, exponent = f"{value:.3g}".partition("e")[::2]
+        if not exponent:
+            mantissa, exponent = f"{value:.2e}".split("e")
+        text = f"{mantissa}e{int(exponent)}"
+    return f"{MINUS}{text[1:]}" if text.startswith("-") else text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import re
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +31,7 @@ from marginbench.reports.papers.published import (
 )
 from marginbench.reports.papers.quantities import MEASURES
 from marginbench.reports.papers.verdicts import verdict, verdicts
+from marginbench.reports.results import load_results
 
 ROOT = Path(__file__).resolve().parents[2]
 THREE = [0.10, 0.11, 0.12]
@@ -44,8 +47,10 @@ def test_every_row_has_a_place_a_known_measure_and_a_study(name):
         tasks, solvers = paper._labels[source.study]  # loading it checks datasets and solvers
         assert set(source.tasks.values()) <= tasks, source
         assert set(source.solvers.values()) <= solvers, source
+    names = {row.id for row in paper.rows}
     for row in paper.rows:
         assert row.place, row.id
+        assert set(re.findall(r"{(.*?)}", row.says + row.explanation)) <= names, row.id
         if not row.measure:
             assert row.not_run, row.id
             continue
@@ -185,6 +190,13 @@ def test_other_conditions_are_named(paper, folder):
     assert found.words == "half of the data; it is noisy"
 
 
+def test_an_explanation_has_our_values_of_other_rows(paper, folder):
+    told = row(id="riddle/x", measure="passes", above=0)
+    odd = row(below=0.01, explanation="it took {riddle/x} passes")
+    found = verdicts(paper(odd, told), {STUDY: folder(THREE)})
+    assert found[odd.id].words == "it took 2 passes"
+
+
 def test_a_changed_record_changes_the_verdict(paper, folder, make):
     folders = {STUDY: folder(THREE)}
     assert verdict(paper(), row(), folders).verdict == "reproduced"
@@ -315,6 +327,13 @@ def test_the_command_runs_a_row_and_writes_the_pages(tmp_path):
     assert found["verdict"] in ("reproduced", "not reproduced", "undecided")
     assert (tmp_path / "results" / "mpfp14-table2" / "report.html").is_file()
     assert "✗" in (tmp_path / "results" / "papers" / "mpfp14.html").read_text("utf-8")
+
+    archive = tmp_path / "results" / "papers" / "journals.tar"
+    front = archive.with_name("index.html").read_text("utf-8")
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() in front
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    assert len(load_results(tmp_path / "unpacked" / "mpfp14-table2").runs) == 6
 
     again = reproduce(tmp_path, *words)
     assert "6 of 6 runs already recorded" in again.stdout + again.stderr
