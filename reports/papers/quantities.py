@@ -148,11 +148,9 @@ def _rise(part: Part, column: str) -> Values:
     return noted.groupby("seed")[column].apply(lambda each: each.iloc[-1] / each.min() - 1)
 
 
-def _merging_share(part: Part) -> Values:
-    """The share of the time of all epochs that keeping the budget takes."""
-    noted = of_task(_epochs(part.results), part.task, part.solver)
-    sums = noted.groupby("seed")[["maintenance_seconds", "seconds"]].sum()
-    return sums["maintenance_seconds"] / sums["seconds"]
+def _spent(part: Part, column: str) -> Values:
+    """The time that all epochs of a run note in a column."""
+    return of_task(_epochs(part.results), part.task, part.solver).groupby("seed")[column].sum()
 
 
 def _predicted(part: Part, column: str) -> Values:
@@ -257,7 +255,10 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
         ),
         "whole_error": lambda part, at: _whole_error(part),
         "merge_fraction": lambda part, at: _late(part, "maintenance_fraction"),
-        "merge_time_share": lambda part, at: _merging_share(part),
+        "merge_s": lambda part, at: _spent(part, "maintenance_seconds"),
+        "merge_time_share": lambda part, at: (
+            _spent(part, "maintenance_seconds") / _spent(part, "seconds")
+        ),
         "predicted_primal": lambda part, at: _predicted(part, "primal_steps"),
         "predicted_dual": lambda part, at: _predicted(part, "dual_steps"),
         "primal_rise": lambda part, at: _rise(part, "primal"),

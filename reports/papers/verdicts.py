@@ -112,8 +112,11 @@ def verdict(paper: Paper, row: Row, folders: Mapping[str, Path]) -> Verdict:
 
 
 def _command(paper: Paper, row: Row, source: Source) -> str:
+    """What makes the records of a row alone: at the small scale if its study has the row there."""
     words = ["marginbench", "reproduce", paper.name, "--only", row.id]
-    return shlex.join([*words, *(["--scale", "full"] if source.scale == "full" else [])])
+    fitting = (each for each in paper.sources if each.study == source.study)
+    small = any(each.scale == "small" and paper.pairs(each, row) for each in fitting)
+    return shlex.join([*words, *([] if small else ["--scale", "full"])])
 
 
 def verdicts(paper: Paper, folders: Mapping[str, Path]) -> dict[str, Verdict]:

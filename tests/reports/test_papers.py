@@ -269,6 +269,8 @@ def test_what_is_infeasible_costs_infinitely_much(make, tmp_path):
     assert found["text/mplfp-first/ldfp-100-5-000"].verdict == "reproduced"
     assert found["text/mplfp-first/ldfp-100-5-000"].estimate.value == math.inf
     assert found["text/ispvn-fails/ldfp-100-5-000"].verdict == "not run"
+    assert found["text/ispvn-fails/ldfp-100-5-000"].command.endswith("fails/ldfp-100-5-000")
+    assert found["text/ispvn-fails/ldfp-100-50-000"].command.endswith("-000 --scale full")
 
 
 def test_the_page_has_every_row(paper, folder, make, tmp_path):
