@@ -20,7 +20,7 @@ from scipy import stats
 from .. import analysis
 from ..described import CellTask, SvmSolver
 from ..frames import first_known, json_object, of_task
-from ..measures import late_spreads
+from ..measures import LATE_EPOCHS, late_spreads
 from ..results import Results, load_results
 from ..statistics import certificates, curves, scaling
 from ..statistics.targets import Target, cost_to_target
@@ -183,6 +183,14 @@ def _straightness(part: Part) -> Values:
     return pd.Series({0: linear - power})
 
 
+def _early_decay(part: Part) -> Values:
+    """How much faster log gamma_t falls in an iteration before the tenth than in a later one."""
+    gaps = _gaps(part).set_index("n_iter")["gamma"].map(math.log)
+    parts = (gaps[: curves.FIRST_OF_SLOPE], gaps[curves.FIRST_OF_SLOPE :])
+    early, late = (np.polyfit(each.index, each, 1)[0] for each in parts)
+    return pd.Series({0: early / late})
+
+
 def _residual(part: Part) -> Values:
     """The largest residual times t / sqrt(2 log n) of each run; a theorem of MPFP14 says 1."""
     (cell,) = (each for each in part.results.tasks_of(CellTask) if each.label == part.task)
@@ -253,6 +261,9 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
         "seconds_to_risk": lambda part, at: _until(
             part, "suboptimality", _risk_margin(part, at), "cpu_s"
         ),
+        "late_primal_spread": lambda part, at: part.traces.groupby("seed")["primal"].apply(
+            lambda each: each.tail(LATE_EPOCHS).max() / each.tail(LATE_EPOCHS).min() - 1
+        ),
         "whole_error": lambda part, at: _whole_error(part),
         "merge_fraction": lambda part, at: _late(part, "maintenance_fraction"),
         "merge_s": lambda part, at: _spent(part, "maintenance_seconds"),
@@ -265,6 +276,7 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
         "dual_fall": lambda part, at: _largest_fall(part, "dual_mixed"),
         "gap_slope": lambda part, at: _gap_slope(part),
         "gap_straightness": lambda part, at: _straightness(part),
+        "early_decay": lambda part, at: _early_decay(part),
         "residual_bound": lambda part, at: _residual(part),
         "error_drop": lambda part, at: (
             _error_at(part, "evaluations", at * part.number("n_train") ** 2)
