@@ -18,7 +18,8 @@ def centre(
 ) -> None:
     """Rows of ``values``: ``(x - shift) scale`` in these features, then (-norm, 1)."""
     # Compiled for two types, not for each that a point can have.
-    X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype == np.float32 else np.float64)
+    X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype == np.float32 else np.float64).view()
+    X.flags.writeable = False
     smallest = max(1, 2**15 // max(1, X.shape[1]))
     in_parts(_centre, len(X), X, shift, scale, features, values, norms, smallest=smallest)
 
@@ -32,11 +33,8 @@ def _centre(X, shift, scale, features, values, norms, start, stop):
         for f in range(d):
             centred[f] = (row[f] - shift[f]) * scale
         norms[i] = _squared_norm(centred) / 2
-        if width == d:
-            values[i, :width] = centred
-        else:
-            for f in range(width):
-                values[i, f] = centred[features[f]]
+        for f in range(width):
+            values[i, f] = centred[features[f]]
         values[i, width] = -norms[i]
         values[i, width + 1] = 1
 

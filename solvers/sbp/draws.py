@@ -127,7 +127,9 @@ def draw(basins, heights, candidates, taken, drawn):
         if p == len(points):
             return s
         drawn[s], after[s] = points[p], p + 1
-    taken[:] = after
+    # A slice would compile its error message for other lengths, which takes seconds.
+    for s in range(len(candidates)):
+        taken[s] = after[s]
     return -1
 
 
