@@ -17,36 +17,30 @@ _PROCESSOR = ("brand_raw", "arch", "bits", "count")
 
 TESTS = Path(__file__).parent
 
-#: The files that take longest, slow tests included. They start first: one that starts last would
-#: leave the other workers idle until it ends. Of the quick tests, the first file compiles what most
-#: tests of solvers use, while the second compiles in another worker nothing that they share.
-LONGEST = (
+#: The files and folders that start first, slow tests included, the longest at the front: one that
+#: starts last would leave the other workers idle until it ends. Of the quick tests, the first file
+#: compiles what most tests of solvers use; those of the folders that follow it need little of that,
+#: so that the other worker does not compile the same at the same time.
+FIRST = (
     "bench/test_suites.py",
-    "solvers/numeric/test_compiling.py",
     "faults/test_hostile_solvers.py",
     "faults/test_kills.py",
     "faults/test_clusters.py",
     "shipped/test_fresh.py",
     "faults/test_storage.py",
-    "faults/test_exit_codes.py",
-    "faults/test_damaged_records.py",
+    "faults",
     "shipped/test_tutorial.py",
-    "faults/test_interrupts.py",
+    "data_loaders",
+    "reports",
+    "solvers/numeric",
     "solvers/feasibility/test_verdicts.py",
-    "harness/test_cli.py",
-    "harness/test_kinds.py",
-    "harness/svm/test_estimators_document.py",
-    "harness/test_entry_points.py",
-    "data_loaders/test_real.py",
-    "harness/test_keys.py",
-    "shipped/test_studies.py",
-    "harness/svm/test_outcomes.py",
     "solvers/budget/test_training.py",
     "solvers/test_cross_solver.py",
     "solvers/feasibility/test_rivals.py",
     "solvers/test_estimators.py",
     "solvers/cuts/test_structured.py",
     "solvers/smo/test_working_sets.py",
+    "harness",
 )
 #: Files and folders left out elsewhere than on Linux, and why; see docs/platforms.md.
 _LEFT_OUT = {
@@ -113,12 +107,16 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)  # pytest itself sorts by the parameters of fixtures
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest files come first, the others in the order of the folders.
+    """What is listed comes first, the rest in the order of the folders.
 
     With ``--benchmark-only``, other tests are left out rather than listed as skipped.
     """
-    rank = {TESTS / name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+    rank = {TESTS / name: place for place, name in enumerate(FIRST)}
+
+    def place(item: pytest.Item) -> int:
+        return min(rank.get(path, len(rank)) for path in (item.path, *item.path.parents))
+
+    items.sort(key=place)
     if config.option.benchmark_only:
         timed = [item for item in items if "benchmark" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=[item for item in items if item not in timed])

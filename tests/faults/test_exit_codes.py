@@ -33,12 +33,6 @@ def with_solver(place: Place, body: str, *arguments: str) -> Ended:
     return place.command("run", "small.toml", "--solver", "mine.py:Mine", *arguments)
 
 
-def test_0_runs_that_end_as_planned(place: Place) -> None:
-    ended = place.command("run", "small.toml")
-    assert (ended.code, ended.said) == (0, [])
-    assert "3 runs: 3 budget\nreport: results/small/report.html\n" in ended.out
-
-
 def test_1_a_run_that_fails_with_five_million_characters(place: Place) -> None:
     """And none of them can hide, reorder or flood what is shown, nor what is stored."""
     body = r"raise ValueError('\x00\u202e' + 'y' * 5_000_000)"

@@ -8,18 +8,16 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
-from marginbench.harness.errors import SolverError, StudyError, first_line
+from marginbench.harness.errors import SolverError, first_line
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
-from marginbench.harness.execution.progress import LiveProgress, PlainProgress
+from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.plan import kind_named, wider_limits
@@ -197,7 +195,6 @@ class Ran:
     study: StudyBase
     results: Path
     summary: RunSummary
-    said: str
 
     def copied(self, folder: Path) -> Path:
         """The results in a folder that a test may spoil."""
@@ -221,11 +218,9 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     case = CASES[request.param]
     folder = tmp_path_factory.mktemp(f"kind-{request.param}")
     study = case.study(folder, "raises")
-    stream = io.StringIO()
-    progress = PlainProgress(jobs=2, stream=stream)
     results = folder / "results"
-    summary = run_study(study, results, jobs=2, progress=progress, command="the command")
-    return Ran(case, study, results, summary, stream.getvalue())
+    summary = run_study(study, results, jobs=2, command="the command")
+    return Ran(case, study, results, summary)
 
 
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -272,36 +267,11 @@ def test_a_failure_is_told_once(ran: Ran) -> None:
     assert "\n" not in record.reason
 
 
-def test_plain_lines_tell_how_far_the_study_is(ran: Ran) -> None:
-    lines = [line for line in ran.said.splitlines() if line.startswith("[")]
-    assert "4 runs to do" in ran.said
-    assert [line.split()[0] for line in lines] == [f"[{number}/4]" for number in range(1, 5)]
-    assert all(", about " in line and line.endswith(" left") for line in lines[:-1])
-    for seed in (0, 1):
-        assert f"{ran.case.task} · {ran.case.known} · seed {seed}: " in ran.said
-    assert "raises · seed 0: failed" in ran.said
-
-
 def test_only_workers_import_a_users_file(ran: Ran) -> None:
     pids = (ran.results.parent / "imported").read_text().split()
     # One describes the class, one tries its parameters, and each run has a worker of its own.
     assert len(pids) == len(set(pids)) == 4
     assert str(os.getpid()) not in pids
-
-
-def test_a_second_call_repeats_nothing(ran: Ran, tmp_path: Path) -> None:
-    results = ran.copied(tmp_path)
-    before = {path: path.stat().st_mtime_ns for path in (results / "journal").iterdir()}
-    summary, runs, said = again(ran.study, results)
-    assert (summary.already_recorded, runs) == (4, 0)
-    assert (summary.statuses, summary.unexpected) == (ran.summary.statuses, ran.summary.unexpected)
-    assert f"4 of 4 runs already recorded in {results}" in said
-    assert {path: path.stat().st_mtime_ns for path in (results / "journal").iterdir()} == before
-
-
-def test_failures_are_run_again_when_asked(ran: Ran, tmp_path: Path) -> None:
-    summary, runs, _ = again(ran.study, ran.copied(tmp_path), retry_failed=True)
-    assert (summary.already_recorded, runs) == (3, 1)
 
 
 def test_damaged_lines_are_named_and_their_runs_done_again(ran: Ran, tmp_path: Path) -> None:
@@ -334,39 +304,6 @@ def test_a_selection_runs_only_what_it_names(ran: Ran, tmp_path: Path) -> None:
         assert (summary.planned, summary.already_recorded, runs) == (planned, planned, 0)
 
 
-def test_unknown_names_suggest_the_nearest(ran: Ran) -> None:
-    label = ran.case.task
-    with pytest.raises(StudyError, match=f"unknown dataset .*did you mean '{label}'"):
-        select(ran.study, datasets=[label[:-1]])
-    known = ran.case.known
-    with pytest.raises(StudyError, match=f"unknown solver '{known}Q' .did you mean '{known}'"):
-        select(ran.study, solvers=[f"{known}Q"])
-
-
-@pytest.mark.parametrize(
-    ("status", "limit"),
-    [("timeout", "timeout"), ("timeout", "evaluation_timeout"), ("memory", "memory")],
-)
-def test_wider_limits_give_what_was_cut_off_another_chance(
-    ran: Ran, tmp_path: Path, status: Any, limit: str
-) -> None:
-    results = ran.copied(tmp_path)
-    record = records_of(results)[ran.case.known, 1]
-    records = list(Journal(results).records())
-    plan = Journal(results).plan
-    shutil.rmtree(results / "journal")
-    with closing(Journal(results)) as journal:
-        journal.append_plan(ran.study.name, plan)
-        for item in records:
-            journal.append_record(replace(item, status=status) if item == record else item)
-    budget = ran.study.budget
-    for factor, done in ((1.0, 0), (0.5, 0), (2.0, 1)):
-        changed = budget.model_copy(update={limit: factor * getattr(budget, limit)})
-        study = ran.study.model_copy(update={"budget": changed})
-        assert again(study, results)[1] == done
-    assert records_of(results)[ran.case.known, 1].status in ("converged", "budget")
-
-
 @pytest.mark.parametrize(
     ("before", "now", "done"),
     [(1.0, 2.0, 1), (1.0, None, 1), (1.0, 1.0, 0), (2.0, 1.0, 0), (None, 1.0, 0), (None, None, 0)],
@@ -380,19 +317,6 @@ def test_no_limit_of_cpu_time_is_the_widest(
     record = records_of(ran.results)[ran.case.known, 1]
     cut_off = replace(record, status="timeout", budget=json.dumps(budgets[0].limits()))
     assert len(wider_limits(kind_named(ran.study.kind), budgets[1], cut_off)) == done
-
-
-def test_the_live_display_shows_what_runs(ran: Ran, tmp_path: Path) -> None:
-    stream = io.StringIO()
-    console = Console(file=stream, force_terminal=True, width=120)
-    study = select(ran.study, solvers=[ran.case.known, "raises"])
-    progress = LiveProgress(console=console)
-    run_study(study, tmp_path, executor=Here(), progress=progress)
-    shown = stream.getvalue()
-    assert "3 of 3 runs left" in shown
-    assert "[3/3] " in shown
-    for seed in (0, 1):
-        assert f"{ran.case.task} · {ran.case.known} · seed {seed}: " in shown
 
 
 EXPECTED = {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -47,19 +48,71 @@ def run(*words, cwd, **environment):
     return done
 
 
-def test_the_run_command_of_the_readme(checkout, tmp_path):
+@pytest.fixture(scope="module")
+def quickstart(checkout, tmp_path_factory):
+    """What the README's command has written, its records, and what a second call says."""
     readme = (ROOT / "README.md").read_text()
     block = re.search(r"<!-- run-command -->\n```sh\n(.*?)```", readme, re.DOTALL)
+    cache = str(tmp_path_factory.mktemp("cache"))
     # Machine code that these tests have compiled is that of the same sources.
-    kept = {"NUMBA_CACHE_DIR": str(cache_folder().parent)}
-    run("bash", "-euc", block[1], cwd=checkout, MARGINBENCH_CACHE=str(tmp_path / "cache"), **kept)
+    kept = {"NUMBA_CACHE_DIR": str(cache_folder().parent), "MARGINBENCH_CACHE": cache}
+    run("bash", "-euc", block[1], cwd=checkout, **kept)
+    second = run(".venv/bin/marginbench", "run", cwd=checkout, **kept)
+    results = checkout / "results" / "quickstart"
+    return results, pd.read_parquet(results / "runs.parquet"), second
 
-    records = pd.read_parquet(checkout / "results" / "quickstart" / "runs.parquet")
-    assert len(records) == 56
-    assert set(records["status"]) == {"converged", "budget", "skipped"}
-    assert json.loads(records["environment"].iloc[0])["commit"]
-    page = (checkout / "results" / "quickstart" / "report.html").read_text()
-    assert "<svg" in page
+
+def test_the_run_command_of_the_readme(quickstart):
+    folder, runs, second = quickstart
+    planned = json.loads((folder / "study.json").read_text())["planned"]
+    assert sorted(runs["key"]) == sorted(run["key"] for run in planned)
+    assert len(runs) == 56
+    assert set(runs["status"]) == {"converged", "budget", "skipped"}
+    assert (runs.loc[runs["status"] == "skipped", "reason"] != "").all()
+    assert json.loads(runs["environment"].iloc[0])["commit"]
+    assert "<svg" in (folder / "report.html").read_text()
+    assert "56 of 56 runs already recorded" in second.stderr + second.stdout
+
+
+def test_every_solver_comes_within_reach_of_smo(quickstart):
+    _, runs, _ = quickstart
+    done = runs[(runs["status"] != "skipped") & (runs["seed"] == 0)]
+    for task in ("digits", "breast-cancer"):
+        errors = done[done["task"] == task].set_index("solver")["test_error"]
+        assert set(errors.index) == {"SMO-textbook", "SBP", "SDCA", "Pegasos", "Perceptron"}
+        assert errors["SMO-textbook"] <= 0.03
+        assert (errors - errors["SMO-textbook"]).max() <= 0.02
+
+
+def test_smo_agrees_with_libsvm_and_with_the_reference(quickstart):
+    _, runs, _ = quickstart
+    exact = runs[runs["solver"].isin(["SMO-textbook", "LIBSVM"]) & (runs["status"] != "skipped")]
+    assert (exact["suboptimality"] <= 3e-3).all()
+    # No primal value lies below the certified lower bound of the optimum.
+    lower = exact["reference_primal"] - exact["reference_gap"]
+    assert (exact["primal"] >= lower * (1 - 1e-9)).all()
+    with_bias = exact[exact["task"] == "digits, with bias"].set_index("solver")
+    assert with_bias.loc["SMO-textbook", "test_error"] == with_bias.loc["LIBSVM", "test_error"]
+
+
+def test_traces_start_at_the_first_checkpoint_and_costs_grow(quickstart):
+    _, runs, _ = quickstart
+    for run in runs[runs["status"] != "skipped"].itertuples():
+        trace = pd.DataFrame(list(run.trace))
+        assert (np.diff(trace["wall_s"]) >= 0).all()
+        assert trace["wall_s"].iloc[-1] == run.wall_s
+        if run.solver == "LIBSVM":
+            assert len(trace) == 1
+            assert trace["counters"].isna().all()
+            continue
+        assert len(trace) >= 10
+        # One row, or two where an iteration asks for two.
+        counted, total = [dict(counters) for counters in trace["counters"]], dict(run.counters)
+        asked = [counters["kernel_evals"] for counters in counted]
+        assert run.n_train <= asked[0] <= 2 * run.n_train
+        assert (np.diff(asked) >= 0).all()
+        assert asked[-1] == total["kernel_evals"]
+        assert total["kernel_evals_computed"] <= total["kernel_evals"]
 
 
 def test_the_wheel_holds_all_that_a_run_needs(checkout, tmp_path):

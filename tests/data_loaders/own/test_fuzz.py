@@ -79,7 +79,7 @@ def check(name: str, content: bytes, **options: object) -> bool:
 
 
 @pytest.mark.parametrize(
-    "n_files", [pytest.param(12, id="few"), pytest.param(700, id="many", marks=pytest.mark.slow)]
+    "n_files", [pytest.param(12, id="few"), pytest.param(250, id="many", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize(
     "name", ["s.csv", "s.tsv", "s.parquet", "s.npz", "z.npz", "s.txt", "s.arff"]
@@ -96,7 +96,7 @@ TEXT = st.text(alphabet='ab01.,;"\n\r\t -+e?é', max_size=80)
 
 
 @pytest.mark.parametrize(
-    "examples", [pytest.param(15, id="few"), pytest.param(800, id="many", marks=pytest.mark.slow)]
+    "examples", [pytest.param(15, id="few"), pytest.param(300, id="many", marks=pytest.mark.slow)]
 )
 def test_any_text(here: Path, examples: int) -> None:
     loaded: list[bool] = []
