@@ -289,6 +289,15 @@ def test_runs_that_are_cut_short_keep_their_trace(ended: dict[str, dict[str, Any
             assert [item.primal for item in ended[kind][how].trace] == honest
 
 
+def test_limits_hold_and_failures_have_their_place(ended: dict[str, dict[str, Any]]) -> None:
+    found = ended["pool"]
+    assert TIMEOUT <= found["loops"].solve_s < TIMEOUT + 2.0
+    assert 700 < ended["solver"]["eats"].peak_memory_mb < 1600
+    assert "in raises" in found["raises"].traceback
+    # From the fault handler.
+    assert "in segfaults" in found["segfaults"].traceback
+
+
 def test_pages_and_records_stay_small(folder: Path, ended: dict[str, dict[str, Any]]) -> None:
     results = folder / "solver" / "results"
     assert (results / "report.html").stat().st_size < 2_000_000

@@ -223,9 +223,6 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return Ran(case, study, results, summary)
 
 
-each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-
-
 def test_every_run_is_recorded_with_the_columns_of_its_kind(ran: Ran) -> None:
     records = records_of(ran.results)
     assert set(records) == {(ran.case.known, 0), (ran.case.known, 1), ("Mine", 0), ("raises", 0)}
@@ -327,12 +324,12 @@ EXPECTED = {
 
 
 @pytest.mark.slow
-@each_case
+@pytest.mark.parametrize("sort", ["cells", "images"])  # of svm: faults/test_hostile_solvers.py
 def test_a_run_that_cannot_end_itself_is_ended(
-    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sort: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("marginbench.harness.planning.feasibility._GRACE", 0.0)
-    study = case.study(tmp_path, *EXPECTED, timeout=2.0, memory=700.0)
+    study = CASES[sort].study(tmp_path, *EXPECTED, timeout=2.0, memory=700.0)
     summary = run_study(study, tmp_path / "results", jobs=2)
     records = records_of(tmp_path / "results")
     for how, (status, reason) in EXPECTED.items():
@@ -360,9 +357,8 @@ def test_a_run_that_cannot_end_itself_is_ended(
             "importing the solver took longer than 0.5 s; raise compile_timeout in [budget]",
         ),
         ("import os; os._exit(3)", "the process ended with exit code 3 while importing"),
-        ("raise OSError('no licence')", "importing it raised OSError: no licence"),
     ],
-    ids=["hangs", "exits", "raises"],
+    ids=["hangs", "exits"],
 )
 def test_a_file_that_cannot_be_imported_ends_the_command_and_nothing_else(
     tmp_path: Path, first: str, message: str

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
 
-import psutil
 import pytest
 
 from marginbench.harness.evaluation.estimators import PEERS
@@ -91,22 +89,6 @@ def test_a_program_in_a_classifier_finds_what_the_library_finds(tmp_path: Path) 
     assert program.test_error == library.test_error
     assert 0 <= program.suboptimality < 1e-2
     assert program.cpu_s > 0
-
-
-def test_a_program_ends_with_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of the few points of the warm-up it makes nothing; of the task it never makes an end.
-    program = tmp_path / "bin" / "svm-train"
-    program.parent.mkdir()
-    program.write_text(
-        '#!/bin/sh\nshift $(($# - 2))\n[ $(wc -l <"$1") -gt 60 ] && sleep 97532\nexit 1\n'
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    study = BASE + "fit_intercept = true\nreference = false\n[budget]\ntimeout = 1.0\n"
-    record = ended(tmp_path, study + example("svm_train.py"), None)["SvmTrain"]
-    assert (record.status, record.reason[:7]) == ("timeout", "solving")
-    left = [process.info["cmdline"] for process in psutil.process_iter(["cmdline"])]
-    assert not any("97532" in words or str(program) in words for words in left if words)
 
 
 def test_peers_of_another_problem_run(tmp_path: Path) -> None:
