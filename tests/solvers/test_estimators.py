@@ -139,16 +139,18 @@ def test_the_page_of_conformance_lists_every_estimator_and_reason():
         assert all(check in row and why in row for check, why in expected.items())
 
 
+#: Ascents on features, which take long to reach such tolerances.
+LONG_ASCENTS = ["Nystrom", "RandomFourierFeatures"]
 #: Tolerances so small that a run finds the optimum to more digits than scikit-learn looks at.
 EXACT_OPTIMA = {
     "SMO": {"tol": 1e-10},
     "SDCA": {"tol": 1e-13, "max_epochs": 20_000},
     "LinearSDCA": {"tol": 1e-11, "max_epochs": 20_000},
     "LIBLINEAR": {"tol": 1e-11, "max_epochs": 20_000},
-    "Nystrom": {"tol": 1e-13, "max_epochs": 20_000},
+    "Nystrom": {"tol": 1e-9, "max_epochs": 20_000},
     "LowRankSVM": {"tol": 1e-11, "max_epochs": 20_000},
     "Falkon": {"tol": 1e-13},
-    "RandomFourierFeatures": {"tol": 1e-13, "max_epochs": 20_000},
+    "RandomFourierFeatures": {"tol": 1e-11, "max_epochs": 20_000},
     "CuttingPlane": {},
 }
 
@@ -157,7 +159,7 @@ EXACT_OPTIMA = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name in ("SMO", "LinearSDCA") else pytest.mark.slow)
+        pytest.param(name, marks=pytest.mark.slow if name in LONG_ASCENTS else [])
         for name in EXACT_OPTIMA
     ],
 )

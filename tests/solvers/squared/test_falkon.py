@@ -51,17 +51,6 @@ def test_with_all_points_it_is_kernel_ridge_regression(task):
     assert solver.n_iter_ <= 5
 
 
-def test_a_weight_is_a_number_of_repetitions(task):
-    weights = np.random.default_rng(0).integers(0, 4, task.n).astype(float)
-    common = {**task.params, "C": 2.0, "tol": 1e-10, "dtype": "float64", "random_state": 0}
-    weighted = Falkon(**common).fit(task.X, task.y, sample_weight=weights)
-    kept = np.repeat(np.arange(task.n), weights.astype(int))
-    repeated = Falkon(**common).fit(task.X[kept], task.y[kept])
-    np.testing.assert_allclose(
-        weighted.decision_function(task.X), repeated.decision_function(task.X), rtol=0, atol=1e-6
-    )
-
-
 @pytest.mark.parametrize("kept", ["all", "some", "none"])
 def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task, kept, monkeypatch):
     # Five blocks of rows, of which the cache holds all, two or none.
