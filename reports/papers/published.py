@@ -15,7 +15,6 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ...data_loaders import suggest
-from ...harness.study.model import StudyBase
 from ...harness.study.toml import load_study
 from ..errors import ReportError
 from ..formatting import slug
@@ -205,7 +204,10 @@ class Paper:
     @cached_property
     def _labels(self) -> dict[str, tuple[set[str], set[str]]]:
         studies = {source.study: load_study(source.study) for source in self.sources}
-        return {name: _labels_of(study) for name, study in studies.items()}
+        return {
+            name: ({task.label for task in study.tasks}, {each.label for each in study.solvers})
+            for name, study in studies.items()
+        }
 
     def pairs(self, source: Source, row: Row) -> list[tuple[str, str]] | None:
         """The tasks and solvers of a source's study that a row needs; None if it lacks one."""
@@ -240,10 +242,6 @@ def translated(source: Source, task: str, solver: str) -> tuple[str, str]:
         source.tasks.get(task, "" if source.tasks else task),
         source.solvers.get(solver, "" if source.solvers else solver),
     )
-
-
-def _labels_of(study: StudyBase) -> tuple[set[str], set[str]]:
-    return {task.label for task in study.tasks}, {entry.label for entry in study.solvers}
 
 
 def read_paper(name: str) -> Paper:
@@ -321,7 +319,10 @@ def _table(item: dict[str, Any]) -> Table:
     name, title, corner = item.pop("id"), item.pop("title"), item.pop("corner", "")
     texts, unit = item.pop("texts", {}), item.pop("ratio_to", "")
     heads = [(column.pop("group", ""), column.pop("head")) for column in columns]
-    cells = [[_as_dict(cell) for cell in row.pop("cells")] for row in rows]
+    cells = [
+        [dict(cell) if isinstance(cell, dict) else {"printed": cell} for cell in row.pop("cells")]
+        for row in rows
+    ]
     words = [row.pop("head") for row in rows]
     found = []
     for line, (word, row) in enumerate(zip(words, rows, strict=True)):
@@ -349,7 +350,3 @@ def _table(item: dict[str, Any]) -> Table:
             made.append(_row(spec, f"{name}/{slug(word)}/{slug(head)}"))
         found.append((word, made))
     return Table(name, item["place"], title, corner, heads, found)
-
-
-def _as_dict(cell: Any) -> dict[str, Any]:
-    return dict(cell) if isinstance(cell, dict) else {"printed": cell}

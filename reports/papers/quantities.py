@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
+from pandas.api.typing import SeriesGroupBy
 from scipy import stats
 
 from .. import analysis
@@ -120,37 +121,21 @@ def _risk_margin(part: Part, at: float) -> float:
     return at * unit / part.number("reference_primal")
 
 
-def _late(part: Part, column: str) -> Values:
-    """The mean of what is noted in a run's last epochs."""
-    noted = of_task(_epochs(part.results), part.task, part.solver)
-    return noted.groupby("seed")[column].apply(lambda each: each.tail(LAST_EPOCHS).mean())
-
-
 @analysis.once
 def _epochs(results: Results) -> pd.DataFrame:
     return curves.epochs_frame(results.runs)
 
 
-def _largest_fall(part: Part, column: str) -> Values:
+def _noted(part: Part, column: str) -> SeriesGroupBy:
+    """What is noted after each epoch of a run, by seed."""
+    found = of_task(_epochs(part.results), part.task, part.solver)
+    return found.dropna(subset=column).groupby("seed")[column]
+
+
+def _largest_fall(values: pd.Series) -> float:
     """The largest fall of an objective from one epoch to a later one, relative to its range."""
-    noted = of_task(_epochs(part.results), part.task, part.solver)
-
-    def fall(values: pd.Series) -> float:
-        spread = float(values.max() - values.min())
-        return float((values.cummax() - values).max() / spread) if spread else 0.0
-
-    return noted.dropna(subset=column).groupby("seed")[column].apply(fall)
-
-
-def _rise(part: Part, column: str) -> Values:
-    """How far an objective ends above its least value, relative to the latter."""
-    noted = of_task(_epochs(part.results), part.task, part.solver).dropna(subset=column)
-    return noted.groupby("seed")[column].apply(lambda each: each.iloc[-1] / each.min() - 1)
-
-
-def _spent(part: Part, column: str) -> Values:
-    """The time that all epochs of a run note in a column."""
-    return of_task(_epochs(part.results), part.task, part.solver).groupby("seed")[column].sum()
+    spread = float(values.max() - values.min())
+    return float((values.cummax() - values).max() / spread) if spread else 0.0
 
 
 def _predicted(part: Part, column: str) -> Values:
@@ -265,15 +250,19 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
             lambda each: each.tail(LATE_EPOCHS).max() / each.tail(LATE_EPOCHS).min() - 1
         ),
         "whole_error": lambda part, at: _whole_error(part),
-        "merge_fraction": lambda part, at: _late(part, "maintenance_fraction"),
-        "merge_s": lambda part, at: _spent(part, "maintenance_seconds"),
+        "merge_fraction": lambda part, at: _noted(part, "maintenance_fraction").apply(
+            lambda each: each.tail(LAST_EPOCHS).mean()
+        ),
+        "merge_s": lambda part, at: _noted(part, "maintenance_seconds").sum(),
         "merge_time_share": lambda part, at: (
-            _spent(part, "maintenance_seconds") / _spent(part, "seconds")
+            _noted(part, "maintenance_seconds").sum() / _noted(part, "seconds").sum()
         ),
         "predicted_primal": lambda part, at: _predicted(part, "primal_steps"),
         "predicted_dual": lambda part, at: _predicted(part, "dual_steps"),
-        "primal_rise": lambda part, at: _rise(part, "primal"),
-        "dual_fall": lambda part, at: _largest_fall(part, "dual_mixed"),
+        "primal_rise": lambda part, at: _noted(part, "primal").apply(
+            lambda each: each.iloc[-1] / each.min() - 1
+        ),
+        "dual_fall": lambda part, at: _noted(part, "dual_mixed").apply(_largest_fall),
         "gap_slope": lambda part, at: _gap_slope(part),
         "gap_straightness": lambda part, at: _straightness(part),
         "early_decay": lambda part, at: _early_decay(part),
