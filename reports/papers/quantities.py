@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -126,7 +127,7 @@ def _epochs(results: Results) -> pd.DataFrame:
     return curves.epochs_frame(results.runs)
 
 
-def _noted(part: Part, column: str) -> SeriesGroupBy:
+def _noted(part: Part, column: str) -> SeriesGroupBy[Any, Any]:
     """What is noted after each epoch of a run, by seed."""
     found = of_task(_epochs(part.results), part.task, part.solver)
     return found.dropna(subset=column).groupby("seed")[column]

@@ -232,6 +232,36 @@ def test_quantities(paper, folder, fields, value):
     assert found.estimate.n == 3
 
 
+EPOCHS = [
+    {"epoch": epoch, "iterations": 100, "maintenance": 50, "seconds": 5.0,
+     "maintenance_seconds": 2.0, "objectives": {"primal": primal, "dual_mixed": dual}}
+    for epoch, primal, dual in [(1, 9.0, 1.0), (2, 4.0, 5.0), (3, 5.0, 4.0)]
+]  # fmt: skip
+#: gamma_t falls by e^-2 in each iteration until the tenth, then by e^-1.
+GAPS = [
+    {"n_iter": t, "gamma": math.exp(-t - min(t, 10)), "epsilon": 0.0, "lower_bound": 0.0}
+    for t in range(21)
+]
+
+
+@pytest.mark.parametrize(
+    ("measure", "epochs", "value"),
+    [
+        ("merge_s", EPOCHS, 6.0),
+        ("merge_time_share", EPOCHS, 0.4),
+        ("merge_fraction", EPOCHS, 0.5),
+        ("primal_rise", EPOCHS, 0.25),
+        ("dual_fall", EPOCHS, 0.25),
+        ("early_decay", GAPS, 2.0),
+    ],
+)
+def test_quantities_of_what_is_noted_in_a_run(paper, folder, measure, epochs, value):
+    places = {STUDY: folder(THREE, epochs=json.dumps(epochs))}
+    found = verdict(paper(), row(measure=measure), places)
+    assert found.estimate is not None, found.words
+    assert found.estimate.value == pytest.approx(value)
+
+
 def test_the_interval_is_students(paper, folder):
     found = verdict(paper(), row(), {STUDY: folder(THREE)}).estimate
     half = 4.302653 * 0.01 / math.sqrt(3)  # the t quantile of 97.5 % with two degrees of freedom
