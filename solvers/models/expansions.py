@@ -172,7 +172,7 @@ class BudgetExpansion(Model):
     Attributes
     ----------
     kernel : Kernel
-    points : ndarray, shape (n_support, n_features)
+    points : ndarray or csr_matrix, shape (n_support, n_features)
         Points that need not be training points.
     coef : ndarray of float64, shape (n_support,)
         Signed coefficients.
@@ -182,7 +182,7 @@ class BudgetExpansion(Model):
     """
 
     kernel: Kernel
-    points: np.ndarray
+    points: Matrix
     coef: np.ndarray
     intercept: float = 0.0
     dtype: str = "float32"
