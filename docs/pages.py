@@ -44,8 +44,9 @@ API = {
         *("Solver", "WeightedSolver", "hyperparameters", "KernelParameters"),
         *("CachedKernelParameters", "SoftMarginParameters", "SeedParameters", "SolverParameters"),
         *("Problem", "Solution", "Monitor", "KernelOracle", "Counters", "register", "registry"),
-        *("load_solver", "OneVsRest"),
+        *("load_solver", "OneVsRest", "Progress", "WarmStartParameters"),
     ),
+    "Other formats": ("to_svc", "write_libsvm", "read_libsvm"),
     "Kernels": (
         *("Kernel", "RBF", "Laplacian", "Linear", "Polynomial", "Precomputed", "CallableKernel"),
         *("register_kernel", "RandomFourierMap"),
@@ -111,7 +112,15 @@ def traits_of(cls: type[Any]) -> Iterator[tuple[str, str]]:
     bias = [w for w, yes in (("without", cls.supports_no_bias), ("with", cls.supports_bias)) if yes]
     yield "Bias", " or ".join(bias)
     yield "Draws at random", "no" if cls.deterministic else "yes"
-    yield "Certificate", "a duality gap" if cls.certificate == "dual" else "none"
+    doc = inspect.getdoc(cls) or ""
+    if cls.certificate == "dual":
+        yield "Certificate", "a duality gap"
+    elif re.search(r"^certificate_ :", doc, re.MULTILINE):
+        yield "Certificate", "a bound, ``certificate_``"
+    elif re.search(r"^result_ : FeasibilityResult", doc, re.MULTILINE):
+        yield "Certificate", "a separator, or a proof that none has a margin, in ``result_``"
+    else:
+        yield "Certificate", "none"
     if cls.requires:
         yield "Needs", "``pip install 'marginbench[peers]'``"
 

@@ -67,7 +67,7 @@ from .feasibility import (
 )
 from .interface.base import Solver as Solver, WeightedSolver as WeightedSolver
 from .interface.declaration import hyperparameters as hyperparameters
-from .interface.monitor import Monitor as Monitor
+from .interface.monitor import Monitor as Monitor, Progress as Progress
 from .interface.one_vs_rest import OneVsRest as OneVsRest
 from .interface.parameters import (
     CachedKernelParameters as CachedKernelParameters,
@@ -75,6 +75,7 @@ from .interface.parameters import (
     SeedParameters as SeedParameters,
     SoftMarginParameters as SoftMarginParameters,
     SolverParameters as SolverParameters,
+    WarmStartParameters as WarmStartParameters,
 )
 from .interface.problem import Problem as Problem, Solution as Solution
 from .interface.saving import load_solver as load_solver
@@ -107,6 +108,11 @@ from .peers.libsvm import LIBSVM as LIBSVM
 from .peers.libsvm_subsample import LIBSVMSubsample as LIBSVMSubsample
 from .peers.onedal import OneDAL as OneDAL
 from .peers.sklearn_sgd import SklearnSGD as SklearnSGD
+from .peers.svc import (
+    read_libsvm as read_libsvm,
+    to_svc as to_svc,
+    write_libsvm as write_libsvm,
+)
 from .registration import (
     register as register,
     register_kernel as register_kernel,

@@ -106,8 +106,8 @@ class EpochRecord:
 class Account:
     """What a run has counted and timed: charged as it goes, closed with a record each epoch."""
 
-    def __init__(self, model: ModelState, counters: Counters) -> None:
-        self.n_iter = 0  # Since the start
+    def __init__(self, model: ModelState, counters: Counters, n_iter: int) -> None:
+        self.n_iter = n_iter  # Since the start
         self._model, self._counters = model, counters
         self._charged = model.counts.copy()
         self._epoch = 0

@@ -113,6 +113,13 @@ class ModelState(NamedTuple):
     degradation: np.ndarray
 
 
+#: What a model holds from one iteration to the next; the rest is scratch.
+LASTING = (
+    *("points", "coef", "roots", "owner", "labels"),
+    *("gram", "factor", "order", "counts", "degradation"),
+)
+
+
 def empty_state(
     n_features: int, budget: int, dtype: str, *, gram: bool, labels: bool
 ) -> ModelState:

@@ -35,8 +35,9 @@ from ..interface.parameters import (
     KernelParameters,
     SoftMarginParameters,
     SolverParameters,
+    WarmStartParameters,
 )
-from ..interface.problem import Problem, Solution
+from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels import RBF
 from ..models import BudgetExpansion
 from ..numeric.validation import (
@@ -52,6 +53,7 @@ from .maintenance import PAIRINGS, PROJECTION, Maintenance, maintain, strategy_o
 from .merging import SAME_LABEL
 from .model import (
     GAUSSIAN,
+    LASTING,
     TrainingPoints,
     compiled,
     empty_state,
@@ -166,7 +168,9 @@ def ticks(typingctx):
 
 
 @hyperparameters
-class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParameters):
+class BudgetSolver(
+    Solver, SolverParameters, WarmStartParameters, SoftMarginParameters, KernelParameters
+):
     """Base class of the solvers on a budget, :class:`BSCA` and :class:`BSGD`.
 
     Parameters
@@ -239,10 +243,12 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
             gram=strategy.keeps_gram,
             labels=rule.pairing == SAME_LABEL,
         )
-        account = Account(model, problem.counters)
+        kept, n_iter, duals = problem.state or ({}, 0, np.zeros(n))
+        model = model._replace(**kept)
+        account = Account(model, problem.counters, n_iter)
         if self._kind == DESCENT:
             step *= n
-        method = Method(self._kind, problem.y, training.squares, np.zeros(n), step)
+        method = Method(self._kind, problem.y, training.squares, duals, step)
 
         def scale() -> float:
             return 1.0 if self._kind == ASCENT else 1.0 / max(account.n_iter, 1)
@@ -250,6 +256,12 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
         def snapshot() -> BudgetExpansion:
             coef = model.coef[: int(model.counts["n_points"])] * scale()
             return BudgetExpansion(kernel, training.points_of(model), coef, dtype=training.dtype)
+
+        def solution(status: SolveStatus) -> Solution:
+            held = {name: getattr(model, name) for name in LASTING}
+            return Solution(
+                snapshot(), account.n_iter, status, state=(held, account.n_iter, method.duals)
+            )
 
         def run_epoch() -> bool:
             """One iteration for each draw, block by block; whether the monitor stopped it."""
@@ -289,8 +301,8 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
                     )
             self.trace_.append(account.close_epoch(objectives))
             if stopped:
-                return Solution(snapshot(), account.n_iter, "stopped")
-        return Solution(snapshot(), account.n_iter, "budget")
+                return solution("stopped")
+        return solution("budget")
 
     def _draw_epoch(self, rng: np.random.Generator, n: int) -> np.ndarray:
         return rng.permutation(n) if self.order == "permutation" else rng.integers(n, size=n)

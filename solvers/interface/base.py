@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -28,7 +29,7 @@ from .inputs import (
     new_points,
     training_points,
 )
-from .monitor import Monitor
+from .monitor import Monitor, Progress, progress_line
 from .problem import Problem, Solution
 
 
@@ -97,6 +98,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     cache_size: float = 0.0
     class_weight: Any = None
     random_state: Any = None
+    verbose: bool = False
+    warm_start: bool = False
 
     @abstractmethod
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
@@ -123,7 +126,9 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         y : array-like, shape (n,)
             Labels, two or more values. Of two the larger one is the positive class.
         monitor : Monitor, optional
-            Watches the run.
+            Watches the run. Without one, Ctrl-C stops the solver at the next step that it can stop
+            after, the model stands as it is then, and KeyboardInterrupt is raised. The second
+            Ctrl-C interrupts at once.
         **options
             None are taken. Sample weights belong to the solvers whose method admits them.
 
@@ -167,7 +172,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             X=X,
             weights=repeats,
         )
-        monitor = Monitor() if monitor is None else monitor
+        if monitor is None:
+            monitor = progress_line(type(self).__name__) if self.verbose else Progress()
         counters = Counters()
         self.counters_ = counters if self.instrumented else None
         shared: dict[str, Any] = {}
@@ -179,22 +185,56 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 kernel, X, self.dtype, cache_bytes, counters=counters, shared=several
             )
 
+        kept = self._kept_states(X)
+
         def problem_of(label: Any) -> Problem:
             signs = np.where(y == label, 1.0, -1.0)
-            rng = generator(self.random_state)
-            return Problem(X, signs, rng, weights, counters, build_oracle, kernel, shared)
+            rng, state = kept.get(label) or (generator(self.random_state), None)
+            return Problem(X, signs, rng, weights, counters, build_oracle, kernel, shared, state)
 
-        monitor.start(self.counters_)
-        if len(self.classes_) == 2:
-            solution = self._checked_solve(problem_of(self.classes_[1]), monitor_of(monitor))
-        else:
-            solution = self._solve_classes(problem_of, monitor_of, monitor)
-        monitor.finish(solution.n_iter, solution.model)
-        self._take(solution)
+        interruptible = monitor.interruptible() if isinstance(monitor, Progress) else nullcontext()
+        with interruptible:
+            monitor.start(self.counters_)
+            if len(self.classes_) == 2:
+                problem = problem_of(self.classes_[1])
+                solution = self._checked_solve(problem, monitor_of(monitor))
+                ends = [(problem, solution)]
+            else:
+                ends = self._solve_classes(problem_of, monitor_of, monitor)
+                solution = together([solution for _, solution in ends], len(self.classes_))
+            monitor.finish(solution.n_iter, solution.model)
+            self._take(solution)
+            if self.warm_start:
+                about = X.shape, self.classes_, self._fixed_parameters()
+                self._kept = about, [(p.rng, s.state) for p, s in ends]
         if solution.status == "budget" and solution.shortfall:
             ended_at = solution.ended_at or self._limit()
             warn_unconverged(type(self).__name__, ended_at, solution.shortfall)
         return self
+
+    def _kept_states(self, X: Matrix) -> dict[Any, tuple[np.random.Generator, Any]]:
+        """The generator and the state of the last fit for each class that it trained."""
+        about, kept = vars(self).pop("_kept", (None, []))
+        if about is None or not self.warm_start:
+            return {}
+        shape, classes, parameters = about
+        for name, value in self._fixed_parameters().items():
+            if value != parameters[name]:
+                raise ValueError(
+                    f"warm_start continues a fit with {name}={parameters[name]}, got {value}"
+                )
+        if X.shape != shape or not np.array_equal(self.classes_, classes):
+            raise ValueError(
+                f"warm_start continues a fit of {shape[0]} points, {shape[1]} features and classes "
+                f"{classes}, got {X.shape[0]} points, {X.shape[1]} features, {self.classes_}"
+            )
+        trained = classes[1:] if len(classes) == 2 else classes
+        return dict(zip(trained, kept, strict=False))
+
+    def _fixed_parameters(self) -> dict[str, str]:
+        """The parameters that may not change between a fit and one that continues it."""
+        free = {"C", "tol", "max_epochs", "max_iter", "cache_size", "random_state", "verbose"}
+        return {k: repr(v) for k, v in self.get_params(deep=False).items() if k not in free}
 
     def _forget(self) -> None:
         """Drop what an earlier fit, perhaps of another number of classes, has left."""
@@ -216,9 +256,10 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         problem_of: Callable[[Any], Problem],
         monitor_of: Callable[[Monitor], Monitor],
         monitor: Monitor,
-    ) -> Solution:
+    ) -> list[tuple[Problem, Solution]]:
         """Each class against the rest, by copies of the estimator that become ``estimators_``."""
         solutions: list[Solution] = []
+        problems: list[Problem] = []
         self.estimators_: list[Solver] = []
         for label in self.classes_:
             part, problem = clone(self), problem_of(label)
@@ -229,11 +270,12 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             part.n_features_in_ = self.n_features_in_
             part.counters_ = problem.counters.since(before) if self.instrumented else None
             part._take(solution)
+            problems.append(problem)
             solutions.append(solution)
             self.estimators_.append(part)
             if solution.status == "stopped":
                 break
-        return together(solutions, len(self.classes_))
+        return list(zip(problems, solutions, strict=True))
 
     def _take(self, solution: Solution) -> None:
         """Set the fitted attributes."""
@@ -371,7 +413,7 @@ class WeightedSolver(Solver):
             Factors >= 0 of the points' losses, 1 by default: a point counts as if it were there so
             often, also for ``gamma="scale"``.
         monitor : Monitor, optional
-            Watches the run.
+            Watches the run; see :meth:`Solver.fit`.
 
         Returns
         -------

@@ -34,9 +34,27 @@ class SolverParameters(SeedParameters):
     ----------
     fit_intercept : bool
         Must be False: the method has no unregularised bias.
+    verbose : bool
+        Write a line about the progress to the error stream each second, unless ``fit`` is given a
+        monitor.
     """
 
     fit_intercept: bool = False
+    verbose: bool = False
+
+
+@hyperparameters
+class WarmStartParameters:
+    """Continuing an earlier fit.
+
+    Parameters
+    ----------
+    warm_start : bool
+        Continue the last fit, with its points and its random numbers: two fits of 5 epochs are one
+        of 10. ``n_iter_`` goes on, and ``counters_`` are those of the last fit.
+    """
+
+    warm_start: bool = False
 
 
 @hyperparameters

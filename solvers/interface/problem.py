@@ -36,6 +36,9 @@ class Solution:
         method that always runs to its limit.
     ended_at : str
         What ended a run that was "budget", in words for that warning, if it was not the limit.
+    state : object
+        What a later fit needs to continue, for solvers with ``warm_start``; plain arrays, numbers
+        and containers of them. It comes back as :attr:`Problem.state`.
     """
 
     model: Model
@@ -43,6 +46,7 @@ class Solution:
     status: SolveStatus
     shortfall: str = ""
     ended_at: str = ""
+    state: Any = None
 
 
 class Problem:
@@ -65,6 +69,9 @@ class Problem:
         That of the oracle.
     shared : dict, optional
         What the problems of several classes have in common, see :meth:`once`.
+    state : object, optional
+        The state of the last fit's :class:`Solution`, if this one continues it; the generator is
+        the one of that fit.
     """
 
     def __init__(
@@ -77,6 +84,7 @@ class Problem:
         build_oracle: Callable[[], KernelOracle],
         kernel: Kernel,
         shared: dict[str, Any] | None = None,
+        state: Any = None,
     ) -> None:
         self.X = X
         self.y = y
@@ -84,6 +92,7 @@ class Problem:
         self.weights = weights
         self.counters = counters
         self.kernel = kernel
+        self.state = state
         self._build_oracle = build_oracle
         self._shared = {} if shared is None else shared
 

@@ -9,8 +9,8 @@ import numpy as np
 from ..interface.base import WeightedSolver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import SoftMarginParameters, SolverParameters
-from ..interface.problem import Problem, Solution
+from ..interface.parameters import SoftMarginParameters, SolverParameters, WarmStartParameters
+from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import LinearModel
 from ..numeric.compiling import njit
 from ..numeric.draws import draw_by_weight
@@ -38,7 +38,7 @@ _STATE = np.dtype(
 
 @register("svm")
 @hyperparameters
-class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
+class LinearPegasos(WeightedSolver, SolverParameters, WarmStartParameters, SoftMarginParameters):
     """Linear soft-margin SVM without bias by mini-batch subgradient steps on the primal.
 
     Minimises ``1/2 ||w||^2 + C sum_i weights_i hinge_i``, in the form ``lambda/2 ||w||^2`` plus the
@@ -99,16 +99,21 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
         radius = 1.0 / math.sqrt(lam) if self.projection else math.inf
         drawn_by_weight = self.order == "iid" and self.batch_size is not None
         factors = np.ones(n) if drawn_by_weight else problem.weights / problem.weights.mean()
-        v = np.zeros(n_features)
-        correction = np.zeros(n_features if self.output == "averaged" else 0)
-        total = np.zeros_like(correction)
-        state = _start()
+        n_averaged = n_features if self.output == "averaged" else 0
+        v, correction, total, state = problem.state or (
+            *(np.zeros(n_features), np.zeros(n_averaged), np.zeros(n_averaged)),
+            _start(),
+        )
         rows = row_arrays(problem.X)
 
         def snapshot() -> LinearModel:
             if self.output == "last":
                 return LinearModel(state["scale"] * v)
             return LinearModel((total + state["scale_sum"] * v - correction) / state["steps"])
+
+        def solution(status: SolveStatus) -> Solution:
+            kept = v, correction, total, state
+            return Solution(snapshot(), int(state["steps"]), status, state=kept)
 
         for _ in range(self.max_epochs):
             batches = self._draw_epoch(problem, size)
@@ -126,8 +131,8 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
                 if monitor.due(problem.counters.inner_products) and monitor.record(
                     int(state["steps"]), snapshot
                 ):
-                    return Solution(snapshot(), int(state["steps"]), "stopped")
-        return Solution(snapshot(), int(state["steps"]), "budget")
+                    return solution("stopped")
+        return solution("budget")
 
     def _draw_epoch(self, problem: Problem, size: int) -> np.ndarray:
         """The batches of an epoch, shape (n_batches, size)."""

@@ -15,6 +15,7 @@ from ..interface.parameters import (
     CachedKernelParameters,
     SoftMarginParameters,
     SolverParameters,
+    WarmStartParameters,
 )
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
@@ -28,7 +29,13 @@ from .working_sets import Dual, Gradient, solve_large, start_from
 
 @register("svm")
 @hyperparameters
-class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
+class SMO(
+    WeightedSolver,
+    SolverParameters,
+    WarmStartParameters,
+    SoftMarginParameters,
+    CachedKernelParameters,
+):
     """Soft-margin kernel SVM by SMO, to a given violation of the optimality conditions.
 
     Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C_i``, with
@@ -61,6 +68,9 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     alpha0 : array-like, shape (n,)
         Dual point to start from, ``0 <= alpha0_i <= C_i``, and ``y' alpha0 = 0`` with a bias; None:
         zero.
+    warm_start
+        Start from the ``alpha_`` of the last fit, of each class, instead of ``alpha0``; for a
+        smaller C it is scaled down.
     tol : float >= 0
         Stop when no optimality condition is violated by more than ``tol`` (units of the margin).
     max_iter : int >= 1 or None
@@ -115,6 +125,8 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
         C = float(self.C) * problem.weights
         with_bias = bool(self.fit_intercept)
         alpha = _starting_point(self.alpha0, problem.y, C, with_bias)
+        if problem.state is not None:
+            alpha = _scaled_into_box(problem.state, C)
         dual = Dual(alpha, problem.y.copy(), problem.y, C, with_bias)
         solve = solve_large if self.working_set == "large" else _solve_textbook
         start_from(problem, dual)
@@ -123,7 +135,7 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
         self.violation_ = dual.violation()
         ended_at = "" if solution.n_iter >= limit else problem.oracle.rounding_words
         shortfall = short_of(f"the largest violation is {self.violation_:.3g}", self.tol)
-        return replace(solution, shortfall=shortfall, ended_at=ended_at)
+        return replace(solution, shortfall=shortfall, ended_at=ended_at, state=dual.alpha)
 
 
 def _check_working_set(value: Any, with_bias: bool) -> None:
@@ -155,6 +167,13 @@ def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) 
     if with_bias and abs(drift) > 1e-9 * max(alpha.sum(), 1.0):
         raise ValueError(f"alpha0 has y' alpha0 = {drift:g}; with a bias it must be 0")
     return alpha
+
+
+def _scaled_into_box(alpha: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """A copy of alpha times one factor, which keeps y' alpha = 0, so that no value exceeds C."""
+    support = alpha > 0
+    factor = min(1.0, np.min(C[support] / alpha[support], initial=1.0))
+    return np.minimum(factor * alpha, C)
 
 
 def _solve_textbook(

@@ -7,7 +7,7 @@ strategies give the same predictor for the same draws, unless rounding decides a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,16 +29,24 @@ class Responses(Protocol):
     def add(self, i: int) -> None:
         """Count a mistake at point i, the one that the last ``advance`` found."""
 
+    def state(self) -> dict[str, Any]:
+        """What the same strategy needs to continue."""
+
 
 class MaintainedResponses:
     """Keeps the response of every point: n evaluations for each mistake, none otherwise."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, state: dict[str, Any] | None = None) -> None:
         self._problem = problem
         self.counts = np.zeros(problem.n, dtype=np.int64)
         self._scores = np.zeros(problem.n)
+        if state is not None:
+            self.counts, self._scores = state["counts"], state["scores"]
         self._later = np.empty(0, dtype=np.int64)
         self._threshold = 0.0
+
+    def state(self) -> dict[str, Any]:
+        return {"counts": self.counts, "scores": self._scores}
 
     def advance(
         self, draws: np.ndarray, position: int, done: int, slope: float
@@ -63,11 +71,17 @@ class MaintainedResponses:
 class OnDemandResponses:
     """Evaluates the response of each drawn point: one evaluation for each support vector."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, state: dict[str, Any] | None = None) -> None:
         self._problem = problem
         self.counts = np.zeros(problem.n, dtype=np.int64)
         self._support = np.zeros(problem.n, dtype=np.int64)
         self._n_support = 0
+        if state is not None:
+            self.counts, self._support = state["counts"], state["support"]
+            self._n_support = np.count_nonzero(self.counts)
+
+    def state(self) -> dict[str, Any]:
+        return {"counts": self.counts, "support": self._support}
 
     def advance(
         self, draws: np.ndarray, position: int, done: int, slope: float
@@ -89,7 +103,7 @@ class OnDemandResponses:
         self.counts[i] += 1
 
 
-STRATEGIES: dict[str, Callable[[Problem], Responses]] = {
+STRATEGIES: dict[str, Callable[[Problem, dict[str, Any] | None], Responses]] = {
     "maintained": MaintainedResponses,
     "on_demand": OnDemandResponses,
 }

@@ -12,8 +12,9 @@ from ..interface.parameters import (
     CachedKernelParameters,
     SoftMarginParameters,
     SolverParameters,
+    WarmStartParameters,
 )
-from ..interface.problem import Problem, Solution
+from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
 from ..numeric.draws import draw_by_weight
 from ..numeric.validation import (
@@ -27,7 +28,13 @@ from .mistakes import STRATEGIES
 
 @register("svm")
 @hyperparameters
-class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
+class Pegasos(
+    WeightedSolver,
+    SolverParameters,
+    WarmStartParameters,
+    SoftMarginParameters,
+    CachedKernelParameters,
+):
     """Soft-margin kernel SVM without bias by stochastic subgradient steps on the primal.
 
     Minimises ``lambda/2 ||w||^2`` plus the weighted mean of the hinge losses, with ``lambda = 1 /
@@ -69,15 +76,26 @@ class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKern
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         n, y = problem.n, problem.y
         lam = 1.0 / (float(self.C) * problem.weights.sum())
-        responses = STRATEGIES[self.strategy](problem)
+        start = problem.state or {"responses": None, "squared_sum": 0.0, "before": math.inf, "t": 0}
+        responses = STRATEGIES[self.strategy](problem, start["responses"])
         # ||sum_j count_j y_j Phi_j||^2, kept only for the stopping rule.
         diag = problem.oracle.diag() if self.tol > 0 else None
-        squared_sum = 0.0
-        before = change = math.inf
-        t = 0
+        squared_sum, before, t = start["squared_sum"], start["before"], start["t"]
+        if diag is not None and math.isnan(squared_sum):
+            raise ValueError(f"tol={self.tol:g} cannot continue a fit with tol=0")
+        change = math.inf
 
         def snapshot() -> KernelExpansion:
             return problem.expansion(responses.counts * y / (lam * t))
+
+        def solution(status: SolveStatus, shortfall: str = "") -> Solution:
+            state = {
+                "responses": responses.state(),
+                "squared_sum": math.nan if diag is None else squared_sum,
+                "before": before,
+                "t": t,
+            }
+            return Solution(snapshot(), t, status, shortfall, state=state)
 
         for _ in range(self.max_epochs):
             draws = draw_by_weight(problem.rng, problem.weights, n)
@@ -93,15 +111,15 @@ class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKern
                         squared_sum += 2 * margin + diag[i]
                     responses.add(i)
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
-                    return Solution(snapshot(), t, "stopped")
+                    return solution("stopped")
             estimate = squared_sum / (2 * lam * t * t) + loss / n
             change = abs(estimate - before) / before if 0 < before < math.inf else math.inf
             if change < self.tol:
-                return Solution(snapshot(), t, "converged")
+                return solution("converged")
             before = estimate
         achieved = "one epoch has no other to compare its estimated objective with"
         if math.isfinite(change):
             achieved = (
                 f"the estimated objective changed by {change:.3g} of itself in the last epoch"
             )
-        return Solution(snapshot(), t, "budget", short_of(achieved, self.tol))
+        return solution("budget", short_of(achieved, self.tol))

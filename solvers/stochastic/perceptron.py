@@ -9,8 +9,8 @@ import numpy as np
 from ..interface.base import Solver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import CachedKernelParameters, SolverParameters
-from ..interface.problem import Problem, Solution
+from ..interface.parameters import CachedKernelParameters, SolverParameters, WarmStartParameters
+from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion, Model
 from ..models.voting import VotedExpansion
 from ..numeric.validation import check_iteration_limit, check_one_of
@@ -20,7 +20,7 @@ from .mistakes import STRATEGIES
 
 @register("svm")
 @hyperparameters
-class Perceptron(Solver, SolverParameters, CachedKernelParameters):
+class Perceptron(Solver, SolverParameters, WarmStartParameters, CachedKernelParameters):
     """The kernel perceptron, in several passes over the data; last, averaged or voted predictor.
 
     A pass visits every point once in random order. A point whose margin is not positive is a
@@ -72,12 +72,14 @@ class Perceptron(Solver, SolverParameters, CachedKernelParameters):
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         n, y = problem.n, problem.y
-        responses = STRATEGIES[self.strategy](problem)
+        start = problem.state or {"responses": None, "visits": np.zeros(n), "history": [], "t": 0}
+        responses = STRATEGIES[self.strategy](problem, start["responses"])
         # Sum over the mistakes of each point of the visits made up to then, that one included: a
         # mistake at visit s is in the predictors before visits s+1..t, t - s of them.
-        visits_at_mistakes = np.zeros(n)
-        history: list[tuple[int, int]] = []  # the points and visits of the mistakes, for the votes
-        t = 0
+        visits_at_mistakes: np.ndarray = start["visits"]
+        # The points and visits of the mistakes, for the votes.
+        history: list[tuple[int, int]] = start["history"]
+        t: int = start["t"]
 
         def snapshot() -> Model:
             coef = responses.counts.astype(np.float64)
@@ -85,6 +87,12 @@ class Perceptron(Solver, SolverParameters, CachedKernelParameters):
                 coef -= visits_at_mistakes / t
             model = problem.expansion(coef * y)
             return _voted(model, history, t) if self.output == "voted" else model
+
+        def solution(status: SolveStatus, shortfall: str = "") -> Solution:
+            self.n_mistakes_ = int(responses.counts.sum())
+            kept = {"visits": visits_at_mistakes, "history": history, "t": t}
+            kept["responses"] = responses.state()
+            return Solution(snapshot(), t, status, shortfall, state=kept)
 
         for _ in range(self.max_epochs):
             draws = problem.rng.permutation(n)
@@ -101,14 +109,12 @@ class Perceptron(Solver, SolverParameters, CachedKernelParameters):
                         history.append((i, t))
                     responses.add(i)
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
-                    self.n_mistakes_ = int(responses.counts.sum())
-                    return Solution(snapshot(), t, "stopped")
-            self.n_mistakes_ = int(responses.counts.sum())
+                    return solution("stopped")
             if mistakes <= self.tol * n:
-                return Solution(snapshot(), t, "converged")
+                return solution("converged")
         # tol=0 is a rule, too: it asks for a pass without mistakes.
         shortfall = f"the last pass made {mistakes} mistakes at {n} points, tol={self.tol:g}"
-        return Solution(snapshot(), t, "budget", shortfall)
+        return solution("budget", shortfall)
 
 
 def _voted(last: KernelExpansion, history: list[tuple[int, int]], t: int) -> VotedExpansion:

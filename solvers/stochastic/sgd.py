@@ -9,8 +9,8 @@ import numpy as np
 from ..interface.base import WeightedSolver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import CachedKernelParameters, SolverParameters
-from ..interface.problem import Problem, Solution
+from ..interface.parameters import CachedKernelParameters, SolverParameters, WarmStartParameters
+from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
 from ..numeric.compiling import njit
 from ..numeric.draws import draw_by_weight
@@ -20,7 +20,7 @@ from ..registration import register
 
 @register("svm")
 @hyperparameters
-class SGD(WeightedSolver, SolverParameters, CachedKernelParameters):
+class SGD(WeightedSolver, SolverParameters, WarmStartParameters, CachedKernelParameters):
     """Kernel SVM without bias in its norm-constrained form, by stochastic gradient descent.
 
     Minimises the weighted mean of the hinge losses over ``||w|| <= norm_bound``. Step t draws a
@@ -57,12 +57,18 @@ class SGD(WeightedSolver, SolverParameters, CachedKernelParameters):
         if not diag.max() > 0:
             raise ValueError("every k(x, x) is 0: there is no direction to move in")
         step_scale = bound / np.sqrt(diag.max())
-        alpha, alpha_sum, margins = np.zeros(n), np.zeros(n), np.zeros(n)
-        squared_norm, t, summed = 0.0, 0, 0
+        alpha, alpha_sum, margins, squared_norm, t, summed = problem.state or (
+            *(np.zeros(n), np.zeros(n), np.zeros(n)),
+            *(0.0, 0, 0),
+        )
 
         def snapshot() -> KernelExpansion:
             # The iterates since the last change are all alike.
             return problem.expansion((alpha_sum + (t - summed) * alpha) / t * y)
+
+        def solution(status: SolveStatus) -> Solution:
+            state = alpha, alpha_sum, margins, squared_norm, t, summed
+            return Solution(snapshot(), t, status, state=state)
 
         for _ in range(self.max_epochs):
             draws, position = draw_by_weight(problem.rng, problem.weights, n), 0
@@ -83,8 +89,8 @@ class SGD(WeightedSolver, SolverParameters, CachedKernelParameters):
                     row = oracle.row_ahead(i, partial(_violations, margins, draws[position:]))
                     _move(margins, y, row, step * y[i], scale)
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
-                    return Solution(snapshot(), t, "stopped")
-        return Solution(snapshot(), t, "budget")
+                    return solution("stopped")
+        return solution("budget")
 
 
 def _violations(margins: np.ndarray, draws: np.ndarray, count: int) -> np.ndarray:

@@ -88,7 +88,7 @@ def test_the_signature_says_what_an_estimator_is_made_with(cls):
 def test_a_class_has_the_parameters_of_its_bases_and_its_own():
     expected = {
         "kernel": "rbf", "gamma": "scale", "degree": 5, "coef0": 0.0, "dtype": "float32",
-        "random_state": None, "fit_intercept": False, "scale": 2.0,
+        "random_state": None, "fit_intercept": False, "verbose": False, "scale": 2.0,
     }  # fmt: skip
     assert Scaled().get_params() == expected
     assert list(inspect.signature(Scaled).parameters) == list(expected)
