@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -342,12 +343,19 @@ def _ratio(difference: float) -> float:
 
 
 def _corrected(blocks: pd.DataFrame) -> pd.DataFrame:
-    # Importing it takes seconds, for statsmodels: only studies with enough datasets pay.
-    # Its Wilcoxon test is SciPy's, which is exact also with ties from version 1.15 on, if n <= 13.
-    import scikit_posthocs
+    """Of each pair of columns the p-value of Wilcoxon's test by Holm's correction; 1 for itself."""
+    # Imported here, since only studies with enough datasets pay for it.
+    from scipy import stats
 
-    long = blocks.melt(var_name="solver", value_name="cost")
-    found: pd.DataFrame = scikit_posthocs.posthoc_wilcoxon(
-        long, val_col="cost", group_col="solver", zero_method="zsplit", p_adjust="holm"
-    )
-    return found.loc[list(blocks.columns), list(blocks.columns)]
+    # SciPy's test is exact also with ties from version 1.15 on, if n <= 13.
+    pairs = list(combinations(range(blocks.shape[1]), 2))
+    found = [
+        stats.wilcoxon(_differences(blocks, *pair), zero_method="zsplit").pvalue for pair in pairs
+    ]
+    order = np.argsort(found)
+    steps = np.asarray(found)[order] * np.arange(len(pairs), 0, -1)
+    table = np.eye(blocks.shape[1])
+    for place, value in zip(order, np.minimum(np.maximum.accumulate(steps), 1.0), strict=True):
+        first, second = pairs[place]
+        table[first, second] = table[second, first] = value
+    return pd.DataFrame(table, index=blocks.columns, columns=blocks.columns)

@@ -23,7 +23,6 @@ _OTHERS = (
         "rich.console",
         "rich.live",
         "rich.progress",
-        "scikit_posthocs",
         "scipy.optimize",
     ),
     *("scipy.sparse", "scipy.stats", "seaborn", "sklearn.datasets", "sklearn.svm", "threadpoolctl"),
