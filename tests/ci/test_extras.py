@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -33,3 +35,26 @@ def test_every_extra_that_is_advised_exists() -> None:
             requirement.startswith(package)
             for requirement in known["optional-dependencies"]["regressions"]
         )
+
+
+def test_solving_imports_nothing_of_studies_and_pages() -> None:
+    code = """
+import sys
+import marginbench
+
+assert "numpy" not in sys.modules
+model = marginbench.SMO().fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+marginbench.to_svc(model)
+print(*sys.modules, sep="\\n")
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = {name.partition(".")[0] for name in found.stdout.split()}
+    assert not imported & {
+        "jinja2",
+        "matplotlib",
+        "pydantic",
+        "requests",
+        "seaborn",
+        "typer",
+    }
+    assert not re.findall(r"^marginbench\.(?:harness|reports)\b", found.stdout, re.MULTILINE)
