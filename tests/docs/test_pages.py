@@ -7,11 +7,13 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 import typer
 
+import marginbench
 from marginbench.harness.removed import replacement
 from marginbench.reports.command import COMMANDS, build_app, report, write_report
 from marginbench.solvers.numeric.compiling import cache_folder
@@ -22,8 +24,10 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 ELSEWHERE = {
     *("adding-a-solver.md", "outside-solvers.md", "python.md", "structured-outputs.md"),
     *("tutorial.md", "your-data.md"),
-    *("cluster.md", "datasets.md", "exporting.md", "publishing.md", "tuning.md"),
+    *("cluster.md", "datasets.md"),
 }
+#: Pages whose examples read the results of studies.
+OF_RESULTS = ("exporting.md", "publishing.md", "results-folder.md", "tuning.md")
 #: Follows "marginbench" on the command line of a shell.
 _END = re.compile(r"\s+#|\s*(?:&&|[|;&>])\s|\s2>")
 
@@ -68,7 +72,7 @@ def test_the_commands_of_the_pages_are_those_of_the_program(program: click.Comma
         # The README runs a study.
         pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.name == "README.md"))
         for page in PAGES
-        if blocks(page, "python") and page.name not in ELSEWHERE
+        if blocks(page, "python") and page.name not in {*ELSEWHERE, *OF_RESULTS}
     ],
 )
 def test_the_python_of_a_page_runs(
@@ -88,6 +92,42 @@ def test_the_python_of_a_page_runs(
     printed = capsys.readouterr().out
     for promised in re.findall(r"print\(.*\)  # (.*)", page.read_text("utf-8")):
         assert promised in printed
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with results under the names that the pages use, all of one small study."""
+    folder = tmp_path_factory.mktemp("studies")
+    task = {"dataset": "checkers", "dataset_params": {"n_train": 100, "n_test": 50}}
+    for name, tuned in (
+        ("quickstart", {}),
+        ("sbp12-adult", {}),
+        ("tuned", {"tune": {"C": [1, 9]}}),
+    ):
+        study = marginbench.Study(name=name, seeds=1, task=[task | tuned], solver=[{"name": "SMO"}])
+        assert marginbench.run(study, folder / "results" / name, quiet=True).exit_code == 0
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_RESULTS)
+def test_the_python_of_a_page_reads_results(
+    name: str, studies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(studies)
+    names: dict[str, Any] = {}
+    for code in blocks(ROOT / "docs" / name, "python"):
+        exec(compile(code, name, "exec"), names)
+    if "verify" in names:
+        (journal,) = (studies / "results" / "quickstart" / "journal").glob("*.jsonl")
+        names["verify"](journal)
+        with pytest.raises(AssertionError):
+            names["verify"](_changed(journal, studies / "changed"))
+
+
+def _changed(journal: Path, copy: Path) -> Path:
+    copy.write_bytes(journal.read_bytes().replace(b'"record"', b'"Record"'))
+    return copy
 
 
 def test_links_between_files_of_the_checkout_lead_somewhere() -> None:
