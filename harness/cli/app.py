@@ -17,6 +17,7 @@ from ..errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from ..removed import replacement
 from . import data, running, solvers, studies
 from .doctor import doctor
+from .examples import add_examples
 from .output import complain, data_code, help_only
 from .running import ReportWriter
 
@@ -82,6 +83,7 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
 
 def _run(app: typer.Typer, arguments: list[str]) -> int:
     command = typer.main.get_command(app)
+    add_examples(command)
     if _COMPLETE in os.environ:
         command(prog_name="marginbench")
     # Not command(), which has exit codes of its own for Ctrl-C and for closed pipes.

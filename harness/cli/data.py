@@ -13,6 +13,7 @@ from .output import complain, data_code, help_only, print_table
 
 _Names = Annotated[list[str] | None, typer.Argument(metavar="NAME...", show_default=False)]
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of an imported dataset.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 data = typer.Typer(help="List, fetch, import and verify datasets.", rich_markup_mode=None)
@@ -20,9 +21,7 @@ data.callback(invoke_without_command=True)(help_only)
 
 
 @data.command("list", help="List the datasets.")
-def _list(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def _list(as_json: _Json = False) -> None:
     from ...data_loaders import imported, sources
     from ..words import visible
 
@@ -41,40 +40,47 @@ def _list(
 
 
 @data.command("fetch", help="Fetch datasets into the cache.")
-def _fetch(names: _Names = None) -> int:
+def _fetch(names: _Names = None, as_json: _Json = False) -> int:
     from ...data_loaders import fetch
     from ..interrupts import interrupts_raised
 
     with interrupts_raised():
-        return _each(_dataset_names(names or []), fetch)
+        return _each(_dataset_names(names or []), fetch, as_json=as_json)
 
 
-def _each(names: list[str], do: Callable[[str], object]) -> int:
+def _each(names: list[str], do: Callable[[str], object], *, as_json: bool) -> int:
     """Do something with each dataset and say what comes of it; the worst exit code."""
     from ...data_loaders import DataError
 
-    code = 0
+    code, done = 0, {}
     for name in names:
         try:
-            typer.echo(f"{name}: {do(name)}")
+            done[name] = str(do(name))
         except DataError as error:
             code = max(code, complain(str(error), data_code(error)))
+            continue
+        if not as_json:
+            typer.echo(f"{name}: {done[name]}")
+    if as_json:
+        typer.echo(json.dumps(done))
     return code
 
 
 @data.command("verify", help="Check cached datasets; all of them without a name.")
-def _verify(names: _Names = None) -> int:
+def _verify(names: _Names = None, as_json: _Json = False) -> int:
     from ...data_loaders import imported, sources, verify
     from ..words import visible
 
     every = [*(source.name for source in sources()), *(item.name for item in imported())]
-    code = 0
+    found = []
     for name in _dataset_names(names or every):
         verdict = verify(name)
-        typer.echo(visible(f"{name}: {verdict.state}: {verdict.detail}"))
-        if verdict.state == "damaged":
-            code = EXIT_DATA
-    return code
+        found.append({"name": name, "state": verdict.state, "detail": verdict.detail})
+        if not as_json:
+            typer.echo(visible(f"{name}: {verdict.state}: {verdict.detail}"))
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    return EXIT_DATA if any(item["state"] == "damaged" for item in found) else 0
 
 
 @data.command("import", help="Bring your own file into the cache under a name.")
@@ -96,6 +102,7 @@ def _import(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace what was imported under the name.")
     ] = False,
+    as_json: _Json = False,
 ) -> None:
     from ...data_loaders import import_data, imported_info
     from ...data_loaders.own.options import option_from_text
@@ -111,15 +118,15 @@ def _import(
         options["test"] = files[1]
     with interrupts_raised():
         import_data(name, files[0], replace=replace, **_checked_options(options))
+    if as_json:
+        typer.echo(json.dumps(_as_dict(name), indent=2))
+        return
     for line in imported_info(name).decided:
         typer.echo(visible(f"{name}: {line}"))
 
 
 @data.command("info", help="Say what is known of datasets.")
-def _info(
-    names: _Names = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def _info(names: _Names = None, as_json: _Json = False) -> None:
     from ..words import visible
 
     infos = [_as_dict(name) for name in _dataset_names(names or [])]
@@ -136,7 +143,7 @@ def _info(
 
 
 @data.command("remove", help="Remove imported datasets from the cache.")
-def _remove(names: _Names = None) -> int:
+def _remove(names: _Names = None, as_json: _Json = False) -> int:
     from ...data_loaders import remove_imported
     from ..study.select import split_names
 
@@ -148,7 +155,7 @@ def _remove(names: _Names = None) -> int:
         remove_imported(name)
         return "removed"
 
-    return _each(wanted, remove)
+    return _each(wanted, remove, as_json=as_json)
 
 
 def _as_dict(name: str) -> dict[str, Any]:

@@ -179,10 +179,16 @@ def add(
                 show_default=False,
             ),
         ] = "",
+        quiet: Annotated[
+            bool, typer.Option("--quiet", help="Print nothing but errors and the report's path.")
+        ] = False,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     ) -> None:
         from ..results.stores import pushed_page
 
-        typer.echo(f"report: {pushed_page(write_report(results, _command_of(results), where))}")
+        write = write_page if quiet or as_json else write_report
+        page = str(pushed_page(write(results, _command_of(results), where)))
+        typer.echo(json.dumps({"report": page}) if as_json else f"report: {page}")
 
     app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
         _explain

@@ -90,8 +90,14 @@ def _show(
 
 
 @study.command("validate", help="Say what is wrong with a study file, or that it is ok.")
-def _validate(file: _Study) -> None:
+def _validate(
+    file: _Study, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+) -> None:
     shown = _overview(file)
+    if as_json:
+        content = {"ok": True, "size": shown.size, "skips": list(shown.skips)}
+        typer.echo(json.dumps(content, ensure_ascii=False))
+        return
     typer.echo(f"ok: {shown.size}")
     for line in shown.skips:
         typer.echo(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -52,11 +53,12 @@ def _export(
     list_: Annotated[
         bool, typer.Option("--list", help="Only list what there is, by name.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     from ..exports import export
 
     if list_:
-        _show_names(results)
+        _show_names(results, as_json=as_json)
         return
     done = export(
         results,
@@ -71,14 +73,23 @@ def _export(
         transparent=transparent,
         force=force,
     )
+    if as_json:
+        written, unchanged = (list(map(str, paths)) for paths in (done.written, done.unchanged))
+        content = {"folder": str(done.folder), "written": written, "unchanged": unchanged}
+        typer.echo(json.dumps(content))
+        return
     _show(done)
 
 
-def _show_names(results: str) -> None:
+def _show_names(results: str, *, as_json: bool) -> None:
     from ...harness.cli.output import print_table
     from ...harness.words import visible
     from ..exports import listed
 
+    if as_json:
+        names = [{"kind": i.what, "name": i.name, "title": i.title} for i in listed(results)]
+        typer.echo(json.dumps(names, ensure_ascii=False))
+        return
     rows = [(item.what, item.name, visible(item.title)) for item in listed(results)]
     print_table([("KIND", "NAME", "TITLE"), *rows])
 

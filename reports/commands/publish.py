@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -64,6 +66,7 @@ def _publish(
             show_default=False,
         ),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     from ...harness.words import plural
     from ..site import publish
@@ -84,6 +87,9 @@ def _publish(
         typer.echo(f"{path}: was changed since it was published, and is left as it is", err=True)
     for problem in site.left_out:
         complain(f"left out: {problem}", EXIT_RUNS)
+    if as_json:
+        typer.echo(json.dumps(asdict(site), default=str))
+        return EXIT_RUNS if site.left_out else EXIT_OK
     files = f"{plural(site.written, 'file')} written, {site.unchanged} unchanged"
     removed = f", {site.removed} removed" if site.removed else ""
     typer.echo(f"{files}{removed}")

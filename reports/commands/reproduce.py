@@ -44,6 +44,10 @@ def _reproduce(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder with the results folders of studies.")
     ] = Path("results"),
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", help="Print nothing but errors, verdicts and the page's path."),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be run, and for how long.")
     ] = False,
@@ -65,7 +69,7 @@ def _reproduce(
     if dry_run:
         return code
     for study, where in selections.items():
-        code = max(code, _run(study, where, out, jobs, quiet=as_json))
+        code = max(code, _run(study, where, out, jobs, quiet=quiet or as_json))
     return max(code, _show(names, only, out, as_json=as_json))
 
 

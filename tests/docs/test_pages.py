@@ -14,6 +14,7 @@ import pytest
 import typer
 
 import marginbench
+from marginbench.harness.cli.examples import add_examples
 from marginbench.harness.removed import replacement
 from marginbench.reports.command import COMMANDS, build_app, report, write_report
 from marginbench.solvers.numeric.compiling import cache_folder
@@ -49,11 +50,36 @@ def program() -> click.Command:
     app = build_app(write_report, report)
     for module in COMMANDS:
         module.add(app)
-    return typer.main.get_command(app)
+    command = typer.main.get_command(app)
+    add_examples(command)
+    return command
+
+
+def leaves(command: Any, words: str = "marginbench") -> Iterator[tuple[str, Any]]:
+    for name, below in getattr(command, "commands", {}).items():
+        yield from leaves(below, f"{words} {name}")
+    if not hasattr(command, "commands"):
+        yield words, command
+
+
+def test_each_command_has_examples_and_prints_json_if_asked(program: click.Command) -> None:
+    for words, command in leaves(program):
+        *_, examples = command.epilog.partition("Examples:\n")
+        assert all(line.startswith(f"  {words}") for line in examples.splitlines()), words
+        options = [name for parameter in command.params for name in parameter.opts]
+        # These write a file, and say its name.
+        assert ("--json" in options) != (
+            words in ("marginbench study new", "marginbench new solver")
+        )
 
 
 def test_the_commands_of_the_pages_are_those_of_the_program(program: click.Command) -> None:
-    listed = sorted(set(commands()))
+    helped = {
+        ("help", _END.split(line.removeprefix("  marginbench "))[0])
+        for _, command in leaves(program)
+        for line in command.epilog.splitlines()[2:]
+    }
+    listed = sorted({*commands(), *helped})
     assert len(listed) > 60
     for page, line in listed:
         words, command, context = shlex.split(line), program, click.Context(program)

@@ -16,6 +16,7 @@ import pytest
 
 import marginbench
 from marginbench.harness.cli.app import build_app, run_app
+from marginbench.harness.cli.output import print_table
 from marginbench.harness.environment import version
 from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.execution import runner
@@ -508,3 +509,24 @@ def test_every_public_name_is_found() -> None:
     names = dir(marginbench)
     assert {"run", "report", "load_study", "load_results", "SMO"}.issubset(names)
     assert all(hasattr(marginbench, name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("", ["a  word  one two three four five", "b  x     one"]),
+        ("21", ["a  word  one two", "         three four", "         five", "b  x     one"]),
+        ("14", ["a  word", "    one two", "    three four", "    five", "b  x     one"]),
+    ],
+)
+def test_a_table_is_no_wider_than_the_terminal(
+    columns: str,
+    expected: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    print_table([("a", "word", "one two three four five"), ("b", "x", "one")])
+    assert capsys.readouterr().out.splitlines() == expected
