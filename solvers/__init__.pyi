@@ -102,17 +102,17 @@ from .models import (
 from .models.fourier import FourierExpansion as FourierExpansion
 from .models.voting import VotedExpansion as VotedExpansion
 from .numeric.counters import Counters as Counters
+from .peers.exchange import (
+    read_libsvm as read_libsvm,
+    to_svc as to_svc,
+    write_libsvm as write_libsvm,
+)
 from .peers.liblinear import LIBLINEAR as LIBLINEAR
 from .peers.liblinear_official import LIBLINEAROfficial as LIBLINEAROfficial
 from .peers.libsvm import LIBSVM as LIBSVM
 from .peers.libsvm_subsample import LIBSVMSubsample as LIBSVMSubsample
 from .peers.onedal import OneDAL as OneDAL
 from .peers.sklearn_sgd import SklearnSGD as SklearnSGD
-from .peers.svc import (
-    read_libsvm as read_libsvm,
-    to_svc as to_svc,
-    write_libsvm as write_libsvm,
-)
 from .registration import (
     register as register,
     register_kernel as register_kernel,
