@@ -214,7 +214,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
     def _kept_states(self, X: Matrix) -> dict[Any, tuple[np.random.Generator, Any]]:
         """The generator and the state of the last fit for each class that it trained."""
-        about, kept = vars(self).pop("_kept", (None, []))
+        about, kept = self.__dict__.pop("_kept", (None, []))
         if about is None or not self.warm_start:
             return {}
         shape, classes, parameters = about

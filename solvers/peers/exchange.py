@@ -159,7 +159,7 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> Solver:
     if kind is None:
         raise ValueError(f"{path} has none of the kernels {', '.join(kinds)}")
     try:
-        kernel = {name: float(values[name][0]) for name in _PARAMETERS[kind]}
+        kernel: dict[str, Any] = {name: float(values[name][0]) for name in _PARAMETERS[kind]}
         if "degree" in kernel:
             kernel["degree"] = int(kernel["degree"])
         labels, rho = [int(label) for label in values["label"]], float(values["rho"][0])

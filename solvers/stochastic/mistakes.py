@@ -78,7 +78,7 @@ class OnDemandResponses:
         self._n_support = 0
         if state is not None:
             self.counts, self._support = state["counts"], state["support"]
-            self._n_support = np.count_nonzero(self.counts)
+            self._n_support = int(np.count_nonzero(self.counts))
 
     def state(self) -> dict[str, Any]:
         return {"counts": self.counts, "support": self._support}
