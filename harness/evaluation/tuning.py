@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
@@ -255,6 +254,9 @@ class _Trials(Generic[WorkT]):
 
 def _splits(search: Search, y: npt.NDArray[Any], seed: int) -> Iterator[tuple[Rows, Rows]]:
     """Rows to fit to and rows to score on, with the classes in proportion."""
+    # Imported here: it takes most of a second, and few studies tune.
+    from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+
     if search.folds is None:
         splitter = StratifiedShuffleSplit(1, test_size=search.validation, random_state=seed)
     else:

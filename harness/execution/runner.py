@@ -28,10 +28,11 @@ from ..errors import (
 from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
+from ..planning.facts import keep_facts, read_facts, sources_of
 from ..planning.fingerprint import write_sources
 from ..planning.manifest import Scope, cell_of, merged, planned_run
-from ..planning.plan import Details, Kind, Run, in_rounds, is_repeated, kind_named, limits_hit
-from ..planning.preflight import Facts, preflight
+from ..planning.plan import Details, Kind, Run, in_rounds, kind_named, limits_hit, reusable
+from ..planning.preflight import Facts, preflight, say_remarks
 from ..planning.report import Preview, preview as preview_study
 from ..results.description import (
     FILE_NAME as DESCRIPTION,
@@ -329,7 +330,7 @@ def run_study(
         try:
             if engine is not None:
                 engine.check()
-            runner.plan()
+            runner.plan(retry_failed=retry_failed)
             runner.prepare(command, whole_command or command, retry_failed=retry_failed)
             if engine is not None and runner.pending:
                 runner.executor = stack.enter_context(engine.opened(runner.progress.say))
@@ -416,10 +417,27 @@ class _Runner:
         self.check_interrupt()
         self.journal.check_exists()
 
-    def plan(self) -> None:
+    def plan(self, *, retry_failed: bool) -> None:
         """Find out what the runs are."""
+        self.check()
+        sources = sources_of(self.study)
+        kept = read_facts(self.results, sources)
+        if kept is not None:
+            self.facts, self.runs = kept, self.kind.plan(self.study, kept)
+            if all(self._is_done(run, retry_failed=retry_failed) for run in self.runs):
+                say_remarks(self.study, kept.solvers, self.progress.say)
+                return
         self.facts = preflight(self.study, self, self.progress.say, threads=self.threads)
         self.runs = self.kind.plan(self.study, self.facts)
+        keep_facts(self.results, sources, self.study, self.facts)
+
+    def _reusable(self, run: Run, *, retry_failed: bool = False) -> Entry | None:
+        entry = self.journal.recorded(run.key)
+        return reusable(self.kind, self.study.budget, entry, retry_failed=retry_failed)
+
+    def _is_done(self, run: Run, *, retry_failed: bool) -> bool:
+        entry = self._reusable(run, retry_failed=retry_failed)
+        return entry is not None and self.kind.is_current(entry, run)
 
     def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
         """Write study.json and the plan, and find out what is recorded already."""
@@ -431,11 +449,9 @@ class _Runner:
             not_run, incomplete = list[Run](), list[tuple[Run, RecordBase]]()
             for run in self.runs:
                 self.check()
-                entry = self.journal.recorded(run.key)
-                if entry is not None and is_repeated(
-                    self.kind, self.study.budget, entry, retry_failed=retry_failed
-                ):
-                    self._repeated[run.key], entry = entry, None
+                entry = self._reusable(run, retry_failed=retry_failed)
+                if entry is None and (repeated := self.journal.recorded(run.key)) is not None:
+                    self._repeated[run.key] = repeated
                 record = None
                 if entry is not None and not self.kind.is_current(entry, run):
                     with contextlib.suppress(RecordError):
@@ -628,10 +644,8 @@ class _Runner:
 
     def _recorded_elsewhere(self, run: Run) -> bool:
         """Whether another command has recorded a run since it was planned."""
-        entry = self.journal.recorded(run.key)
+        entry = self._reusable(run)
         if entry is None or entry == self._repeated.get(run.key):
-            return False
-        if is_repeated(self.kind, self.study.budget, entry, retry_failed=False):
             return False
         self.recorded[run.key] = entry
         self.already_recorded += 1

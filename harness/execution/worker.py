@@ -28,6 +28,7 @@ from typing import Any, BinaryIO
 
 import psutil
 
+from ..imports import scientific_imports
 from ..jobs import TIMED, Job, Message, PhaseMessage, ResultMessage, encoded
 from . import guardian
 
@@ -289,7 +290,8 @@ def main(descriptor: int) -> None:
     connection = socket.socket(fileno=descriptor)
     orders = connection.makefile("rb")
     # The imports of a run, done before the first job's clock starts.
-    from ..evaluation import measurement  # noqa: F401
+    with scientific_imports():
+        from ..evaluation import measurement  # noqa: F401
 
     pools = _ThreadPools()
     connection.sendall(encoded(PhaseMessage("idle")))

@@ -328,10 +328,10 @@ def wider_limits(kind: Kind, budget: Budget, record: RecordBase | Entry) -> list
     return sorted(wider)
 
 
-def is_repeated(
-    kind: Kind, budget: Budget, record: RecordBase | Entry, *, retry_failed: bool
-) -> bool:
-    """Whether a recorded run is run again: it failed, or its limit is wider now."""
-    if retry_failed and record.status not in EXPECTED_STATUSES:
-        return True
-    return bool(wider_limits(kind, budget, record))
+def reusable(
+    kind: Kind, budget: Budget, entry: Entry | None, *, retry_failed: bool = False
+) -> Entry | None:
+    """What is recorded of a run, unless it is run again: it failed, or its limit is wider now."""
+    if entry is None or (retry_failed and entry.status not in EXPECTED_STATUSES):
+        return None
+    return None if wider_limits(kind, budget, entry) else entry

@@ -276,8 +276,7 @@ def preflight(
     """Find out what planning must know of a study."""
     kind, limits = kind_named(study.kind), run_limits(study.budget)
     solvers = study_solvers(study, executor, say, threads=threads)
-    for line in kind.remarks(study, solvers):
-        say(line)
+    say_remarks(study, solvers, say)
     alike = _by_dataset([task for task in study.tasks if isinstance(task, DatasetTask)])
     jobs = []
     for tag, (first, *_) in alike.items():
@@ -323,6 +322,12 @@ def preflight(
             references[asked.key] = reason
             say(f"no reference optimum of {asked.about} ({reason}); its runs go on without")
     return Facts(solvers, datasets, references)
+
+
+def say_remarks(study: StudyBase, solvers: Mapping[str, SolverInfo], say: Say) -> None:
+    """Tell the user what is to be known of a study before it is planned."""
+    for line in kind_named(study.kind).remarks(study, solvers):
+        say(line)
 
 
 def study_solvers(

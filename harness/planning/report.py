@@ -21,6 +21,7 @@ from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.grid import short
 from ..study.model import StudyBase
 from ..words import plural
+from .facts import read_facts, sources_of
 from .fingerprint import read_sources
 from .forecast import Pair, span
 from .manifest import cell_of, restored
@@ -182,7 +183,8 @@ def preview(
     retry_failed: bool = False,
 ) -> Preview:
     """Find out what a run of a study would do, without computing reference optima."""
-    facts = preflight(study, executor, say, computes=False)
+    facts = read_facts(results, sources_of(study))
+    facts = facts or preflight(study, executor, say, computes=False)
     kind = kind_named(study.kind)
     past = _Past(kind, study, Journal(results))
     pairs: dict[tuple[str, str], Counter[Fate]] = {}

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...solvers.registration import entries, missing_package, registry
 from ..errors import SolverError
+from ..imports import scientific_imports
 from ..jobs import Executor
 from ..loading import offered, offers
 from ..study.model import (
@@ -45,7 +46,10 @@ def listed_solvers() -> tuple[list[Listed], list[str]]:
 
     Solvers from elsewhere are not imported.
     """
-    classes = {name: cls for kind in KINDS for name, cls in registry(kind, missing=True).items()}
+    with scientific_imports():
+        classes = {
+            name: cls for kind in KINDS for name, cls in registry(kind, missing=True).items()
+        }
     listed = []
     for name, cls in classes.items():
         package = missing_package(cls)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..numeric.matrices import Matrix, better_dense
 from ..numeric.memory import scratch
@@ -69,7 +69,7 @@ class Points:
         """Dense points with few features, packed for compiled sums; None for others."""
         from .sums import SHORT, packed
 
-        if sparse.issparse(self.values) or self.features.shape[1] > SHORT:
+        if scipy.sparse.issparse(self.values) or self.features.shape[1] > SHORT:
             return None
         return packed(self.features)
 
@@ -284,7 +284,9 @@ def products_are_steady(points: Points, dtype: Any) -> bool:
     of rows on every processor.
     """
     values = points.values
-    return sparse.issparse(values) or (np.dtype(dtype) == np.float32 and values.size >= _SMALL)
+    return scipy.sparse.issparse(values) or (
+        np.dtype(dtype) == np.float32 and values.size >= _SMALL
+    )
 
 
 def placed(entries: np.ndarray, out: np.ndarray | None) -> np.ndarray:
@@ -297,7 +299,7 @@ def placed(entries: np.ndarray, out: np.ndarray | None) -> np.ndarray:
 
 def kept_dense(X: Matrix, dtype: Any, like: Points | None) -> bool:
     """Whether points are kept dense: as those they meet, else as is better for them."""
-    return better_dense(X, dtype) if like is None else not sparse.issparse(like.values)
+    return better_dense(X, dtype) if like is None else not scipy.sparse.issparse(like.values)
 
 
 def check_range(kernel: Kernel, bound: float, norms: np.ndarray, dtype: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..numeric.matrices import Matrix
 from .base import Kernel, Points, placed
@@ -35,7 +35,7 @@ class CallableKernel(Kernel):
 
     def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
         entries = self.function(A.values, B.values)
-        if sparse.issparse(entries):
+        if scipy.sparse.issparse(entries):
             entries = entries.toarray()
         # A copy: the function may hand out the same array again.
         entries = np.array(entries, dtype=A.dtype, order="C")

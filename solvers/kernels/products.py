@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..numeric.matrices import Matrix, matmul, products, squared_norms, stored
 from ..registration import register_kernel
@@ -69,7 +69,7 @@ class Linear(ProductKernel):
         return rounding_unit(dtype) * float(squared_norms(points.values).max(initial=0.0))
 
     def weights(self, B: Points, coef: np.ndarray) -> np.ndarray:
-        if sparse.issparse(B.values):
+        if scipy.sparse.issparse(B.values):
             return np.ascontiguousarray((B.values.T @ coef.T).T)
         found = np.zeros((len(coef), B.values.shape[1]))
         for start in range(0, len(B), _ROWS):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..numeric.matrices import Matrix, as_dense, products, squared_norms, stored
 from ..numeric.memory import scratch
@@ -133,7 +133,7 @@ def _centred(
     width = len(frame.features)
     values = scratch((X.shape[0], width + 2), dtype)
     norms = np.empty(X.shape[0])
-    step = max(1, (_CHUNK if sparse.issparse(X) else X.size) // max(1, X.shape[1]))
+    step = max(1, (_CHUNK if scipy.sparse.issparse(X) else X.size) // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
         rows = slice(start, start + step)
         centre(as_dense(X[rows]), frame.shift, scale, frame.features, values[rows], norms[rows])

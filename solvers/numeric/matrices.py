@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 # An ndarray or a scipy.sparse.csr_matrix, which carries no types of its own.
 Matrix: TypeAlias = Any
@@ -20,7 +20,7 @@ _MANY_ROWS = 128
 
 def better_dense(X: Matrix, dtype: Any) -> bool:
     """Whether these points are better worked on as a dense array."""
-    if not sparse.issparse(X):
+    if not scipy.sparse.issparse(X):
         return True
     cells = X.shape[0] * X.shape[1]
     return bool(
@@ -33,19 +33,19 @@ def stored(X: Matrix, dtype: Any, *, dense: bool) -> Matrix:
     """The points as a C-contiguous array or as CSR, of this type."""
     with np.errstate(over="ignore"):
         if not dense:
-            return sparse.csr_matrix(X, dtype=dtype)
+            return scipy.sparse.csr_matrix(X, dtype=dtype)
         return np.ascontiguousarray(as_dense(X), dtype=dtype)
 
 
 def as_dense(X: Matrix) -> np.ndarray:
     """The points as a dense array, of their own type."""
-    return X.toarray() if sparse.issparse(X) else X
+    return X.toarray() if scipy.sparse.issparse(X) else X
 
 
 def squared_norms(values: Matrix) -> np.ndarray:
     """Squared row norms in float64, shape (n_points,)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if sparse.issparse(values):
+        if scipy.sparse.issparse(values):
             squares = values.astype(np.float64)
             squares.data **= 2
             return np.asarray(squares.sum(axis=1)).ravel()
@@ -64,7 +64,7 @@ def matmul(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.nd
 
 def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
     """Inner products of all rows, C-contiguous, shape (len(A), len(B))."""
-    if not sparse.issparse(B):
+    if not scipy.sparse.issparse(B):
         return matmul(A, B.T, out)
     # Here, since numba takes long to import, and kernels are also there for their names.
     from .sparse_products import multiply_sparse, multiply_sparse_pair
@@ -72,11 +72,11 @@ def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
     # One dense factor makes the product dense at once; the smaller set is the cheaper one.
     if A.shape[0] == 1:
         return (B @ as_dense(A)[0])[None, :]
-    if A.shape[0] >= _MANY_ROWS and sparse.issparse(A):
+    if A.shape[0] >= _MANY_ROWS and scipy.sparse.issparse(A):
         entries = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype) if out is None else out
         multiply_sparse_pair(A, B, entries)
         return entries
-    if A.shape[0] <= B.shape[0] or not sparse.issparse(A):
+    if A.shape[0] <= B.shape[0] or not scipy.sparse.issparse(A):
         entries = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype)
         multiply_sparse(B, as_dense(A), entries)
     else:
@@ -93,7 +93,7 @@ def variance(X: Matrix, weights: np.ndarray | None = None) -> float:
             return variance(X[counted], weights[counted])
         return _weighted_variance(X, weights)
     with np.errstate(over="ignore", invalid="ignore"):
-        if not sparse.issparse(X):
+        if not scipy.sparse.issparse(X):
             return float(np.var(X, dtype=np.float64))
         size = X.shape[0] * X.shape[1]
         mean = X.data.sum(dtype=np.float64) / size
@@ -104,7 +104,7 @@ def _weighted_variance(X: Matrix, weights: np.ndarray) -> float:
     """The variance where each point counts as often as its weight, > 0, says."""
     shares = weights / weights.sum() / X.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
-        if not sparse.issparse(X):
+        if not scipy.sparse.issparse(X):
             # Shifted by one entry, so that the variance of a constant is 0.
             deviations = np.subtract(X, X[0, 0], dtype=np.float64)
             deviations -= matmul(shares, deviations.sum(axis=1))

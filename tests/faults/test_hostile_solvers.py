@@ -261,7 +261,7 @@ def test_no_process_or_file_is_left(ended: dict[str, dict[str, Any]], folder: Pa
     assert not (folder / "logs").exists()
     results = folder / "solver" / "results"
     assert sorted(path.name for path in results.iterdir() if path.name != "sources") == [
-        "journal", "report.html", "runs.parquet", "study.json",
+        "facts.json", "journal", "report.html", "runs.parquet", "study.json",
     ]  # fmt: skip
 
 

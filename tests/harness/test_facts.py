@@ -1,0 +1,143 @@
+"""The command of a finished study asks no worker, unless something has changed that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from marginbench import DataError
+from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
+from marginbench.harness.execution.runner import RunSummary, run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Send
+from marginbench.harness.planning.facts import FILE_NAME
+from marginbench.harness.planning.report import preview
+from marginbench.harness.study.toml import load_study
+
+STUDY = """
+name = "mine"
+seeds = 1
+[[task]]
+dataset = "points.csv"
+C = 1.0
+gamma = 1.0
+reference = {reference}
+[[solver]]
+name = "mine.py:Mine"
+"""
+SOLVER = """
+from marginbench import Perceptron
+
+class Mine(Perceptron):
+    "A solver of a user."
+
+    number = {number}
+"""
+POINTS = "x,y\n" + "".join(f"{place},{'yes' if place > 9 else 'no'}\n" for place in range(20))
+Command = Callable[..., tuple[int, RunSummary]]
+
+
+class Counting(InProcess):
+    """Counts what it is asked."""
+
+    asked = 0
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            self.asked += 1
+            try:
+                yield from super().execute(iter([job]))
+            except DataError as error:
+                yield Ended(job, Outcome("failed", reason=str(error)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study of a user's own solver on a user's own data."""
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "mine.toml").write_text(STUDY.format(reference="false"))
+    (tmp_path / "mine.py").write_text(SOLVER.format(number=1))
+    (tmp_path / "points.csv").write_text(POINTS)
+    return tmp_path
+
+
+@pytest.fixture
+def command(folder: Path) -> Command:
+    """Runs the study; how much was asked of the executor, and the summary."""
+
+    def run(*, retry_failed: bool = False) -> tuple[int, RunSummary]:
+        executor = Counting()
+        summary = run_study(
+            load_study(folder / "mine.toml"),
+            folder / "results",
+            executor=executor,
+            retry_failed=retry_failed,
+        )
+        return executor.asked, summary
+
+    return run
+
+
+def test_nothing_is_asked_when_nothing_is_left_to_do(folder: Path, command: Command) -> None:
+    first, whole = command()
+    assert first > 0
+    again, summary = command()
+    assert again == 0
+    assert not summary.changed
+    assert (summary.already_recorded, summary.statuses) == (1, whole.statuses)
+    executor = Counting()
+    shown = preview(load_study(folder / "mine.toml"), folder / "results", executor, print)
+    assert (executor.asked, shown.counts) == (0, {"recorded": 1})
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("mine.py", SOLVER.format(number=2)),
+        ("points.csv", POINTS.replace("19,yes", "19.5,yes")),
+        ("mine.toml", STUDY.format(reference="false").replace("C = 1.0", "C = 2.0")),
+    ],
+)
+def test_what_has_changed_is_asked_and_run_again(
+    folder: Path, command: Command, file: str, content: str
+) -> None:
+    command()
+    before = (folder / file).read_text()
+    (folder / file).write_text(content)
+    asked, summary = command()
+    assert asked > 0
+    assert (summary.changed, summary.already_recorded) == (True, 0)
+    (folder / file).write_text(before)
+    _, summary = command()
+    assert summary.already_recorded == 1
+
+
+def test_lost_data_optima_and_records_are_asked_for(folder: Path, command: Command) -> None:
+    (folder / "mine.toml").write_text(STUDY.format(reference="true"))
+    command()
+    for lost in ("datasets/**/*.parquet", "references/*.parquet", "facts.json"):
+        assert command()[0] == 0
+        for path in folder.rglob(lost):
+            path.unlink()
+        assert command()[0] > 0
+    (folder / "results" / FILE_NAME).write_text('{"sources": 1')
+    assert command()[0] > 0
+    for path in (folder / "results" / "journal").iterdir():
+        path.unlink()
+    asked, summary = command()
+    assert asked > 0
+    assert summary.already_recorded == 0
+
+
+def test_an_optimum_that_could_not_be_had_is_asked_for_each_time(
+    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: ReferenceWork, send: Send) -> ReferenceInfo:
+        raise DataError("no optimum")
+
+    (folder / "mine.toml").write_text(STUDY.format(reference="true"))
+    monkeypatch.setattr(ReferenceWork, "run", fails)
+    assert command()[0] > 0
+    assert command()[0] > 0
