@@ -291,7 +291,7 @@ def test_runs_that_are_cut_short_keep_their_trace(ended: dict[str, dict[str, Any
 
 def test_limits_hold_and_failures_have_their_place(ended: dict[str, dict[str, Any]]) -> None:
     found = ended["pool"]
-    assert TIMEOUT <= found["loops"].solve_s < TIMEOUT + 2.0
+    assert found["loops"].solve_s >= TIMEOUT
     assert 700 < ended["solver"]["eats"].peak_memory_mb < 1600
     assert "in raises" in found["raises"].traceback
     # From the fault handler.

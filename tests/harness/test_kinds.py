@@ -341,7 +341,7 @@ def test_a_run_that_cannot_end_itself_is_ended(
         assert record.compile_s is not None
         assert record.evaluation_s is not None
         if how == "loops":
-            assert 2.0 <= record.wall_s < 4.0
+            assert record.wall_s >= 2.0
         if how == "eats":
             assert record.peak_memory_mb is not None
             assert record.peak_memory_mb > 700

@@ -74,7 +74,7 @@ class Watched:
 
 
 def test_evaluation_is_not_in_the_clocks() -> None:
-    watched = Watched(lambda snapshot: busy())
+    watched, begun = Watched(lambda snapshot: busy()), time.monotonic()
     monitor = watched.started()
     for n_iter in (1, 2):
         time.sleep(0.01)
@@ -88,7 +88,7 @@ def test_evaluation_is_not_in_the_clocks() -> None:
     monitor.finish(4, model())
     assert [item.n_iter for item in watched.states] == [1, 2, 4]
     # A busy machine sleeps longer than it is asked to, and other threads use CPU time as well.
-    assert 0.02 <= watched.states[-1].wall_s < 0.2
+    assert 0.02 <= watched.states[-1].wall_s < time.monotonic() - begun - 7 * PAUSE
     assert watched.states[-1].cpu_s < 3 * PAUSE
     # Snapshots that the solver makes are its own affair; what follows is evaluation.
     assert monitor.evaluation_s >= 7 * PAUSE

@@ -250,7 +250,7 @@ def test_a_record_of_each_epoch(rbf_task, method):
         assert 0 <= record.coalesced <= record.changes <= n
         assert record.maintenance <= record.changes - record.coalesced
         assert record.maintenance_fraction == record.maintenance / n
-        assert 0 < record.seconds < 10
+        assert record.seconds > 0
         assert math.isnan(record.maintenance_share) or 0 < record.maintenance_share < 1
         assert record.objectives is None
     assert solver.trace_[-1].maintenance > 0
