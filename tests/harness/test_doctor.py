@@ -7,32 +7,41 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from marginbench.harness.cli import doctor
+from marginbench.harness.cli.app import build_app, run_app
 
 
-def marginbench(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "marginbench", *words],
-        env={**os.environ, "COLUMNS": "100", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.fixture
+def run(capsys):
+    """Runs a command in this process: exit code, output and errors."""
+
+    def call(*words):
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(lambda results, command: results), list(words))
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call
 
 
-def test_a_machine_is_described_line_by_line(tmp_path):
-    done = marginbench("doctor", MARGINBENCH_CACHE=str(tmp_path), MARGINBENCH_MIRROR="")
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = {line.split("  ")[0]: line for line in done.stdout.splitlines()}
+def test_a_machine_is_described_line_by_line(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path))
+    monkeypatch.setenv("MARGINBENCH_MIRROR", "")
+    code, out, err = run("doctor")
+    assert (code, err) == (0, "")
+    lines = {line.split("  ")[0]: line for line in out.splitlines()}
     assert {"marginbench", "libraries", "cores", "BLAS", "memory", "mirror"} <= lines.keys()
     assert str(tmp_path) in lines["datasets"]
     assert "GFLOP/s on one thread" in lines["BLAS"]
 
 
-def test_a_mirror_that_is_missing_is_wrong():
-    done = marginbench("doctor", "--json", MARGINBENCH_MIRROR="/no/such/folder")
-    assert done.returncode == 1
-    wrong = [item for item in json.loads(done.stdout) if item["state"] == "wrong"]
+def test_a_mirror_that_is_missing_is_wrong(run, monkeypatch):
+    monkeypatch.setenv("MARGINBENCH_MIRROR", "/no/such/folder")
+    code, out, _ = run("doctor", "--json")
+    assert code == 1
+    wrong = [item for item in json.loads(out) if item["state"] == "wrong"]
     assert [item["check"] for item in wrong] == ["mirror"]
     assert "MARGINBENCH_MIRROR" in wrong[0]["found"]
 
@@ -57,7 +66,13 @@ def test_a_full_disk_is_noted(tmp_path, monkeypatch):
 def test_a_shell_completes_commands_and_options():
     def words(line: str) -> list[str]:
         asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-        done = marginbench(**asked, _MARGINBENCH_COMPLETE="complete_bash")
+        done = subprocess.run(
+            [sys.executable, "-m", "marginbench"],
+            env={**os.environ, **asked, "_MARGINBENCH_COMPLETE": "complete_bash"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.split()
 

@@ -63,16 +63,6 @@ def with_coef(solution: Any, coef: Any) -> Any:
     return replace(solution, model=replace(solution.model, coef=coef))
 
 
-@class_fault("scikit-learn", "check_do_not_raise_errors_in_init_or_set_param")
-def own_init(good):
-    class Own(good):
-        def __init__(self, C=1.0, max_epochs=100):
-            self.C = float(C)
-            self.max_epochs = max_epochs
-
-    return Own
-
-
 @class_fault("constructor", "width has no default")
 def no_default(good):
     class Own(good):
@@ -116,15 +106,6 @@ def takes_anything(good):
         def fit(self, X, y, monitor=None):
             X = np.nan_to_num(X.toarray() if sparse.issparse(X) else X)
             return super().fit(X, y, monitor=monitor)
-
-    return Own
-
-
-@class_fault("scikit-learn", "needs at least two classes in y")
-def numbers_as_labels(good):
-    class Own(good):
-        def fit(self, X, y, monitor=None):
-            return super().fit(X, np.sign(y), monitor=monitor)
 
     return Own
 
@@ -364,12 +345,6 @@ def keeps_scores_for_the_next_class(self, problem, monitor, solve):
     coef = problem.once("coef", lambda: np.zeros(problem.n))
     coef[solution.model.support] += solution.model.coef
     return replace(solution, model=problem.expansion(coef))
-
-
-@fault("scikit-learn", "check_estimators_pickle: ")
-def keeps_a_function(self, problem, monitor, solve):
-    self.step_ = lambda x: x
-    return solve()
 
 
 @pytest.fixture(scope="module")
