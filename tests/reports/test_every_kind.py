@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,9 +43,21 @@ class Kind:
         return folder
 
 
-@pytest.fixture(params=["svm", "feasibility"])
+NAMES = ["svm", "feasibility"]
+
+
+@pytest.fixture(params=NAMES)
 def kind(request, make, write_results) -> Kind:
     return Kind(request.param, make, write_results)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def plain(request, make, tmp_path_factory) -> Path:
+    """The page of two runs that ended as planned."""
+    write = partial(make.folder, tmp_path_factory.mktemp(request.param))
+    kind = Kind(request.param, make, write)
+    records = [kind.record(0), kind.record(1)]
+    return report(kind.folder(records, command="marginbench run example --jobs 1"))
 
 
 def test_a_row_per_planned_run_by_seed_with_its_columns_and_counters(kind):
@@ -97,12 +110,6 @@ def test_runs_side_by_side_and_unlike_environments_are_cautions_everywhere(kind,
     assert "Read with care" in text
 
 
-def test_like_runs_one_at_a_time_give_no_caution(kind, make, capsys):
-    text = make.page(write_report(kind.folder([kind.record(0), kind.record(1)]), "c")).text
-    assert "Read with care" not in text
-    assert "note:" not in capsys.readouterr().out
-
-
 def test_failed_and_skipped_runs_are_told_once(kind, make, capsys):
     folder = kind.folder(
         [
@@ -120,22 +127,22 @@ def test_failed_and_skipped_runs_are_told_once(kind, make, capsys):
     assert "1 of 3" in text
 
 
-def test_no_failure_is_said_in_words(kind, make):
-    text = make.page(report(kind.folder([kind.record(0)]))).text
+def test_nothing_is_wrong_with_plain_runs_and_the_command_is_shown_once(plain, make):
+    text = make.page(plain).text
     assert "None: every planned run ended as planned." in text
+    assert "Read with care" not in text
+    assert text.count("marginbench run example --jobs 1") == 1
 
 
-def test_the_commands_are_shown(kind, make):
-    folder = kind.folder([kind.record(0)], command="marginbench run example --jobs 1")
-    made = make.page(report(folder)).text
-    assert made.count("marginbench run example --jobs 1") == 1
-    again = make.page(report(folder, "marginbench run example")).text
+def test_the_same_results_give_the_same_bytes_but_for_the_command(plain, make):
+    before = plain.read_bytes()
+    assert report(plain.parent).read_bytes() == before
+    again = make.page(report(plain.parent, "marginbench run example")).text
     assert "The runs were made with marginbench run example --jobs 1" in again
 
 
-def test_the_page_is_self_contained_and_its_links_resolve(kind, make):
-    path = report(kind.folder([kind.record(0), kind.record(1)]))
-    text, page = path.read_text(encoding="utf-8"), make.page(path)
+def test_the_page_is_self_contained_and_its_links_resolve(plain, make):
+    text, page = plain.read_text(encoding="utf-8"), make.page(plain)
     # Vega names standards by their addresses; the page's policy keeps it from asking for them.
     text = text.replace((TEMPLATES / "vega.min.js").read_text(encoding="ascii"), "")
     assert "http://" not in text
@@ -178,11 +185,6 @@ def test_hostile_names_are_text(kind, make, capsys):
     )  # data, Vega and script of the page
     assert make.page(path).text.count(HOSTILE) > 8
     assert "[bold]" in capsys.readouterr().out
-
-
-def test_the_same_results_give_the_same_bytes(kind):
-    folder = kind.folder([kind.record(0), kind.record(1)])
-    assert report(folder).read_bytes() == report(folder).read_bytes()
 
 
 def test_a_failed_write_leaves_the_old_page(kind, monkeypatch):
