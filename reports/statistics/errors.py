@@ -162,7 +162,7 @@ def with_intervals(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     chosen = (table["measure"] == "test_error") & mine["low"].notna()
     changed = table.copy()
     for name in names:
-        changed[name] = table[name].where(~chosen, mine[name])
+        changed[name] = np.where(chosen, mine[name], table[name])
     return changed.astype({"best": bool})
 
 

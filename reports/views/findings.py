@@ -68,7 +68,8 @@ def _medians(results: Results, value: str) -> list[pd.DataFrame]:
     """The medians of each task, costs in units that tasks share."""
     cost, _, _ = _cost(results)
     curves = trace_curves(results, cost, value)
-    drawn = pd.concat([curves.curves, curves.points])[["task", "solver", "cost", "median"]]
+    parts = [part for part in (curves.curves, curves.points) if len(part)] or [curves.curves]
+    drawn = pd.concat(parts)[["task", "solver", "cost", "median"]]
     return [
         mine.assign(cost=mine["cost"] / _unit(results, task.label)).dropna()
         for task in results.tasks_of(SvmTask)
