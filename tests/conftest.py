@@ -123,6 +123,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = timed
 
 
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a pool of workers would do is done in the process of the test."""
+    from marginbench.harness.execution.workbench import InProcess
+
+    class Here(InProcess):
+        def __init__(self, *arguments: object, **options: object) -> None:
+            """Takes the place of the pool."""
+
+        def __enter__(self) -> Here:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)
+
+
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_benchmark_group_stats():
     """In the table of a group, a row is named by the test's last parameter alone."""

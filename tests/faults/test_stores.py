@@ -40,6 +40,7 @@ from marginbench.harness.study.toml import completed_study
 from marginbench.reports.results import load_results
 from marginbench.solvers.numeric.compiling import cache_folder
 
+from ..harness.conftest import BOARD
 from .conftest import LONG, Place, numbers, wait_for
 
 WHY = "of the extra 'cloud' and the group 'dev'"
@@ -53,13 +54,6 @@ BUCKET = "studies"
 Fault = Literal["", "503", "slow", "cut", "lost"]
 #: Given its number, method and path.
 Choose = Callable[[int, str, str], Fault]
-BOARD = {
-    "dataset": "checkers",
-    "dataset_params": {"n_train": 40, "n_test": 20},
-    "gamma": 10.0,
-    "C": 1.0,
-    "reference": False,
-}
 
 
 class Proxy(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Shared by the tests of the harness: a cache of their own, and a small study."""
+"""Shared by the tests of the harness: a cache of their own, small studies, and commands."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.study.svm import Study
 from marginbench.solvers.numeric.compiling import cache_folder
 
@@ -25,6 +26,14 @@ SMALL_STUDY = {
         }
     ],
     "solver": [{"name": "SMO"}],
+}
+#: A task of a few points.
+BOARD = {
+    "dataset": "checkers",
+    "dataset_params": {"n_train": 40, "n_test": 20},
+    "gamma": 10.0,
+    "C": 1.0,
+    "reference": False,
 }
 
 
@@ -45,3 +54,21 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def make_study() -> Callable[..., Study]:
     """Builds a study: one task of 200 points, SMO, one seed; with changes where they are given."""
     return lambda **changes: Study.model_validate({**SMALL_STUDY, **changes})
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command in this process: exit code, output and errors. A page is the command."""
+
+    def write_report(results: Path, command: str, *_: object) -> Path:
+        path = results / "report.html"
+        path.write_text(command)
+        return path
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(write_report), list(arguments))
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call

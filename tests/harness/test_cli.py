@@ -53,24 +53,6 @@ run_app(build_app(write_report))
 """
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command in this process: exit code, output and errors."""
-
-    def write_report(results: Path, command: str, *_: object) -> Path:
-        path = results / "report.html"
-        path.write_text(command)
-        return path
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            run_app(build_app(write_report), list(arguments))
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -118,20 +100,9 @@ name = "SBP"
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None) -> Path:
     """A folder with a study; runs of its solvers are done in this process."""
 
-    class Here(InProcess):
-        def __init__(self, *arguments: object, **options: object) -> None:
-            """Takes the place of the pool of workers."""
-
-        def __enter__(self) -> Here:
-            return self
-
-        def __exit__(self, *error: object) -> None:
-            pass
-
-    monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SMALL)
     return tmp_path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -322,16 +323,11 @@ def test_data_that_could_not_be_loaded_are_not_planned_again(
 
 
 def test_the_commands_about_imported_data(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., tuple[int, str, str]]
 ) -> None:
     monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
     monkeypatch.chdir(folder)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            run_app(build_app(lambda results, command: results), ["data", *arguments])
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
+    call = partial(run, "data")
 
     code, out, _ = call("import", "bank", "data/bank.csv", "--option", "positive=no")
     assert code == 0

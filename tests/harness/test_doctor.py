@@ -7,23 +7,7 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from marginbench.harness.cli import doctor
-from marginbench.harness.cli.app import build_app, run_app
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command in this process: exit code, output and errors."""
-
-    def call(*words):
-        with pytest.raises(SystemExit) as ended:
-            run_app(build_app(lambda results, command: results), list(words))
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
 
 
 def test_a_machine_is_described_line_by_line(run, tmp_path, monkeypatch):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.loading import offered, offers
 from marginbench.harness.planning import solvers
@@ -56,21 +55,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     return make
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command in this process: exit code, output and errors."""
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command is in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def write_report(results: Path, command: str, *_: object) -> Path:
-        return results
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            run_app(build_app(write_report), list(arguments))
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
 
 
 def test_a_name_that_a_package_offers_is_a_solver(install: Install) -> None:

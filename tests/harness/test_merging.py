@@ -24,13 +24,8 @@ from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 from marginbench.reports.results import load_results
 
-BOARD = {
-    "dataset": "checkers",
-    "dataset_params": {"n_train": 40, "n_test": 20},
-    "gamma": 10.0,
-    "C": 1.0,
-    "reference": False,
-}
+from .conftest import BOARD
+
 MakeStudy = Callable[..., Study]
 
 

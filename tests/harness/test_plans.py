@@ -19,16 +19,11 @@ from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.views.svm import protocol_section
 
+from .conftest import BOARD
+
 MakeStudy = Callable[..., Study]
 Planned = list[tuple[str, str, int]]
 
-BOARD = {
-    "dataset": "checkers",
-    "dataset_params": {"n_train": 40, "n_test": 20},
-    "gamma": 10.0,
-    "C": 1.0,
-    "reference": False,
-}
 FILE = """
 from marginbench import Perceptron
 

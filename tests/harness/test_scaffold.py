@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.conformance.scaffold import Names, names_of, write_solver
 from marginbench.harness.errors import UserError
 from marginbench.harness.loading import load_class
@@ -66,13 +66,12 @@ def test_a_file_that_is_there_is_never_replaced(tmp_path: Path, existing: str) -
 
 
 def test_the_command_names_what_it_wrote_and_three_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., tuple[int, str, str]]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        run_app(build_app(lambda results, command: results), ["new", "solver", "AbcSolver"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out.splitlines() == [
+    code, out, _ = run("new", "solver", "AbcSolver")
+    assert code == 0
+    assert out.splitlines() == [
         "wrote abc_solver.py and test_abc_solver.py; next:",
         "  marginbench check abc_solver.py:AbcSolver",
         "  marginbench run --solver abc_solver.py:AbcSolver --solver SMO",

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.report import overview
 from marginbench.harness.study.toml import load_study
@@ -17,31 +16,10 @@ from marginbench.harness.study.toml import load_study
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command in an empty folder: exit code, output and errors."""
-
-    class Here(InProcess):
-        def __init__(self, *arguments: object, **options: object) -> None:
-            """Takes the place of the pool of workers."""
-
-        def __enter__(self) -> Here:
-            return self
-
-        def __exit__(self, *error: object) -> None:
-            pass
-
-    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", Here)
-    monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)
+@pytest.fixture(autouse=True)
+def here(in_this_process: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command is in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            run_app(build_app(lambda results, command: results), list(arguments))
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
 
 
 def test_a_new_study_is_valid_and_never_overwrites(run: Run, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ from marginbench.harness.study.svm import Study
 from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 
+from .conftest import BOARD
+
 MakeStudy = Callable[..., Study]
 SOLVER = """
 from marginbench import Perceptron
@@ -46,13 +48,6 @@ class Mine(Perceptron):
 
     max_passes = {passes}
 """
-BOARD = {
-    "dataset": "checkers",
-    "dataset_params": {"n_train": 40, "n_test": 20},
-    "gamma": 10.0,
-    "C": 1.0,
-    "reference": False,
-}
 
 
 class Said(Progress):

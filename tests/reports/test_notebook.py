@@ -12,7 +12,6 @@ import pytest
 import marginbench
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.runner import RunSummary
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.study.toml import load_study, parse_study, study_names
 from marginbench.reports.errors import ReportError
 
@@ -130,18 +129,7 @@ def test_what_toml_cannot_hold_is_refused():
         marginbench.Study.from_toml("mpfp14-table2")
 
 
-def test_a_study_of_python_is_completed_as_one_of_a_file(tmp_path, monkeypatch):
-    class Here(InProcess):
-        def __init__(self, *arguments, **options):
-            """Takes the place of the pool of workers."""
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            pass
-
-    monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)
+def test_a_study_of_python_is_completed_as_one_of_a_file(tmp_path, in_this_process):
     done = marginbench.run(marginbench.Study(**STUDY), tmp_path / "out", quiet=True)
     assert isinstance(done, RunSummary)
     assert re.fullmatch(r"RunResults\('.*out': 1 of 1 runs; 1 converged\)", repr(done))

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.conformance import running
 from marginbench.harness.conformance.running import (
     CHECKS,
@@ -81,19 +80,6 @@ def test_after_a_gate_or_three_limits_nothing_else_is_run() -> None:
         after = found[NAMES.index(last) + 1 :]
         assert {(item.verdict, item.detail) for item in after} == {("not run", why)}
         assert [item.check for item in found] == NAMES
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command in this process: exit code, output and errors."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            run_app(build_app(lambda results, command: results), list(arguments))
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
 
 
 @pytest.fixture
