@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -51,8 +52,7 @@ def of_task(frame: pd.DataFrame, task: str, solver: str | None = None) -> pd.Dat
 
 def n_planned(runs: pd.DataFrame) -> dict[tuple[str, str], int]:
     """How many runs are planned of each task and solver."""
-    sizes = runs.groupby(["task", "solver"], sort=False).size().reset_index(name="n")
-    return {(row["task"], row["solver"]): row["n"] for row in records(sizes)}
+    return dict(Counter(zip(runs["task"], runs["solver"], strict=True)))
 
 
 def first_known(values: pd.Series) -> float | None:

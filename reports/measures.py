@@ -78,10 +78,6 @@ OF_SCALING: Mapping[str, Measure] = MappingProxyType(
         "n_iter": Measure("Number of iterations", "iterations", "count"),
     }
 )
-#: How long a narrow terminal keeps a column of feasibility methods: who solved what comes first.
-FEASIBILITY_WEIGHTS: Mapping[str, int] = MappingProxyType(
-    {"solved": 5, "runs": 5, "stage_error": 4, "cpu_s": 3, "n_iter": 2, "proven": 2}
-)
 # Sums of several counters: titles, places in the table of results, and what they are.
 _SUMS_IN_TABLE = {
     "evaluations": (
@@ -174,7 +170,6 @@ def _to_target(name: str, target: Target, cost: str, place: int) -> Derived:
         unknown="no target",
         meaning=f"{spent} until the {'test error' if of_error else goal} of a run is at its target "
         "to stay.",
-        weight=3 if name == EVALUATIONS_TO_ERROR else 0,
     )
     values = partial(cost_to_target, target=target, cost=cost)
     return Derived(name, measure, values, f"To stay within {target.words}", titled_as=cost)
@@ -225,7 +220,6 @@ def _sum(name: str, parts: tuple[str, ...], counters: Mapping[str, Measure]) -> 
         short=title.lower() if asked else "",
         table=place,
         meaning=meaning,
-        weight=2 if asked else 0,
     )
 
 

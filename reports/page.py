@@ -17,6 +17,7 @@ from ..harness.interrupts import interrupts_deferred
 from ..harness.storage import storing
 from . import analysis
 from .definitions import glossary
+from .exports.writing import holds
 from .results import Results
 from .statistics import integrity
 from .templating import TEMPLATES, environment, page, page_script, script_source
@@ -38,20 +39,12 @@ def write_page(results: Results, command: str = "") -> Written:
     """
     path = results.folder / "report.html"
     text = render(results, command or results.study.command).encode()
-    if _holds(path, text):
+    if holds(path, text):
         return Written(path, changed=False)
     remedy = "mend that and write it with 'marginbench report'; the runs are recorded"
     with interrupts_deferred(), storing(path, remedy), replacing(path) as sink:
         sink.write(text)
     return Written(path, changed=True)
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    """Whether a file has this content; one that cannot be read has not."""
-    try:
-        return path.stat().st_size == len(content) and path.read_bytes() == content
-    except OSError:
-        return False
 
 
 def render(results: Results, command: str, site: Mapping[str, Any] | None = None) -> str:

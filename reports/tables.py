@@ -92,8 +92,6 @@ class Heading:
         The heading in the terminal; empty: the terminal leaves the column out.
     term : str
         The name of its definition, see :mod:`marginbench.reports.definitions`; empty for none.
-    weight : int
-        How long a terminal that gets narrower keeps the column: the greater, the longer.
     """
 
     title: str
@@ -101,7 +99,6 @@ class Heading:
     group: str = ""
     short: str = ""
     term: str = ""
-    weight: int = 0
 
     @property
     def long(self) -> bool:
@@ -276,13 +273,15 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
 
 @dataclass(frozen=True)
 class TerminalTable:
-    """A table for rich: what a terminal is too narrow for is left out, and named.
+    """A table for rich; where a terminal is too narrow for it each row is a line of its own.
+
+    Before that the ranges below values go, those of the last columns first.
 
     Attributes
     ----------
     title : str
     headings : sequence of Heading
-        With short titles; the first one names the rows and always stays.
+        With short titles.
     rows : sequence of sequence of Cell
     """
 
@@ -293,51 +292,37 @@ class TerminalTable:
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterable[RenderableType]:
-        """The table without its lightest ranges and columns, and which columns these are."""
-        shown = list(range(len(self.headings)))
-        ranged = list(shown)
-        unbounded = options.update(max_width=_UNBOUNDED)
-        first = max(_LEAST, int(_FIRST * options.max_width))
-
-        def least(places: list[int]) -> int:
-            return min(places, key=lambda place: (self.headings[place].weight, -place))
-
-        while True:
-            drawn = self._drawn(shown, ranged, first)
-            if console.measure(drawn, options=unbounded).maximum <= options.max_width:
-                break
-            if len(ranged) > 0:
-                ranged.remove(least(ranged))
-            elif len(shown) > 1:
-                shown.remove(least(shown[1:]))
-            else:
-                break
-        whole = self._drawn(shown, ranged, None)
-        fits = console.measure(whole, options=unbounded).maximum <= options.max_width
+        """The title, and the first form that fits."""
         yield Text(self.title, style="bold", overflow="fold")
-        yield whole if fits else drawn
-        absent = [each.short for place, each in enumerate(self.headings) if place not in shown]
-        if absent:
-            yield Text(f"not shown for lack of width: {', '.join(absent)}", style="dim")
+        unbounded = options.update(max_width=_UNBOUNDED)
+        for n_ranged in reversed(range(len(self.headings) + 1)):
+            drawn = self._drawn(n_ranged)
+            if console.measure(drawn, options=unbounded).maximum <= options.max_width:
+                yield drawn
+                return
+        yield from map(self._line, self.rows)
 
-    def _drawn(self, shown: list[int], ranged: list[int], first: int | None) -> RichTable:
+    def _drawn(self, n_ranged: int) -> RichTable:
         drawn = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for place in shown:
-            start, _, last = self.headings[place].short.rpartition(" ")
+        for heading in self.headings:
+            start, _, last = heading.short.rpartition(" ")
+            right = heading.style == "number"
             drawn.add_column(
-                f"{start}\n{last}" if start else last,
-                justify="right" if self.headings[place].style == "number" else "left",
-                overflow="fold",
-                no_wrap=place > 0,
-                max_width=None if place else first,
+                f"{start}\n{last}" if start else last, justify="right" if right else "left"
             )
         for row in self.rows:
-            drawn.add_row(*(_terminal_text(row[place], place in ranged) for place in shown))
+            drawn.add_row(*(_terminal_text(c, place < n_ranged) for place, c in enumerate(row)))
         return drawn
 
+    def _line(self, row: Sequence[Cell]) -> Text:
+        line = Text(overflow="fold").append_text(_terminal_text(row[0], ranged=False))
+        for place, cell in enumerate(row[1:], 1):
+            line.append(f"{', ' if place > 1 else ': '}{self.headings[place].short} ", "dim")
+            line.append_text(_terminal_text(cell, ranged=False))
+        return line
 
-# Characters: of the first column at least, its share of the line, and more than any line has.
-_LEAST, _FIRST, _UNBOUNDED = 10, 0.34, 10_000
+
+_UNBOUNDED = 10_000  # characters, more than any line has
 
 
 def _terminal_text(cell: Cell, ranged: bool) -> Text:

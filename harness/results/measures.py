@@ -43,8 +43,6 @@ class Measure:
         Why there may be no value otherwise; empty: it was not counted, or is not known.
     meaning : str
         What it is, in a sentence for readers of tables; empty: what the words say.
-    weight : int
-        How long a terminal that gets narrower keeps its column: the greater, the longer.
     """
 
     title: str
@@ -57,7 +55,6 @@ class Measure:
     absent: str = ""
     unknown: str = ""
     meaning: str = ""
-    weight: int = 0
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,6 @@ CPU = Measure(
     short="CPU",
     table=80,
     meaning="CPU time of the process inside the solver, loading, compiling, scoring excluded.",
-    weight=4,
 )
 _TEST_ERROR = Measure(
     "Test error",
@@ -61,7 +60,6 @@ _TEST_ERROR = Measure(
     short="test error",
     table=10,
     meaning="The share of test points that the model at the end of the run gets wrong.",
-    weight=5,
 )
 TRAIN_ERROR = Measure(
     "Train error",

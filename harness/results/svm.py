@@ -99,7 +99,6 @@ class Record(RecordBase):
             absent="not minimised",
             meaning="The objective of the model less that of the reference optimum, divided by "
             "the latter.",
-            weight=1,
         ),
     )
     mistakes: str = column(

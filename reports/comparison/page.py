@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ...data_loaders.atomic import replacing
 from ...harness.environment import version
@@ -20,29 +18,20 @@ from ...harness.errors import StorageError
 from ...harness.interrupts import interrupts_deferred
 from ...harness.storage import storing
 from ..drawing.axes import padded, set_log_axis
-from ..drawing.canvas import FONT, INK, MUTED, RULE, Drawing, drawing
+from ..drawing.canvas import FONT, INK, MUTED, Drawing, drawing, new_axes
 from ..formatting import plural
 from ..frames import records
 from ..templating import environment, page
+from ..view import Figure
 from . import report
 from .result import Comparison
 from .studies import merged
 
-# Inches: as wide as the panels of a report.
-_WIDTH, _ROW, _BELOW, _ABOVE = 5.4, 0.26, 0.5, 0.12
-_LEFT = 0.42
+# In points: the margins of a figure, and the height of a row.
+_LEFT, _RIGHT, _BELOW, _ABOVE, _ROW = 163.0, 12.0, 36.0, 9.0, 19.0
 # Ratios beyond this stand at the edge: one of them would press all others together.
 _FARTHEST = 1000.0
 _NARROWEST = 1.2
-
-
-@dataclass(frozen=True)
-class _Panel:
-    """The figure of a solver; without a drawing a sentence stands in its place."""
-
-    anchor: str
-    title: str
-    drawing: Drawing | None
 
 
 def write_page(comparison: Comparison, path: Path) -> Path:
@@ -90,7 +79,10 @@ def render(comparison: Comparison) -> str:
         key_figures=_key_figures(comparison),
         findings=report.findings(comparison),
         notes=report.notes(comparison),
-        panels=_panels(comparison),
+        panels=[
+            Figure(f"changes-{place}", solver, solver_figure(comparison, solver))
+            for place, solver in enumerate(dict.fromkeys(map(str, frame["solver"])))
+        ],
         told=report.measures_table(comparison, told, "Values that changed") if len(told) else None,
         rest=report.measures_table(comparison, rest, "All other values") if len(rest) else None,
         means=report.solvers_table(comparison, means) if len(means) else None,
@@ -114,14 +106,6 @@ def _key_figures(comparison: Comparison) -> list[tuple[str, str]]:
     ]
 
 
-def _panels(comparison: Comparison) -> list[_Panel]:
-    solvers = dict.fromkeys(map(str, comparison.frame["solver"]))
-    return [
-        _Panel(f"changes-{place}", solver, solver_figure(comparison, solver))
-        for place, solver in enumerate(solvers)
-    ]
-
-
 def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
     """The ratios of a solver's measures: a small dot for each task, a large one for their mean.
 
@@ -136,22 +120,17 @@ def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
         return None
     means = comparison.solvers
     means = means[(means["solver"] == solver) & means["measure"].isin(set(mine["measure"]))]
-    axes = _axes(len(means))
+    height = _ABOVE + len(means) * _ROW + _BELOW
+    axes = new_axes(height=height, margins=(_LEFT, _RIGHT, _BELOW, _ABOVE))
     for place, row in enumerate(records(means)):
         _row(axes, place, row, mine.loc[mine["measure"] == row["measure"], "mean"])
-    _dress(axes, [comparison.measures[name].measure.title for name in means["measure"]])
+    titles = [_short(comparison.measures[name].measure.title) for name in means["measure"]]
+    axes.set_yticks(range(len(titles)), titles, fontsize=FONT - 1)
+    axes.set_ylim(len(titles) - 0.5, -0.5)
+    axes.axvline(1.0, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
+    axes.set_xlabel("B / A, less is better")
     _set_limits(axes, mine, means)
     return drawing(axes, f"What changed for {solver}", _description(comparison, means), mine)
-
-
-def _axes(n_rows: int) -> Axes:
-    height = _ABOVE + n_rows * _ROW + _BELOW
-    figure = Figure(figsize=(_WIDTH, height))
-    figure.patch.set_visible(False)
-    frame = (_LEFT, _BELOW / height, 0.97 - _LEFT, n_rows * _ROW / height)
-    axes: Axes = figure.add_axes(frame)
-    axes.patch.set_visible(False)
-    return axes
 
 
 def _row(axes: Axes, place: int, mean: dict[str, Any], tasks: pd.Series) -> None:
@@ -163,20 +142,6 @@ def _row(axes: Axes, place: int, mean: dict[str, Any], tasks: pd.Series) -> None
     if math.isfinite(mean["low"]):
         axes.plot([ends[0], ends[2]], [place, place], lw=2.0, color=INK, solid_capstyle="butt")
     axes.plot([ends[1]], [place], ls="", marker="D", ms=5.5, color=INK)
-
-
-def _dress(axes: Axes, titles: list[str]) -> None:
-    axes.set_yticks(range(len(titles)), [_short(title) for title in titles])
-    axes.set_ylim(len(titles) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0, labelsize=FONT - 1, labelcolor=INK)
-    axes.tick_params(axis="x", length=3, color=MUTED, labelsize=FONT - 1, labelcolor=INK)
-    axes.grid(axis="y", color=RULE, lw=0.5)
-    axes.set_axisbelow(True)
-    axes.axvline(1.0, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
-    axes.set_xlabel("B / A, less is better", fontsize=FONT - 1, color=MUTED, labelpad=3)
-    for side in ("left", "right", "top"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
 
 
 def _short(title: str) -> str:

@@ -14,7 +14,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from ...harness.results.measures import Measure
 from .. import formatting
 from ..described import capitalised
-from ..frames import FEWEST_FOR_QUARTILES, of_task
+from ..frames import FEWEST_FOR_QUARTILES, of_task, records
+from ..statistics.ranks import LEVEL
 from .axes import padded, tick_label
 from .canvas import (
     FONT,
@@ -77,13 +78,13 @@ class TraceCurves:
     """The statistics that a panel draws: :mod:`marginbench.reports.statistics.curves`."""
 
     curves: pd.DataFrame
-    singles: pd.DataFrame
     points: pd.DataFrame
+    singles: pd.DataFrame
     unfinished: pd.DataFrame
 
     def of_task(self, task: str) -> TraceCurves:
         """The part of one task."""
-        frames = (self.curves, self.singles, self.points, self.unfinished)
+        frames = (self.curves, self.points, self.singles, self.unfinished)
         return TraceCurves(*(of_task(frame, task) for frame in frames))
 
     def long(self) -> pd.DataFrame:
@@ -396,6 +397,46 @@ def draw_trade(
     ]
     words = f"Vertically {labels[1]}. The horizontal axis is logarithmic."
     return Drawing(draw, title, " ".join([words, *sentences]), points)
+
+
+def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: str) -> Drawing:
+    """Average ranks on a line; a bar joins solvers of which no pair can be told apart.
+
+    ``ranks`` is of :func:`marginbench.reports.statistics.ranks.average_ranks`, ``pairs`` of
+    ``compared_pairs``.
+    """
+    places = {str(row["solver"]): float(row["rank"]) for row in records(ranks)}
+    p = pd.DataFrame(1.0, index=list(places), columns=list(places))
+    for row in records(pairs):
+        p.loc[row["solver"], row["other"]] = p.loc[row["other"], row["solver"]] = row["p"]
+    names = shortened(list(places))
+
+    def draw(sheet: Sheet) -> Figure:
+        # Slow to import; whoever has pairs has imported it.
+        from scikit_posthocs import critical_difference_diagram
+
+        side = 12.0 + max(text_width(name) for name in names.values()) + text_width("(1.23) ")
+        height = _ROW * (len(names) + 3)
+        axes = new_axes(sheet, WIDTH, height, (side, side, 8.0, 2.0 * FONT))
+        axes.grid(visible=False)
+        critical_difference_diagram(
+            {names[name]: rank for name, rank in places.items()},
+            p.rename(index=names, columns=names),
+            ax=axes,
+            alpha=LEVEL,
+            label_fmt_left="{label} ({rank:.2f})",
+            label_fmt_right="({rank:.2f}) {label}",
+            label_props={"fontsize": sheet.font},
+            crossbar_props={"color": INK, "linewidth": 2.5 * sheet.scale},
+            color_palette={names[name]: styles[name].color for name in places},
+        )
+        axes.spines["top"].set(visible=True, color=MUTED)
+        return figure_of(axes)
+
+    ordered = ", ".join(f"{name} {rank:.2f}" for name, rank in places.items())
+    joined = [f"{row['solver']} and {row['other']}" for row in records(pairs) if row["p"] >= LEVEL]
+    apart = f"Not told apart: {', '.join(joined)}." if joined else "All pairs are told apart."
+    return Drawing(draw, title, f"Average ranks: {ordered}. {apart}", ranks)
 
 
 # ---- distributions: every run as a stroke, with boxes of quartiles

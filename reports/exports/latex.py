@@ -127,9 +127,10 @@ _PIECES = re.compile(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+|-{{2,}}|'{{2,}}|[?!]`
 _TEXT_WIDTHS = MappingProxyType({"wide": "0.25", "reason": "0.25", "statuses": "0.11"})
 # Letters of a line above the columns of a group, for each of them.
 _LETTERS = 13
-# Letters of a line of text in this size, of the gap between columns, and the size of what stands
-# below values: of the class article on paper of either size.
-_PAGE, _GAP, _SMALL = 80.0, 2.0, 0.9
+# Digits of a line of text in this size, of the gap between columns, and the sizes of what stands
+# below values, of bold ones and of capitals: of the class article on paper of either size.
+_PAGE, _GAP, _SMALL, _BOLD, _WIDE = 80.0, 2.0, 0.95, 1.15, 1.5
+_WIDE_LETTERS = frozenset("mw%\N{MULTIPLICATION SIGN}\N{MINUS SIGN}\N{LESS-THAN OR EQUAL TO}")
 
 
 def escaped(text: str) -> str:
@@ -232,8 +233,14 @@ def _width(table: Table, place: int) -> float:
     if heading.style in _TEXT_WIDTHS:
         return _PAGE * float(_TEXT_WIDTHS[heading.style]) + _GAP
     words = heading.title.split(" ") if heading.style == "number" else [heading.title]
-    below = [_SMALL * len(text) for cell in cells for text in (cell.range, cell.note)]
-    return max(0.0, *map(len, words), *(len(cell.value) for cell in cells), *below) + _GAP
+    values = [_BOLD * _letters(cell.value) for cell in cells]
+    below = [_SMALL * _letters(text) for cell in cells for text in (cell.range, cell.note)]
+    return max(0.0, *map(_letters, words), *values, *below) + _GAP
+
+
+def _letters(text: str) -> float:
+    """About how wide a text is, in digits; capitals and some others are wider than these."""
+    return sum(_WIDE if letter.isupper() or letter in _WIDE_LETTERS else 1.0 for letter in text)
 
 
 def _part(table: Table, columns: list[int]) -> list[str]:

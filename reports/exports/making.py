@@ -324,13 +324,15 @@ class _Maker:
     def _figure(self, title: str, figure: View) -> Iterator[Artefact]:
         drawn = tuple(name for name in self.formats if name in DRAWN)
         assert figure.drawing is not None
-        files = rendered(
-            figure,
-            analysis.styles(self.results),
-            drawn,
-            self.width,
-            transparent=self.request.transparent,
-        )
+        files: dict[str, bytes] = {}
+        if drawn:
+            files = rendered(
+                figure,
+                analysis.styles(self.results),
+                drawn,
+                self.width,
+                transparent=self.request.transparent,
+            )
         if "csv" in self.formats:
             files["csv"] = csv_bytes(figure.drawing.data)
         for format_, content in files.items():

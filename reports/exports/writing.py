@@ -93,7 +93,7 @@ def write_all(
     artefacts = list(artefacts)
     with exclusive(folder):
         known = _known(folder, force=force)
-        stale = [item for item in artefacts if not _holds(folder / item.path, item.content)]
+        stale = [item for item in artefacts if not holds(folder / item.path, item.content)]
         if not force:
             _check_own([folder / item.path for item in stale], folder, known, origin)
         kept = {path: entry for path, entry in known.items() if (folder / path).is_file()}
@@ -124,7 +124,7 @@ def _begun(folder: Path, item: Artefact, origin: Origin) -> dict[str, Any]:
 def _write_manifest(folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
     listed = {"format": _FORMAT, "files": dict(sorted(entries.items()))}
     content = (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode()
-    if not _holds(folder / MANIFEST, content):
+    if not holds(folder / MANIFEST, content):
         _write(folder / MANIFEST, content)
 
 
@@ -189,7 +189,8 @@ def _same(one: object, other: str) -> bool:
         return False
 
 
-def _holds(path: Path, content: bytes) -> bool:
+def holds(path: Path, content: bytes) -> bool:
+    """Whether a file has this content; one that cannot be read has not."""
     try:
         return path.stat().st_size == len(content) and path.read_bytes() == content
     except OSError:

@@ -89,15 +89,17 @@ def publish(
     StorageError
         If something cannot be written.
     """
-    from .build import Request, write_site
+    from .build import write_site
 
-    request = Request(
+    return write_site(
         [local_folder(folder) for folder in folders],
+        Path(out),
         title,
         {name: Path(folder) for name, folder in (pages or {}).items()},
-        force,
-        keep_going,
-        history=None if history is None else Path(history),
-        repository=None if repository is None else Path(repository),
+        (
+            None if history is None else Path(history),
+            None if repository is None else Path(repository),
+        ),
+        force=force,
+        keep_going=keep_going,
     )
-    return write_site(request, Path(out))

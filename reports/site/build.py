@@ -298,33 +298,31 @@ _INDEX = "index.html"
 _PAPERS, _PAPERS_TITLE = "papers", "What the papers print, and what was measured"
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a site is made of: see :func:`marginbench.reports.site.publish`."""
+def write_site(
+    folders: Sequence[Path],
+    site: Path,
+    title: str,
+    pages: Mapping[str, Path],
+    asv: tuple[Path | None, Path | None],
+    *,
+    force: bool,
+    keep_going: bool,
+) -> PublishedSite:
+    """Write the site, as :func:`marginbench.reports.site.publish` describes.
 
-    folders: Sequence[Path]
-    title: str = ""
-    pages: Mapping[str, Path] | None = None
-    force: bool = False
-    keep_going: bool = False
-    history: Path | None = None
-    repository: Path | None = None
-
-
-def write_site(request: Request, site: Path) -> PublishedSite:
-    """Write the site, as :func:`marginbench.reports.site.publish` describes."""
-    pages = request.pages or {}
-    own = {"studies", _PAPERS, *([FOLDER] if request.history is not None else [])}
+    ``asv`` are its folder of results and the repository that has their commits.
+    """
+    own = {"studies", _PAPERS, *([FOLDER] if asv[0] is not None else [])}
     further = _folders_of(pages, own)
     _check_pages(pages.values(), site)
-    history = None
-    if request.history is not None:
-        history = read_history(request.history, request.repository)
+    history = None if asv[0] is None else read_history(asv[0], asv[1])
+    if not folders and history is None:
+        raise ReportError("no results folder is given; 'marginbench run' makes one")
     problems: list[str] = []
-    planned = _planned(request, problems)
+    planned = _planned(folders, problems, keep_going=keep_going)
     # Ctrl-C leaves the site as it was, without the lock and without half of the new files.
     with interrupts_raised(), exclusive(site):
-        before = read_manifest(site, force=request.force)
+        before = read_manifest(site, force=force)
         clear_staging(site)
         try:
             studies = []
@@ -332,7 +330,7 @@ def write_site(request: Request, site: Path) -> PublishedSite:
                 try:
                     studies.append(_stage_study(site, folder, name, history is not None))
                 except ReportError as error:
-                    _left_out(problems, error, keep=request.keep_going)
+                    _left_out(problems, error, keep=keep_going)
             if problems and not studies:
                 raise ReportError(
                     f"no results folder can be published; the first problem: {problems[0]}"
@@ -341,15 +339,14 @@ def write_site(request: Request, site: Path) -> PublishedSite:
                 stage(site, f"{_PAPERS}/{name}", text.encode())
                 further |= {_PAPERS_TITLE: _PAPERS}
             studies = told_apart(studies)
-            for title in pages:
-                place = further[title]
-                for name, content in _files_of(pages[title]):
-                    stage(site, f"{place}/{name}", content)
+            for name, folder in pages.items():
+                for path, content in _files_of(folder):
+                    stage(site, f"{further[name]}/{path}", content)
             if history is not None:
                 stage(site, f"{FOLDER}/{_INDEX}", history.page())
-            stage(site, _INDEX, index_page(studies, further, request.title, history))
+            stage(site, _INDEX, index_page(studies, further, title, history))
             with interrupts_deferred():
-                changes = replace_files(site, before, _about(studies), force=request.force)
+                changes = replace_files(site, before, _about(studies), force=force)
         finally:
             clear_staging(site)
     return PublishedSite(
@@ -363,19 +360,17 @@ def write_site(request: Request, site: Path) -> PublishedSite:
     )
 
 
-def _planned(request: Request, problems: list[str]) -> dict[str, Path]:
+def _planned(folders: Sequence[Path], problems: list[str], *, keep_going: bool) -> dict[str, Path]:
     """The results folders by their names in the site, which depend on their records alone.
 
     Of several with the same name the one that was run first has the name without a number.
     """
-    if not request.folders and request.history is None:
-        raise ReportError("no results folder is given; 'marginbench run' makes one")
     found: list[tuple[str, Path]] = []
-    for folder in {folder.resolve(): folder for folder in reversed(request.folders)}.values():
+    for folder in {folder.resolve(): folder for folder in reversed(folders)}.values():
         try:
             found.append((_base(read_study(folder)), folder))
         except ReportError as error:
-            _left_out(problems, error, keep=request.keep_going)
+            _left_out(problems, error, keep=keep_going)
     bases = Counter(base for base, _ in found)
 
     def place(item: tuple[str, Path]) -> tuple[str, str, str]:
@@ -423,7 +418,6 @@ def _stage_study(site: Path, folder: Path, name: str, history: bool) -> StudyEnt
             f"{folder}: {plural(len(damaged), 'record')} cannot be read ({damaged.iloc[0]}); run "
             "the study again to replace them"
         )
-    results = results
     entry = study_entry(results, name)
     data = data_files(results)
     around = {

@@ -20,6 +20,7 @@ from typing import Any
 from ...data_loaders.atomic import replacing
 from ...harness.storage import storing
 from ..errors import ReportError
+from ..exports.writing import holds
 
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 #: Holds the new files until they are all there.
@@ -232,7 +233,7 @@ def _write(site: Path, name: str, content: bytes) -> None:
     """Write a file of the root, unless it is what it should be."""
     path = site / name
     with storing(path, _REMEDY):
-        if path.is_file() and path.read_bytes() == content:
+        if holds(path, content):
             return
         # Where whatever is left of it is removed with the other files.
         (site / STAGING).mkdir(exist_ok=True)

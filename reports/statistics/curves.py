@@ -9,8 +9,9 @@ value.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,27 +67,43 @@ def step_values(costs: Array, values: Array, grid: Array) -> Array:
     return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
 
 
-def curves(
+class Medians(NamedTuple):
+    """What stands for the runs of each task and solver, against a cost.
+
+    Attributes
+    ----------
+    curves : DataFrame
+        Columns task, solver, cost, median, low and high (of
+        :func:`marginbench.reports.frames.spread_of`), n_runs (that contribute), n_running (of them,
+        not yet ended at this cost) and n_planned. A curve starts where every contributing run has
+        its first checkpoint and ends with its longest run.
+    points : DataFrame
+        Final states of the solvers that report nothing in between, one checkpoint per run: median
+        and range of the cost (cost, cost_low, cost_high) and of the value (median, low, high),
+        n_runs, n_planned. Solvers that spent nothing of this cost are left out.
+    """
+
+    curves: pd.DataFrame
+    points: pd.DataFrame
+
+
+def medians_along(
     runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str, n_points: int = 200
-) -> pd.DataFrame:
+) -> Medians:
     """Median and spread over seeds of a value against a cost, per task and solver.
 
-    Runs that failed do not contribute (:func:`unfinished` gives their checkpoints). A curve starts
-    where every contributing run has its first checkpoint and ends with its longest run. Solvers
-    whose runs have one checkpoint each have no curve: see :func:`points`.
-
-    Columns task, solver, cost, median, low and high (of
-    :func:`marginbench.reports.frames.spread_of`), n_runs (that contribute), n_running (of them, not
-    yet ended at this cost) and n_planned.
+    Runs that failed do not contribute (:func:`unfinished` gives their checkpoints).
     """
-    parts = [(group, _curve(group, n_points)) for group in steps(traces, cost, value)]
-    return _joined([(group, curve) for group, curve in parts if curve], runs, _CURVE_COLUMNS)
+    groups, planned = steps(traces, cost, value), n_planned(runs)
+    curves = [(group, _curve(group, n_points)) for group in groups if not group.only_ends]
+    points = [(group, _point(group)) for group in groups if group.only_ends]
+    return Medians(
+        _joined(curves, planned, _CURVE_COLUMNS), _joined(points, planned, _POINT_COLUMNS)
+    )
 
 
 def _curve(group: Steps, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
     """The columns of a curve; None where there is none to draw."""
-    if group.only_ends:
-        return None
     first = max(costs[0] for costs, _ in group.runs)
     ends = np.array([costs[-1] for costs, _ in group.runs])
     spent = np.concatenate([costs for costs, _ in group.runs])
@@ -111,7 +128,8 @@ def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
 
     Columns task, solver, seed, cost, value.
     """
-    known = _known(traces, cost, value)
+    chosen = traces["ok"] & traces[[cost, value]].notna().all(axis=1)
+    known = traces.loc[chosen, ["task", "solver", "seed", *dict.fromkeys([cost, value])]]
     per_run = known.groupby(["task", "solver", "seed"]).size()
     per_curve = per_run.groupby(["task", "solver"]).agg(["size", "max"])
     few = per_curve[per_curve["size"].between(2, FEWEST_FOR_QUARTILES - 1) & (per_curve["max"] > 1)]
@@ -121,22 +139,8 @@ def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     return mine[[*columns, cost, value]].set_axis([*columns, "cost", "value"], axis=1)
 
 
-def points(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
-    """Final states of the solvers that report nothing in between: one checkpoint per run.
-
-    Solvers that spent nothing of this cost are left out.
-
-    Columns task, solver, median and range of the cost (cost, cost_low, cost_high) and of the value
-    (median, low, high), n_runs, n_planned.
-    """
-    parts = [(group, _point(group)) for group in steps(traces, cost, value)]
-    return _joined([(group, point) for group, point in parts if point], runs, _POINT_COLUMNS)
-
-
 def _point(group: Steps) -> dict[str, npt.NDArray[Any]] | None:
-    """The columns of a lone point; None where there is a curve, or nothing to draw."""
-    if not group.only_ends:
-        return None
+    """The columns of a lone point; None where there is nothing to draw."""
     costs, values = (np.concatenate(part) for part in zip(*group.runs, strict=True))
     if not np.median(costs) > 0:
         return None  # a logarithmic axis has no place for it
@@ -168,36 +172,36 @@ def steps(traces: pd.DataFrame, cost: str, value: str) -> list[Steps]:
 
     For each task and solver, in the order of ``traces``; its runs by seed.
     """
-    known = _known(traces, cost, value)
-    if known.empty:
+    costs, values = traces[cost].to_numpy(np.float64), traces[value].to_numpy(np.float64)
+    known = np.flatnonzero(traces["ok"].to_numpy(bool) & ~np.isnan(costs) & ~np.isnan(values))
+    if not len(known):
         return []
-    labels = known[["task", "solver"]].drop_duplicates().to_numpy().tolist()
-    solver = known.groupby(["task", "solver"], sort=False).ngroup().to_numpy()
-    seed, costs = known["seed"].to_numpy(), known[cost].to_numpy(np.float64)
+    costs, values, seed = costs[known], values[known], traces["seed"].to_numpy()[known]
+    (task, tasks), (solver, solvers) = (
+        pd.factorize(traces[name].to_numpy()[known]) for name in ("task", "solver")
+    )
+    pair, pairs = pd.factorize(task * len(solvers) + solver)
+    labels = [(tasks[place // len(solvers)], solvers[place % len(solvers)]) for place in pairs]
     # Of checkpoints at the same cost the order stays.
-    order = np.lexsort((costs, seed, solver))
-    solver, seed = solver[order], seed[order]
-    starts = np.flatnonzero((np.diff(solver) != 0) | (np.diff(seed) != 0)) + 1
+    order = np.lexsort((costs, seed, pair))
+    pair, seed = pair[order], seed[order]
+    starts = np.flatnonzero((np.diff(pair) != 0) | (np.diff(seed) != 0)) + 1
     runs: list[list[tuple[Array, Array]]] = [[] for _ in labels]
-    parts = (np.split(column[order], starts) for column in (costs, known[value].to_numpy(float)))
-    for place, *run in zip(solver[[0, *starts]], *parts, strict=True):
+    parts = (np.split(column[order], starts) for column in (costs, values))
+    for place, *run in zip(pair[[0, *starts]], *parts, strict=True):
         runs[place].append((run[0], run[1]))
     return [Steps(task, name, mine) for (task, name), mine in zip(labels, runs, strict=True)]
 
 
-def _known(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
-    """The checkpoints of runs that ended as planned of which both are known."""
-    chosen = traces["ok"] & traces[[cost, value]].notna().all(axis=1)
-    return traces.loc[chosen, ["task", "solver", "seed", *dict.fromkeys([cost, value])]]
-
-
 def _joined(
-    parts: list[tuple[Steps, dict[str, npt.NDArray[Any]]]], runs: pd.DataFrame, columns: list[str]
+    found: Sequence[tuple[Steps, dict[str, npt.NDArray[Any]] | None]],
+    planned: Mapping[tuple[str, str], int],
+    columns: list[str],
 ) -> pd.DataFrame:
     """The columns of all curves or points below each other, with what identifies each."""
+    parts = [(group, part) for group, part in found if part]
     if not parts:
         return pd.DataFrame(columns=columns)
-    planned = n_planned(runs)
     shared = pd.DataFrame(
         {
             "task": [group.task for group, _ in parts],

@@ -14,8 +14,8 @@ from ...harness.results.measures import Measure
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import SvmTask, capitalised
-from ..drawing.figures import draw_profile, draw_trade
-from ..formatting import plural, slug, unused
+from ..drawing.figures import draw_profile, draw_ranks, draw_trade
+from ..formatting import plural
 from ..frames import records
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
@@ -49,6 +49,11 @@ class Question:
     target: Target
     cost: str
     words: str
+
+    @property
+    def name(self) -> str:
+        """In the names of files: "objective-evaluations"."""
+        return f"{_NAMES[self.target.value]}-{_NAMES[self.cost]}"
 
 
 def comparable_costs(results: Results) -> list[str]:
@@ -107,7 +112,6 @@ def across_section(results: Results) -> Iterator[Section]:
         return
     known, asked = datasets(results), questions(results)
     fronts = errors.fronts(results.runs, ("test_error", costs[-1], "n_support"))
-    tables: list[Table] = []
     data = {
         "n_tasks": len(known),
         "n_datasets": len(set(known.values())),
@@ -121,36 +125,35 @@ def across_section(results: Results) -> Iterator[Section]:
                 for family in analysis.FAMILIES
             ],
         ),
-        "solved": _named(tables, solved_table(results)),
+        "solved": solved_table(results),
         "performance_profiles": _with_legend(
             results, [_performance_profile(results, question) for question in asked]
         ),
         "asked": [
             (
                 question.words,
-                _named(tables, wins_table(results, question)),
-                _named(tables, pairs_table(results, question)),
-                _named(tables, running_time_table(results, question)),
+                wins_table(results, question),
+                pairs_table(results, question),
+                running_time_table(results, question),
             )
             for question in asked
         ],
-        "ranks": _named(tables, rank_table(results)),
+        "ranks": rank_table(results),
+        "ranked": _with_legend(
+            results,
+            [
+                _ranks_figure(results, question)
+                for question in asked
+                if not compared_pairs(results, question).empty
+            ],
+        ),
         "powerless": _powerless(results, asked),
         "rank_sentences": [rank_sentence(results, question) for question in asked],
         "trade": _with_legend(results, [_trade(results, fronts)]),
-        "fronts": _named(tables, fronts_table(results, fronts)) if len(fronts) else None,
+        "fronts": fronts_table(results, fronts) if len(fronts) else None,
         "front_cost": analysis.measures(results)[costs[-1]].words,
     }
     yield Section("across", "Across tasks", "across.html", data)
-
-
-def _named(tables: list[Table], table: Table | None) -> Table | None:
-    """The table with the name of its files, which no table before it has."""
-    if table is not None:
-        name = unused(f"across-{slug(table.label)}", [each.name for each in tables])
-        table = replace(table, name=name)
-        tables.append(table)
-    return table
 
 
 def _with_legend(results: Results, figures: list[Figure]) -> list[Figure]:
@@ -231,7 +234,7 @@ def _performance_profile(results: Results, question: Question) -> Figure:
         for row in records(_solved_tasks(ratios))
     ]
     return Figure(
-        f"across-performance-{_NAMES[question.target.value]}-{_NAMES[question.cost]}",
+        f"across-performance-{question.name}",
         title,
         draw_profile(
             targets.performance_profile(ratios), shown, title, "ratio to the best of the task"
@@ -276,7 +279,14 @@ def solved_table(results: Results) -> Table:
     headings = _numbered({family: capitalised(FAMILY_WORDS[family]) for family in FAMILY_WORDS})
     rows = ("solver", analysis.styles(results))
     frame = pd.concat(parts, ignore_index=True)
-    return matrix("Problems solved at any cost", frame, rows, ("family", headings), _solved_cell)
+    return matrix(
+        "Problems solved at any cost",
+        frame,
+        rows,
+        ("family", headings),
+        _solved_cell,
+        name="across-solved",
+    )
 
 
 def _solved_cell(row: Mapping[str, Any] | None) -> Cell:
@@ -303,6 +313,7 @@ def wins_table(results: Results, question: Question) -> Table | None:
         ("other", _numbered({label: f"than {label}" for label in shown})),
         lambda row: _win_cell(row, most),
         first="Cheaper is",
+        name=f"across-wins-{question.name}",
     )
 
 
@@ -336,7 +347,9 @@ def rank_table(results: Results) -> Table | None:
     if not parts:
         return None
     frame, rows = pd.concat(parts, ignore_index=True), ("solver", analysis.styles(results))
-    return matrix("Average ranks", frame, rows, ("question", headings), _rank_cell)
+    return matrix(
+        "Average ranks", frame, rows, ("question", headings), _rank_cell, name="across-ranks"
+    )
 
 
 def _rank_cell(row: Mapping[str, Any] | None) -> Cell:
@@ -403,11 +416,31 @@ def _differ(values: pd.DataFrame) -> bool:
     return values.shape[1] == 2 if tested is None else tested.p < ranks.LEVEL
 
 
+@once
+def compared_pairs(results: Results, question: Question) -> pd.DataFrame:
+    """The corrected tests of all pairs; none without power."""
+    values = blocks(results, question)
+    tested = values if min(values.shape) > 1 and _differ(values) else values.iloc[:0]
+    return ranks.compared_pairs(tested)
+
+
+def _ranks_figure(results: Results, question: Question) -> Figure:
+    """The critical-difference diagram of a question."""
+    values = blocks(results, question)
+    title = f"{question.words}: average ranks over {plural(len(values), 'dataset')}"
+    drawn = draw_ranks(
+        ranks.average_ranks(values),
+        compared_pairs(results, question),
+        analysis.styles(results),
+        title,
+    )
+    return Figure(f"across-ranks-{question.name}", title, drawn)
+
+
 def pairs_table(results: Results, question: Question) -> Table | None:
     """The corrected tests of all pairs with the sizes of effects; None without power."""
-    values = blocks(results, question)
-    enough = len(values) >= ranks.needed_datasets(values.shape[1])
-    if min(values.shape) < 2 or not enough or not _differ(values):
+    pairs, n_datasets = compared_pairs(results, question), len(blocks(results, question))
+    if pairs.empty:
         return None
     columns = [
         Column("Pair", of=lambda row: Cell(f"{row['solver']} against {row['other']}")),
@@ -430,8 +463,9 @@ def pairs_table(results: Results, question: Question) -> Table | None:
             ),
         ),
     ]
-    title = f"{question.words}: {plural(len(values), 'dataset')}"
-    return framed(title, ranks.compared_pairs(values), columns, style="matrix", numbers=None)
+    title = f"{question.words}: {plural(n_datasets, 'dataset')}"
+    name = f"across-pairs-{question.name}"
+    return framed(title, pairs, columns, style="matrix", name=name, numbers=None)
 
 
 def running_time_table(results: Results, question: Question) -> Table:
@@ -446,6 +480,7 @@ def running_time_table(results: Results, question: Question) -> Table:
         ("solver", analysis.styles(results)),
         ("task", _numbered({task: task for task in datasets(results)})),
         lambda row: _running_time_cell(row, measure),
+        name=f"across-running-time-{question.name}",
     )
 
 
@@ -478,7 +513,9 @@ def fronts_table(results: Results, fronts: pd.DataFrame) -> Table:
     frame = counts[counts["solver"].isin(fronts["solver"])].merge(fronts, on=keys, how="left")
     rows = ("solver", analysis.styles(results))
     headings = {task: Heading(task) for task in datasets(results)}
-    return matrix("Pareto fronts", frame, rows, ("task", headings), _front_cell)
+    return matrix(
+        "Pareto fronts", frame, rows, ("task", headings), _front_cell, name="across-fronts"
+    )
 
 
 def _front_cell(row: Mapping[str, Any] | None) -> Cell:

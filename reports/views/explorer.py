@@ -152,9 +152,10 @@ def _series(
     found = []
     for cost, cost_name in enumerate(costs):
         for value, name in enumerate(values):
+            medians = curves.medians_along(results.runs, traces, cost_name, name, n_points)
             parts = {
-                "median": curves.curves(results.runs, traces, cost_name, name, n_points),
-                "end": curves.points(results.runs, traces, cost_name, name),
+                "median": medians.curves,
+                "end": medians.points,
                 "failed": _failed_ends(traces, cost_name, name),
             }
             for kind, frame in parts.items():
@@ -186,14 +187,14 @@ def _numbers(frame: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, Any]]]:
         frame, starts = frame[kept], starts[kept]
     places = np.flatnonzero(starts)
     columns = {name: np.split(frame[name].to_numpy(), places[1:]) for name in frame}
-    for part, place in enumerate(places):
+    for part in range(len(places)):
         found: dict[str, Any] = {name: _rounded(columns[name][part]) for name in names}
-        row = frame.iloc[place]
+        first = {name: column[part][0] for name, column in columns.items()}
         if "n_runs" in frame:
-            found |= {"n": int(row["n_runs"]), "of": int(row["n_planned"])}
+            found |= {"n": int(first["n_runs"]), "of": int(first["n_planned"])}
         else:
             found["status"] = columns["status"][part].tolist()
-        yield str(row["task"]), str(row["solver"]), found
+        yield str(first["task"]), str(first["solver"]), found
 
 
 def _rounded(values: npt.NDArray[np.float64]) -> list[float | None]:

@@ -16,7 +16,7 @@ from ..described import CellTask, Finding, ImagesTask, Task
 from ..drawing.figures import Against, draw_medians, draw_profile
 from ..formatting import plural
 from ..frames import SPREAD, by_solver, medians, of_task, records
-from ..measures import FEASIBILITY_WEIGHTS, measured
+from ..measures import measured
 from ..results import Results
 from ..statistics import certificates
 from ..statistics.targets import data_profile
@@ -376,10 +376,7 @@ def _table(task: Task, columns: list[tuple[str, str]], rows: list[list[Cell]]) -
     """The table with its columns: the term and the title of each."""
     headings = [Heading("Method", short="method", term="solver")]
     headings += [
-        Heading(
-            title, "number", short=_short(title), term=term, weight=FEASIBILITY_WEIGHTS.get(term, 0)
-        )
-        for term, title in columns
+        Heading(title, "number", short=_short(title), term=term) for term, title in columns
     ]
     return Table(f"Results on {task.label}", headings, rows)
 

@@ -116,9 +116,8 @@ def trace_curves(results: Results, cost: str, value: str) -> TraceCurves:
     """The statistics that a panel draws."""
     runs, traces = results.runs, analysis.traces(results)
     return TraceCurves(
-        curves=curves.curves(runs, traces, cost, value),
+        *curves.medians_along(runs, traces, cost, value),
         singles=curves.singles(traces, cost, value),
-        points=curves.points(runs, traces, cost, value),
         unfinished=curves.unfinished(traces, cost, value),
     )
 
@@ -502,7 +501,7 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
     ]
     headings = [
         Heading("Solver", short="solver", term="solver"),
-        Heading("Runs", "number", short="runs", term="runs", weight=2),
+        Heading("Runs", "number", short="runs", term="runs"),
         *(
             Heading(
                 item.title,
@@ -510,7 +509,6 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
                 groups.get(name) or _AT_THE_END,
                 item.short,
                 term=name,
-                weight=item.weight,
             )
             for name, item in measures.items()
         ),

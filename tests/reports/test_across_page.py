@@ -110,6 +110,12 @@ def test_enough_datasets_give_bold_wins_and_tested_pairs(make, study):
     ]
     sentence = visible(across.rank_sentence(results, question))
     assert sentence.endswith("Friedman χ² = 14, p < 0.001; the tests of pairs are below.")
+    (section,) = across.across_section(results)
+    drawn = section.data["ranked"][0].drawing
+    assert drawn.data["rank"].to_list() == [1.0, 2.0, 3.0]
+    assert drawn.description.endswith("All pairs are told apart.")
+    svg = drawn.svg("ranks")
+    assert all(name in svg for name in (">A (1.00)<", ">B (2.00)<", ">(3.00) C<"))
 
 
 @pytest.mark.slow
@@ -125,6 +131,8 @@ def test_tasks_that_share_a_dataset_do_not_add_power(make, study):
         across.rank_sentence(results, question)
     )
     assert len(set(across.datasets(results).values())) == 6
+    (section,) = across.across_section(results)
+    assert section.data["ranked"] == []
 
 
 def test_without_a_reference_there_is_no_section(make, study):

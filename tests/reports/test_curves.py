@@ -33,9 +33,9 @@ def test_step_values_take_the_last_checkpoint_at_or_before_a_cost():
 
 
 def test_curve_is_the_median_and_range_over_finished_runs(two_of_three):
-    curve = curves.curves(
+    curve = curves.medians_along(
         two_of_three.runs, two_of_three.traces, "evaluations", "test_error", n_points=400
-    )
+    ).curves
     assert curve["cost"].iloc[0] == 20  # where both runs have a checkpoint
     assert curve["cost"].iloc[-1] == 1000
     for cost, low, high in ((20, 0.4, 0.5), (150, 0.2, 0.5), (500, 0.1, 0.2), (1000, 0.1, 0.1)):
@@ -60,7 +60,7 @@ def test_bands_are_quartiles_of_five_runs_and_more(make, write_results, n):
         for seed, error in enumerate(errors)
     ]
     results = load_results(write_results(records, [make.task("a")], [make.solver("SMO")]))
-    curve = curves.curves(results.runs, results.traces, "evaluations", "test_error")
+    curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
     low, high = (at(curve, 20, name) for name in ("low", "high"))
     if n < 5:
         assert (low, high) == (errors.min(), errors.max())
@@ -72,7 +72,9 @@ def test_bands_are_quartiles_of_five_runs_and_more(make, write_results, n):
 
 
 def test_every_point_of_a_curve_carries_its_number_of_runs(two_of_three):
-    curve = curves.curves(two_of_three.runs, two_of_three.traces, "evaluations", "test_error")
+    curve = curves.medians_along(
+        two_of_three.runs, two_of_three.traces, "evaluations", "test_error"
+    ).curves
     assert set(curve["n_runs"]) == {2}
     assert set(curve["n_planned"]) == {3}
     assert [at(curve, cost, "n_running") for cost in (20, 500, 1000)] == [2, 1, 0]
@@ -92,10 +94,10 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, write_results
     ]
     solver = make.solver("LIBSVM", instrumented=False)
     results = load_results(write_results(records, [make.task("a")], [solver]))
-    assert curves.curves(results.runs, results.traces, "wall_s", "test_error").empty
-    (point,) = curves.points(results.runs, results.traces, "wall_s", "test_error").to_dict(
-        "records"
-    )
+    assert curves.medians_along(results.runs, results.traces, "wall_s", "test_error").curves.empty
+    (point,) = curves.medians_along(
+        results.runs, results.traces, "wall_s", "test_error"
+    ).points.to_dict("records")
     assert (point["cost"], point["cost_low"], point["cost_high"]) == (2.0, 1.0, 3.0)
     assert (point["median"], point["low"], point["high"]) == (0.2, 0.1, 0.4)
     assert (point["n_runs"], point["n_planned"]) == (3, 3)
@@ -106,7 +108,7 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, write_results
 def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([0, 10, 100], [0.5, 0.2, 0.1]))
     results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
-    curve = curves.curves(results.runs, results.traces, "evaluations", "test_error")
+    curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
     assert curve["cost"].iloc[0] == 10
     assert curve["median"].iloc[0] == 0.2
 
@@ -115,7 +117,7 @@ def test_a_solver_that_spent_nothing_has_no_place_on_a_logarithmic_axis(make, wr
     records = [make.finished("a", "LIBSVM", 0, make.trace([None], [0.1], seconds=[0.0]))]
     solver = make.solver("LIBSVM", instrumented=False)
     results = load_results(write_results(records, [make.task("a")], [solver]))
-    assert curves.points(results.runs, results.traces, "wall_s", "test_error").empty
+    assert curves.medians_along(results.runs, results.traces, "wall_s", "test_error").points.empty
 
 
 def test_a_failed_checkpoint_at_no_cost_has_no_place(make, write_results):

@@ -46,9 +46,9 @@ def data(results):
     [("evaluations", "test_error"), ("cpu_s", "suboptimality"), ("n_iter", "n_support")],
 )
 def test_medians_and_ends_are_those_of_the_statistics(results, data, cost, value):
-    expected = curves.curves(
+    expected = curves.medians_along(
         results.runs, analysis.traces(results), cost, value, explorer.MOST_POINTS
-    )
+    ).curves
     for (task, solver), curve in expected.groupby(["task", "solver"]):
         found = series(data, task, solver, cost, value)
         assert (found["n"], found["of"]) == tuple(curve[["n_runs", "n_planned"]].iloc[0])
@@ -58,9 +58,9 @@ def test_medians_and_ends_are_those_of_the_statistics(results, data, cost, value
         for name, shown in (("median", "y"), ("low", "low"), ("high", "high")):
             at = curves.step_values(np.array(found["x"]), np.array(found[shown]), grid)
             np.testing.assert_allclose(at, curve[name], rtol=PRECISION)
-    for row in curves.points(results.runs, analysis.traces(results), cost, value).to_dict(
-        "records"
-    ):
+    for row in curves.medians_along(
+        results.runs, analysis.traces(results), cost, value
+    ).points.to_dict("records"):
         found = series(data, row["task"], row["solver"], cost, value, "end")
         assert found["x_low"][0] <= found["x"][0] <= found["x_high"][0]
         assert found["y"] == [pytest.approx(row["median"], rel=PRECISION)]

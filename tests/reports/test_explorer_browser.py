@@ -107,7 +107,9 @@ def test_selects_change_the_figure_and_it_shows_the_medians(visit, realistic, re
     assert title == tab.locator(".explorer figcaption").inner_text()
     assert title == "adult: relative suboptimality against CPU seconds"
     results = load_results(realistic)
-    expected = curves.curves(results.runs, analysis.traces(results), "cpu_s", "suboptimality")
+    expected = curves.medians_along(
+        results.runs, analysis.traces(results), "cpu_s", "suboptimality"
+    ).curves
     last = expected[expected["task"] == "adult"].groupby("solver", sort=False).last()
     assert [end.partition(":")[0] for end in ends] == list(last.index)
     for end, row in zip(ends, last.to_dict("records"), strict=True):

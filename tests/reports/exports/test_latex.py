@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
+import matplotlib
 import pytest
+from matplotlib.ft2font import FT2Font
 
 from marginbench.reports.exports.latex import escaped, tabular
 from marginbench.reports.tables import Cell, Heading, Table
@@ -97,6 +100,19 @@ def test_a_wide_table_is_in_parts_that_hold_every_column_once(n, widths):
         expected = len(widths) if place == 0 else 1
         assert len(re.findall(rf"\bc{place}\b", text)) == expected
         assert len(re.findall(rf"\bh{place}\b", text)) == expected
+
+
+@pytest.mark.parametrize("letter", ["0", "M", "m", "x", "W"])
+def test_each_part_is_as_wide_as_a_page_of_article_at_most(letter):
+    """In Computer Modern of 8 points, bold, with 4 points on both sides of a column."""
+    font = FT2Font(str(Path(matplotlib.get_data_path(), "fonts", "ttf", "cmb10.ttf")))
+    font.set_size(8, 72)
+    width = font.load_char(ord(letter)).linearHoriAdvance / 65536
+    headings = [Heading("h", "number") for _ in range(12)]
+    text = tabular(Table("t", headings, [[Cell(6 * letter, best=True)] * 12]), "t")
+    parts = [len(found) for found in re.findall(r"\\begin\{tabular\}\{(r+)\}", text)]
+    assert sum(parts) == 12 + len(parts) - 1
+    assert max(parts) * (6 * width + 8) <= 345
 
 
 @pytest.mark.slow
