@@ -132,3 +132,11 @@ def lock_file(descriptor: int, *, shared: bool = False, wait: bool = False) -> N
     if fcntl is not None:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         fcntl.flock(descriptor, kind | (0 if wait else fcntl.LOCK_NB))
+
+
+def holds(path: Path, content: bytes) -> bool:
+    """Whether a file has this content; one that cannot be read has not."""
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return False

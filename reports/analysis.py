@@ -43,6 +43,9 @@ FAMILIES: dict[str, tuple[Target, ...]] = {
     ),
 }
 
+_TARGETS = tuple(target for family in FAMILIES.values() for target in family)
+_COSTS = ("evaluations", "cpu_s")
+
 T = TypeVar("T")
 _P = ParamSpec("_P")
 
@@ -218,8 +221,7 @@ def shown(results: Results) -> dict[str, Measure]:
 @once
 def costs(results: Results) -> pd.DataFrame:
     """What each run spent until it stayed at each target: :func:`.targets.costs_to_targets`."""
-    every = [target for family in FAMILIES.values() for target in family]
-    return targets.costs_to_targets(results.runs, traces(results), every, ["evaluations", "cpu_s"])
+    return targets.costs_to_targets(results.runs, traces(results), _TARGETS, _COSTS)
 
 
 @once
@@ -230,10 +232,16 @@ def spent(results: Results, target: Target, cost: str) -> pd.DataFrame:
 
 
 @once
+def _against_best(results: Results) -> pd.DataFrame:
+    return targets.against_best(costs(results), counts(results), results.runs, _TARGETS, _COSTS)
+
+
+@once
 def target_costs(results: Results, target: Target, cost: str) -> pd.DataFrame:
     """What each solver spends on each task, against the best: :func:`.targets.against_best`."""
-    has_target = results.runs.loc[target.levels(results.runs).notna(), "task"].unique()
-    return targets.against_best(spent(results, target, cost), counts(results), has_target)
+    found = _against_best(results)
+    mine = found[(found["target"] == target.name) & (found["cost"] == cost)]
+    return mine.drop(columns=["target", "cost"]).reset_index(drop=True)
 
 
 @once

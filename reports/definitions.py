@@ -56,7 +56,9 @@ _ABSENT: Mapping[str, str] = MappingProxyType(
 @once
 def glossary(results: Results) -> dict[str, Definition]:
     """The definitions of a page's terms by name."""
-    entries = [*_of_kind(results), *_of_measures(results), *_COMMON]
+    of_kind = _FEASIBILITY if results.kind == "feasibility" else _SVM
+    words = _of_words(analysis.words(results))
+    entries = [*words, *of_kind, *_of_measures(results), *_COMMON]
     return {entry.term: entry for entry in entries}
 
 
@@ -189,11 +191,6 @@ _FEASIBILITY = _entries(
         "takes": ("Takes", "Whether the method works on columns or on a kernel matrix."),
     }
 )
-
-
-def _of_kind(results: Results) -> Iterable[Definition]:
-    yield from _of_words(analysis.words(results))
-    yield from _FEASIBILITY if results.kind == "feasibility" else _SVM
 
 
 def _of_words(words: KindWords) -> Iterator[Definition]:

@@ -14,10 +14,9 @@ from markupsafe import Markup
 
 from ..data_loaders.atomic import replacing
 from ..harness.interrupts import interrupts_deferred
-from ..harness.storage import storing
+from ..harness.storage import holds, storing
 from . import analysis
 from .definitions import glossary
-from .exports.writing import holds
 from .results import Results
 from .statistics import integrity
 from .templating import TEMPLATES, environment, page, page_script, script_source

@@ -317,7 +317,7 @@ class TerminalTable:
     def _line(self, row: Sequence[Cell]) -> Text:
         line = Text(overflow="fold").append_text(_terminal_text(row[0], ranged=False))
         for place, cell in enumerate(row[1:], 1):
-            line.append(f"{', ' if place > 1 else ': '}{self.headings[place].short} ", "dim")
+            line.append(f"{'; ' if place > 1 else ': '}{self.headings[place].short} ", "dim")
             line.append_text(_terminal_text(cell, ranged=False))
         return line
 

@@ -129,7 +129,7 @@ _TEXT_WIDTHS = MappingProxyType({"wide": "0.25", "reason": "0.25", "statuses": "
 _LETTERS = 13
 # Digits of a line of text in this size, of the gap between columns, and the sizes of what stands
 # below values, of bold ones and of capitals: of the class article on paper of either size.
-_PAGE, _GAP, _SMALL, _BOLD, _WIDE = 80.0, 2.0, 0.95, 1.15, 1.5
+_PAGE, _GAP, _SMALL, _BOLD, _WIDE = 80.0, 2.0, 0.95, 1.15, 1.7
 _WIDE_LETTERS = frozenset("mw%\N{MULTIPLICATION SIGN}\N{MINUS SIGN}\N{LESS-THAN OR EQUAL TO}")
 
 
@@ -233,7 +233,7 @@ def _width(table: Table, place: int) -> float:
     if heading.style in _TEXT_WIDTHS:
         return _PAGE * float(_TEXT_WIDTHS[heading.style]) + _GAP
     words = heading.title.split(" ") if heading.style == "number" else [heading.title]
-    values = [_BOLD * _letters(cell.value) for cell in cells]
+    values = [(_BOLD if cell.best else 1.0) * _letters(cell.value) for cell in cells]
     below = [_SMALL * _letters(text) for cell in cells for text in (cell.range, cell.note)]
     return max(0.0, *map(_letters, words), *values, *below) + _GAP
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...data_loaders.atomic import replacing
 from ...harness.interrupts import interrupts_deferred
-from ...harness.storage import exclusive, storing
+from ...harness.storage import exclusive, holds, storing
 from ..errors import ReportError
 
 #: The file that lists the others.
@@ -186,14 +186,6 @@ def _same(one: object, other: str) -> bool:
     try:
         return Path(str(one)).resolve() == Path(other).resolve()
     except ValueError:  # no path at all, as with a null character
-        return False
-
-
-def holds(path: Path, content: bytes) -> bool:
-    """Whether a file has this content; one that cannot be read has not."""
-    try:
-        return path.stat().st_size == len(content) and path.read_bytes() == content
-    except OSError:
         return False
 
 

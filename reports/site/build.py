@@ -17,7 +17,7 @@ from ...harness.interrupts import interrupts_deferred, interrupts_raised
 from ...harness.results.description import FILE_NAME
 from ...harness.storage import exclusive
 from .. import analysis, formatting
-from ..described import Study, read_study
+from ..described import read_study
 from ..drawing.axes import padded, set_log_axis
 from ..drawing.canvas import FONT, INK, PALETTE, Drawing, drawing, new_axes
 from ..errors import ReportError
@@ -368,7 +368,7 @@ def _planned(folders: Sequence[Path], problems: list[str], *, keep_going: bool) 
     found: list[tuple[str, Path]] = []
     for folder in {folder.resolve(): folder for folder in reversed(folders)}.values():
         try:
-            found.append((_base(read_study(folder)), folder))
+            found.append((slug(read_study(folder).name, "study"), folder))
         except ReportError as error:
             _left_out(problems, error, keep=keep_going)
     bases = Counter(base for base, _ in found)
@@ -385,10 +385,6 @@ def _planned(folders: Sequence[Path], problems: list[str], *, keep_going: bool) 
     return dict(
         zip(_numbered([base for base, _ in found]), [item[1] for item in found], strict=True)
     )
-
-
-def _base(study: Study) -> str:
-    return slug(study.name, "study")
 
 
 def _numbered(bases: Sequence[str]) -> list[str]:

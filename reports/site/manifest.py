@@ -18,9 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...data_loaders.atomic import replacing
-from ...harness.storage import storing
+from ...harness.storage import holds, storing
 from ..errors import ReportError
-from ..exports.writing import holds
 
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 #: Holds the new files until they are all there.
@@ -152,7 +151,8 @@ def replace_files(
     Files that are as they should be are not touched.
     """
     staged = site / STAGING
-    names = sorted(_names_in(staged))
+    paths = staged.rglob("*") if staged.is_dir() else ()
+    names = sorted(path.relative_to(staged).as_posix() for path in paths if path.is_file())
     files = {name: _hash_of(staged / name) for name in names}
     sizes = {name: (staged / name).stat().st_size for name in names}
     present = {name: _hash_of(site / name) for name in names if (site / name).is_file()}
@@ -163,8 +163,10 @@ def replace_files(
     stale = [name for name in old if name not in files]
     if changed or stale:
         _write(site, MANIFEST, Manifest(files, sizes, old, about).encoded())
-    for name in changed:
-        _move(site, name)
+    for path in (site / name for name in changed):
+        with storing(path, _REMEDY):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(staged / path.relative_to(site), path)
     kept = tuple(name for name in sorted(stale) if not _removed(site, name, before))
     _finish(site, Manifest(files, sizes, about=about))
     clear_staging(site)
@@ -184,22 +186,9 @@ def _check_places(site: Path, names: Iterable[str], foreign: set[str]) -> None:
                 raise ReportError(f"{part}: stands where a page belongs; move it")
 
 
-def _names_in(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        return []
-    return [item.relative_to(folder).as_posix() for item in folder.rglob("*") if item.is_file()]
-
-
 def _hash_of(path: Path) -> str:
     with path.open("rb") as source:
         return hashlib.file_digest(source, "sha256").hexdigest()
-
-
-def _move(site: Path, name: str) -> None:
-    path = site / name
-    with storing(path, _REMEDY):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(site / STAGING / name, path)
 
 
 def _removed(site: Path, name: str, before: Manifest) -> bool:

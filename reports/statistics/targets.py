@@ -36,6 +36,7 @@ SKIPPED, NO_TARGET, NOT_COUNTED, FAILED = "skipped", "no target", "not counted",
 # So that a margin added in floating point includes an equal error.
 _ROUNDING = 1e-12
 _PAIR = ["task", "solver"]
+_EACH = ["target", "cost", *_PAIR]
 _RUNNING_TIME = [
     *("task", "solver", "ert", "low", "high", "n", "n_reached", "censored"),
     *("lower_bound", "upper_bound"),
@@ -160,15 +161,18 @@ def bounds_median(costs: pd.DataFrame, by: Sequence[str]) -> pd.Series:
 
 
 def against_best(
-    spent: pd.DataFrame, counts: pd.DataFrame, has_target: Iterable[str]
+    spent: pd.DataFrame,
+    counts: pd.DataFrame,
+    runs: pd.DataFrame,
+    targets: Sequence[Target],
+    costs: Sequence[str],
 ) -> pd.DataFrame:
     """What each solver spends on each task until it stays at a target, against the best.
 
-    ``spent`` is the part of :func:`costs_to_targets` of one target and cost, ``counts`` of
-    :func:`.summary.run_counts`, ``has_target`` the tasks that have the target.
+    ``spent`` is of :func:`costs_to_targets`, ``counts`` of :func:`.summary.run_counts`.
 
-    One row per task and solver: median, low and high cost over the runs (infinite: never), n,
-    n_reached, n_failed, n_missing, absent (why there is no cost; empty if there is one),
+    One row per target, cost, task and solver: median, low and high cost over the runs (infinite:
+    never), n, n_reached, n_failed, n_missing, absent (why there is no cost; empty if there is one),
     upper_bound (the median is only known to be at most this), ratio, ratio_low and ratio_high (to
     the best median; NaN without one), best_is_bound (so is that median) and first (not all of its
     runs are known to cost more than every run of the best).
@@ -177,9 +181,9 @@ def against_best(
         reached=np.isfinite(spent["value"]),
         unknown=spent["value"].isna(),
         least=spent["value"].mask(spent["upper_bound"], 0.0),
-        upper_bound=bounds_median(spent, _PAIR),
+        upper_bound=bounds_median(spent, _EACH),
     )
-    found = spent.groupby(_PAIR).agg(
+    found = spent.groupby(_EACH).agg(
         median=("value", "median"),
         low=("value", "min"),
         high=("value", "max"),
@@ -188,20 +192,26 @@ def against_best(
         n_reached=("reached", "sum"),
         n_unknown=("unknown", "sum"),
     )
-    table = counts.rename(columns={"n_planned": "n"}).join(found, on=_PAIR)
+    each = [(target.name, cost) for target in targets for cost in costs]
+    table = pd.DataFrame(each, columns=["target", "cost"]).merge(counts, how="cross")
+    table = table.rename(columns={"n_planned": "n"}).join(found, on=_EACH)
+    known = {target.name: runs.loc[target.levels(runs).notna(), "task"] for target in targets}
+    has_target = {(name, task) for name, tasks in known.items() for task in tasks}
+    pairs = zip(table["target"], table["task"], strict=True)
+    lacks = np.array([pair not in has_target for pair in pairs], dtype=bool)
     reasons = {
         SKIPPED: table["n_skipped"] == table["n"],
         FAILED: table["n_ok"] == 0,
-        NO_TARGET: ~table["task"].isin(list(has_target)) | table["n_unknown"].isna(),
+        NO_TARGET: lacks | table["n_unknown"].isna(),
         NOT_COUNTED: table["n_unknown"] > 0,
     }
     table["absent"] = np.select(list(reasons.values()), list(reasons), default="").astype(object)
-    known = table["absent"] == ""
+    told = table["absent"] == ""
     for name in ("median", "low", "high", "least"):
-        table[name] = table[name].astype(np.float64).where(known)
-    table["upper_bound"] = known & table["upper_bound"].eq(True)
-    table["n_reached"] = table["n_reached"].where(known, 0).astype(int)
-    columns = ["task", "solver", "n", "n_failed", "n_missing", "n_reached"]
+        table[name] = table[name].astype(np.float64).where(told)
+    table["upper_bound"] = told & table["upper_bound"].eq(True)
+    table["n_reached"] = table["n_reached"].where(told, 0).astype(int)
+    columns = [*_EACH, "n", "n_failed", "n_missing", "n_reached"]
     columns += ["absent", "median", "low", "high", "least", "upper_bound"]
     return _with_ratios(table[columns])
 
@@ -210,8 +220,9 @@ def _with_ratios(table: pd.DataFrame) -> pd.DataFrame:
     complete = (table["n_failed"] == 0) & (table["n_missing"] == 0)
     eligible = table[(table["absent"] == "") & complete]
     eligible = eligible[np.isfinite(eligible["median"]) & (eligible["median"] > 0)]
-    best = eligible.sort_values(["median", "upper_bound"], kind="stable").groupby("task")
-    of_best = table[["task"]].join(best[["median", "high", "upper_bound"]].first(), on="task")
+    problem = ["target", "cost", "task"]
+    best = eligible.sort_values(["median", "upper_bound"], kind="stable").groupby(problem)
+    of_best = table[problem].join(best[["median", "high", "upper_bound"]].first(), on=problem)
     ratios = {
         name: table[column] / of_best["median"]
         for name, column in (("ratio", "median"), ("ratio_low", "low"), ("ratio_high", "high"))

@@ -65,8 +65,9 @@ def comparable_costs(results: Results) -> list[str]:
 def questions(results: Results) -> list[Question]:
     """Each target of the table of results, in each cost that may be compared."""
     return [
-        Question(target, cost, f"{_cost_words(results, cost)} to stay within {target.words}")
+        Question(target, cost, f"{words} to stay within {target.words}")
         for cost in comparable_costs(results)
+        for words in [capitalised(analysis.measures(results)[cost].words)]
         for target in (OBJECTIVE_TARGET, ERROR_TARGET)
     ]
 
@@ -372,7 +373,8 @@ def rank_sentence(results: Results, question: Question) -> str:
     tested = ranks.friedman(values)
     parts = []
     if tested is not None:
-        parts.append(f"Friedman χ² = {tested.statistic:.3g}, p {_p_words(tested.p)}")
+        sign = "" if tested.p < _SMALL_P else "= "
+        parts.append(f"Friedman χ² = {tested.statistic:.3g}, p {sign}{_p(tested.p)}")
     if n_blocks < needed:
         parts.append(
             f"insufficient power: a pair of {n_solvers} solvers can be told apart only on "
@@ -532,10 +534,6 @@ def _front_cell(row: Mapping[str, Any] | None) -> Cell:
     return Cell("not counted", absent=True)
 
 
-def _cost_words(results: Results, cost: str) -> str:
-    return capitalised(analysis.measures(results)[cost].words)
-
-
 def _percent(share: float) -> str:
     return "" if math.isnan(share) else f"{100 * share:.0f}{formatting.THIN}%"
 
@@ -548,7 +546,3 @@ def _times(ratio: float) -> str:
 
 def _p(p: float) -> str:
     return f"<{formatting.THIN}{_SMALL_P:g}" if p < _SMALL_P else f"{p:.3f}"
-
-
-def _p_words(p: float) -> str:
-    return _p(p) if p < _SMALL_P else f"= {_p(p)}"

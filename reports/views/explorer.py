@@ -156,7 +156,10 @@ def _series(
             parts = {
                 "median": medians.curves,
                 "end": medians.points,
-                "failed": _failed_ends(traces, cost_name, name),
+                # Their last checkpoints.
+                "failed": curves.unfinished(traces, cost_name, name).drop_duplicates(
+                    _RUN, keep="last"
+                ),
             }
             for kind, frame in parts.items():
                 found += [
@@ -166,11 +169,6 @@ def _series(
                     for task, solver, numbers in _numbers(frame.rename(columns=_COLUMNS))
                 ]
     return found
-
-
-def _failed_ends(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
-    """The last checkpoints of failed runs."""
-    return curves.unfinished(traces, cost, value).drop_duplicates(_RUN, keep="last")
 
 
 def _numbers(frame: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, Any]]]:

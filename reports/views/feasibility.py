@@ -348,12 +348,8 @@ def _images_table(results: Results, task: ImagesTask) -> Table:
         ("wall_s", "Wall time"),
     ]
     drawn = _table(task, columns, rows)
-    return replace(drawn, caption=_IMAGES_CAPTION, numbers=_stages(traces))
-
-
-def _stages(traces: pd.DataFrame) -> pd.DataFrame:
-    """The test errors of each method at each stage, over its runs."""
-    return medians(traces, ["task", "solver", "n_iter"], "test_error")
+    stages = medians(traces, ["task", "solver", "n_iter"], "test_error")
+    return replace(drawn, caption=_IMAGES_CAPTION, numbers=stages)
 
 
 def _median(results: Results, runs: pd.DataFrame, name: str) -> Cell:

@@ -495,7 +495,10 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
                 incomplete=row["n_failed"] + row["n_missing"] > 0,
             ),
             *(cells[row["solver"], name] for name in measures),
-            Cell(_unbroken(row["statuses"])),
+            # Each count stays with its status when the line breaks.
+            Cell(
+                row["statuses"].replace(" ", formatting.FIXED).replace(f",{formatting.FIXED}", ", ")
+            ),
         ]
         for row in records(counts)
     ]
@@ -558,11 +561,6 @@ def other_problems(runs: pd.DataFrame, task: str) -> list[str]:
         "are not compared."
         for words, names in solvers.items()
     ]
-
-
-def _unbroken(statuses: str) -> str:
-    """Keep each count with its status when the line breaks."""
-    return ", ".join(part.replace(" ", formatting.FIXED) for part in statuses.split(", "))
 
 
 def _target_sentence(results: Results, task: str) -> str:

@@ -92,7 +92,7 @@ def test_ranges_of_the_last_columns_leave_first():
     assert "12-34-56" not in shown(23)
     assert shown(18).splitlines()[1:3] == ["name  first   last", "one   12345  12345"]
     assert (
-        " ".join(shown(17).split()) == "t one: first 12345, last 12345 one: first 12345, last 12345"
+        " ".join(shown(17).split()) == "t one: first 12345; last 12345 one: first 12345; last 12345"
     )
 
 
