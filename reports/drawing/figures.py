@@ -410,33 +410,55 @@ def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: 
     for row in records(pairs):
         p.loc[row["solver"], row["other"]] = p.loc[row["other"], row["solver"]] = row["p"]
     names = shortened(list(places))
+    bars = _not_apart(p.to_numpy() >= LEVEL)
+    n_left, n = (len(names) + 1) // 2, len(names)
+    first_row = 0.5 * len(bars) + 1.0
 
     def draw(sheet: Sheet) -> Figure:
-        # Slow to import; whoever has pairs has imported it.
-        from scikit_posthocs import critical_difference_diagram
-
-        side = 12.0 + max(text_width(name) for name in names.values()) + text_width("(1.23) ")
-        height = _ROW * (len(names) + 3)
-        axes = new_axes(sheet, WIDTH, height, (side, side, 8.0, 2.0 * FONT))
-        axes.grid(visible=False)
-        critical_difference_diagram(
-            {names[name]: rank for name, rank in places.items()},
-            p.rename(index=names, columns=names),
-            ax=axes,
-            alpha=LEVEL,
-            label_fmt_left="{label} ({rank:.2f})",
-            label_fmt_right="({rank:.2f}) {label}",
-            label_props={"fontsize": sheet.font},
-            crossbar_props={"color": INK, "linewidth": 2.5 * sheet.scale},
-            color_palette={names[name]: styles[name].color for name in places},
-        )
+        side = 14.0 + max(map(text_width, names.values())) + text_width(" (1.23)")
+        rows = first_row + n_left
+        axes = new_axes(sheet, WIDTH, _ROW * (rows + 1), (side, side, 8.0, 2.0 * FONT))
+        pad = 0.04 * n
+        axes.set(xlim=(1 - pad, n + pad), ylim=(rows, 0.0), xticks=range(1, n + 1))
+        axes.yaxis.set_visible(False)
+        axes.xaxis.tick_top()
         axes.spines["top"].set(visible=True, color=MUTED)
+        axes.spines["bottom"].set_visible(False)
+        for place, (name, rank) in enumerate(places.items()):
+            at_left = place < n_left
+            row = first_row + (place if at_left else n - 1 - place)
+            end, color = 1 - pad if at_left else n + pad, styles[name].color
+            axes.plot([rank, rank, end], [0, row, row], color=color, lw=1.1 * sheet.scale)
+            axes.plot(
+                [rank], [0], ls="", marker=styles[name].marker or "o", ms=6 * sheet.scale,
+                color=color, clip_on=False, zorder=3,
+            )  # fmt: skip
+            axes.annotate(
+                f"{names[name]} ({rank:.2f})", xy=(end, row), xytext=(-4 if at_left else 4, 0),
+                textcoords="offset points", ha="right" if at_left else "left", va="center",
+                fontsize=sheet.font, color=INK,
+            )  # fmt: skip
+        for place, (low, high) in enumerate(bars):
+            ends = [list(places.values())[low] - 0.03, list(places.values())[high] + 0.03]
+            axes.plot(ends, [0.5 * (place + 1)] * 2, color=INK, lw=2.5 * sheet.scale)
         return figure_of(axes)
 
     ordered = ", ".join(f"{name} {rank:.2f}" for name, rank in places.items())
     joined = [f"{row['solver']} and {row['other']}" for row in records(pairs) if row["p"] >= LEVEL]
     apart = f"Not told apart: {', '.join(joined)}." if joined else "All pairs are told apart."
     return Drawing(draw, title, f"Average ranks: {ordered}. {apart}", ranks)
+
+
+def _not_apart(alike: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The longest stretches, first and last place, in which all pairs are alike."""
+    found: list[tuple[int, int]] = []
+    for first in range(len(alike)):
+        last = first
+        while last + 1 < len(alike) and alike[first : last + 1, last + 1].all():
+            last += 1
+        if last > first and not (found and found[-1][1] >= last):
+            found.append((first, last))
+    return found
 
 
 # ---- distributions: every run as a stroke, with boxes of quartiles

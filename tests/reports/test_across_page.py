@@ -7,6 +7,8 @@ import re
 import pandas as pd
 import pytest
 
+from marginbench.reports.drawing.canvas import PAGE, solver_styles
+from marginbench.reports.drawing.figures import draw_ranks
 from marginbench.reports.formatting import TIMES
 from marginbench.reports.results import load_results
 from marginbench.reports.views import across
@@ -115,7 +117,22 @@ def test_enough_datasets_give_bold_wins_and_tested_pairs(make, study):
     assert drawn.data["rank"].to_list() == [1.0, 2.0, 3.0]
     assert drawn.description.endswith("All pairs are told apart.")
     svg = drawn.svg("ranks")
-    assert all(name in svg for name in (">A (1.00)<", ">B (2.00)<", ">(3.00) C<"))
+    assert all(name in svg for name in (">A (1.00)<", ">B (2.00)<", ">C (3.00)<"))
+
+
+def test_bars_join_solvers_of_which_no_pair_is_told_apart():
+    p = {("A", "B"): 0.5, ("A", "C"): 0.01, ("A", "D"): 0.01, ("B", "C"): 0.5, ("B", "D"): 0.5}
+    p["C", "D"] = 0.5
+    names = ["A", "B", "C", "D"]
+    ranks = pd.DataFrame({"solver": names, "rank": [1.0, 2.0, 3.0, 4.0]})
+    pairs = pd.DataFrame(
+        [(*pair, value) for pair, value in p.items()], columns=["solver", "other", "p"]
+    )
+    drawn = draw_ranks(ranks, pairs, solver_styles(names), "t")
+    assert "Not told apart: A and B, B and C, B and D, C and D." in drawn.description
+    bars = [line for line in drawn.on(PAGE).axes[0].lines if line.get_linewidth() == 2.5]
+    spans = [tuple(line.get_xdata()) for line in bars]
+    assert spans == [pytest.approx((0.97, 2.03)), pytest.approx((1.97, 4.03))]
 
 
 @pytest.mark.slow
