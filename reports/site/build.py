@@ -22,7 +22,7 @@ from ..drawing.axes import padded, set_log_axis
 from ..drawing.canvas import FONT, INK, PALETTE, Drawing, drawing, new_axes
 from ..errors import ReportError
 from ..exports.making import parquet_bytes
-from ..formatting import plural, slug
+from ..formatting import plural, slug, unused
 from ..frames import of_task, records
 from ..page import render
 from ..papers.page import judge, paper_pages
@@ -391,11 +391,7 @@ def _numbered(bases: Sequence[str]) -> list[str]:
     """The names with a number after each that an earlier one has: "a", "a-2", "a-3"."""
     found: list[str] = []
     for base in bases:
-        name, number = base, 1
-        while name in found or (number > 1 and name in bases):
-            number += 1
-            name = f"{base}-{number}"
-        found.append(name)
+        found.append(unused(base, [*found, *bases] if base in found else []))
     return found
 
 

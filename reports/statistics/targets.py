@@ -198,7 +198,7 @@ def against_best(
     known = {target.name: runs.loc[target.levels(runs).notna(), "task"] for target in targets}
     has_target = {(name, task) for name, tasks in known.items() for task in tasks}
     pairs = zip(table["target"], table["task"], strict=True)
-    lacks = np.array([pair not in has_target for pair in pairs], dtype=bool)
+    lacks = pd.Series([pair not in has_target for pair in pairs], table.index, dtype=bool)
     reasons = {
         SKIPPED: table["n_skipped"] == table["n"],
         FAILED: table["n_ok"] == 0,

@@ -348,8 +348,8 @@ def _images_table(results: Results, task: ImagesTask) -> Table:
         ("wall_s", "Wall time"),
     ]
     drawn = _table(task, columns, rows)
-    stages = medians(traces, ["task", "solver", "n_iter"], "test_error")
-    return replace(drawn, caption=_IMAGES_CAPTION, numbers=stages)
+    numbers = medians(traces, ["task", "solver", "n_iter"], "test_error")
+    return replace(drawn, caption=_IMAGES_CAPTION, numbers=numbers)
 
 
 def _median(results: Results, runs: pd.DataFrame, name: str) -> Cell:

@@ -101,8 +101,9 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, write_results
     assert (point["cost"], point["cost_low"], point["cost_high"]) == (2.0, 1.0, 3.0)
     assert (point["median"], point["low"], point["high"]) == (0.2, 0.1, 0.4)
     assert (point["n_runs"], point["n_planned"]) == (3, 3)
-    for function in (curves.curves, curves.points):
-        assert function(results.runs, results.traces, "evaluations", "test_error").empty
+    uncounted = curves.medians_along(results.runs, results.traces, "evaluations", "test_error")
+    assert uncounted.curves.empty
+    assert uncounted.points.empty
 
 
 def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make, write_results):
