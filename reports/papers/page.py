@@ -136,8 +136,9 @@ def printed(row: Row) -> str:
     """What the paper prints, with its unit; of claims nothing."""
     if row.printed is None or isinstance(row.printed, str):
         return row.printed or ""
+    digits = f"{row.printed:,}".removesuffix(".0") if row.printed >= 1e-3 else number(row.printed)
     deviation = f" ({number(row.sd)})" if row.sd is not None else ""
-    return f"{number(row.printed)}{deviation}{'' if row.unit in ('', 'ratio') else ' ' + row.unit}"
+    return f"{digits}{deviation}{'' if row.unit in ('', 'ratio') else ' ' + row.unit}"
 
 
 def held(row: Row) -> str:

@@ -159,13 +159,13 @@ def shown(found: Verdict, *, interval: bool = False) -> str:
 
 
 def number(value: float) -> str:
-    """A number of any size to four digits: 0.000634 is "6.34e-4"."""
+    """A number of any size to at least four digits: 0.000634 is "6.34e-4"."""
     if math.isinf(value):
         return f"{MINUS}∞" if value < 0 else "∞"
-    if value == round(value) and abs(value) < 1e7:
+    if abs(value) < 1e7 and (abs(value) >= 1e3 or value == round(value)):
         text = f"{value:,.0f}"
-    elif 1e-3 <= abs(value) < 1e5:
-        text = f"{value:,.4g}"
+    elif 1e-3 <= abs(value) < 1e3:
+        text = f"{value:.4g}"
     else:
         mantissa, exponent = f"{value:.3g}".partition("e")[::2]
         if not exponent:

@@ -20,7 +20,7 @@ import pytest
 
 from marginbench import publish
 from marginbench.reports.errors import ReportError
-from marginbench.reports.papers.page import Judged, paper_pages
+from marginbench.reports.papers.page import Judged, paper_pages, printed
 from marginbench.reports.papers.published import (
     PAPERS,
     Paper,
@@ -30,7 +30,7 @@ from marginbench.reports.papers.published import (
     read_paper,
 )
 from marginbench.reports.papers.quantities import MEASURES
-from marginbench.reports.papers.verdicts import verdict, verdicts
+from marginbench.reports.papers.verdicts import number, verdict, verdicts
 from marginbench.reports.results import load_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -314,6 +314,20 @@ def test_the_page_has_every_row(paper, folder, make, tmp_path):
     assert f'<td class="number">{n}</td>' in pages["index.html"]
     ids = page.values("id")
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "ours"),
+    [
+        (45395.729, "45,395.729 s", "45,396"),
+        (53.951, "53.951 s", "53.95"),
+        (4500000.0, "4,500,000 s", "4,500,000"),
+        (6.34e-4, "6.34e-4 s", "6.34e-4"),
+    ],
+)
+def test_numbers_are_shown_as_printed_and_ours_to_four_digits(value, text, ours):
+    assert printed(row(printed=value, unit="s", measure="cpu_s")) == text
+    assert number(value) == ours
 
 
 def test_a_site_has_the_papers_of_its_studies(folder, make, tmp_path):
