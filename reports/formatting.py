@@ -94,6 +94,13 @@ def spread(low: str, high: str) -> str:
     return f"({digits}){unit}" if unit.startswith(TIMES) else f"{digits}{unit}"
 
 
+def some(words: Iterable[str], most: int) -> str:
+    """The first words of a list, and how many more there are: "a, b and 3 more"."""
+    words = list(words)
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
 def has_long_word(text: str) -> bool:
     """Whether some word of a text is longer than a narrow column may become."""
     return any(len(word) > _LONG for word in text.split())

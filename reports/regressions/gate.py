@@ -23,7 +23,7 @@ from ..comparison.change import Verdict, combined
 from ..comparison.report import ordered
 from ..comparison.result import Compared, Comparison, Side, compared
 from ..comparison.studies import SESSION, differences, parsed_bounds
-from ..formatting import plural
+from ..formatting import plural, some
 from ..frames import records
 from .annotations import Annotation, chosen
 from .asv_files import FAILED, Benchmark, Cell, Snapshot
@@ -301,19 +301,14 @@ def _notes(before: Snapshot, after: Snapshot) -> Iterator[str]:
         if after.versions.get(each, version) != version
     ]
     if other:
+        names = some(map(".".join, other), 3)
         yield (
-            f"The code of {_named(other)} differs between the two measurements: values may differ "
-            "because of that."
+            f"The code of {names} differs between the two measurements: values may differ because "
+            "of that."
         )
     one_sided = sorted(before.versions.keys() ^ after.versions.keys())
     if one_sided:
-        yield f"{_named(one_sided)} ran on one side only: nothing is said of it."
-
-
-def _named(benchmarks: Sequence[Benchmark]) -> str:
-    names = [".".join(each) for each in benchmarks[:3]]
-    more = len(benchmarks) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
+        yield f"{some(map('.'.join, one_sided), 3)} ran on one side only: nothing is said of it."
 
 
 def _commands(found: Regressions, head: Commit) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..comparison.report import headline
 from ..comparison.result import Compared
 from ..errors import ReportError
-from ..formatting import plural
+from ..formatting import plural, some
 from .annotations import Annotation, chosen, later
 from .asv_files import FAILED, Cell, Key, Lane, Snapshot
 from .gate import EXIT_SAME, Regressions, moved, regressions, scaled, watched
@@ -222,13 +222,13 @@ def _ordered(
     if strange:
         notes.append(
             f"The repository lacks {plural(len(strange), 'commit')}, placed by date: "
-            f"{_listed(each.commit for each in strange)}."
+            f"{some((each.commit[:10] for each in strange), 8)}."
         )
     side = [each for each in known if each not in line]
     if side:
         notes.append(
             f"{plural(len(side), 'commit')} beside the line of first parents left out: "
-            f"{_listed(side)}."
+            f"{some((each[:10] for each in side), 8)}."
         )
     return found, notes
 
@@ -247,11 +247,6 @@ def _longest_line(repository: Repository, known: Sequence[str]) -> list[str]:
             seen.update(line)
             best = max(best, line, key=len)
     return best
-
-
-def _listed(commits: Iterable[str]) -> str:
-    words = [each[:10] for each in commits]
-    return ", ".join(words[:8]) + (f" and {len(words) - 8} more" if len(words) > 8 else "")
 
 
 def _annotations(

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ...harness.results.measures import Measure
 from ..frames import by_solver, n_planned, other_problem, records
-from .targets import bounds_median
+from .targets import bounds_median, in_words
 
 _RUN = ["task", "solver", "seed"]
 _REFERENCE = ["reference_primal", "reference_gap"]
@@ -69,7 +69,7 @@ def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
         n_ok[task, solver] += ok
     rows = []
     for (task, solver), counts in counted.items():
-        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        statuses = in_words(counts)
         as_planned = n_ok[task, solver] + counts["skipped"] + counts["missing"]
         rows.append(
             {
@@ -80,7 +80,7 @@ def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
                 "n_skipped": counts["skipped"],
                 "n_missing": counts["missing"],
                 "n_failed": counts.total() - as_planned,
-                "statuses": ", ".join(f"{count} {status}" for status, count in ordered),
+                "statuses": statuses,
             }
         )
     columns = ["task", "solver", "n_planned", "n_ok", "n_skipped", "n_missing", "n_failed"]

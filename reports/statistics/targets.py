@@ -9,7 +9,7 @@ below.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -454,16 +454,16 @@ def expected_running_time(
         low, high = _interval(costs, hits, rng)
         ert = costs.sum() / hits.sum() if hits.any() else np.inf
         counts = (len(mine), int(hits.sum()))
-        ended = _ended(status[~hits])
+        ended = in_words(Counter(status[~hits]))
         bounds = bool(partial.any()), bool(mine["upper_bound"].any())
         rows.append((task, solver, ert, low, high, *counts, ended, *bounds))
     return pd.DataFrame(rows, columns=_RUNNING_TIME)
 
 
-def _ended(statuses: Iterable[str]) -> str:
+def in_words(statuses: Counter[str]) -> str:
     """How often each status, the most frequent first: "2 budget, 1 timeout"."""
-    counts = sorted(Counter(statuses).items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{count} {status}" for status, count in counts)
+    ordered = sorted(statuses.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count} {status}" for status, count in ordered)
 
 
 def _spent(

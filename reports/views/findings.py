@@ -20,7 +20,7 @@ from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
 from ..statistics import targets
 from ..statistics.targets import Target
-from ..tables import NONE, Cell, Heading, Table, narrow
+from ..tables import NONE, Cell, Heading, Table, matrix, narrow
 from ..view import Figure, LegendEntry, Section, legend
 from .across import comparable_costs
 from .svm import reference_of, trace_curves
@@ -329,16 +329,18 @@ def _matrix_table(results: Results, target: Target, cost: str) -> Table:
     competing = table[table["absent"] == ""].groupby("task")["solver"].nunique()
     several = set(competing.index[competing > 1])  # a lone solver is not the best
     tasks = [task.label for task in results.tasks_of(SvmTask)]
-    rows = []
-    for solver in results.study.solvers:
-        mine = {row["task"]: row for row in records(table[table["solver"] == solver.label])}
-        if mine and not all(row["absent"] == targets.SKIPPED for row in mine.values()):
-            cells = [_ratio_cell(mine.get(task), ranked and task in several) for task in tasks]
-            rows.append([Cell(solver.label), *cells])
-    headings = [Heading("Solver", term="solver"), *(Heading(task, "number") for task in tasks)]
+    tried = table.loc[table["absent"] != targets.SKIPPED, "solver"]
     title = f"{capitalised(_costs(results)[cost])} to stay {_within(target)}"
     best = _best_costs(results, table, cost)
-    shown, ones = _with_ones(Table(title, headings, rows, style="matrix"), best)
+    whole = matrix(
+        title,
+        table[table["solver"].isin(tried)],
+        ("solver", [solver.label for solver in results.study.solvers]),
+        ("task", {task: Heading(task, "number") for task in tasks}),
+        lambda row: _ratio_cell(row, ranked and row is not None and row["task"] in several),
+        first=Heading("Solver", term="solver"),
+    )
+    shown, ones = _with_ones(whole, best)
     return replace(
         shown,
         name=f"findings-{cost}-{slug(f'{target.value}-{target.margin:g}')}",
@@ -476,11 +478,8 @@ def _leader_cell(found: pd.DataFrame) -> Cell:
     ahead = found[found["first"]]
     if ahead.empty:
         return NONE
-    names = [str(name) for name in ahead["solver"]]
-    shown = ", ".join(names[:_MOST_NAMED])
-    more = len(names) - _MOST_NAMED
     return Cell(
-        shown + (f" and {more} more" if more > 0 else ""),
+        formatting.some(map(str, ahead["solver"]), _MOST_NAMED),
         range=formatting.percent(float(ahead["error"].iloc[0])),
         number=float(ahead["error"].iloc[0]),
     )
