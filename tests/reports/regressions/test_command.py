@@ -12,6 +12,8 @@ import time
 import psutil
 import pytest
 
+from marginbench.harness.cli.app import run_app
+from marginbench.reports.command import COMMANDS, build_app, write_report
 from marginbench.reports.formatting import TIMES
 from marginbench.reports.regressions.annotations import FILE
 
@@ -24,15 +26,22 @@ FAILED = {
 }
 
 
-def marginbench(folder, *words, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "marginbench", "regressions", *words],
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "100", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.fixture
+def run(repo, capsys, monkeypatch):
+    """Runs the command in the repository, in this process: exit code, output and errors."""
+    monkeypatch.chdir(repo.folder)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*words):
+        app = build_app(write_report)
+        for module in COMMANDS:
+            module.add(app)
+        with pytest.raises(SystemExit) as ended:
+            run_app(app, ["regressions", *words])
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call
 
 
 @pytest.fixture
@@ -70,23 +79,22 @@ def history(repo, write_results):
         ),
     ],
 )
-def test_the_exit_code_is_the_verdict(repo, history, base, head, code, words):
+def test_the_exit_code_is_the_verdict(run, history, base, head, code, words):
     hashes, folder = history
-    done = marginbench(repo.folder, hashes[base], hashes[head], "--results", str(folder))
-    assert (done.returncode, done.stderr) == (code, "")
-    lines = done.stdout.splitlines()
+    found, out, err = run(hashes[base], hashes[head], "--results", str(folder))
+    assert (found, err) == (code, "")
+    lines = out.splitlines()
     assert lines[0].startswith(words)
     assert max(map(len, lines)) <= 100
     if code:
-        assert "python -m benchmarks.work 'SMO rbf dense'" in done.stdout
-        assert f"2.00{TIMES}" in done.stdout
+        assert "python -m benchmarks.work 'SMO rbf dense'" in out
+        assert f"2.00{TIMES}" in out
 
 
-def test_json_says_the_same(repo, history):
+def test_json_says_the_same(run, history):
     hashes, folder = history
     words = [hashes["again"], hashes["failed"], "--results", str(folder), "--json"]
-    done = marginbench(repo.folder, *words)
-    found = json.loads(done.stdout)
+    found = json.loads(run(*words)[1])
     assert (found["exit_code"], found["verdict"]) == (2, "failed")
     assert [(each["task"], each["solver"], each["verdict"]) for each in found["cells"]] == [
         ("work.Work rbf dense", "SDCA", "failed"),
@@ -98,23 +106,22 @@ def test_json_says_the_same(repo, history):
     assert len(found["reproduce"]) == 2
 
 
-def test_a_known_change_passes(repo, history, write_results):
+def test_a_known_change_passes(run, repo, history, write_results):
     hashes, folder = history
     entry = '[[change]]\ncells = "SMO rbf *"\nmeasures = "evaluations"\nwhy = "steadier"\n'
     known = repo.commit("known", {FILE: entry})
     write_results({known: WORSE}, CELLS)
-    done = marginbench(repo.folder, hashes["again"], known, "--results", str(folder))
-    assert done.returncode == 0
-    assert done.stdout.startswith("worsening: 1 worse, 2 identical")
-    assert "note: Known change, 1 value: steadier" in done.stdout
-    done = marginbench(repo.folder, hashes["again"], hashes["worse"], "--results", str(folder))
-    assert done.returncode == 1
+    code, out, _ = run(hashes["again"], known, "--results", str(folder))
+    assert code == 0
+    assert out.startswith("worsening: 1 worse, 2 identical")
+    assert "note: Known change, 1 value: steadier" in out
+    assert run(hashes["again"], hashes["worse"], "--results", str(folder))[0] == 1
 
 
-def test_bounds_of_the_user_decide(repo, history):
+def test_bounds_of_the_user_decide(run, history):
     hashes, folder = history
     words = [hashes["again"], hashes["worse"], "--results", str(folder)]
-    assert marginbench(repo.folder, *words, "--bound", "evaluations=3").returncode == 0
+    assert run(*words, "--bound", "evaluations=3")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -131,31 +138,30 @@ def test_bounds_of_the_user_decide(repo, history):
         (["HEAD~4", "HEAD~3", "--results", "{results}", "--bound", "evals=2"], "did you mean"),
     ],
 )
-def test_mistakes_are_one_line(repo, history, words, said):
+def test_mistakes_are_one_line(run, history, words, said):
     _, folder = history
-    done = marginbench(repo.folder, *[word.format(results=folder) for word in words])
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    code, out, err = run(*[word.format(results=folder) for word in words])
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
 
 
-def test_a_base_that_asv_did_not_measure_passes_nothing(repo, history, write_results):
+def test_a_base_that_asv_did_not_measure_passes_nothing(run, history, write_results):
     hashes, folder = history
     cut_short = {name: [None] * len(CELLS) for name in SAME}
     write_results({hashes["same"]: cut_short, hashes["failed"]: cut_short}, CELLS)
     for head in ("again", "failed"):
-        words = [hashes["same"], hashes[head], "--results", str(folder)]
-        done = marginbench(repo.folder, *words)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "asv got no value of work.Work" in done.stderr
+        code, out, err = run(hashes["same"], hashes[head], "--results", str(folder))
+        assert (code, out) == (2, "")
+        assert "asv got no value of work.Work" in err
 
 
-def test_damaged_known_changes_are_told_before_anything_is_measured(repo):
+def test_damaged_known_changes_are_told_before_anything_is_measured(run, repo):
     repo.commit("base")
     repo.commit("known", {FILE: "[[change]"})
-    done = marginbench(repo.folder)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"marginbench: {FILE} of ")
+    code, out, err = run()
+    assert (code, out) == (2, "")
+    assert err.startswith(f"marginbench: {FILE} of ")
 
 
 PACKAGE = """
@@ -201,6 +207,17 @@ FILES = {
     "benchmarks/work.py": SUITE,
     ".gitignore": ".asv\n",
 }
+
+
+def marginbench(folder, *words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "marginbench", "regressions", *words],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.slow
