@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,11 +18,13 @@ import numpy as np
 import pytest
 
 from marginbench import report
+from marginbench.harness.cli.app import run_app
 from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import Journal, record_line
 from marginbench.harness.results.records import RecordBase
 from marginbench.harness.results.svm import Checkpoint, Record
+from marginbench.reports.command import COMMANDS, build_app, write_report
 
 ENVIRONMENT = json.dumps(
     {
@@ -376,3 +378,61 @@ def realistic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def realistic_page(realistic: Path) -> Path:
     """The report of the realistic results."""
     return report(realistic)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, where it is installed."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if program is None:
+        pytest.skip("Chromium is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    arguments = [
+        *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+        *("--disable-component-update", "--disable-sync", "--no-first-run"),
+    ]
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens a page; what it complains about and asks for is checked when the test ends."""
+    contexts, complaints, requests = [], [], []
+
+    def opened(page: Path, fragment: str = "", width: int = 1200, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda request: requests.append(request.url))
+        tab.goto(page.as_uri() + fragment)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()
+    # A violation of the page's security policy is a message, too.
+    assert complaints == []
+    assert {url.partition(":")[0] for url in requests} <= {"file", "data", "blob"}
+    assert all(url.partition("#")[0].endswith(".html") for url in requests if url[:4] == "file")
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Calls the command in this process: exit code, output and errors."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        app = build_app(write_report, report)
+        for module in COMMANDS:
+            module.add(app)
+        with pytest.raises(SystemExit) as ended:
+            run_app(app, [str(word) for word in words])
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call

@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -346,29 +343,19 @@ def test_a_site_has_the_papers_of_its_studies(folder, make, tmp_path):
     assert 'href="../studies/mpfp14-table2/index.html"' in page
 
 
-def reproduce(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "marginbench", "reproduce", *words]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def test_the_command_runs_a_row_and_writes_the_pages(tmp_path):
-    words = ("mpfp14", "--only", "riddle/products/ldfp-1-000-5-000")
-    planned = reproduce(tmp_path, *words, "--dry-run")
-    assert planned.returncode == 0, planned.stderr
-    assert "6 runs: 6 to do" in planned.stdout
+def test_the_command_runs_a_row_and_writes_the_pages(
+    command, in_this_process, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    words = ("reproduce", "mpfp14", "--only", "riddle/products/ldfp-1-000-5-000")
+    code, out, err = command(*words, "--dry-run")
+    assert code == 0, err
+    assert "6 runs: 6 to do" in out
     assert not (tmp_path / "results").exists()
 
-    done = reproduce(tmp_path, *words, "--json")
-    assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout)
+    code, out, err = command(*words, "--json")
+    assert code == 0, err
+    (found,) = json.loads(out)
     assert found["row"] == words[-1]
     assert found["verdict"] in ("reproduced", "not reproduced", "undecided")
     assert (tmp_path / "results" / "mpfp14-table2" / "report.html").is_file()
@@ -381,9 +368,9 @@ def test_the_command_runs_a_row_and_writes_the_pages(tmp_path):
         tar.extractall(tmp_path / "unpacked", filter="data")
     assert len(load_results(tmp_path / "unpacked" / "mpfp14-table2").runs) == 6
 
-    again = reproduce(tmp_path, *words)
-    assert "6 of 6 runs already recorded" in again.stdout + again.stderr
-    assert "page: results" in again.stdout
+    _, out, err = command(*words)
+    assert "6 of 6 runs already recorded" in out + err
+    assert "page: results" in out
 
 
 @pytest.mark.parametrize(
@@ -394,8 +381,8 @@ def test_the_command_runs_a_row_and_writes_the_pages(tmp_path):
         (("mpfp14", "--scale", "medium"), "small or full"),
     ],
 )
-def test_mistakes_are_one_line(tmp_path, words, message):
-    done = reproduce(tmp_path, *words)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_mistakes_are_one_line(command, words, message):
+    code, _, err = command("reproduce", *words)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -13,7 +14,6 @@ import pytest
 
 import marginbench
 from marginbench import compare
-from marginbench.harness.cli.app import run_app
 from marginbench.harness.errors import (
     EXIT_INCOMPLETE,
     EXIT_OK,
@@ -23,7 +23,6 @@ from marginbench.harness.errors import (
 )
 from marginbench.harness.results.svm import packed
 from marginbench.reports import formatting
-from marginbench.reports.command import COMMANDS, build_app, report, write_report
 from marginbench.reports.comparison import report as words
 from marginbench.reports.comparison.page import check_target, render
 from marginbench.reports.comparison.report import in_words
@@ -425,32 +424,24 @@ def test_a_bound_that_is_none_is_named(text, words):
     assert words in str(caught.value)
 
 
-def command(capsys, *arguments):
-    app = build_app(write_report, report)
-    for module in COMMANDS:
-        module.add(app)
-    with pytest.raises(SystemExit) as ended:
-        run_app(app, ["compare", *map(str, arguments)])
-    return ended.value.code, capsys.readouterr()
-
-
 @pytest.mark.slow
-def test_the_command_prints_writes_and_has_exit_codes(folder, capsys, tmp_path):
+def test_the_command_prints_writes_and_has_exit_codes(folder, command, tmp_path):
+    compare = functools.partial(command, "compare")
     a, b = folder("a"), folder("b", lambda record: scaled(record, 2.0))
-    code, printed = command(capsys, a, a)
+    code, out, _ = compare(a, a)
     assert code == EXIT_OK
-    assert printed.out.startswith("identical: 0 worse")
-    code, printed = command(capsys, a, b, "--json", "--html", tmp_path / "page.html")
+    assert out.startswith("identical: 0 worse")
+    code, out, _ = compare(a, b, "--json", "--html", tmp_path / "page.html")
     assert code == EXIT_RUNS
-    assert json.loads(printed.out)["verdict"] == "worsening"
+    assert json.loads(out)["verdict"] == "worsening"
     assert (tmp_path / "page.html").is_file()
     accepted = "evals=3,computed=3,evals_to_error=3,evals_to_objective=3"
-    assert command(capsys, a, b, "--bound", accepted)[0] == EXIT_OK
-    assert command(capsys, a, folder("c", failing))[0] == EXIT_INCOMPLETE
-    code, printed = command(capsys, a, tmp_path / "nowhere")
+    assert compare(a, b, "--bound", accepted)[0] == EXIT_OK
+    assert compare(a, folder("c", failing))[0] == EXIT_INCOMPLETE
+    code, _, err = compare(a, tmp_path / "nowhere")
     assert code == EXIT_USAGE
-    assert "not a results folder" in printed.err
-    assert command(capsys, a, b, "--text", "--json")[0] == EXIT_USAGE
+    assert "not a results folder" in err
+    assert compare(a, b, "--text", "--json")[0] == EXIT_USAGE
 
 
 @pytest.mark.parametrize("name", ["study.json", "journal/one.jsonl", "sources/one.json"])

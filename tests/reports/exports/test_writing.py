@@ -15,11 +15,8 @@ from pathlib import Path
 import pytest
 
 import marginbench
-from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import BusyError, StorageError
 from marginbench.harness.storage import exclusive
-from marginbench.reports.command import write_report
-from marginbench.reports.commands.export import add as add_export
 from marginbench.reports.errors import ReportError
 from marginbench.reports.exports import export
 
@@ -121,44 +118,35 @@ def test_results_in_python_export_themselves(results, tmp_path):
     assert marginbench.export is export
 
 
-def command(*arguments: object) -> int | str | None:
-    """The exit code of the command, run in this process."""
-    app = build_app(write_report)
-    add_export(app)
-    with pytest.raises(SystemExit) as ended:
-        run_app(app, ["export", *map(str, arguments)])
-    return ended.value.code
-
-
 @pytest.mark.slow
-def test_the_command_lists_and_writes(results, done, tmp_path, capsys, monkeypatch):
-    assert command(results, "--list") == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_the_command_lists_and_writes(results, done, command, tmp_path, monkeypatch):
+    code, out, _ = command("export", results, "--list")
+    assert code == 0
+    lines = out.splitlines()
     assert {line.split()[1] for line in lines[1:]} == {path.stem for path in done.written}
     assert re.search(rf"figure +{FIGURE} +a/b: Test error against", "\n".join(lines))
     monkeypatch.chdir(tmp_path)
-    one = [results, "--figure", FIGURE, "--format", "pdf,csv", "--out", "."]
-    assert command(*one) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    one = ["export", results, "--figure", FIGURE, "--format", "pdf,csv", "--out", "."]
+    code, out, _ = command(*one)
+    assert code == 0
+    assert out.splitlines() == [
         *(f"figures/{FIGURE}.pdf", f"figures/{FIGURE}.csv"),
         "2 files written, 0 unchanged: .",
     ]
-    assert command(*one) == 0
-    assert capsys.readouterr().out == "0 files written, 2 unchanged: .\n"
+    assert command(*one) == (0, "0 files written, 2 unchanged: .\n", "")
 
 
-def test_mistakes_of_the_command_have_an_exit_code(results, tmp_path, capsys):
+def test_mistakes_of_the_command_have_an_exit_code(results, command, tmp_path):
     for arguments, code, message in (
         ([results, "--data", "rums"], 2, "unknown data 'rums' (did you mean 'runs'?)"),
         ([tmp_path], 2, "not a results folder"),
         ([results, "--out", "/proc/nowhere", "--data", "columns"], 4, "cannot be written"),
         ([results, "--width", "3ft"], 2, "--width '3ft'"),
     ):
-        assert command(*arguments) == code
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert message in told.err
-        assert told.err.count("\n") == 1
+        found, out, err = command("export", *arguments)
+        assert (found, out) == (code, "")
+        assert message in err
+        assert err.count("\n") == 1
 
 
 @pytest.mark.slow

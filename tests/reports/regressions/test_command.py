@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -12,8 +13,6 @@ import time
 import psutil
 import pytest
 
-from marginbench.harness.cli.app import run_app
-from marginbench.reports.command import COMMANDS, build_app, write_report
 from marginbench.reports.formatting import TIMES
 from marginbench.reports.regressions.annotations import FILE
 
@@ -27,21 +26,11 @@ FAILED = {
 
 
 @pytest.fixture
-def run(repo, capsys, monkeypatch):
-    """Runs the command in the repository, in this process: exit code, output and errors."""
+def run(repo, command, monkeypatch):
+    """Calls the command in the repository: exit code, output and errors."""
     monkeypatch.chdir(repo.folder)
     monkeypatch.setenv("COLUMNS", "100")
-
-    def call(*words):
-        app = build_app(write_report)
-        for module in COMMANDS:
-            module.add(app)
-        with pytest.raises(SystemExit) as ended:
-            run_app(app, ["regressions", *words])
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
+    return functools.partial(command, "regressions")
 
 
 @pytest.fixture
