@@ -122,6 +122,18 @@ def test_what_is_tuned_is_read() -> None:
     assert Study.model_validate(study.model_dump()) == study
 
 
+def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path: Path) -> None:
+    (tmp_path / "digits").mkdir()
+    (tmp_path / "mine.toml").write_text(VALID)
+    (task,) = load_study(tmp_path / "mine.toml").tasks
+    assert (task.dataset, task.folder) == ("digits", None)
+    assert task.portable(tmp_path) == {}
+
+
+def test_the_class_of_a_file_is_what_follows_its_last_colon() -> None:
+    assert SolverEntry(name="/a:b/mine.py:Mine", label="x").class_name == "Mine"
+
+
 def test_the_studies_of_the_page_on_tuning_are_valid() -> None:
     page = Path(__file__).resolve().parents[2] / "docs" / "tuning.md"
     blocks = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
@@ -140,6 +152,27 @@ def test_the_studies_of_the_page_on_tuning_are_valid() -> None:
         (VALID, "gamma = 0.1", 'kernel = "rbff"', "task[1].kernel = 'rbff' is not known (did you"),
         (VALID, "seeds = 2", "seeds = 0", "seeds = 0: should be greater than or equal to 1"),
         (VALID, "gamma = 0.1", "gamma = inf", "task[1].gamma = inf: should be a finite number"),
+        (VALID, "gamma = 0.1", "coef0 = inf", "task[1].coef0 = inf: should be a finite number"),
+        (
+            VALID,
+            "timeout = 5.0",
+            "timeout = inf",
+            "budget.timeout = inf: should be a finite number",
+        ),
+        (VALID, "timeout = 5.0", "timeout = 0", "budget.timeout = 0: should be greater than 0"),
+        (
+            VALID,
+            "timeout =",
+            "checkpoint_factor = 1.009\n#",
+            "budget.checkpoint_factor = 1.009: sho",
+        ),
+        (
+            VALID,
+            "C = 10",
+            'C = [1, 2]\nzp = ["C"]',
+            "unknown key 'task[1].zp' (did you mean 'zip'?)",
+        ),
+        (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
         (VALID, 'name = "mine"', "", "the key 'name' is missing"),
         (VALID, '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', '_' and"),
         (VALID, "[[solver]]", "[solver]", "[solver] is one table where a study has a list of the"),
