@@ -34,8 +34,8 @@ def _list(as_json: _Json = False) -> None:
     rows.extend((source.name, source.format, source.summary) for source in sources())
     for item in own:
         # The target is the first thing that is decided.
-        told = item.decided[0] if item.decided else "import it again"
-        rows.append((item.name, "imported", f"{item.state}, {_size(item.size_bytes)}; {told}"))
+        about = item.decided[0] if item.decided else "import it again"
+        rows.append((item.name, "imported", f"{item.state}, {_size(item.size_bytes)}; {about}"))
     print_table([tuple(map(visible, row)) for row in rows])
 
 
@@ -72,15 +72,15 @@ def _verify(names: _Names = None, as_json: _Json = False) -> int:
     from ..words import visible
 
     every = [*(source.name for source in sources()), *(item.name for item in imported())]
-    found = []
+    verdicts = []
     for name in _dataset_names(names or every):
         verdict = verify(name)
-        found.append({"name": name, "state": verdict.state, "detail": verdict.detail})
+        verdicts.append({"name": name, "state": verdict.state, "detail": verdict.detail})
         if not as_json:
             typer.echo(visible(f"{name}: {verdict.state}: {verdict.detail}"))
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
-    return EXIT_DATA if any(item["state"] == "damaged" for item in found) else 0
+        typer.echo(json.dumps(verdicts, indent=2))
+    return EXIT_DATA if any(item["state"] == "damaged" for item in verdicts) else 0
 
 
 @data.command("import", help="Bring your own file into the cache under a name.")

@@ -61,18 +61,18 @@ def doctor(
 def _software() -> Iterator[Finding]:
     from ..environment import environment
 
-    found = environment()
-    commit = f", commit {found['commit'][:10]}" if found["commit"] else ""
-    changed = ", with changes that are not committed" if found["dirty"] else ""
-    yield Finding("marginbench", "ok", f"{found['marginbench']}{commit}{changed}")
-    versions = (f"{name} {version}" for name, version in found["libraries"].items())
-    yield Finding("libraries", "ok", f"Python {found['python']}, {', '.join(versions)}")
+    machine = environment()
+    commit = f", commit {machine['commit'][:10]}" if machine["commit"] else ""
+    changed = ", with changes that are not committed" if machine["dirty"] else ""
+    yield Finding("marginbench", "ok", f"{machine['marginbench']}{commit}{changed}")
+    versions = (f"{name} {version}" for name, version in machine["libraries"].items())
+    yield Finding("libraries", "ok", f"Python {machine['python']}, {', '.join(versions)}")
     missing = [
         f"{extra} ({what})" for extra, (name, what) in _EXTRAS.items() if find_spec(name) is None
     ]
     names = f"not installed: {'; '.join(missing)}" if missing else "all installed"
     yield Finding("extras", "note" if missing else "ok", names)
-    yield Finding("platform", "ok", f"{found['platform']}, {found['processor']}")
+    yield Finding("platform", "ok", f"{machine['platform']}, {machine['processor']}")
 
 
 def _processor() -> Iterator[Finding]:
@@ -126,13 +126,13 @@ def _blas() -> Finding:
     speed = 2 * _SIZE**3 / min(seconds) / 1e9
     frequency = psutil.cpu_freq()
     per_cycle = next((most for name, most in _PER_CYCLE.items() if name in _instructions()), 0)
-    told = f"{environment()['blas']}; {speed:.0f} GFLOP/s on one thread"
+    speeds = f"{environment()['blas']}; {speed:.0f} GFLOP/s on one thread"
     most = per_cycle * (frequency.max or frequency.current) / 1e3 if frequency else 0.0
     if not most:
-        return Finding("BLAS", "ok", told)
+        return Finding("BLAS", "ok", speeds)
     slow = speed < _SLOW_BLAS * most
     advice = ": slow; another build of NumPy may be faster" if slow else ""
-    return Finding("BLAS", "note" if slow else "ok", f"{told}, of {most:.0f} at most{advice}")
+    return Finding("BLAS", "note" if slow else "ok", f"{speeds}, of {most:.0f} at most{advice}")
 
 
 def _instructions() -> set[str]:
@@ -149,9 +149,9 @@ def _memory() -> Iterator[Finding]:
 
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     low = memory.available < 0.25 * memory.total
-    found = f"{memory.available / 1e9:.1f} of {memory.total / 1e9:.1f} GB free"
+    free = f"{memory.available / 1e9:.1f} of {memory.total / 1e9:.1f} GB free"
     advice = "; other programs use much of it" if low else ""
-    yield Finding("memory", "note" if low else "ok", f"{found}{advice}")
+    yield Finding("memory", "note" if low else "ok", f"{free}{advice}")
     if swap.used > 0.1 * memory.total:
         yield Finding("swap", "note", f"{swap.used / 1e9:.1f} GB used: memory was short")
 

@@ -230,12 +230,12 @@ def _show_path(summary: RunSummary, report: str) -> None:
 
 def _show_json(summary: RunSummary, report: str | None, *, exit_code: int | None = None) -> None:
     """One JSON object on one line."""
-    found = {
+    outcome = {
         **summary.as_dict(),
         "report": report,
         "exit_code": summary.exit_code if exit_code is None else exit_code,
     }
-    typer.echo(json.dumps(found, ensure_ascii=False))
+    typer.echo(json.dumps(outcome, ensure_ascii=False))
 
 
 def _page_of_a_part(
@@ -280,13 +280,13 @@ def _explain(
     from ..planning import report as explaining
 
     with one_worker() as worker:
-        found = explaining.explain(results, worker, lambda line: typer.echo(line, err=True))
+        explained = explaining.explain(results, worker, lambda line: typer.echo(line, err=True))
     if run is not None:
-        found = explaining.chosen(found, run)
+        explained = explaining.chosen(explained, run)
     if as_json:
-        typer.echo(explaining.as_json(found))
+        typer.echo(explaining.as_json(explained))
         return
-    for line in explaining.in_words(found):
+    for line in explaining.in_words(explained):
         typer.echo(line)
 
 
@@ -294,12 +294,12 @@ def _command_of(results: Path) -> str:
     """The command line that makes the results, from their study.json."""
     from ..results.description import FILE_NAME, read_description
 
-    found = read_description(results)
-    if found is None:
+    description = read_description(results)
+    if description is None:
         raise UserError(
             f"{results}: no results here ({FILE_NAME} is missing); 'marginbench run' makes them"
         )
-    return str(found.get("command", ""))
+    return str(description.get("command", ""))
 
 
 def _command_line(

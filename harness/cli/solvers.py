@@ -58,15 +58,15 @@ def _solver(
     from ..words import visible
 
     with one_worker() as worker:
-        found = {kind: plain(info) for kind, info in described(name, worker).items()}
+        kinds = {kind: plain(info) for kind, info in described(name, worker).items()}
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(kinds, indent=2))
         return
-    first = next(iter(found.values()))
-    rows: list[tuple[str, ...]] = [("studies", ", ".join(found))]
+    first = next(iter(kinds.values()))
+    rows: list[tuple[str, ...]] = [("studies", ", ".join(kinds))]
     rows += [("package", package) for package in [origin(name)] if package]
     rows += [(key, visible(first[key])) for key in ("class", "source", "version")]
-    for facts in found.values():
+    for facts in kinds.values():
         rows += [(trait, visible(repr(value))) for trait, value in facts["traits"].items()]
     parameters: list[tuple[str, ...]] = [
         (f"  {key}", visible(repr(value))) for key, value in first["parameters"].items()
@@ -117,13 +117,13 @@ def _check(
     kinds = _kinds_of(solver) if kind is None else (kind_named(kind).name,)
     name = resolve_solver_name(solver, kinds[0])
     findings = []
-    for found in check_solver(name, kinds, timeout=timeout):
-        findings.append(found)
+    for finding in check_solver(name, kinds, timeout=timeout):
+        findings.append(finding)
         if not as_json:
-            typer.echo(f"{found.verdict:<14}  {found.check:<15}  {found.detail}".rstrip())
-    verdicts = Counter(found.verdict for found in findings)
+            typer.echo(f"{finding.verdict:<14}  {finding.check:<15}  {finding.detail}".rstrip())
+    verdicts = Counter(finding.verdict for finding in findings)
     if as_json:
-        listed = [asdict(found) for found in findings]
+        listed = [asdict(finding) for finding in findings]
         typer.echo(json.dumps({"solver": solver, "checks": listed}, indent=2))
     else:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
@@ -157,19 +157,21 @@ def _warm(
     jobs = (os.cpu_count() or 1) if jobs is None else jobs
     check_jobs(jobs)
     try:
-        found = warming.warm(jobs, None if as_json else choose_progress(jobs))
+        warmed = warming.warm(jobs, None if as_json else choose_progress(jobs))
     except warming.NotKeptError as error:
         # Studies run all the same: this command has only nothing to do for them.
         return complain(str(error), EXIT_OK)
-    if found.cut_short:
-        cut = f"{plural(found.cut_short, 'run')} ended before everything was compiled"
+    if warmed.cut_short:
+        cut = f"{plural(warmed.cut_short, 'run')} ended before everything was compiled"
         complain(f"{cut}; run the command again", EXIT_OK)
     if as_json:
-        typer.echo(json.dumps(asdict(found), default=str))
+        typer.echo(json.dumps(asdict(warmed), default=str))
         return EXIT_OK
-    kept = f"{plural(found.kept, 'function')} of {plural(found.solvers, 'solver')}"
-    if found.compiled:
-        typer.echo(f"compiled {found.compiled} of {kept} in {found.seconds:.0f} s: {found.folder}")
+    kept = f"{plural(warmed.kept, 'function')} of {plural(warmed.solvers, 'solver')}"
+    if warmed.compiled:
+        typer.echo(
+            f"compiled {warmed.compiled} of {kept} in {warmed.seconds:.0f} s: {warmed.folder}"
+        )
     else:
-        typer.echo(f"nothing to compile, {kept} are kept: {found.folder}")
+        typer.echo(f"nothing to compile, {kept} are kept: {warmed.folder}")
     return EXIT_OK

@@ -253,12 +253,12 @@ def _said(error: Exception) -> str:
     """What the batch system says, which stands at the end of what the library makes of it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     at = {name: n for n, line in enumerate(lines) for name in _PARTS if line.startswith(name)}
-    told = lines[at["stderr"] + 1 :] if "stderr" in at else []
-    if not told and len(at) == len(_PARTS):
+    said = lines[at["stderr"] + 1 :] if "stderr" in at else []
+    if not said and len(at) == len(_PARTS):
         # As of bsub, whose words dask-jobqueue throws away.
         code = lines[at["Exit code"]].rpartition(":")[2].strip()
-        told = [f"{lines[at['Command:'] + 1]}: exit code {code}, and not a word"]
-    return visible(" | ".join(told), REASON_LIMIT) if told else first_line(error)
+        said = [f"{lines[at['Command:'] + 1]}: exit code {code}, and not a word"]
+    return visible(" | ".join(said), REASON_LIMIT) if said else first_line(error)
 
 
 def _with_defaults(module: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class LocalPool:
 
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run the jobs; yields what happens. Closing the iterator kills what still runs."""
-        told, read = 0.0, 0.0
+        reported, read = 0.0, 0.0
         with storing(self.log_folder):
             self.log_folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -142,8 +142,8 @@ class LocalPool:
                     yield Ended(watch.job, outcome)
                     if following is not None:
                         yield Started(following)
-                if time.monotonic() - told > _POLL:
-                    told = time.monotonic()
+                if time.monotonic() - reported > _POLL:
+                    reported = time.monotonic()
                     watches = [slot.watch for slot in self._slots if slot.watch is not None]
                     yield Waiting({watch.job.tag: watch.phase for watch in watches})
         finally:

@@ -213,10 +213,10 @@ def run(
         "engine": engine,
         "meanwhile": meanwhile,
     }
-    place = _place(chosen, out)
-    if not is_url(place):
-        return run_study(chosen, Path(place), **options)
-    store = str(place)
+    folder = _folder(chosen, out)
+    if not is_url(folder):
+        return run_study(chosen, Path(folder), **options)
+    store = str(folder)
     with synced(store, progress.say) as (results, exchange):
         summary = run_study(chosen, results, exchange=exchange, place=store, **options)
     return replace(summary, store=store)
@@ -239,7 +239,7 @@ def preview(
     _, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
     progress = Progress() if quiet else PlainProgress(jobs, sys.stderr)
     check_jobs(jobs)
-    results = local_folder(_place(chosen, out), is_new=True)
+    results = local_folder(_folder(chosen, out), is_new=True)
     with one_worker() as worker:
         return preview_study(
             chosen, results, worker, progress.say, jobs=jobs, retry_failed=retry_failed
@@ -269,7 +269,7 @@ def _chosen(
     return whole, select(whole, datasets=datasets, solvers=solvers, seeds=seeds, where=where)
 
 
-def _place(study: StudyBase, out: str | Path | None) -> str | Path:
+def _folder(study: StudyBase, out: str | Path | None) -> str | Path:
     """The results folder or its URL."""
     return Path("results") / study.name if out is None else out
 
@@ -379,7 +379,7 @@ class _Runner:
         self._description_stamp = 0, 0
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
-        self._place = 0, 1  # among the commands at work
+        self._position = 0, 1  # among the commands at work
         self._helps = False  # whether only runs of their shares are left
         self._begun = dict[str, Details]()  # of the runs that have begun, by key
         self._next_look = self._next_exchange = 0.0
@@ -420,8 +420,9 @@ class _Runner:
     def plan(self, *, retry_failed: bool) -> None:
         """Find out what the runs are."""
         self.check()
-        sources = sources_of(self.study)
-        kept = read_facts(self.results, sources)
+        sources, journal = sources_of(self.study), self.journal
+        # Not to plan twice where runs are left.
+        kept = read_facts(self.results, sources) if journal.is_complete else None
         if kept is not None:
             self.facts, self.runs = kept, self.kind.plan(self.study, kept)
             if all(self._is_done(run, retry_failed=retry_failed) for run in self.runs):
@@ -468,7 +469,7 @@ class _Runner:
             self._say_what_has_changed(plan)
             if self.pending or plan != self.journal.plan or self.journal.new_damages():
                 self.journal.append_plan(self.study.name, plan)
-            self._place = self.journal.place()  # only now there is a file of this command
+            self._position = self.journal.position()  # only now there is a file of this command
             self._describe(described)
         for run, record in incomplete:
             # What was not known then: the comparison with a reference optimum.
@@ -565,7 +566,7 @@ class _Runner:
         started: dict[str, str] = {}
         recorded = [(run, self.recorded[run.key]) for run in self.runs if run.key in self.recorded]
         self.progress.begin(self.pending, recorded)
-        left, told = self.pending, False
+        left, announced = self.pending, False
         while left:
             others: list[Run] = []
             for event in self.execute(self._jobs(left, others)):
@@ -582,9 +583,9 @@ class _Runner:
                     self._write(record)
                     self.progress.ended(record)
             if others and len(others) == len(left):
-                if not told:
+                if not announced:
                     self.progress.say(f"waiting for {plural(len(others), 'run')} of other commands")
-                told = True
+                announced = True
                 time.sleep(_WAIT_S)
                 self.check()
                 self.progress.refresh()
@@ -594,12 +595,12 @@ class _Runner:
     def _jobs(self, runs: Sequence[Run], others: list[Run]) -> Iterator[Job]:
         """The jobs of runs that no other command has recorded; those begun there go to others."""
         # One by one: what is left to do, and limits, depend on what has happened so far.
-        left, place = deque(runs), (0, 1)
+        left, position = deque(runs), (0, 1)
         while left:
             self.look_at_others()
-            if self._place != place:
+            if self._position != position:
                 # Each command begins with a share of its own, and helps the others then.
-                place = self._place
+                position = self._position
                 left = deque(sorted(left, key=lambda run: not self._is_of_share(run)))
             run = left.popleft()
             if self._recorded_elsewhere(run):
@@ -633,13 +634,13 @@ class _Runner:
         began = time.monotonic()
         self.journal.refresh()
         self._running_elsewhere = frozenset(s.key for s in self.journal.running())
-        self._place = self.journal.place()
+        self._position = self.journal.position()
         ended = time.monotonic()
         rest = (1 if self._helps else LOOK_REST) * (ended - began)
         self._next_look = ended + min(LOOK_S, rest)
 
     def _is_of_share(self, run: Run) -> bool:
-        number, count = self._place
+        number, count = self._position
         return int(run.key[:8], 16) % count == number
 
     def _recorded_elsewhere(self, run: Run) -> bool:

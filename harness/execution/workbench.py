@@ -43,8 +43,8 @@ class InProcess:
         for job in jobs:
             yield Started(job)
             result = encoded(ResultMessage(job.work.run(_ignore)))
-            told: Any = decoded(result, job.work)
-            yield Ended(job, Outcome("done", value=told.value))
+            returned: Any = decoded(result, job.work)
+            yield Ended(job, Outcome("done", value=returned.value))
 
     def close(self) -> None:
         """Nothing is held."""
@@ -52,9 +52,9 @@ class InProcess:
 
 @dataclass(frozen=True)
 class Watched:
-    """A run with its trace; ``found`` are the columns of the record that it found out."""
+    """A run with its trace; ``columns`` are those of its record that it measured."""
 
-    found: Mapping[str, Any]
+    columns: Mapping[str, Any]
     trace: tuple[CheckpointBase, ...]
 
 
@@ -74,9 +74,9 @@ def estimator_and_data(run: Run) -> tuple[Solver, Dataset]:
 def watch(run: Run) -> Watched:
     """Do the run with checkpoints and checks, as a study does; it raises what the solver raises."""
     messages: list[Message] = []
-    found = run.work.run(messages.append)
+    columns = run.work.run(messages.append)
     return Watched(
-        found, tuple(item.checkpoint for item in messages if isinstance(item, CheckpointMessage))
+        columns, tuple(item.checkpoint for item in messages if isinstance(item, CheckpointMessage))
     )
 
 

@@ -344,16 +344,16 @@ class _ThreadPools:
 
     def __init__(self) -> None:
         self._modules = -1
-        self._found: Any = None
+        self._controller: Any = None
 
     def limited(self, threads: int) -> AbstractContextManager[Any]:
         """No library uses more threads in this block."""
         from threadpoolctl import ThreadpoolController
 
         if self._modules != len(sys.modules):
-            self._found = ThreadpoolController()
+            self._controller = ThreadpoolController()
             self._modules = len(sys.modules)
-        limited: AbstractContextManager[Any] = self._found.limit(limits=threads)
+        limited: AbstractContextManager[Any] = self._controller.limit(limits=threads)
         return limited
 
 

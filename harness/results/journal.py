@@ -330,6 +330,11 @@ class Journal:
         entries = ((cell, self._best.get(key)) for cell, key in self.plan.items())
         return {cell: entry for cell, entry in entries if entry is not None}
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a plan, and a record of each of its runs."""
+        return bool(self.plan) and len(self.current) == len(self.plan)
+
     def recorded(self, key: str) -> Entry | None:
         """The record with this key that counts."""
         return self._best.get(key)
@@ -494,8 +499,8 @@ class Journal:
             if path != own and path.name not in self._ended and self._is_written(path)
         ]
 
-    def place(self) -> tuple[int, int]:
-        """This command's place among those at work, from 0, and how many there are."""
+    def position(self) -> tuple[int, int]:
+        """This command's position among those at work, from 0, and how many there are."""
         own = self._own[0].name if self._own is not None else ""
         names = sorted([own, *self.others()])
         return names.index(own), len(names)
