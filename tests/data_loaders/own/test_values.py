@@ -199,6 +199,12 @@ def test_many_categories_are_stored_as_sparse_rows(here: Path) -> None:
     np.testing.assert_allclose(data.X_test.toarray(), columns.transform(test), atol=1e-6)
 
 
+def test_an_infinite_number_among_words_is_a_word(here: Path) -> None:
+    rows = [f"{word},{place % 2}" for place, word in enumerate(["inf", "red", "blue", "4"] * 3)]
+    Path("x.csv").write_text("\n".join(["word,y", *rows]))
+    assert load("x.csv", {"test": "last 4"}).X_train.shape == (8, 4)
+
+
 @pytest.mark.parametrize("name", ["subject", None])
 def test_the_index_of_a_data_frame_is_no_feature(
     frame: pd.DataFrame, here: Path, name: str | None
