@@ -3,53 +3,19 @@
 from __future__ import annotations
 
 import re
-import shutil
 from itertools import pairwise
 
 import pytest
 
 from marginbench import report
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-ARGUMENTS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--no-first-run"),
-]
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_page, width, scheme):
-    context = browser.new_context(
-        viewport={"width": width, "height": 844}, color_scheme=scheme, java_script_enabled=True
-    )
-    tab = context.new_page()
-    complaints: list[str] = []
-    requests: list[str] = []
-    tab.on("console", lambda message: complaints.append(message.text))
-    tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.on("request", lambda request: requests.append(request.url))
-    tab.goto(realistic_page.as_uri())
-    tab.wait_for_load_state("networkidle")
-
-    assert complaints == []
-    assert [url for url in requests if not url.startswith("data:")] == [realistic_page.as_uri()]
-    widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert widths[0] <= widths[1]
+def test_the_page_fits_loads_nothing_and_shows_its_figures(visit, realistic_page, width, scheme):
+    tab = visit(realistic_page, width=width, color_scheme=scheme)
     tab.evaluate("document.querySelectorAll('details').forEach(item => item.open = true)")
     figures = tab.locator(".panels figure svg")
     assert figures.count() == 17
@@ -68,7 +34,6 @@ def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_pa
     assert tab.evaluate(stroke) == (
         "rgb(11, 111, 179)" if scheme == "light" else "rgb(88, 169, 230)"
     )
-    context.close()
 
 
 def test_text_in_figures_can_be_read_in_print_and_on_a_phone(browser, realistic_page):

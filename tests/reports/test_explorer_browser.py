@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
@@ -12,51 +10,9 @@ from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import curves
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-ARGUMENTS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--no-first-run"),
-]
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]
+pytestmark = pytest.mark.slow
 
 HOSTILE = "<img src=x onerror=\"document.title='x'\">'\"</script>\N{RIGHT-TO-LEFT OVERRIDE}=1"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def visit(browser):
-    """Open a page; what it complains about and asks for is checked when the test ends."""
-    contexts, complaints, requests = [], [], []
-
-    def opened(page, fragment="", width=1200, **options):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("request", lambda request: requests.append(request.url))
-        tab.goto(page.as_uri() + fragment)
-        return tab
-
-    yield opened
-    for context in contexts:
-        context.close()
-    # A violation of the page's security policy is a message, too.
-    assert complaints == []
-    assert {url.partition(":")[0] for url in requests} <= {"file", "data", "blob"}
-    assert all(url.partition("#")[0].endswith(".html") for url in requests if url[:4] == "file")
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from marginbench.reports.site import build
 
 _ADDRESSES = ("href", "src", "srcset", "action", "data", "poster", "xlink:href")
 _HOSTILE = '<b onclick="x">"../../x"</b>'
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
 _LONG = "An unbreakable" + "_name" * 22
 _EMOJI = "\N{FIRE} \N{SNOWMAN}"
 
@@ -332,28 +332,9 @@ def test_after_kills_the_same_command_completes_the_site(folders, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-def test_the_overview_fits_any_width_and_loads_nothing(site):
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        for width, scheme in ((360, "dark"), (1280, "light")):
-            tab = browser.new_context(
-                viewport={"width": width, "height": 800}, color_scheme=scheme
-            ).new_page()
-            complaints: list[str] = []
-            requests: list[str] = []
-            tab.on("console", lambda message, found=complaints: found.append(message.text))
-            tab.on("request", lambda request, found=requests: found.append(request.url))
-            address = (site / "index.html").as_uri()
-            tab.goto(address)
-            inner, outer = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-            assert inner <= outer, width
-            assert [url for url in requests if not url.startswith("data:")] == [address]
-            assert complaints == []
-        browser.close()
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_the_overview_fits_any_width_and_loads_nothing(visit, site, width, scheme):
+    visit(site / "index.html", width=width, color_scheme=scheme)
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,12 @@ def test_a_table_without_names(here: Path) -> None:
     assert numbered.n_features == 1
 
 
+def test_numbers_that_are_found_again_below_are_no_names(here: Path) -> None:
+    Path("x.csv").write_text("0,1\na,n\n0,p\nb,n\na,p\n")
+    data = load("x.csv", {"test": "last 2"})
+    assert (data.n_train, data.decided[-1]) == (3, "header: none; columns are numbered")
+
+
 def test_code_of_ones_own(frame: pd.DataFrame, here: Path) -> None:
     frame.to_csv("plain.csv", index=False)
     (here / "mine.py").write_text(

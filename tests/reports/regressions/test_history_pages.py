@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +24,6 @@ from marginbench.reports.regressions.repository import Commit
 
 HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
 MEASURES = ("evaluations", "iterations", "test_error", "suboptimality")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
 def make_history(
@@ -208,27 +206,7 @@ def test_a_page_needs_a_file(snapshot, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-def test_pages_fit_and_load_nothing_in_a_browser(folder):
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    pages = [folder / "index.html", folder / "pair.html"]
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        for width, scheme in ((360, "light"), (1280, "dark")):
-            size = {"width": width, "height": 800}
-            tab = browser.new_page(viewport=size, color_scheme=scheme)
-            complaints: list[str] = []
-            requests: list[str] = []
-            tab.on("console", lambda message, found=complaints: found.append(message.text))
-            tab.on("pageerror", lambda error, found=complaints: found.append(str(error)))
-            tab.on("request", lambda request, found=requests: found.append(request.url))
-            for path in pages:
-                tab.goto(path.as_uri())
-                wide = tab.evaluate("document.documentElement.scrollWidth")
-                assert wide <= width, path
-            assert complaints == []
-            assert [url for url in requests if not url.startswith("data:")] == [
-                path.as_uri() for path in pages
-            ]
-        browser.close()
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
+def test_pages_fit_and_load_nothing_in_a_browser(visit, folder, width, scheme):
+    for name in ("index.html", "pair.html"):
+        visit(folder / name, width=width, color_scheme=scheme)
