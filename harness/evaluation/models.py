@@ -18,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...solvers.kernels import Kernel, Linear, Points
-from ...solvers.kernels.scoring import linear_scores, sum_of_rows
+from ...solvers.kernels.scoring import add_rows, linear_scores
 from ...solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
 from ...solvers.models.fourier import FourierExpansion
 from ...solvers.models.objectives import dual_value, hinge, primal_value
 from ...solvers.models.several import OneVsRestModel
 from ...solvers.models.voting import VotedExpansion, votes
 from ...solvers.numeric.matrices import Matrix, matmul
-from ...solvers.numeric.threads import in_parts
 from ..errors import EvaluationError
 
 Array = npt.NDArray[Any]
@@ -158,7 +157,8 @@ class _KeptEntries:
                 # All that are missing, where they take one block.
                 missing = np.flatnonzero(~self._computed)
                 self._add(missing if len(missing) * self._width <= _BLOCK_ENTRIES else new)
-            in_parts(sum_of_rows, len(sums), self._rows, support, coef, sums)
+            assert self._rows is not None
+            add_rows(self._rows, support, coef[None], sums[None])
         return sums
 
     def _add(self, new: Array) -> None:

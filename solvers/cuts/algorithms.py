@@ -31,11 +31,11 @@ import numpy as np
 
 from ..interface.problem import SolveStatus
 from ..kernels.oracle import KernelOracle
+from ..kernels.scoring import add_rows
 from ..numeric.matrices import matmul
 from ..numeric.simplex_qp import SimplexQP
 from .cut import (
     Cut,
-    add_rows,
     average,
     combined,
     cut_scores,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.oracle import KernelOracle
+from ..kernels.scoring import add_rows
 from ..kernels.sums import weighted_sums as sums_of_entries
-from ..numeric.compiling import njit
 from ..numeric.threads import in_parts
 from .structure import Violations
 
@@ -17,8 +17,6 @@ from .structure import Violations
 # of their computation.
 _BLOCK_BYTES = 4 * 2**20
 _FEWEST_ROWS = 64
-# Scores are summed for so many points at a time: their sums stay in the fastest cache.
-_TILE = 1024
 
 
 @dataclass(frozen=True)
@@ -97,11 +95,6 @@ def cut_scores(oracle: KernelOracle, rows: np.ndarray | None, cut: Cut) -> np.nd
     return np.ascontiguousarray(sums.T)
 
 
-def add_rows(storage: np.ndarray, slots: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
-    """``sums_si += sum_p coef_sp storage_{slots_p, i}``, p ascending, with float64 sums."""
-    in_parts(_add_stored, sums.shape[1], storage, slots, coef, sums, smallest=_TILE)
-
-
 def weighted_sums(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """block @ coef with float64 sums, whatever the block's type."""
     sums = np.empty((coef.shape[1], len(block)))
@@ -126,28 +119,3 @@ def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
         block = oracle.fresh_block(cut.points[strip], cut.points[rest])
         total += float((cut.coef[strip] * weighted_sums(block, factors)).sum())
     return total
-
-
-# Without reassociation: the sums shall not depend on how the rows are split into calls.
-@njit(error_model="numpy", nogil=True)
-def _add_stored(storage, slots, coef, sums, start, stop):
-    """sums_si += sum_p coef_sp storage_{slots_p, i} for points i from start to stop."""
-    whole = len(slots) - len(slots) % 4
-    for s in range(len(coef)):
-        factors = coef[s]
-        for first in range(start, stop, _TILE):
-            total = sums[s, first : min(first + _TILE, stop)]
-            # Four rows a pass: the sums are read and written only a quarter as often.
-            for p in range(0, whole, 4):
-                f0, f1, f2, f3 = factors[p], factors[p + 1], factors[p + 2], factors[p + 3]
-                r0, r1 = storage[slots[p], first:], storage[slots[p + 1], first:]
-                r2, r3 = storage[slots[p + 2], first:], storage[slots[p + 3], first:]
-                for i in range(len(total)):
-                    t = total[i] + f0 * r0[i]
-                    t = t + f1 * r1[i]
-                    t = t + f2 * r2[i]
-                    total[i] = t + f3 * r3[i]
-            for p in range(whole, len(slots)):
-                factor, row = factors[p], storage[slots[p], first:]
-                for i in range(len(total)):
-                    total[i] += factor * row[i]

@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from .parameters import Parameter
 _SMALL = 2**19
 # Blocks of entries are about this large: they stay in a cache of the processor between the steps
 # of their computation, and memory does not grow with the number of points.
-BLOCK_BYTES = 4 * 2**20
+BLOCK_BYTES = 2**20
 _FEWEST_ROWS = 64
 # BLAS works on tiles of so many rows, and sums what is left over in another order, as einsum does
 # for a single row. With whole tiles a score does not depend on those that are asked for with it,
@@ -58,20 +57,6 @@ class Points:
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
-
-    @property
-    def features(self) -> np.ndarray:
-        """The features of dense points, without the columns that the Gaussian kernel adds."""
-        return self.values if self.frame is None else self.values[:, :-2]
-
-    @cached_property
-    def chunks(self) -> np.ndarray | None:
-        """Dense points with few features, packed for compiled sums; None for others."""
-        from .sums import SHORT, packed
-
-        if scipy.sparse.issparse(self.values) or self.features.shape[1] > SHORT:
-            return None
-        return packed(self.features)
 
     def take(self, index: np.ndarray | slice) -> Points:
         """The points at these positions."""
@@ -203,7 +188,7 @@ class Kernel(ABC):
         from .sums import weighted_sums
 
         for part, own, room in row_blocks(A, B, sums):
-            in_row_parts(weighted_sums, self.block(part, B, room), coef, own)
+            in_row_parts(weighted_sums, own.shape[1], self.block(part, B, room), coef, own)
 
     def weights(self, B: Points, coef: np.ndarray) -> np.ndarray | None:
         """The w_k with ``sum_j coef_kj k(b_j, z) = <w_k, z>``; None unless the kernel is linear.
@@ -261,15 +246,14 @@ def row_blocks(
         yield part, sums[:, start : start + step], room[: len(part)]
 
 
-def in_row_parts(function: Callable[..., None], block: np.ndarray, *arguments: Any) -> None:
-    """Call a compiled function for parts of the rows of a block, side by side.
-
-    ``function(block, *arguments, start, stop)``; the last argument has a column for each row.
-    """
+def in_row_parts(
+    function: Callable[..., None], n_rows: int, block: np.ndarray, *arguments: Any
+) -> None:
+    """Call ``function(block, *arguments, start, stop)`` for parts of the rows, side by side."""
     from ..numeric.threads import in_parts
 
-    smallest = max(1, _FEWEST_ENTRIES // max(1, arguments[-2].shape[1]))
-    in_parts(function, arguments[-1].shape[1], block, *arguments, smallest=smallest)
+    smallest = max(1, _FEWEST_ENTRIES // max(1, block.shape[1]))
+    in_parts(function, n_rows, block, *arguments, smallest=smallest)
 
 
 def rounding_unit(dtype: str) -> float:

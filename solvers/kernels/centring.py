@@ -16,7 +16,7 @@ def centre(
     values: np.ndarray,
     norms: np.ndarray,
 ) -> None:
-    """Rows of ``values``: ``(x - shift) scale`` in these features, then (-norm, 1)."""
+    """Rows of ``values``: ``(x - shift) scale`` in these features; half their squared norms."""
     # Compiled for two types, not for each that a point can have.
     X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype == np.float32 else np.float64).view()
     X.flags.writeable = False
@@ -35,8 +35,6 @@ def _centre(X, shift, scale, features, values, norms, start, stop):
         norms[i] = _squared_norm(centred) / 2
         for f in range(width):
             values[i, f] = centred[features[f]]
-        values[i, width] = -norms[i]
-        values[i, width + 1] = 1
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})

@@ -15,7 +15,7 @@ from ..numeric.matrices import Matrix
 from ..numeric.threads import in_parts
 from . import Kernel, Points, make_kernel
 from .rows import RowCache, RowsAhead
-from .scoring import expansion_scores
+from .scoring import add_rows, expansion_scores
 
 Index = Sequence[int] | np.ndarray
 
@@ -28,7 +28,7 @@ _CHUNK_ROWS = 256
 # An inner product of so many numbers costs several copies of an entry, and BLAS computes it fastest
 # in blocks of so many rows. Blocks of short products are smaller, to stay in the cache.
 _LONG, _CHUNK_ROWS_OF_LONG = 256, 1024
-# Entries of points with so many numbers are read from stored rows faster than they are computed.
+# Entries of points with fewer numbers are computed faster than memory for them is had.
 _READ = 64
 
 
@@ -98,16 +98,11 @@ class KernelOracle:
         return 0 if self._cache is None else len(self._cache)
 
     @property
-    def reading_pays(self) -> bool:
-        """Whether single entries are read from stored rows faster than they are computed."""
-        values = self.points.values
-        return sparse.issparse(values) or values.shape[1] >= _READ
-
-    def stores(self, index: np.ndarray) -> np.ndarray:
-        """Whether the row of each of the index is in the cache."""
-        if self._cache is None:
-            return np.zeros(len(index), dtype=bool)
-        return self._cache.holds(index)
+    def storing_pays(self) -> bool:
+        """Whether an entry is read faster from a stored row than it is computed anew."""
+        values, kernel = self.points.values, self.kernel
+        dense_products = kernel.by_products and not sparse.issparse(values)
+        return self._keeps_all or not (dense_products and values.shape[1] < _READ)
 
     @property
     def chunk(self) -> int:
@@ -166,6 +161,62 @@ class KernelOracle:
         if missing.any():
             slots[missing] = self._fill(self._cache, index[missing])
         return self._cache.rows, slots
+
+    def add_rows(self, index: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
+        """``sums_j += sum_p coef_p k(x_p, x_j)`` for p in the index and all j.
+
+        Costs n entries for each of the index. Rows are stored where that pays.
+
+        Parameters
+        ----------
+        index : ndarray of int64
+            Distinct.
+        coef : ndarray of float64, shape (len(index),)
+        sums : ndarray of float64, shape (n,)
+        """
+        if self.storing_pays:
+            for start in range(0, len(index), self.chunk):
+                part = slice(start, start + self.chunk)
+                add_rows(*self.stored_rows(index[part]), coef[None, part], sums[None])
+        elif len(index):
+            self.charge(len(index) * self.n, len(index) * self.n)
+            found = np.empty((1, self.n))
+            self.kernel.weighted_sums(self.points, self.points.take(index), coef[None], found)
+            sums += found[0]
+
+    def among(self, index: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Entries of these points among each other, in an order of its own, and that order.
+
+        Costs m^2 entries. What stored rows hold is read from them; where rows are stored, the rest
+        is computed on one side of the diagonal only.
+
+        Parameters
+        ----------
+        index : ndarray of int64, shape (m,)
+            Distinct.
+        room : ndarray, shape (at least m^2,)
+            Where to put the entries.
+        """
+        m = len(index)
+        entries = room[: m * m].reshape(m, m)
+        self.charge(m * m, 0)
+        if not self.storing_pays:
+            return self._compute(index, index, entries), index
+        n_stored = 0
+        if self._cache is not None:
+            if self._keeps_all:
+                self._keep(self._cache, index)
+            slots = self._cache.slots(index)
+            order = np.argsort(slots < 0, kind="stable")
+            index, slots = index[order], slots[order]
+            n_stored = int((slots >= 0).sum())
+            arrays = self._cache.rows, slots, np.arange(n_stored), index, entries
+            in_parts(_gather, n_stored, *arrays, smallest=8)
+        for start in range(n_stored, m, _CHUNK_ROWS):
+            part = slice(start, start + _CHUNK_ROWS)
+            entries[part, start:] = self._compute(index[part], index[start:])
+        in_parts(_mirror, m, entries, n_stored, smallest=_CHUNK_ROWS)
+        return entries, index
 
     def row_ahead(self, i: int, upcoming: Callable[[int], np.ndarray]) -> np.ndarray:
         """The same as :meth:`row`, for a caller who knows which rows it will probably ask for next.
@@ -408,6 +459,17 @@ def _gather(rows, slots, positions, columns, entries, start, stop):
         row, target = rows[slots[position]], entries[position]
         for c in range(len(columns)):
             target[c] = row[columns[c]]
+
+
+@njit(error_model="numpy", nogil=True)
+def _mirror(entries, first, start, stop):
+    """Rows start to stop, those from the first on, of a symmetric matrix left of the diagonal."""
+    tile = 64
+    for top in range(max(start, first), stop, tile):
+        for left in range(0, min(top + tile, stop), tile):
+            for i in range(top, min(top + tile, stop)):
+                for j in range(left, min(left + tile, i)):
+                    entries[i, j] = entries[j, i]
 
 
 def _same(index: np.ndarray, columns: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

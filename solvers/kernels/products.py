@@ -109,16 +109,13 @@ class Polynomial(ProductKernel):
         return rounding_unit(dtype) * self.degree * float(reach**self.degree)
 
     def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
-        from .sums import power_sums, short_power_sums
+        from .sums import power_sums
 
         of_type = B.values.dtype.type
         power = of_type(self.gamma), of_type(self.coef0), self.degree
-        if B.chunks is not None:
-            in_row_parts(short_power_sums, A.values, B.chunks, *power, coef, sums)
-            return
         for part, own, room in row_blocks(A, B, sums):
             inner = products(part.values, B.values, room)
-            in_row_parts(power_sums, inner, *power, coef, own)
+            in_row_parts(power_sums, own.shape[1], inner, *power, coef, own)
 
     def _finish(self, inner: np.ndarray) -> np.ndarray:
         inner *= self.gamma

@@ -25,8 +25,6 @@ from .base import (
 )
 from .parameters import Width, parameter
 
-# Exponents that rounding lifts above 0 by less than this need no clipping.
-_HARMLESS_EXPONENT = 1e-4
 # Sparse points are made dense in chunks of so many numbers, and centred.
 _CHUNK = 2**20
 
@@ -64,34 +62,18 @@ class RBF(Kernel):
         return Points(values, norms.astype(dtype), frame)
 
     def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
-        assert A.norms is not None
-        assert B.norms is not None
-        if B.frame is None:
-            exponent = products(A.values, B.values, out)
-            exponent -= A.norms[:, None]
-            exponent -= B.norms
-        else:
-            # The last two columns are (-norm, 1) on the right and (1, -norm) on the left: the
-            # product is the whole exponent, without a pass over the block for the norms.
-            left = A.values.copy()
-            left[:, -2:] = A.values[:, :-3:-1]
-            exponent = products(left, B.values, out)
-        # Rounding lifts an exponent above 0 by less than this.
-        reach = 8 * np.finfo(exponent.dtype).eps * (_largest(A.norms) + _largest(B.norms))
-        if reach > _HARMLESS_EXPONENT:
-            np.minimum(exponent, 0, out=exponent)
-        return placed(np.exp(exponent, out=exponent), out)
+        from .sums import exponentials
+
+        entries = products(A.values, B.values, out)
+        in_row_parts(exponentials, len(A), entries, A.norms, B.norms)
+        return placed(entries, out)
 
     def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
-        from .sums import exponential_sums, short_exponential_sums
+        from .sums import exponential_sums
 
-        if B.chunks is not None:
-            arrays = A.values, B.chunks, A.norms, B.norms
-            in_row_parts(short_exponential_sums, *arrays, coef, sums)
-            return
         for part, own, room in row_blocks(A, B, sums):
-            inner = products(part.features, B.features, room)
-            in_row_parts(exponential_sums, inner, part.norms, B.norms, coef, own)
+            inner = products(part.values, B.values, room)
+            in_row_parts(exponential_sums, own.shape[1], inner, part.norms, B.norms, coef, own)
 
     def diag(self, A: Points) -> np.ndarray:
         return np.ones(len(A))
@@ -122,7 +104,7 @@ def _frame(X: Matrix) -> Frame:
 def _centred(
     X: Matrix, frame: Frame, scale: float, dtype: np.dtype[Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Shifted and scaled points with the columns (-norm, 1), and half the squared norms.
+    """Shifted and scaled points, and half their squared norms.
 
     The kernel does not change under a shift of all points. Centred points have the smallest norms,
     hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>. A feature that is the same in
@@ -131,7 +113,7 @@ def _centred(
     from .centring import centre
 
     width = len(frame.features)
-    values = scratch((X.shape[0], width + 2), dtype)
+    values = scratch((X.shape[0], width), dtype)
     norms = np.empty(X.shape[0])
     step = max(1, (_CHUNK if scipy.sparse.issparse(X) else X.size) // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):

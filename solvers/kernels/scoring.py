@@ -7,16 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from ..numeric.compiling import njit
 from ..numeric.matrices import Matrix
+from ..numeric.threads import in_parts
 from . import Kernel, Points
 from .base import TILE, in_row_parts
-from .sums import weighted_sums
+from .sums import rows_added, weighted_sums
 
 # Points are prepared so many bytes at a time.
 _BYTES = 16 * 2**20
-# Sums of so many columns stay in the smallest cache while rows pass by.
-_SUMMED_COLUMNS = 1024
 
 
 def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
@@ -29,7 +27,7 @@ def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
         scores = np.asarray(Z @ rows.T)
     else:
         sums = np.empty((len(rows), len(Z)))
-        in_row_parts(weighted_sums, np.ascontiguousarray(Z), rows, sums)
+        in_row_parts(weighted_sums, len(Z), np.ascontiguousarray(Z), rows, sums)
         scores = sums.T
     return scores[:, 0] if weights.ndim == 1 else scores
 
@@ -64,31 +62,12 @@ def expansion_scorer(
     return lambda Z: linear_scores(Z, weights[0] if coef.ndim == 1 else weights)
 
 
+def add_rows(storage: np.ndarray, slots: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
+    """``sums_ki += sum_p coef_kp storage_{slots_p, i}``, p ascending, with float64 sums."""
+    in_parts(rows_added, sums.shape[1], storage, slots, coef, sums, smallest=1024)
+
+
 def _whole_tiles(rows: Matrix) -> Matrix:
     """The rows, the last one repeated until they fill whole tiles."""
     n = rows.shape[0]
     return rows if n % TILE == 0 else rows[np.minimum(np.arange(n + -n % TILE), n - 1)]
-
-
-@njit(error_model="numpy", fastmath={"contract"}, nogil=True)
-def sum_of_rows(block, rows, coef, sums, start, stop):
-    """sums_i = sum_j coef_j block[rows_j, i] for the columns from start to stop, float64."""
-    for left in range(start, stop, _SUMMED_COLUMNS):
-        right = min(left + _SUMMED_COLUMNS, stop)
-        # Slices, whose loops begin at 0: otherwise an index may be one from the end, and no loop
-        # takes several columns at a time.
-        own = sums[left:right]
-        own[:] = 0.0
-        j = 0
-        # Four rows at a time: the sums are loaded and stored a fourth as often.
-        while j + 4 <= len(rows):
-            a, b = block[rows[j], left:right], block[rows[j + 1], left:right]
-            c, d = block[rows[j + 2], left:right], block[rows[j + 3], left:right]
-            of_a, of_b, of_c, of_d = coef[j], coef[j + 1], coef[j + 2], coef[j + 3]
-            for i in range(len(own)):
-                own[i] += (of_a * a[i] + of_b * b[i]) + (of_c * c[i] + of_d * d[i])
-            j += 4
-        for k in range(j, len(rows)):
-            row, of_row = block[rows[k], left:right], coef[k]
-            for i in range(len(own)):
-                own[i] += of_row * row[i]

@@ -1,4 +1,4 @@
-"""Compiled weighted sums of kernel entries, which finish the entries of product kernels on the way.
+"""Compiled loops that finish entries of product kernels, and sum them with weights.
 
 Entries are looked at in chunks of a row, which stay in the nearest cache between the steps. Sums
 are float64.
@@ -13,20 +13,31 @@ from ..numeric.exponential import exponential
 
 # Entries of a row that are looked at together.
 _CHUNK = 256
-# Rows of a tile. BLAS takes one thread for a product of a tile and a chunk of points with at most
-# so many features (2^18 multiplications), so that each of our threads can multiply by itself.
-_TILE = 16
-SHORT = 64
+# Sums of so many columns stay in the smallest cache while rows pass by.
+_COLUMNS = 1024
 
 
-def packed(values: np.ndarray) -> np.ndarray:
-    """Points in chunks, feature by feature, shape (n_chunks, n_features, 256); zeros at the end."""
-    n, d = values.shape
-    found = np.zeros((-(-n // _CHUNK), d, _CHUNK), dtype=values.dtype)
-    for chunk, first in zip(found, range(0, n, _CHUNK), strict=True):
-        part = values[first : first + _CHUNK]
-        chunk[:, : len(part)] = part.T
-    return found
+@njit(error_model="numpy", fastmath={"contract"}, nogil=True)
+def exponentials(entries, left, right, start, stop):
+    """``entries_ij`` become ``exp(entries_ij - left_i - right_j)``; exponents are clipped at 0."""
+    zero = entries.dtype.type(0)
+    for i in range(start, stop):
+        row, of_row = entries[i], left[i]
+        for j in range(len(row)):
+            row[j] = exponential(min(row[j] - of_row - right[j], zero))
+
+
+# Without reassociation: the sums shall not depend on how the rows are split into calls.
+@njit(error_model="numpy", nogil=True)
+def rows_added(storage, slots, coef, sums, start, stop):
+    """``sums_ki += sum_p coef_kp storage_{slots_p, i}`` for the columns i from start to stop."""
+    for k in range(len(coef)):
+        for first in range(start, stop, _COLUMNS):
+            total = sums[k, first : min(first + _COLUMNS, stop)]
+            for p in range(len(slots)):
+                factor, row = coef[k, p], storage[slots[p], first:]
+                for i in range(len(total)):
+                    total[i] += factor * row[i]
 
 
 @njit(error_model="numpy", nogil=True)
@@ -62,48 +73,6 @@ def power_sums(products, gamma, coef0, degree, coef, sums, start, stop):
             last = min(first + _CHUNK, n)
             _powers(products[i, first:last], gamma, coef0, degree, chunk)
             _add_sums(coef, first, last, chunk, sums, i)
-
-
-@njit(error_model="numpy", nogil=True)
-def short_exponential_sums(values, chunks, left, right, coef, sums, start, stop):
-    """The sums of :func:`exponential_sums` from points with few features."""
-    products, chunk = np.empty((_TILE, _CHUNK), values.dtype), np.empty(_CHUNK, values.dtype)
-    tile = np.empty((_TILE, chunks.shape[1]), values.dtype)
-    sums[:, start:stop] = 0.0
-    for top in range(start, stop, _TILE):
-        _take_tile(values, top, stop, tile)
-        for c in range(len(chunks)):
-            first, last = c * _CHUNK, min((c + 1) * _CHUNK, coef.shape[1])
-            np.dot(tile, chunks[c], products)
-            for i in range(top, min(top + _TILE, stop)):
-                row = products[i - top, : last - first]
-                _exponentials(row, left[i], right[first:last], chunk)
-                _add_sums(coef, first, last, chunk, sums, i)
-
-
-@njit(error_model="numpy", nogil=True)
-def short_power_sums(values, chunks, gamma, coef0, degree, coef, sums, start, stop):
-    """The sums of :func:`power_sums` from points with few features."""
-    products, chunk = np.empty((_TILE, _CHUNK), values.dtype), np.empty(_CHUNK, values.dtype)
-    tile = np.empty((_TILE, chunks.shape[1]), values.dtype)
-    sums[:, start:stop] = 0.0
-    for top in range(start, stop, _TILE):
-        _take_tile(values, top, stop, tile)
-        for c in range(len(chunks)):
-            first, last = c * _CHUNK, min((c + 1) * _CHUNK, coef.shape[1])
-            np.dot(tile, chunks[c], products)
-            for i in range(top, min(top + _TILE, stop)):
-                _powers(products[i - top, : last - first], gamma, coef0, degree, chunk)
-                _add_sums(coef, first, last, chunk, sums, i)
-
-
-@njit(error_model="numpy")
-def _take_tile(values, top, stop, tile):
-    """The rows from top, the last one repeated: BLAS sums in the same order for every tile."""
-    for i in range(_TILE):
-        row = values[min(top + i, stop - 1)]
-        for f in range(tile.shape[1]):
-            tile[i, f] = row[f]
 
 
 @njit(error_model="numpy", fastmath={"contract"})

@@ -44,8 +44,8 @@ class SMO(
 
     By default large working sets are optimised at a time, an idea of [JOA99]_ in the form of
     [WSL18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
-    with the kernel entries among them, pair by pair; then one block of rows brings the gradient of
-    all points up to date.
+    with the kernel entries among them, pair by pair; then the rows of those that changed bring the
+    gradient of all points up to date.
 
     The textbook variants change one variable at a time without bias, the one with the largest
     exact clipped gain, as in the experiments of [SBP12]_; and two with bias, chosen by the
@@ -97,10 +97,11 @@ class SMO(
     -----
     An iteration is a change of one variable (without bias) or of a pair (with bias). Kernel
     evaluations: n for each change of one variable and 2n for each pair with the textbook variants;
-    with large working sets, the entries of the members that are new with the others, most of them
-    once for both ways, and n for each variable that a round changed. n for each support vector
-    where the rounding of float32 entries mattered; the points that are looked at for that count as
-    computed alone. Memory: some 10n numbers and the cache. Returns the last alpha.
+    with large working sets, m^2 for a set of m, and n for each variable that a round changed; rows
+    of dense points with few features are not stored, for to compute an entry again is faster than
+    to have memory for it. n for each support vector where the rounding of float32 entries mattered;
+    the points that are looked at for that count as computed alone. Memory: some 10n numbers and the
+    cache. Returns the last alpha.
     """
 
     supports_bias = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,15 +13,14 @@ from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels.oracle import KernelOracle
 from ..models import KernelExpansion
 from ..numeric.matrices import squared_norms
-from ..numeric.threads import in_parts
-from .inner import solve_pairs, solve_singles, subtract_rows
-from .working_matrix import WorkingMatrix
+from ..numeric.memory import scratch
+from .inner import solve
 
 # A working set is as large as an eighth of the cache allows, within these bounds.
 _SMALLEST, _LARGEST = 256, 6144
 _SHARE = 8
-# The first one is smaller, for it is chosen blindly; the next ones double in size.
-_FIRST = 2048
+# No larger than this, or twice the number of free variables: more cost more than they bring.
+_ENOUGH = 2048
 # The sub-problem is solved to this fraction of the violation it starts from ...
 _PROGRESS = 0.1
 # ... in at most this many steps for each of its variables.
@@ -88,9 +88,8 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
     """
     oracle, n = problem.oracle, problem.n
     diag = oracle.diag()
-    matrix = problem.once("working matrix", lambda: _working_matrix(oracle))
-    choose = _Choice(n, matrix.largest)
-    solve = solve_pairs if dual.with_bias else solve_singles
+    room = problem.once("working matrix", lambda: _working_matrix(oracle))
+    choose = _Choice(n, math.isqrt(len(room)))
 
     n_iter, best, stale = 0, -np.inf, 0
     gradient = Gradient(problem, dual, tol)
@@ -120,23 +119,20 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
                 break
             best, stale = dual.value(), 0
             continue
-        members = choose(dual, tol)
-        entries, members = matrix.of(members)
-        alpha, F = dual.alpha[members], dual.F[members]
+        entries, members = oracle.among(choose(dual, tol), room)
+        alpha, F, bias = dual.alpha[members], dual.F[members], dual.bias()
         steps = min(limit - n_iter, _STEPS_PER_VARIABLE * len(members))
         inner_tol = max(tol / 2, _PROGRESS * min(violation, 1.0))
-        if dual.with_bias and entries.dtype == np.float32:
-            shifted = F - dual.bias() + 1
-            if _narrow_will_do(shifted, diag[members], inner_tol):
-                F = shifted.astype(np.float32)
+        if entries.dtype == np.float32 and _narrow_will_do(F - bias, diag[members], inner_tol):
+            F = (F - bias).astype(np.float32)
         n_iter += solve(
-            entries, len(members), alpha, F, dual.y[members], dual.C[members], diag[members],
-            inner_tol, steps,
+            entries, alpha, F, dual.y[members], dual.C[members], diag[members],
+            dual.with_bias, inner_tol, steps,
         )  # fmt: skip
         change = (alpha - dual.alpha[members]) * dual.y[members]
         dual.alpha[members] = alpha
         moved = np.flatnonzero(change)
-        _subtract(oracle, dual.F, members[moved], change[moved])
+        oracle.add_rows(members[moved], -change[moved], dual.F)
         if monitor.due(problem.kernel_evals) and monitor.record(n_iter, _snapshot(problem, dual)):
             status = "stopped"
             break
@@ -219,7 +215,7 @@ class Gradient:
 def start_from(problem: Problem, dual: Dual) -> None:
     """Compute F of the first alpha."""
     support = np.flatnonzero(dual.alpha)
-    _subtract(problem.oracle, dual.F, support, dual.alpha[support] * dual.y[support])
+    problem.oracle.add_rows(support, -dual.alpha[support] * dual.y[support], dual.F)
 
 
 def _narrow_will_do(F: np.ndarray, diag: np.ndarray, tol: float) -> bool:
@@ -232,25 +228,13 @@ def _snapshot(problem: Problem, dual: Dual) -> Callable[[], KernelExpansion]:
     return lambda: problem.expansion(dual.alpha * dual.y, dual.bias())
 
 
-def _subtract(oracle: KernelOracle, F: np.ndarray, index: np.ndarray, coef: np.ndarray) -> None:
-    """F -= sum_p coef_p (row of index_p), in chunks of rows."""
-    for start in range(0, len(index), oracle.chunk):
-        part = slice(start, start + oracle.chunk)
-        storage, slots = oracle.stored_rows(index[part])
-        in_parts(subtract_rows, len(F), F, storage, slots, coef[part])
-
-
-def _working_matrix(oracle: KernelOracle) -> WorkingMatrix:
-    """A matrix as large as its share of the cache allows, which is set aside for it."""
+def _working_matrix(oracle: KernelOracle) -> np.ndarray:
+    """Room for a matrix as large as its share of the cache allows, which is set aside for it."""
     itemsize = oracle.dtype.itemsize
-    largest = _working_set_size(oracle.n, oracle.cache_bytes, itemsize)
+    affordable = int(np.sqrt(oracle.cache_bytes / _SHARE / itemsize))
+    largest = min(oracle.n, max(_SMALLEST, min(affordable, _LARGEST)))
     oracle.set_aside(largest * largest * itemsize)
-    return WorkingMatrix(oracle, largest)
-
-
-def _working_set_size(n: int, cache_bytes: int, itemsize: int) -> int:
-    affordable = int(np.sqrt(cache_bytes / _SHARE / itemsize))
-    return min(n, max(_SMALLEST, min(affordable, _LARGEST)))
+    return scratch((largest * largest,), oracle.dtype)
 
 
 class _Choice:
@@ -258,7 +242,6 @@ class _Choice:
 
     def __init__(self, n: int, largest: int) -> None:
         self.largest = largest
-        self.size = min(_FIRST, largest)
         # A fixed scattered order: multiples of the golden ratio modulo 1. The worst violators
         # stand close together, and after a few of them the rest are no violators any more.
         self.order = np.argsort((np.arange(n) * 0.6180339887498949) % 1.0)
@@ -270,9 +253,8 @@ class _Choice:
         up, down = dual.movable()
         excess = dual.F - dual.bias()
         violation = np.maximum(np.where(up, excess, 0.0), np.where(down, -excess, 0.0))
-        size = self.size
-        self.size = min(2 * self.size, self.largest)
         free = np.flatnonzero(up & down)
+        size = min(self.largest, max(_ENOUGH, 2 * len(free)))
         violators = np.flatnonzero((up ^ down) & (violation > tol / 4))
         # More free variables than half the set leave room for the violators all the same.
         kept = max(size // 2, size - len(violators))
