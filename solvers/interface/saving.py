@@ -55,7 +55,8 @@ def save_solver(solver: Any, path: str | Path) -> None:
             f"classes of type {classes.dtype} cannot be stored: fit with text or numbers as labels"
         ) from None
     with replacing(Path(path)) as sink:
-        np.savez(sink, allow_pickle=False, header=np.array(text), **arrays)
+        contents: dict[str, Any] = {"header": np.array(text), **arrays}
+        np.savez(sink, **contents)
 
 
 def load_solver(path: str | Path, cls: type[Any] | None = None) -> Any:

@@ -67,8 +67,9 @@ class Model(ABC):
         """
         arrays: dict[str, np.ndarray] = {}
         text = np.array(json.dumps(packed(self, "", arrays)))
+        contents: dict[str, Any] = {"description": text, **arrays}
         with open(path, "wb") as sink:
-            np.savez(sink, allow_pickle=False, description=text, **arrays)
+            np.savez(sink, **contents)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
