@@ -45,7 +45,7 @@ ORIGIN = (
 )
 SEPARATOR = (
     "nothing separates the three blobs, so a method that looks for a separator ends at its limit; "
-    "the check asks for an accuracy above 0.83, it has 0.81 or 0.82, as has scikit-learn's own "
+    "the check asks for an accuracy above 0.83, it has 0.76 to 0.83, as has scikit-learn's own "
     "`OneVsRestClassifier` around it"
 )
 
@@ -69,6 +69,7 @@ _REASONS: dict[str, dict[str, str]] = {
     "BundleClassifier": {CLASSES: ORIGIN},
     "OCAS": {CLASSES: ORIGIN},
     "BatchPerceptron": {TRAINING: SEPARATOR},
+    "KPCT": {TRAINING: SEPARATOR},
     "KVN": {TRAINING: SEPARATOR},
 }
 #: Only with float32 entries, the default.
@@ -146,15 +147,17 @@ def page() -> Iterator[str]:
     for name, estimator in estimators().items():
         count, failed = failures(estimator)
         expected = expected_failures(estimator)
-        if failed.keys() != expected.keys():
+        # What only rounding breaks counts as failed, though it may hold on this processor.
+        certain = {check for check, why in expected.items() if why not in UNCERTAIN}
+        if not certain <= failed.keys() <= expected.keys():
             raise SystemExit(f"{name}: failed {sorted(failed)}, expected {sorted(expected)}")
-        total, passed = total + count, passed + count - len(failed)
+        total, passed = total + count, passed + count - len(expected)
         why = "; ".join(
             ", ".join(f"`{check}`" for check in expected if expected[check] == reason)
             + f": {reason}"
             for reason in dict.fromkeys(expected.values())
         )
-        yield f"| `{name}` | {count - len(failed)} | {len(failed)} | {why} |"
+        yield f"| `{name}` | {count - len(expected)} | {len(expected)} | {why} |"
     yield from ("", f"Together {passed} of {total} checks pass.")
 
 

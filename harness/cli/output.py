@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sys
 import textwrap
@@ -40,9 +39,7 @@ def help_only(context: typer.Context) -> None:
 def print_table(rows: list[tuple[str, ...]]) -> None:
     """Print rows of cells in columns; a terminal has the last one wrapped, or below the others."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    room = sys.maxsize
-    if sys.stdout.isatty() or "COLUMNS" in os.environ:
-        room = shutil.get_terminal_size().columns
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     margin = sum(widths[:-1]) + 2 * (len(widths) - 1)
     below = margin > room / 2
     for row in rows:

@@ -94,15 +94,6 @@ def test_panels_and_legend_say_what_is_not_there(results):
     assert "Forest, LIBSVM" in marks
 
 
-def test_times_of_programs_are_said_to_include_reading(make, write_results):
-    records = [
-        make.finished("a", name, 0, make.trace([None], [0.2])) for name in ("Library", "Tool")
-    ]
-    solvers = [make.solver("Library"), make.solver("Tool", **{"class": "command:tool"})]
-    page = make.page(report(write_results(records, [make.task("a")], solvers)))
-    assert "The times of Tool include reading the data from a file." in page.text
-
-
 def test_page_and_terminal_mark_the_solver_and_say_why(results, make):
     sentence = f"Another problem is solved by LIBSVM: {BIAS}."
     path = report(results.folder)

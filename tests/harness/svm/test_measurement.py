@@ -184,7 +184,7 @@ def test_what_a_bundle_method_knew_by_iteration_is_kept() -> None:
     assert steps[-1]["n_iter"] == result["n_iter"]
     assert all(step["gamma"] >= step["epsilon"] > -1e-15 for step in steps)
     # In units of lambda / 2 ||w||^2 + mean loss, at w = 0: J = 1.
-    assert steps[0]["gamma"] == 1.0
+    assert steps[0]["gamma"] == pytest.approx(1.0, rel=1e-14)
     assert steps[-1]["epsilon"] <= 1e-4
     claimed = steps[-1]["lower_bound"] + steps[-1]["epsilon"]
     assert claimed == pytest.approx(trace[-1].primal / 300, rel=1e-6)  # type: ignore[operator]

@@ -158,7 +158,11 @@ def test_a_small_class_is_covered_as_a_whole(rbf_task, positives, alpha_of):
 @kinds
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_where_rows_come_from_changes_nothing(kind, dtype, recording_monitor):
-    """Rows of a cache, of none, computed ahead (float32) or one by one; models and moments."""
+    """Rows of a cache, of none, computed ahead (float32) or one by one; models and moments.
+
+    The last bits of a float32 entry may depend on the other rows of the product that it is from.
+    """
+    same = {"rtol": 1e-6} if dtype == "float32" else {"rtol": 0}
     rng = np.random.default_rng(0)
     n = 1100 if dtype == "float32" else 300
     y = np.where(rng.random(n) < 0.4, 1, -1)
@@ -170,9 +174,9 @@ def test_where_rows_come_from_changes_nothing(kind, dtype, recording_monitor):
         seen.append(recording_monitor(every=60.5 * n))
         fits.append(solver.fit(X, y, monitor=seen[-1]))
     for solver, monitor in zip(fits[1:], seen[1:], strict=True):
-        np.testing.assert_array_equal(solver.dual_coef_, fits[0].dual_coef_)
-        assert solver.intercept_ == fits[0].intercept_
-        assert solver.certificate_ == fits[0].certificate_
+        np.testing.assert_allclose(solver.dual_coef_, fits[0].dual_coef_, **same)
+        np.testing.assert_allclose(solver.intercept_, fits[0].intercept_, **same)
+        np.testing.assert_allclose(solver.certificate_, fits[0].certificate_, **same)
         assert solver.counters_.kernel_evals == fits[0].counters_.kernel_evals
         assert (monitor.iterations, monitor.evals) == (seen[0].iterations, seen[0].evals)
     rows = 2 if kind == "pair" else 1
