@@ -24,6 +24,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from ...solvers.interface.base import Solver, WeightedSolver
+from ...solvers.interface.monitor import Monitor
 from ...solvers.interface.problem import Problem
 from ...solvers.interface.saving import load_solver
 from ...solvers.kernels import Kernel
@@ -256,7 +257,7 @@ def refitting(subject: Subject) -> None:
     # After other sizes, after other data of the same size, and after the same data.
     for before in ((X[:20, :2], y[:20]), overlapping(seed=1), (X, y)):
         fresh.compare(
-            Fitted.of(subject.make().fit(*before).fit(X, y)),
+            Fitted.of(subject.make().fit(*before).fit(X, y, monitor=Monitor())),
             "fitted a second time, the estimator differs from a new one in",
             "begin _solve from the parameters and the problem alone",
         )

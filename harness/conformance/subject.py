@@ -95,12 +95,12 @@ class Subject:
         return self.cls(**{k: v for k, v in settings.items() if k in self.defaults})
 
     def fitted(self, points: Points, *, monitor: Monitor | None = None, **given: Any) -> Fitted:
-        """A fit of a new estimator."""
-        return Fitted.of(self.make(**given).fit(*points, monitor=monitor))
+        """A fit of a new estimator; without a monitor nothing is asked of it."""
+        return Fitted.of(self.make(**given).fit(*points, monitor=monitor or Monitor()))
 
     def scores(self, X: Any, y: Any, Z: Any = None, **given: Any) -> Array:
         """What an estimator with entries in float64 says of points; by default of its own."""
-        solver = self.make(dtype="float64", **given).fit(X, y)
+        solver = self.make(dtype="float64", **given).fit(X, y, monitor=Monitor())
         return np.asarray(solver.decision_function(X if Z is None else Z))
 
     def limited(self, epochs: int, n: int, **given: Any) -> Solver:

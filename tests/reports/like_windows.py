@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 # Libraries that choose by the name of the system when they are imported; they are to work.
@@ -58,6 +59,10 @@ def pretend() -> None:
     importlib.import_module("platform").uname()
     filelock = importlib.import_module("filelock")
     filelock.FileLock = filelock.SoftFileLock
+    # It has chosen its functions when it was imported, and asks for the system again later.
+    for name, module in sys.modules.items():
+        if name.startswith("filelock") and hasattr(module, "sys"):
+            module.sys = SimpleNamespace(**vars(sys))  # type: ignore[attr-defined]
     for name in _MODULES:
         sys.modules[name] = None  # type: ignore[assignment]
     for module, names in _NAMES.items():
