@@ -485,8 +485,7 @@ def test_a_table_is_no_wider_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    if columns:
-        monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("COLUMNS", columns or "10")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: bool(columns))
     print_table([("a", "word", "one two three four five"), ("b", "x", "one")])
     assert capsys.readouterr().out.splitlines() == expected
