@@ -27,6 +27,7 @@ from .verdicts import (
     REPRODUCED,
     VERDICTS,
     Verdict,
+    answered,
     counts,
     number,
     shown,
@@ -63,6 +64,11 @@ class Judged:
     def counts(self) -> dict[str, int]:
         """How many rows have each verdict."""
         return counts(self.found.values())
+
+    @property
+    def answered(self) -> tuple[int, int]:
+        """How many rows that were run are reproduced or explained, and how many were run."""
+        return answered(self.found.values())
 
 
 def judge(folders: Mapping[str, Path]) -> list[Judged]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -75,12 +75,13 @@ class Part:
     task: str
     solver: str
 
-    @property
+    @cached_property
     def runs(self) -> pd.DataFrame:
         """Those that ended as planned."""
-        return of_task(_runs(self.results), self.task, self.solver).query("ok")
+        found = of_task(_runs(self.results), self.task, self.solver)
+        return found[found["ok"]]
 
-    @property
+    @cached_property
     def traces(self) -> pd.DataFrame:
         """Their checkpoints."""
         found = of_task(analysis.traces(self.results), self.task, self.solver)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +22,8 @@ NOT_RUN, INCOMPARABLE = "not run", "not comparable"
 MINUS = "\N{MINUS SIGN}"
 #: From the best to no verdict at all.
 VERDICTS = (REPRODUCED, ELSEWHERE, FAILED, OPEN, NOT_RUN, INCOMPARABLE)
+#: The name of a row in an explanation.
+QUOTED = re.compile("{(.*?)}")
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Verdict:
         Whose records it is from, or those that would tell.
     command : str
         What makes the records of this row alone.
+    explained : bool
+        Whether the explanation rests on measured values of ours.
     """
 
     row: Row
@@ -48,6 +53,7 @@ class Verdict:
     words: str
     study: str
     command: str
+    explained: bool = False
 
 
 def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
@@ -123,7 +129,15 @@ def verdicts(paper: Paper, folders: Mapping[str, Path]) -> dict[str, Verdict]:
     """What became of each row of a paper, by its name; words name our values of other rows."""
     found = {row.id: verdict(paper, row, folders) for row in paper.rows}
     values = {name: shown(each) or each.verdict for name, each in found.items()}
-    return {name: replace(each, words=filled(each.words, values)) for name, each in found.items()}
+    quoted = {name: QUOTED.findall(each.row.explanation) for name, each in found.items()}
+    return {
+        name: replace(
+            each,
+            words=filled(each.words, values),
+            explained=bool(quoted[name]) and all(found[other].estimate for other in quoted[name]),
+        )
+        for name, each in found.items()
+    }
 
 
 def counts(found: Iterable[Verdict]) -> dict[str, int]:
@@ -132,11 +146,22 @@ def counts(found: Iterable[Verdict]) -> dict[str, int]:
     return {name: counted[name] for name in VERDICTS if counted[name]}
 
 
-def counts_words(found: Iterable[Verdict]) -> str:
+def answered(found: Iterable[Verdict]) -> tuple[int, int]:
+    """How many of the paper's rows that were run are reproduced or explained, and how many were."""
+    run = [each for each in found if each.verdict in VERDICTS[:4] and not each.row.is_ours]
+    good = [each for each in run if each.explained or each.verdict in (REPRODUCED, ELSEWHERE)]
+    return len(good), len(run)
+
+
+def counts_words(found: Sequence[Verdict]) -> str:
     """The same in a sentence."""
     counted = counts(found)
+    if not counted:
+        return "no row of the paper"
     listed = ", ".join(f"{n} {name}" for name, n in counted.items())
-    return f"{plural(sum(counted.values()), 'row')}: {listed}" if counted else "no row of the paper"
+    good, run = answered(found)
+    words = f"; {good} of the {run} that were run are reproduced or explained" if run else ""
+    return f"{plural(sum(counted.values()), 'row')}: {listed}{words}"
 
 
 def shown(found: Verdict, *, interval: bool = False) -> str:

@@ -27,7 +27,7 @@ from marginbench.reports.papers.published import (
     read_paper,
 )
 from marginbench.reports.papers.quantities import MEASURES
-from marginbench.reports.papers.verdicts import number, verdict, verdicts
+from marginbench.reports.papers.verdicts import answered, number, verdict, verdicts
 from marginbench.reports.results import load_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,8 +190,15 @@ def test_other_conditions_are_named(paper, folder):
 def test_an_explanation_has_our_values_of_other_rows(paper, folder):
     told = row(id="riddle/x", measure="passes", above=0)
     odd = row(below=0.01, explanation="it took {riddle/x} passes")
-    found = verdicts(paper(odd, told), {STUDY: folder(THREE)})
+    folders = {STUDY: folder(THREE)}
+    found = verdicts(paper(odd, told), folders)
     assert found[odd.id].words == "it took 2 passes"
+    unsaid = row(id="text/y", below=0.01)
+    unknown = row(id="text/z", below=0.01, explanation="it took {riddle/none}")
+    other = row(id="riddle/none", measure="passes", above=0, solver="Pegasos")
+    found = verdicts(paper(odd, told, unsaid, unknown, other), folders)
+    assert [name for name, each in found.items() if each.explained] == [odd.id]
+    assert answered(found.values()) == (1, 3)
 
 
 def test_a_changed_record_changes_the_verdict(paper, folder, make):
