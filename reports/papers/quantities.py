@@ -206,9 +206,8 @@ def _column(name: str) -> Callable[[Part, float], Values]:
 
 
 _COLUMNS = (
-    *("test_error", "train_error", "n_iter", "cpu_s", "wall_s", "evaluations", "kernel_evals"),
-    *("n_support", "suboptimality", "solved", "phi_lo", "gamma", "n_train", "n_test"),
-    *("n_features", "reference_nu", "reference_test_error", "matvecs"),
+    *("test_error", "train_error", "n_iter", "cpu_s", "wall_s", "evaluations", "matvecs"),
+    *("n_support", "solved", "n_train", "n_test", "n_features", "reference_nu"),
 )
 
 # What a run without a certificate of feasibility has no end of.
@@ -232,7 +231,6 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
         "error_at_pass": lambda part, at: _error_at(
             part, "evaluations", at * part.number("n_train") ** 2
         ),
-        "least_error": lambda part, at: part.traces.groupby("seed")["test_error"].min(),
         "late_spread": lambda part, at: late_spreads(part.runs, part.traces).set_axis(
             part.runs["seed"]
         ),
@@ -241,7 +239,6 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
         "epochs_to_error": lambda part, at: (
             _until(part, "test_error", at, "n_iter") / part.number("n_train")
         ),
-        "evals_to_objective": lambda part, at: _until(part, "suboptimality", at, "evaluations"),
         "iterations_to_risk": lambda part, at: _until(
             part, "suboptimality", _risk_margin(part, at), "n_iter"
         ),
