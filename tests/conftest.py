@@ -126,7 +126,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a pool of workers would do is done in the process of the test."""
+    from marginbench.data_loaders import DataError
     from marginbench.harness.execution.workbench import InProcess
+    from marginbench.harness.jobs import Ended, Event, Job, Outcome
 
     class Here(InProcess):
         def __init__(self, *arguments: object, **options: object) -> None:
@@ -137,6 +139,13 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def __exit__(self, *error: object) -> None:
             pass
+
+        def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+            for job in jobs:
+                try:
+                    yield from super().execute(iter([job]))
+                except DataError as error:
+                    yield Ended(job, Outcome("data", reason=str(error)))
 
     monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", Here)
     monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)

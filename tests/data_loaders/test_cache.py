@@ -332,12 +332,11 @@ def test_content_is_hashed_when_it_is_written_and_by_verify(source, monkeypatch)
     assert len(calls) == 3
 
 
-@pytest.mark.parametrize("step", [61, pytest.param(11, marks=pytest.mark.slow)])
-def test_no_flipped_bit_changes_what_is_read(source, step):
+def test_no_flipped_bit_changes_what_is_read(source):
     path = fetch(source)
     header, whole = store.read_header(path), path.read_bytes()
     right = store.read(path, header).fingerprint
-    for position in range(0, len(whole), step):
+    for position in range(0, len(whole), 61):
         data = bytearray(whole)
         data[position] ^= 1 << position % 8
         path.write_bytes(bytes(data))

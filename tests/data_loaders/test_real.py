@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import issparse
 
-from marginbench.data_loaders import find, load, verify
+from marginbench.data_loaders import find
 from marginbench.data_loaders.files import gather
 
 pytestmark = pytest.mark.slow
@@ -50,27 +50,13 @@ def test_sizes_and_classes(real_data, name, shapes, positives):
     assert data.X_train.dtype == data.X_test.dtype == np.float32
     assert data.y_train.dtype == np.int8
     assert issparse(data.X_train) == (name in ("reuters_moneyfx", "adult", "adult-sample"))
-    assert verify(name).state == "ok"
 
 
-def test_mnist(real_data):
-    data = real_data("mnist")
-    values = data.X_train.astype(np.float64)
-    assert values.mean() == pytest.approx(0.1307, abs=5e-5)
-    assert values.std() == pytest.approx(0.3081, abs=5e-5)
-    every = load("mnist", {"positive": "none"})
-    assert np.bincount(every.y_train).tolist() == [
-        5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949
-    ]  # fmt: skip
-    np.testing.assert_array_equal(np.where(every.y_test == 8, 1, -1), data.y_test)
-
-
-@pytest.mark.parametrize(("name", "seconds"), [("mnist", 5), ("cod-rna", 5), ("adult", 3)])
+@pytest.mark.parametrize(("name", "seconds"), [("mnist", 5), ("cod-rna", 5)])
 def test_reading_is_fast(real_data, tmp_path, name, seconds):
     real_data(name)
     source = find(name)
     files = gather(name, source.files, tmp_path, source.mirror_folder)
-    source.read(files, source.resolve(None))  # imports
     started = time.process_time()  # other tests may run on the same cores
     source.read(files, source.resolve(None))
     assert time.process_time() - started < seconds

@@ -23,6 +23,7 @@ from marginbench.harness.results.records import RecordBase
 from marginbench.solvers.numeric.compiling import cache_folder
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
+only_long = pytest.mark.skipif(not LONG, reason="MARGINBENCH_FAULTS=long is not set")
 
 #: Three short runs with a reference optimum.
 STUDY = """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import LONG, Place, numbers, wait_for
+from .conftest import Place, numbers, only_long, wait_for
 
 # Not imported to look: it replaces the handler of Ctrl-C.
 if find_spec("dask_jobqueue") is None:
@@ -22,7 +22,7 @@ if find_spec("dask_jobqueue") is None:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not LONG, reason="MARGINBENCH_FAULTS=long is not set"),
+    only_long,
 ]
 STUDY = """
 name = "batch"

@@ -20,17 +20,16 @@ import pytest
 
 from marginbench.harness.results.journal import Journal
 
-from .conftest import LONG, Place, numbers, wait_for
+from .conftest import LONG, Place, numbers, only_long, wait_for
 
 pytest.importorskip("distributed", reason="needs marginbench[dask]")
 
 from .clusters import DaskCluster, lines
 
 pytestmark = pytest.mark.slow
-only_long = pytest.mark.skipif(not LONG, reason="MARGINBENCH_FAULTS=long is not set")
-SEEDS = 499 if LONG else 19
+SEEDS = 499 if LONG else 11
 #: Ended runs between two kills.
-BETWEEN = (3, 25) if LONG else (3, 9)
+BETWEEN = (3, 25) if LONG else (2, 4)
 KILLS = 25 if LONG else 2
 SEED = 1
 #: Seconds in which what a command has started on a worker must be gone.
@@ -53,8 +52,6 @@ seeds = 1
 """
 OWN = """
 from helper import EPOCHS
-from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.journal import Journal
 from marginbench import Pegasos
 
 class Own(Pegasos):

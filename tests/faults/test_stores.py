@@ -41,7 +41,7 @@ from marginbench.reports.results import load_results
 from marginbench.solvers.numeric.compiling import cache_folder
 
 from ..harness.conftest import BOARD
-from .conftest import LONG, Place, numbers, wait_for
+from .conftest import LONG, Place, numbers, only_long, wait_for
 
 WHY = "of the extra 'cloud' and the group 'dev'"
 boto3 = pytest.importorskip("boto3", reason=WHY)
@@ -234,20 +234,6 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
-def test_a_bucket_holds_what_the_mirror_holds(
-    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], tmp_path: Path, monkeypatch
-) -> None:
-    mirror = run(board, url)
-    assert numbers(mirror) == alone
-    forget_mirrors(tmp_path, monkeypatch)
-    again = local_folder(str(url))
-    assert again != mirror
-    assert files(again) == files(mirror)
-    assert {name.partition("/")[0] for name in site.names(url.path)} == {
-        "journal", "sources", "study.json"
-    }  # fmt: skip
-
-
 def every(number: int, fault: Fault) -> Choose:
     return lambda count, method, path: fault if count % number == 0 else ""
 
@@ -268,9 +254,15 @@ def test_a_server_that_fails_now_and_then_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     site.choose = choose
-    assert numbers(run(board, url)) == alone
+    mirror = run(board, url)
+    assert numbers(mirror) == alone
     forget_mirrors(tmp_path, monkeypatch)
-    assert numbers(local_folder(str(url))) == alone
+    again = local_folder(str(url))
+    assert again != mirror
+    assert files(again) == files(mirror)
+    assert {name.partition("/")[0] for name in site.names(url.path)} == {
+        "journal", "sources", "study.json"
+    }  # fmt: skip
 
 
 def test_a_server_that_is_gone_ends_no_study_and_the_next_command_pushes(
@@ -301,6 +293,7 @@ def test_a_server_that_is_gone_ends_no_study_and_the_next_command_pushes(
     assert any(name.startswith("journal/") for name in site.names(url.path))
 
 
+@only_long
 def test_a_damaged_object_is_named_and_its_run_is_done_again(
     site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], tmp_path: Path, monkeypatch
 ) -> None:
@@ -340,7 +333,8 @@ def test_what_is_wrong_with_a_store_is_said_in_a_line(
         local_folder(str(url))
 
 
-@pytest.mark.parametrize("seed", range(10 if LONG else 1))
+@only_long
+@pytest.mark.parametrize("seed", range(10))
 def test_of_two_machines_one_may_be_killed(
     site: Site, url: StoreUrl, place: Place, undisturbed: dict[str, Any], seed: int
 ) -> None:

@@ -155,17 +155,6 @@ def test_a_results_folder_says_what_was_decided_and_where_nothing_is(folder: Pat
     assert decided[-1].startswith("scale: standard")
 
 
-@pytest.mark.slow
-def test_a_page_says_what_was_decided(folder: Path) -> None:
-    results = folder / "results"
-    carried_out(load_study(folder / "mine.toml"), results)
-    described = read_description(results)
-    assert described is not None
-    page = write_report(results, "").read_text()
-    assert described["tasks"][0]["decided"][1] in page
-    assert str(folder) not in page
-
-
 def test_explaining_finds_the_data_from_anywhere(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,22 +287,25 @@ def test_a_file_on_the_command_line_from_end_to_end(
     assert record.suboptimality is not None
     described = json.loads((folder / "data" / "results" / "bank-SMO" / "study.json").read_text())
     assert (described["title"], described["description"]) == ("SMO on bank.csv", "")
+    page = (folder / "data" / "results" / "bank-SMO" / "report.html").read_text()
+    assert described["tasks"][0]["decided"][1] in page
+    assert str(folder) not in page
     assert described["command"] == "marginbench run --dataset bank.csv --solver SMO --seeds 1"
 
 
-@pytest.mark.slow
 def test_data_that_could_not_be_loaded_are_not_planned_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    in_this_process: None,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Callable[..., tuple[int, str, str]],
 ) -> None:
     monkeypatch.chdir(folder / "data")
     monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
     Path("bad.csv").write_text("a,y\n1,yes\n2\n")
     planned, codes = [], []
     for data in ("bad.csv", "digits", "bank.csv"):
-        command = ["run", "quickstart", "--dataset", data, "--solver", "LIBSVM", "--seeds", "1"]
-        with pytest.raises(SystemExit) as ended:
-            run_app(build_app(write_report), [*command, "--where", "fit_intercept == False"])
-        codes.append(int(ended.value.code or 0))
+        command = ("run", "quickstart", "--dataset", data, "--solver", "LIBSVM", "--seeds", "1")
+        codes.append(run(*command, "--where", "fit_intercept == False")[0])
         described = json.loads(Path("results/quickstart/study.json").read_text())
         planned.append({run["task"] for run in described["planned"]})
     # LIBSVM skips tasks without bias: nothing is solved here.

@@ -22,16 +22,8 @@ from marginbench.harness.study.toml import load_study, parse_study
 from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 
-VALID = """
-name = "mine"
-seeds = 2
-[[task]]
-dataset = "digits"
-gamma = 0.1
-C = 10
-[[solver]]
-name = "SMO"
-"""
+from .test_study_file import VALID, parse
+
 FEASIBILITY = """
 kind = "feasibility"
 name = "small"
@@ -56,10 +48,6 @@ name = "PCT"
 label = "PCT, 3 steps"
 params = { max_iter = 3 }
 """
-
-
-def parse(text: str) -> Any:
-    return parse_study(text.encode(), where="study.toml")
 
 
 @pytest.mark.parametrize(

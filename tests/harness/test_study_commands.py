@@ -107,17 +107,10 @@ def test_validation_says_what_is_wrong(run: Run, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["study", "validate", "mine.toml"], "make up to 2500000000 runs; 200000 are possible"),
-        (["study", "show", "mine.toml"], "make up to 2500000000 runs; 200000 are possible"),
-        (["run", "mine.toml", "--dry-run"], "make up to 2500000000 runs; 200000 are possible"),
         (
             ["run", "--seeds", "40000", "--dry-run"],
             "4 tasks x 6 solvers with their seeds make up to 960000 runs; 200000 are possible",
         ),
-        (
-            ["run", "--seeds", "1000000", "--dry-run"],
-            "the number of seeds must be from 1 to 200000, not 1000000",
-        ),
-        (["run", "--jobs", "1000000000"], "jobs must be from 1 to 1000, not 1000000000"),
         (["run", "--jobs", "1000000000", "--dry-run"], "jobs must be from 1 to 1000, not"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import warnings
 from pathlib import Path
@@ -14,6 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from marginbench.data_loaders import DataError, load
 
+LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
 #: Bytes that mean something in some format.
 SPICE = b"\x00\n\r\t\"',;:{}%?@ +-.eE0129\xff\xef\xbb\xbf\\ainf#"
 
@@ -79,38 +81,26 @@ def check(name: str, content: bytes, **options: object) -> bool:
 
 
 @pytest.mark.parametrize(
-    "n_files", [pytest.param(12, id="few"), pytest.param(250, id="many", marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize(
     "name", ["s.csv", "s.tsv", "s.parquet", "s.npz", "z.npz", "s.txt", "s.arff"]
 )
-def test_damaged_files(frame: pd.DataFrame, here: Path, name: str, n_files: int) -> None:
+def test_damaged_files(frame: pd.DataFrame, here: Path, name: str) -> None:
     raw = samples(frame)[name]
     assert check(name, raw)
-    draw = random.Random(f"{name} {n_files}")
-    for _ in range(n_files):
+    draw = random.Random(name)
+    for _ in range(250 if LONG else 12):
         check(name, damaged(raw, draw), missing=draw.choice(("error", "drop", "median")))
 
 
 TEXT = st.text(alphabet='ab01.,;"\n\r\t -+e?é', max_size=80)
 
 
-@pytest.mark.parametrize(
-    "examples", [pytest.param(15, id="few"), pytest.param(300, id="many", marks=pytest.mark.slow)]
+@settings(
+    max_examples=300 if LONG else 15,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
-def test_any_text(here: Path, examples: int) -> None:
-    loaded: list[bool] = []
-
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(text=TEXT, name=st.sampled_from(["f.csv", "f.tsv", "f.txt", "f.arff"]))
-    def run(text: str, name: str) -> None:
-        loaded.append(check(name, text.encode()))
-
-    run()
-    assert loaded
+@given(text=TEXT, name=st.sampled_from(["f.csv", "f.tsv", "f.txt", "f.arff"]))
+def test_any_text(here: Path, text: str, name: str) -> None:
+    check(name, text.encode())
