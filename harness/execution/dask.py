@@ -45,6 +45,7 @@ from ..planning.fingerprint import (
     installed_version,
     kernel_code,
     numeric_versions,
+    project_code,
     source_files,
 )
 from ..storage import storing
@@ -58,9 +59,6 @@ _A_MOMENT, _NONE_FITS = 3.0, 10.0
 # Seconds without another worker after which those that are there seem to be all: of a cluster that
 # runs, and of one whose workers wait in a queue.
 _SETTLED, _SETTLED_QUEUE = 5.0, 60.0
-# The packages whose code decides the numbers of a run, beside each other in their parent's folder.
-_PACKAGES = ("data_loaders", "solvers", "harness")
-_ROOT = Path(__file__).resolve().parents[2]
 # Of the plugin that holds a worker's slot, and of the resources. The folder has no name of a
 # module: Dask looks for modules in the scratch folder of a worker.
 _NAME, _FOLDER = "marginbench", ".marginbench"
@@ -73,11 +71,7 @@ _WANTED = ("executing", "long-running")
 
 def program() -> dict[str, str]:
     """What decides the numbers of a run besides its job: versions, and a hash of the code."""
-    digest = hashlib.sha256()
-    for file in sorted(file for name in _PACKAGES for file in (_ROOT / name).rglob("*.py")):
-        content = hashlib.sha256(file.read_bytes()).hexdigest()
-        digest.update(f"{file.relative_to(_ROOT).as_posix()}\0{content}\n".encode())
-    return {"marginbench": version(), "code": digest.hexdigest(), **numeric_versions()}
+    return {"marginbench": version(), "code": project_code(), **numeric_versions()}
 
 
 def resource_of(program: Mapping[str, str]) -> str:

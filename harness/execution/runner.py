@@ -28,11 +28,17 @@ from ..errors import (
 from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
-from ..planning.facts import keep_facts, read_facts, sources_of
 from ..planning.fingerprint import write_sources
 from ..planning.manifest import Scope, cell_of, merged, planned_run
 from ..planning.plan import Details, Kind, Run, in_rounds, kind_named, limits_hit, reusable
-from ..planning.preflight import Facts, preflight, say_remarks
+from ..planning.preflight import (
+    Facts,
+    keep_facts,
+    preflight,
+    read_facts,
+    say_remarks,
+    sources_of,
+)
 from ..planning.report import Preview, preview as preview_study
 from ..results.description import (
     FILE_NAME as DESCRIPTION,
@@ -420,9 +426,9 @@ class _Runner:
     def plan(self, *, retry_failed: bool) -> None:
         """Find out what the runs are."""
         self.check()
-        sources, journal = sources_of(self.study), self.journal
+        sources = sources_of(self.study)
         # Not to plan twice where runs are left.
-        kept = read_facts(self.results, sources) if journal.is_complete else None
+        kept = read_facts(self.results, sources) if self.journal.is_complete else None
         if kept is not None:
             self.facts, self.runs = kept, self.kind.plan(self.study, kept)
             if all(self._is_done(run, retry_failed=retry_failed) for run in self.runs):
@@ -430,7 +436,7 @@ class _Runner:
                 return
         self.facts = preflight(self.study, self, self.progress.say, threads=self.threads)
         self.runs = self.kind.plan(self.study, self.facts)
-        keep_facts(self.results, sources, self.study, self.facts)
+        keep_facts(self.results, sources, self.facts)
 
     def _reusable(self, run: Run, *, retry_failed: bool = False) -> Entry | None:
         entry = self.journal.recorded(run.key)

@@ -14,6 +14,7 @@ import ast
 import hashlib
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
@@ -114,6 +115,25 @@ def project_roots() -> dict[str, Path]:
     """The folder of each package of the project, by its last name."""
     folders = {package: _folder_of(package) for package in PROJECT_PACKAGES}
     return {name.rpartition(".")[2]: folder for name, folder in folders.items() if folder}
+
+
+@cache
+def project_code() -> str:
+    """A hash of all files of these packages, byte by byte; of ``datasets.toml`` as well."""
+    files = {
+        f"{name}/{file.relative_to(root).as_posix()}": hashlib.sha256(file.read_bytes()).hexdigest()
+        for name, root in project_roots().items()
+        for file in (*root.rglob("*.py"), *root.rglob("*.toml"))
+    }
+    return hash_files(files)
+
+
+def installed_packages() -> Iterator[str]:
+    """This Python, and what says in its folders which packages are installed."""
+    yield sys.version
+    for folder in filter(os.path.isdir, sys.path):
+        marks = (".dist-info", ".egg-info", ".pth")
+        yield from sorted(name for name in os.listdir(folder) if name.endswith(marks))
 
 
 def files_beside(file: Path) -> dict[str, Path]:

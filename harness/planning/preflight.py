@@ -2,11 +2,16 @@
 
 Classes are described first, so that a mistake in a study ends the command before data are loaded.
 Then come the datasets, each followed by the reference optima on it.
+
+To import solvers and to load data takes seconds. So what was found out is kept in the results
+folder, under a hash of all that it follows from: the command of a finished study asks no worker.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import json
 import re
 import time
 import warnings
@@ -20,16 +25,19 @@ from collections.abc import (
     Sequence,
     Set as AbstractSet,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import nan
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from ...data_loaders import suggest
+from ...data_loaders.atomic import replacing
+from ...data_loaders.cache import datasets_folder
 from ...solvers.bibliography import cited, papers
 from ..errors import SolverError, StudyError
 from ..evaluation.svm import ReferenceInfo, ReferenceWork
-from ..hashing import canonical_json, hash_files
+from ..hashing import canonical_json, hash_files, hash_json
 from ..jobs import (
     Ended,
     Executor,
@@ -43,14 +51,21 @@ from ..jobs import (
     described,
 )
 from ..loading import SolverSpec, load_named, shown_name, source_file
-from ..study.model import REFERENCE, DatasetTask, SolverEntry, StudyBase, is_foreign, run_limits
+from ..storage import storing
+from ..study.model import (
+    REFERENCE,
+    DatasetTask,
+    SolverEntry,
+    StudyBase,
+    is_foreign,
+    is_users_file,
+    run_limits,
+)
 from ..words import REASON_LIMIT, visible
-from .fingerprint import source_files, version_of
+from .fingerprint import installed_packages, kernel_code, project_code, source_files, version_of
 from .plan import kind_named
 
 Say = Callable[[str], None]
-#: Label of a task, with folds also the seed.
-ReferenceKey: TypeAlias = str | tuple[str, int]
 #: Label of a task -> its dataset, or why it cannot be loaded.
 Datasets: TypeAlias = "Mapping[str, DatasetInfo | str]"
 
@@ -256,15 +271,15 @@ class Facts:
     # Tasks whose data are generated in the run have none.
     datasets: Datasets = field(default_factory=dict)
     # The reference optimum of each task, or of its folds, or why there is none.
-    references: Mapping[ReferenceKey, ReferenceInfo | str] = field(default_factory=dict)
+    references: Mapping[str, ReferenceInfo | str] = field(default_factory=dict)
+    complete: bool = True  # whether nothing failed that may be there the next time
 
 
 @dataclass(frozen=True)
 class ReferenceQuestion:
     """A reference optimum that a kind of studies needs."""
 
-    key: ReferenceKey
-    about: str  # what the user is told that it is of
+    about: str  # what it is of: the label of a task, with folds also the seed
     work: ReferenceWork | str  # or why there is none
     timeout: float  # seconds of solving
     foreign: bool = False  # whether the work runs code from outside the project
@@ -283,21 +298,22 @@ def preflight(
         work = DatasetWork(first.dataset, dict(first.dataset_params), first.folder)
         jobs.append(Job(tag, work, limits, threads, first.runs_code))
     datasets: dict[str, DatasetInfo | str] = {}
+    complete = True
     for job, outcome in _ask(executor, jobs, say):
         info = outcome.value
         if outcome.status != "done":
             named = "" if outcome.status == "data" else f"{alike[job.tag][0].dataset}: "
-            info = f"{named}{outcome.reason}"
+            info, complete = f"{named}{outcome.reason}", False
         else:
             for note in info.notes:
                 say(note)
         datasets.update(dict.fromkeys((task.label for task in alike[job.tag]), info))
     questions = {}
-    references: dict[ReferenceKey, ReferenceInfo | str] = {}
+    references: dict[str, ReferenceInfo | str] = {}
     jobs = []
     for asked in kind.references(study, datasets):
         if isinstance(asked.work, str):
-            references[asked.key] = asked.work
+            references[asked.about] = asked.work
             continue
         tag = f"computing the reference optimum of {asked.about}"
         seconds = {**limits.seconds, "solve": asked.timeout}
@@ -308,20 +324,81 @@ def preflight(
     for job, outcome in _ask(executor, jobs, say):
         asked = questions[job.tag]
         if outcome.status == "done":
-            references[asked.key] = outcome.value
+            references[asked.about] = outcome.value
             if outcome.value.note:
                 say(outcome.value.note)
         elif not computes:
-            references[asked.key] = _NOT_YET
+            references[asked.about] = _NOT_YET
             say(
                 f"the reference optimum of {asked.about} is computed first, in at most "
                 f"{asked.timeout:g} s"
             )
         else:
             reason = f"{outcome.status}: {outcome.reason.removeprefix('ReferenceFailure: ')}"
-            references[asked.key] = reason
+            references[asked.about], complete = reason, False
             say(f"no reference optimum of {asked.about} ({reason}); its runs go on without")
-    return Facts(solvers, datasets, references)
+    return Facts(solvers, datasets, references, complete)
+
+
+#: In the results folder: facts, and the hash of all that they follow from.
+FACTS = "facts.json"
+
+
+def sources_of(study: StudyBase) -> str:
+    """A hash of the study, of all code and of the user's files; "" if they do not tell all."""
+    parts: list[Any] = [study.model_dump(mode="json"), project_code(), *installed_packages()]
+    try:
+        for entry in study.solvers:
+            if is_foreign(entry.name):
+                file = SolverSpec.parse(entry.name).located()
+                parts.append(source_files(entry.name, file or Path(), study.kind))
+        for task in study.tasks:
+            parts.append(kernel_code(getattr(task, "kernel", "")))
+            if isinstance(task, DatasetTask) and is_users_file(task.dataset, task.folder):
+                if task.runs_code:
+                    return ""
+                for name in filter(None, [task.dataset, str(task.dataset_params.get("test", ""))]):
+                    path = Path(task.folder or ".").joinpath(Path(name).expanduser()).resolve()
+                    if path.exists():
+                        parts += _states([path, *path.rglob("*")])
+    except (OSError, SolverError):
+        return ""
+    return hash_json(parts)
+
+
+def _states(files: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
+    for file in sorted(files):
+        state = file.stat()
+        yield str(file), state.st_size, state.st_mtime_ns
+
+
+def _cached() -> str:
+    """A hash of the states of the cached datasets and reference optima."""
+    folders = (datasets_folder(), datasets_folder().with_name("references"))
+    return hash_json([*_states(file for each in folders for file in each.rglob("*.parquet"))])
+
+
+def read_facts(results: Path, sources: str) -> Facts | None:
+    """The facts that a command before has kept, if they follow from the same."""
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        kept = json.loads((results / FACTS).read_bytes())
+        if sources and kept["sources"] == sources and kept["cache"] == _cached():
+            facts: Facts = described(Facts, kept["facts"])
+            return facts
+    return None
+
+
+def keep_facts(results: Path, sources: str, facts: Facts) -> None:
+    """Keep facts, unless something was not to be had: that is tried again each time."""
+    if not sources or not facts.complete:
+        return
+    kept = {"sources": sources, "cache": _cached(), "facts": asdict(facts)}
+    try:
+        content = json.dumps(kept)
+    except TypeError:  # a parameter of a user's solver that JSON lacks
+        return
+    with storing(results / FACTS), replacing(results / FACTS) as sink:
+        sink.write(content.encode())
 
 
 def say_remarks(study: StudyBase, solvers: Mapping[str, SolverInfo], say: Say) -> None:

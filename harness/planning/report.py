@@ -21,12 +21,11 @@ from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.grid import short
 from ..study.model import StudyBase
 from ..words import plural
-from .facts import read_facts, sources_of
 from .fingerprint import read_sources
 from .forecast import Pair, span
 from .manifest import cell_of, restored
 from .plan import Kind, Run, kind_named, wider_limits
-from .preflight import preflight, study_solvers
+from .preflight import preflight, read_facts, sources_of, study_solvers
 
 #: What would become of a run; one that "cannot start" is recorded as failed.
 Fate = Literal["recorded", "to do", "skipped", "cannot start"]

@@ -37,7 +37,6 @@ from .preflight import (
     DatasetInfo,
     Datasets,
     Facts,
-    ReferenceKey,
     ReferenceQuestion,
     SolverInfo,
     parameter_mistakes,
@@ -162,7 +161,7 @@ class _Configuration(Configuration):
             n_train, n_test = fold_sizes(dataset.n_train, fold)
             of_fold = fold_fingerprint(dataset.fingerprint, fold)
             dataset = replace(dataset, fingerprint=of_fold, n_train=n_train, n_test=n_test)
-        optimum = self.references[reference_key(task, seed)]
+        optimum = self.references[_optimum_of(task, seed)]
         reference = None if isinstance(optimum, str) else optimum
         given = dict(self.given)
         if "random_state" in given:
@@ -237,9 +236,9 @@ def _is_deterministic(cls: type[Any], *, foreign: bool) -> bool:
     return own and bool(cls.deterministic)
 
 
-def reference_key(task: Task, seed: int) -> ReferenceKey:
-    """The key of a task's reference optimum; with folds each seed has its own."""
-    return task.label if task.folds is None else (task.label, seed)
+def _optimum_of(task: Task, seed: int) -> str:
+    """What a reference optimum is called; with folds each seed has its own."""
+    return task.label if task.folds is None else f"{task.label}, seed {seed}"
 
 
 def _fits_bias(task: Task, info: SolverInfo) -> bool:
@@ -389,8 +388,7 @@ class SVMKind(Kind):
                     problem = replace(task.problem(seed), fingerprint=info.fingerprint)
                     work = ReferenceWork(problem, study.reference.tol, cache_mb)
                 yield ReferenceQuestion(
-                    key=reference_key(task, seed),
-                    about=task.label if task.folds is None else f"{task.label}, seed {seed}",
+                    about=_optimum_of(task, seed),
                     work=work,
                     timeout=study.reference.timeout,
                     foreign=is_foreign(task.kernel) or task.runs_code,

@@ -12,7 +12,7 @@ from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Send
-from marginbench.harness.planning.facts import FILE_NAME
+from marginbench.harness.planning.preflight import FACTS
 from marginbench.harness.planning.report import preview
 from marginbench.harness.study.toml import load_study
 
@@ -122,7 +122,7 @@ def test_lost_data_optima_and_records_are_asked_for(folder: Path, command: Comma
         for path in folder.rglob(lost):
             path.unlink()
         assert command()[0] > 0
-    (folder / "results" / FILE_NAME).write_text('{"sources": 1')
+    (folder / "results" / FACTS).write_text('{"sources": 1')
     assert command()[0] > 0
     for path in (folder / "results" / "journal").iterdir():
         path.unlink()
