@@ -42,35 +42,6 @@ Recorded = Sequence[tuple[Run, Entry | RecordBase]]
 NO_PHASES: Mapping[str, Phase] = MappingProxyType({})
 
 
-class Progress:
-    """Told what happens while a study runs; this one shows nothing."""
-
-    def say(self, line: str) -> None:
-        """Show one line that stays."""
-
-    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
-        """These runs are to be run now; others are recorded, and tell how long such runs take."""
-
-    def started(self, run: Run, machine: str = "") -> None:
-        """A run begins; ``machine`` is empty for this machine."""
-
-    def ended(self, record: RecordBase) -> None:
-        """A run has ended."""
-
-    def recorded(self, run: Run, record: Entry) -> None:
-        """Another command has recorded a run that was to be done here."""
-
-    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
-        """Nothing happened for a moment; clocks may be redrawn.
-
-        ``phases`` tells what is being done: the key of a run, or in words what is found out before
-        the runs -> the phase that it is in.
-        """
-
-    def close(self) -> None:
-        """No more runs."""
-
-
 @dataclass(frozen=True)
 class Running:
     """A run that has begun: when, and on which machine (empty: this one)."""
@@ -81,10 +52,16 @@ class Running:
     machine: str = ""
 
 
-class Tally(Progress):
-    """Counts what has been run, what is running and what is left."""
+class Progress:
+    """Told what happens while a study runs; counts it, and shows nothing.
 
-    def __init__(self, jobs: int) -> None:
+    Parameters
+    ----------
+    jobs : int
+        Runs at the same time.
+    """
+
+    def __init__(self, jobs: int = 1) -> None:
         self.forecast = Forecast(jobs)
         self.to_do = self.done = self.failed = 0
         self.left: dict[Pair, int] = defaultdict(int)
@@ -93,7 +70,11 @@ class Tally(Progress):
         self.ended_on: Counter[str] = Counter()
         self._eta, self._next_eta = "", 0.0
 
+    def say(self, line: str) -> None:
+        """Show one line that stays."""
+
     def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
+        """These runs are to be run now; others are recorded, and tell how long such runs take."""
         self.to_do, self.done, self.failed = len(pending), 0, 0
         self.left.update(Counter(map(Pair.of, pending)))
         for run, entry in recorded:
@@ -101,20 +82,15 @@ class Tally(Progress):
                 self.forecast.add(Pair.of(run), recorded_seconds(entry), entry.wall_s)
 
     def started(self, run: Run, machine: str = "") -> None:
+        """A run begins; ``machine`` is empty for this machine."""
         pair = Pair.of(run)
         self.left[pair] -= 1
         self.running[run.cell] = Running(run.key, pair, time.monotonic(), machine)
         # A cluster tells only by what it takes how many runs it does at a time.
         self.forecast.jobs = max(self.forecast.jobs, len(self.running))
 
-    def recorded(self, run: Run, record: Entry) -> None:
-        pair = Pair.of(run)
-        self.left[pair] -= 1
-        self.to_do -= 1
-        self.forecast.add(pair, recorded_seconds(record), record.wall_s)
-
-    def counted(self, record: RecordBase) -> Running:
-        """Count a run that has ended; how it was running."""
+    def ended(self, record: RecordBase) -> Running:
+        """A run has ended; returns how it was running."""
         ran = self.running.pop((record.task, record.solver, record.seed))
         seconds = time.monotonic() - ran.since
         self.forecast.add(ran.pair, seconds, record.wall_s, record.compile_s or 0.0)
@@ -122,6 +98,23 @@ class Tally(Progress):
         self.failed += record.status not in EXPECTED_STATUSES
         self.ended_on[ran.machine] += 1
         return ran
+
+    def recorded(self, run: Run, record: Entry) -> None:
+        """Another command has recorded a run that was to be done here."""
+        pair = Pair.of(run)
+        self.left[pair] -= 1
+        self.to_do -= 1
+        self.forecast.add(pair, recorded_seconds(record), record.wall_s)
+
+    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
+        """Nothing happened for a moment; clocks may be redrawn.
+
+        ``phases`` tells what is being done: the key of a run, or in words what is found out before
+        the runs -> the phase that it is in.
+        """
+
+    def close(self) -> None:
+        """No more runs."""
 
     def machines(self) -> list[str]:
         """A line for each machine, if there are several."""
@@ -150,15 +143,10 @@ class Tally(Progress):
         return self._eta
 
 
-class PlainProgress(Tally):
+class PlainProgress(Progress):
     """One line per finished run, for logs and pipes.
 
-    Parameters
-    ----------
-    jobs : int
-        Runs at the same time.
-    stream : text file
-        Standard error by default; what a command prints as its result stays apart.
+    By default on standard error; what a command prints as its result stays apart.
     """
 
     def __init__(self, jobs: int = 1, stream: TextIO | None = None) -> None:
@@ -182,11 +170,11 @@ class PlainProgress(Tally):
         if pending:
             self.say(f"{plural(len(pending), 'run')} to do")
 
-    def ended(self, record: RecordBase) -> None:
-        ran = self.counted(record)
-        eta = self.eta()
+    def ended(self, record: RecordBase) -> Running:
+        ran, eta = super().ended(record), self.eta()
         left = f", on {ran.machine}" * bool(ran.machine) + f", {eta} left" * bool(eta)
         self.say(f"[{self.done}/{self.to_do}] {outcome_line(record)}{left}")
+        return ran
 
 
 class JsonProgress(PlainProgress):
@@ -196,24 +184,19 @@ class JsonProgress(PlainProgress):
         self._tell("message", text=visible(line))
 
     def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
-        Tally.begin(self, pending, recorded)
+        Progress.begin(self, pending, recorded)
         self._tell("begin", to_do=len(pending), recorded=len(recorded))
 
     def started(self, run: Run, machine: str = "") -> None:
         super().started(run, machine)
-        self._tell(
-            "started", task=run.task, solver=run.solver, seed=run.seed, key=run.key, machine=machine
-        )
+        self._tell("started", **_named(run), machine=machine)
 
-    def ended(self, record: RecordBase) -> None:
-        ran = self.counted(record)
+    def ended(self, record: RecordBase) -> Running:
+        ran = Progress.ended(self, record)
         left = self.remaining() if self.done < self.to_do else None
         self._tell(
             "ended",
-            task=record.task,
-            solver=record.solver,
-            seed=record.seed,
-            key=record.key,
+            **_named(record),
             machine=ran.machine,
             status=record.status,
             reason=visible(record.reason, REASON_LIMIT),
@@ -224,18 +207,11 @@ class JsonProgress(PlainProgress):
             to_do=self.to_do,
             left_s=None if left is None else [left.low, left.high],
         )
+        return ran
 
     def recorded(self, run: Run, record: Entry) -> None:
         super().recorded(run, record)
-        self._tell(
-            "recorded",
-            task=run.task,
-            solver=run.solver,
-            seed=run.seed,
-            key=run.key,
-            status=record.status,
-            to_do=self.to_do,
-        )
+        self._tell("recorded", **_named(run), status=record.status, to_do=self.to_do)
 
     def close(self) -> None:
         self._tell("end", done=self.done, failed=self.failed, to_do=self.to_do)
@@ -245,14 +221,12 @@ class JsonProgress(PlainProgress):
         self._print(json.dumps({"event": event, "time": now, **values}, ensure_ascii=False))
 
 
-class LiveProgress(Tally):
-    """What runs right now, redrawn in place, under a line for each finished run.
+def _named(run: Run | RecordBase) -> dict[str, Any]:
+    return {"task": run.task, "solver": run.solver, "seed": run.seed, "key": run.key}
 
-    Parameters
-    ----------
-    jobs : int
-        Runs at the same time.
-    """
+
+class LiveProgress(Progress):
+    """What runs right now, redrawn in place, under a line for each finished run."""
 
     def __init__(self, jobs: int = 1, console: Console | None = None) -> None:
         super().__init__(jobs)
@@ -273,11 +247,12 @@ class LiveProgress(Tally):
         super().started(run, machine)
         self.refresh()
 
-    def ended(self, record: RecordBase) -> None:
-        self.counted(record)
+    def ended(self, record: RecordBase) -> Running:
+        ran = super().ended(record)
         style = "" if record.status in EXPECTED_STATUSES else "red"
         counter = f"[{self.done}/{self.to_do}] "
         self._console.print(Text(visible(counter + outcome_line(record)), style=style))
+        return ran
 
     def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         now = time.monotonic()
