@@ -260,9 +260,10 @@ def _numbers(file: pq.ParquetFile, name: str, size: int) -> tuple[Any, list[Any]
     for group in range(file.num_row_groups):
         for chunk in file.read_row_group(group, [name], use_threads=False)[name].chunks:
             if pa.types.is_large_list(kind):
-                lengths.append(chunk.value_lengths().to_numpy())
+                lengths.append(np.from_dlpack(chunk.value_lengths()))
             items = chunk.flatten() if nested else chunk
-            numbers[stop : stop + len(items)] = items.to_numpy(zero_copy_only=True)
+            # Arrow's to_numpy imports pandas.
+            numbers[stop : stop + len(items)] = np.from_dlpack(items)
             stop += len(items)
     if stop != size:
         raise ValueError(f"the column {name!r} has {stop} numbers, not {size}")

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 # By their own names: a solver that puts others in their place in the module changes nothing here.
@@ -14,7 +14,10 @@ from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
+from ...data_loaders.errors import DataError
 from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
 from ...solvers.numeric.counters import SERVED, Counters, evaluation_counters
@@ -22,9 +25,8 @@ from ..errors import EvaluationError
 from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_kernel
 from ..results.svm import Checkpoint, packed
-from .folds import fold_data
 from .models import Evaluation, Evaluator, PlainModel, TaskPoints, plain_model
-from .svm import Problem, StoppingRules
+from .svm import Fold, Problem, StoppingRules
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -441,7 +443,7 @@ def load_task_data(problem: Problem) -> Dataset:
 
     A worker that goes on with the same planned data does not read them again.
     """
-    from ...data_loaders import DataError, load
+    from ...data_loaders import load
 
     asked = repr((problem.dataset, problem.dataset_params, problem.folder, problem.fingerprint))
     if asked not in _LOADED:
@@ -455,6 +457,52 @@ def load_task_data(problem: Problem) -> Dataset:
     # Without a fingerprint nobody knows whether they are what they were.
     dataset = _LOADED[asked] if problem.fingerprint else _LOADED.pop(asked)
     return dataset if problem.fold is None else fold_data(dataset, problem.fold)
+
+
+def fold_data(dataset: Dataset, fold: Fold) -> Dataset:
+    """The dataset whose training and test part are those of a fold; read-only, as all data are."""
+    folds = fold_numbers(dataset.name, dataset.y_train, fold)
+    test = folds == fold.number
+    return replace(
+        dataset,
+        X_train=_rows(dataset.X_train, ~test),
+        y_train=_rows(dataset.y_train, ~test),
+        X_test=_rows(dataset.X_train, test),
+        y_test=_rows(dataset.y_train, test),
+        fingerprint=fold.fingerprint(dataset.fingerprint),
+    )
+
+
+def fold_numbers(name: str, y: npt.NDArray[Any], fold: Fold) -> npt.NDArray[np.int64]:
+    """The fold of each point, shape (n,).
+
+    The numbers of points of the folds differ by at most one, and so do those of each class.
+    """
+    labels, classes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if len(y) < fold.of:
+        raise DataError(f"{name}: {len(y)} training points do not make {fold.of} folds")
+    if counts.min() < 2:
+        raise DataError(
+            f"{name}: class {labels[counts.argmin()]} has one training point; folds need two, or "
+            "one of them trains without it"
+        )
+    # The raw stream of a bit generator is the same in every release of NumPy.
+    keys = np.random.PCG64(fold.permutation).random_raw(len(y))
+    numbers = np.empty(len(y), dtype=np.int64)
+    numbers[np.lexsort((keys, classes))] = np.arange(len(y)) % fold.of
+    return numbers
+
+
+def _rows(values: Any, chosen: npt.NDArray[np.bool_]) -> Any:
+    return read_only(values[np.flatnonzero(chosen)])
+
+
+def read_only(values: Any) -> Any:
+    """The same array or CSR matrix, which can no longer be written to."""
+    parts = (values.data, values.indices, values.indptr) if sparse.issparse(values) else (values,)
+    for part in parts:
+        part.flags.writeable = False
+    return values
 
 
 def compared_rows(n_test: int) -> np.ndarray:

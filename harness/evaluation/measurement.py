@@ -24,8 +24,14 @@ from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
 from ..jobs import PhaseMessage, Send
 from ..loading import load_class, load_kernel
-from .folds import read_only
-from .judging import Judgement, TraceMonitor, build_evaluator, compared_rows, load_task_data
+from .judging import (
+    Judgement,
+    TraceMonitor,
+    build_evaluator,
+    compared_rows,
+    load_task_data,
+    read_only,
+)
 from .svm import DEFAULT_TOL, FitWork
 from .tuning import TrialMonitor, misclassified, tuned_work
 
@@ -84,7 +90,7 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
     send(PhaseMessage("compile"))
     started = perf_counter()
     estimator = _build(work, work.params)
-    _warm_up(estimator, dataset)
+    _warm_up(estimator, dataset, work)
     compile_s = perf_counter() - started
     work, tuning = tuned_work(work, dataset, partial(try_part, partial(_build, work)), send)
     if tuning:
@@ -161,8 +167,18 @@ def try_part(
     return misclassified(scores, part.y_test, np.unique(y))
 
 
-def _warm_up(estimator: Solver, dataset: Dataset) -> None:
+#: What this process was warmed up for: the solver with its parameters, and the types of the data.
+_WARM: set[str] = set()
+
+
+def _warm_up(estimator: Solver, dataset: Dataset, work: FitWork) -> None:
     """Fit a copy to a few points of the same types, so that compilation is not timed later."""
+    X, given = dataset.X_train, {**work.params, "random_state": None}
+    types = type(X).__name__, X.dtype, getattr(X, "indices", X).dtype, dataset.y_train.dtype
+    warm = repr((work.solver, given, work.problem.kernel["name"], types))
+    if warm in _WARM:
+        return
+    _WARM.add(warm)
     rows = warm_up_rows(dataset.y_train)
     # Compiled code distinguishes arrays that may not be written to.
     X, y = read_only(dataset.X_train[rows]), read_only(dataset.y_train[rows])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
@@ -19,7 +20,11 @@ DEFAULT_TOL = 1e-3
 
 @dataclass(frozen=True)
 class Fold:
-    """One fold of a cross-validation.
+    """One fold of a cross-validation on the training part of a dataset.
+
+    Seed s of n folds tests on fold ``s mod n`` of the permutation number ``s // n``, so that n
+    seeds are one cross-validation and further ones repeat it with other folds. The test part of the
+    dataset is not used.
 
     Attributes
     ----------
@@ -37,8 +42,18 @@ class Fold:
 
     @classmethod
     def of_seed(cls, of: int, seed: int) -> Fold:
-        """The fold of a seed: so many seeds as there are folds use each once."""
+        """The fold of a seed."""
         return cls(of, seed % of, seed // of)
+
+    def sizes(self, n: int) -> tuple[int, int]:
+        """How many of n points it trains and tests on."""
+        n_test = len(range(self.number, n, self.of))
+        return n - n_test, n_test
+
+    def fingerprint(self, whole: str) -> str:
+        """The fingerprint of its data: SHA-256 of the dataset's and of what makes the fold."""
+        text = f"{whole} fold {self.number} of {self.of}, permutation {self.permutation}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)

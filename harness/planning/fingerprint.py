@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...data_loaders.atomic import replacing
 from ..environment import git
@@ -165,9 +165,14 @@ def _hash_of_code(content: bytes) -> str:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError):
         return hashlib.sha256(b"bytes\0" + content).hexdigest()
-    for node in ast.walk(tree):
+    waiting: list[Any] = [tree]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
+        # Of statements only; to walk through all expressions takes as long as to read the file.
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, block, ())
     code = b"syntax\0" + ast.dump(tree).encode("utf-8", "surrogatepass")
     return hashlib.sha256(code).hexdigest()
 

@@ -10,7 +10,6 @@ from importlib import metadata
 from typing import Any
 
 from ..errors import StudyError
-from ..evaluation.folds import fold_fingerprint, fold_sizes
 from ..evaluation.svm import (
     DEFAULT_TOL,
     MAX_CONFIGURATIONS,
@@ -158,8 +157,8 @@ class _Configuration(Configuration):
         task, info, dataset, failure = self.task, self.info, self.dataset, self.failure
         fold = None if task.folds is None else Fold.of_seed(task.folds, seed)
         if dataset is not None and fold is not None:
-            n_train, n_test = fold_sizes(dataset.n_train, fold)
-            of_fold = fold_fingerprint(dataset.fingerprint, fold)
+            n_train, n_test = fold.sizes(dataset.n_train)
+            of_fold = fold.fingerprint(dataset.fingerprint)
             dataset = replace(dataset, fingerprint=of_fold, n_train=n_train, n_test=n_test)
         optimum = self.references[_optimum_of(task, seed)]
         reference = None if isinstance(optimum, str) else optimum

@@ -14,13 +14,11 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 import marginbench
 from marginbench import SMO
 from marginbench.data_loaders import DataError, Dataset, load
-from marginbench.harness.evaluation.folds import (
+from marginbench.harness.evaluation.judging import (
     fold_data,
-    fold_fingerprint,
     fold_numbers,
-    fold_sizes,
+    load_task_data,
 )
-from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.evaluation.svm import Fold
 from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import run_study
@@ -54,7 +52,7 @@ def test_folds_are_stratified_and_cover_every_point_once(n_classes: int, of: int
     for seed in range(of):
         fold = Fold.of_seed(of, seed)
         n_test = int((numbers == seed).sum())
-        assert fold_sizes(len(y), fold) == (len(y) - n_test, n_test)
+        assert fold.sizes(len(y)) == (len(y) - n_test, n_test)
         # The seeds of one cross-validation share the permutation; the next one has another.
         np.testing.assert_array_equal(fold_numbers("d", y, fold), numbers)
     assert (fold_numbers("d", y, Fold.of_seed(of, of)) != numbers).any()
@@ -76,8 +74,8 @@ def test_a_fold_has_only_points_of_the_training_part() -> None:
     numbers = fold_numbers("digits", whole.y_train, fold)
     np.testing.assert_array_equal(part.X_test, whole.X_train[numbers == 2])
     np.testing.assert_array_equal(part.y_train, whole.y_train[numbers != 2])
-    assert (part.n_train, part.n_test) == fold_sizes(whole.n_train, fold)
-    assert part.fingerprint == fold_fingerprint(whole.fingerprint, fold) != whole.fingerprint
+    assert (part.n_train, part.n_test) == fold.sizes(whole.n_train)
+    assert part.fingerprint == fold.fingerprint(whole.fingerprint) != whole.fingerprint
     assert not any(
         values.flags.writeable for values in (part.X_train, part.y_train, part.X_test, part.y_test)
     )
