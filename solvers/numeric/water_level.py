@@ -1,4 +1,8 @@
-"""The water level: how far a basin fills that is given a volume of water (SBP12 section 3.3)."""
+"""The water level: how far basins fill that are given a volume of water (SBP12 section 3.2).
+
+Two basins that share the water fill like a single one whose k-th lowest point is the sum of both
+basins' k-th lowest (section 3.6).
+"""
 
 from __future__ import annotations
 
@@ -7,31 +11,32 @@ import numpy as np
 from .compiling import njit
 
 # Newton's method ends within a few passes from a level of the iteration before. This many bound
-# the worst case, which a sort then solves.
+# the worst case, which selection then solves.
 _MAX_PASSES = 24
 
 
 @njit(error_model="numpy")
 def water_level(heights, volume, guess):
-    """The level g with ``sum_i max(0, g - heights_i) = volume``; SBP12 eq. 3.6, Algorithm 2.
+    """The level g with ``sum_i max(0, g - heights_i) = volume``, in place of SBP12 Algorithm 2.
 
     For volume 0 it is the lowest height, and it is never below that. Newton's method begins at the
     ``guess``, any finite number: from the level of an iteration before it takes some three passes,
-    time O(n) and memory O(1); in the rare case that it takes long, a sort finds the level. Volumes
-    are sums of depths, so that one of 1e-11 in a basin at height 1e3 is not lost to rounding.
+    time O(n) and memory O(1); in the rare case that it takes long, selection finds the level.
+    Volumes are sums of depths, so that one of 1e-11 in a basin at height 1e3 is not lost to
+    rounding.
     """
     if volume <= 0.0:
-        return heights.min()
+        return lowest(heights, 0)
     level, covered_before, restarted = guess, -1, False
     for _ in range(_MAX_PASSES):
         covered, poured = volume_below(heights, level)
         if covered == 0:
-            lowest = heights.min()
-            if restarted or lowest + volume == lowest:
+            bottom = lowest(heights, 0)
+            if restarted or bottom + volume == bottom:
                 # Rounding alone leads below the lowest point: the level cannot be told from it.
-                return lowest
+                return bottom
             # Above the answer for sure: all the water over the lowest point alone.
-            level, restarted = lowest + volume, True
+            level, restarted = bottom + volume, True
             continue
         # Newton's step on the convex, piecewise linear volume. A step larger than the mean depth
         # of the water carries too much rounding to be the last.
@@ -40,15 +45,9 @@ def water_level(heights, volume, guess):
         if covered == covered_before and abs(step) <= volume / covered:
             return level
         covered_before = covered
-    base = heights.min()
-    total, covered = 0.0, 0
-    # Point after point from the lowest on.
-    for height in np.sort(heights - base):
-        if covered * height - total >= volume:
-            break
-        total += height
-        covered += 1
-    return base + (volume + total) / covered
+    flat = np.zeros(len(heights))
+    rank, left, last = covered_by_selection(heights.copy(), flat, 0, 0, 0.0, volume, covered)[:3]
+    return last + left / rank
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
@@ -61,3 +60,97 @@ def volume_below(heights, level):
         covered += below
         volume += depth if below else 0.0
     return covered, volume
+
+
+@njit(error_model="numpy")
+def covered_by_selection(up, down, skipped_up, skipped_down, poured, volume, hint):
+    """How many points k of each of two basins the water covers, by bisection from ``hint`` on.
+
+    ``up`` and ``down`` are the heights of the points above those that are skipped, in any order,
+    and are permuted; the skipped ones are covered, and take the volume ``poured`` up to the lowest
+    of ``up`` and ``down``. Returns k, the water that is left above the k-th points, the k-th lowest
+    heights of both basins, and the next ones, infinite of none. If the water does not reach these
+    points, what is left is not positive.
+
+    The positions below ``low - 1`` hold the covered points before the k-th; ranks above ``high``
+    are ruled out. Heights are summed up over the lowest of their basin.
+    """
+    base_up, base_down = lowest(up, 0), lowest(down, 0)
+    end_up, end_down = len(up), len(down)
+    low = max(skipped_up, skipped_down) + 1
+    high = min(skipped_up + end_up, skipped_down + end_down)
+    total = _sum_of_lowest(up, 0, end_up, low - 1 - skipped_up, base_up)
+    total += _sum_of_lowest(down, 0, end_down, low - 1 - skipped_down, base_down)
+    while low < high:
+        rank = hint if low < hint < high else (low + high + 1) // 2
+        hint = 0
+        i, j = rank - 1 - skipped_up, rank - 1 - skipped_down
+        part = _sum_of_lowest(up, low - 1 - skipped_up, end_up, i, base_up)
+        part += _sum_of_lowest(down, low - 1 - skipped_down, end_down, j, base_down)
+        height = (up[i] - base_up) + (down[j] - base_down)
+        if poured + ((rank - 1) * height - (total + part)) < volume:
+            low = rank
+            total += part
+        else:
+            high = rank - 1
+            end_up, end_down = i, j
+    i, j = low - 1 - skipped_up, low - 1 - skipped_down
+    _select(up, i, end_up, i)
+    _select(down, j, end_down, j)
+    height = (up[i] - base_up) + (down[j] - base_down)
+    left = volume - (poured + ((low - 1) * height - total))
+    return low, left, up[i], down[j], lowest(up, i + 1), lowest(down, j + 1)
+
+
+@njit(error_model="numpy")
+def _sum_of_lowest(values, start, end, stop, base):
+    """Select values[start:end] up to position ``stop``; the sum of values[start:stop] over base."""
+    total = 0.0
+    if stop > start:
+        _select(values, start, end, stop)
+        for i in range(start, stop):
+            total += values[i] - base
+    return total
+
+
+@njit(error_model="numpy")
+def lowest(values, start):
+    """The lowest of values[start:]; infinite if there are none. numpy's compiles for seconds."""
+    found = np.inf
+    for i in range(start, len(values)):
+        found = min(found, values[i])
+    return found
+
+
+@njit(error_model="numpy")
+def _select(values, low, high, rank):
+    """Permute values[low:high] so that position ``rank`` holds what sorting would put there.
+
+    What is before it is no larger, what is behind it no smaller.
+    """
+    random = 1
+    while low < high:
+        # Scrambled positions: no order of the values makes all pivots bad.
+        random = (1103515245 * random + 12345) % 2147483648
+        pivot = values[low + random % (high - low)]
+        below = low
+        # Always swapping is faster than a branch that cannot be predicted.
+        for at in range(low, high):
+            value = values[at]
+            values[at] = values[below]
+            values[below] = value
+            below += value < pivot
+        if rank < below:
+            high = below
+        elif below > low:
+            low = below
+        else:
+            # The pivot is the smallest: set all of its equals aside.
+            for at in range(low, high):
+                value = values[at]
+                values[at] = values[below]
+                values[below] = value
+                below += value == pivot
+            if rank < below:
+                return
+            low = below

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..numeric.compiling import njit
-from ..numeric.water_level import water_level
+from ..numeric.water_level import lowest, water_level
 from .two_basins import BasinState, fill, two_basin_level
 
 # So many points near the level are expected to be drawn some time.
@@ -110,7 +110,7 @@ def draw(basins, heights, candidates, taken, drawn):
         top = standing.positive = water_level(heights, basins.volume, standing.positive)
         if basins.strict:
             # With nothing below the level it is the lowest height: then those at that height.
-            top = max(np.nextafter(top, -np.inf), heights.min())
+            top = max(np.nextafter(top, -np.inf), lowest(heights, 0))
         standing.last_positive, standing.last_negative = top, top
     up, down = standing.last_positive, standing.last_negative
     highest, after = max(up, down), taken.copy()

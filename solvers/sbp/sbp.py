@@ -50,7 +50,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     Deviations from the paper: points exactly at the level may be drawn (the printed strict
     inequality leaves no point at ``nu = 0``; see ``ties``); ||w||^2 is ``sum_i alpha_i c_i`` (the
     square is missing in print); the level is found by Newton's method from the level before, with
-    a sort as the fallback; the two basins are reduced to one of rank-wise sums,
+    selection as the fallback; the two basins are reduced to one of rank-wise sums,
     instead of Algorithm 3 (whose directions are printed with two signs). If several b are optimal
     it is the middle one. b is that of the average w: the b of the iterations are not averaged.
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..numeric.compiling import njit
+from ..numeric.water_level import covered_by_selection, lowest
 
 # Windows with so many points are seldom missed and quickly sorted.
 _FEW = 128
@@ -77,38 +78,11 @@ def two_basin_level(positives: np.ndarray, negatives: np.ndarray, volume: float)
 
 @njit(error_model="numpy")
 def levels_by_selection(positives, negatives, volume, hint):
-    """The fields of Levels by bisection on the rank, from ``hint`` on; permutes the heights.
-
-    The positions below ``low - 1`` hold the covered points before the k-th; ranks above ``high``
-    are ruled out. Heights are summed up over the lowest of their class.
-    """
-    base_positive, base_negative = positives.min(), negatives.min()
-    end_positive, end_negative = len(positives), len(negatives)
-    low, high = 1, min(end_positive, end_negative)
-    total = 0.0
-    while low < high:
-        rank = hint if low < hint < high else (low + high + 1) // 2
-        hint = 0
-        _select(positives, low - 1, end_positive, rank - 1)
-        _select(negatives, low - 1, end_negative, rank - 1)
-        part = 0.0
-        for i in range(low - 1, rank - 1):
-            part += (positives[i] - base_positive) + (negatives[i] - base_negative)
-        height = (positives[rank - 1] - base_positive) + (negatives[rank - 1] - base_negative)
-        if (rank - 1) * height - (total + part) < volume:
-            low = rank
-            total += part
-        else:
-            high = rank - 1
-            end_positive = end_negative = high
-    _select(positives, low - 1, end_positive, low - 1)
-    _select(negatives, low - 1, end_negative, low - 1)
-    last_positive, last_negative = positives[low - 1], negatives[low - 1]
-    height = (last_positive - base_positive) + (last_negative - base_negative)
-    left = volume - ((low - 1) * height - total)
-    gap_positive = positives[low:].min() - last_positive if low < len(positives) else np.inf
-    gap_negative = negatives[low:].min() - last_negative if low < len(negatives) else np.inf
-    return stand(low, left, last_positive, last_negative, gap_positive, gap_negative)
+    """The fields of Levels; permutes the heights."""
+    rank, left, last_up, last_down, next_up, next_down = covered_by_selection(
+        positives, negatives, 0, 0, 0.0, volume, hint
+    )
+    return stand(rank, left, last_up, last_down, next_up - last_up, next_down - last_down)
 
 
 @njit(error_model="numpy")
@@ -126,40 +100,6 @@ def stand(rank, left, last_positive, last_negative, gap_positive, gap_negative):
         gap_positive == 0.0,
         gap_negative == 0.0,
     )
-
-
-@njit(error_model="numpy")
-def _select(values, low, high, rank):
-    """Permute values[low:high] so that position ``rank`` holds what sorting would put there.
-
-    What is before it is no larger, what is behind it no smaller.
-    """
-    random = 1
-    while low < high:
-        # Scrambled positions: no order of the values makes all pivots bad.
-        random = (1103515245 * random + 12345) % 2147483648
-        pivot = values[low + random % (high - low)]
-        below = low
-        # Always swapping is faster than a branch that cannot be predicted.
-        for at in range(low, high):
-            value = values[at]
-            values[at] = values[below]
-            values[below] = value
-            below += value < pivot
-        if rank < below:
-            high = below
-        elif below > low:
-            low = below
-        else:
-            # The pivot is the smallest: set all of its equals aside.
-            for at in range(low, high):
-                value = values[at]
-                values[at] = values[below]
-                values[below] = value
-                below += value == pivot
-            if rank < below:
-                return
-            low = below
 
 
 class BasinState(NamedTuple):
@@ -218,18 +158,9 @@ def fill(basins, heights):
     many = size > max(1024, n // 4)
     found = False
     if not many:
+        low_positive, low_negative = positive - standing.width, negative - standing.width
         found, levels = _levels_in_windows(
-            np.sort(before[0, : standing.n_up]),
-            np.sort(before[1, : standing.n_down]),
-            positive - standing.width,
-            negative - standing.width,
-            2 * standing.width,
-            skip_up,
-            skip_down,
-            poured,
-            len(basins.members),
-            len(basins.others),
-            basins.volume,
+            basins, low_positive, low_negative, skip_up, skip_down, poured
         )
         if found:
             _note(standing, levels)
@@ -250,9 +181,17 @@ def _fill_by_selection(basins, heights):
     standing = basins.standing
     # The rank has hardly changed: with a little more to begin with, few points remain.
     hint = 0 if standing.rank == 0 else standing.rank * 5 // 4 + 1
-    up, down = heights[basins.members], heights[basins.others]
+    up, down = basins.heights[0], basins.heights[1]
+    n_up, n_down = 0, 0
+    for i in range(len(heights)):
+        if basins.positive[i]:
+            up[n_up] = heights[i]
+            n_up += 1
+        else:
+            down[n_down] = heights[i]
+            n_down += 1
     standing.n_selections += 1
-    _note(standing, levels_by_selection(up, down, basins.volume, hint))
+    _note(standing, levels_by_selection(up[:n_up], down[:n_down], basins.volume, hint))
 
 
 @njit(error_model="numpy")
@@ -264,67 +203,36 @@ def _note(standing, levels):
 
 
 @njit(error_model="numpy")
-def _levels_in_windows(
-    up,
-    down,
-    low_positive,
-    low_negative,
-    width,
-    skip_up,
-    skip_down,
-    poured,
-    n_positive,
-    n_negative,
-    volume,
-):
+def _levels_in_windows(basins, low_positive, low_negative, skip_up, skip_down, poured):
     """Whether the answer lies in the windows, and the fields of Levels.
 
-    ``up`` and ``down`` are the sorted heights of the positives and the negatives there; the skipped
-    ones lie below and take the volume ``poured`` up to the windows.
+    The skipped points lie below the windows and take the volume ``poured`` up to these.
     """
+    standing = basins.standing
+    up = basins.heights[0, : standing.n_up].copy()
+    down = basins.heights[1, : standing.n_down].copy()
     nothing = (0.0, 0.0, 0, 0.0, 0.0, False, False)
-    if len(up) == 0 or len(down) == 0:
+    if max(skip_up, skip_down) >= min(skip_up + len(up), skip_down + len(down)):
         return False, nothing
     # Heights are summed up over the first in a window: a tiny volume is not lost to rounding.
-    base_up, base_down = up[0], down[0]
-    poured += skip_up * (base_up - low_positive) + skip_down * (base_down - low_negative)
-    first = max(skip_up, skip_down) + 1
-    total = (up[: first - 1 - skip_up] - base_up).sum()
-    total += (down[: first - 1 - skip_down] - base_down).sum()
-    rank, left = 0, 0.0
-    for k in range(first, min(skip_up + len(up), skip_down + len(down)) + 1):
-        # up[k - skip_up - 1] is the k-th height of the positives.
-        height = (up[k - skip_up - 1] - base_up) + (down[k - skip_down - 1] - base_down)
-        filled = poured + ((k - 1) * height - total)
-        if filled >= volume:
-            break
-        rank, left = k, volume - filled
-        total += height
-    if rank == 0:
-        return False, nothing
-    gap_up, known_up = _gap(up, rank - skip_up, n_positive - skip_up, low_positive + width)
-    gap_down, known_down = _gap(
-        down, rank - skip_down, n_negative - skip_down, low_negative + width
+    poured += skip_up * (lowest(up, 0) - low_positive)
+    poured += skip_down * (lowest(down, 0) - low_negative)
+    rank, left, last_up, last_down, next_up, next_down = covered_by_selection(
+        up, down, skip_up, skip_down, poured, basins.volume, standing.rank
     )
+    if left <= 0.0:
+        return False, nothing
     # What lies above a window must not matter: neither for the rank nor for the bias.
     depth = left / rank
-    if not (known_up or gap_up > depth) or not (known_down or gap_down > depth):
-        return False, nothing
-    last_up, last_down = up[rank - skip_up - 1], down[rank - skip_down - 1]
-    return True, stand(rank, left, last_up, last_down, gap_up, gap_down)
-
-
-@njit(error_model="numpy")
-def _gap(window, position, remaining, end):
-    """From the sorted window's height before ``position`` to the next, and whether that is known.
-
-    Of the next height it may be known only that it is at least ``end``.
-    """
-    if position < len(window):
-        return window[position] - window[position - 1], True
-    if position == remaining:
-        return np.inf, True
-    return end - window[position - 1], False
+    if next_up == np.inf and skip_up + len(up) < len(basins.members):
+        next_up = low_positive + 2 * standing.width
+        if next_up - last_up <= depth:
+            return False, nothing
+    if next_down == np.inf and skip_down + len(down) < len(basins.others):
+        next_down = low_negative + 2 * standing.width
+        if next_down - last_down <= depth:
+            return False, nothing
+    return True, stand(rank, left, last_up, last_down, next_up - last_up, next_down - last_down)
 
 
 @njit(error_model="numpy")
