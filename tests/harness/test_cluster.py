@@ -153,17 +153,6 @@ def test_a_scheduler_that_does_not_answer_is_told_in_one_line(
             Engine(scheduler=address).check()
 
 
-@pytest.mark.slow
-def test_nothing_of_dask_is_imported_until_it_is_asked_for() -> None:
-    code = (
-        "import sys, marginbench.harness.execution.runner; "
-        "import marginbench.harness.execution.cluster; "
-        "print(sorted({'dask', 'distributed', 'tornado'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 SETTING = {"processor": "Xeon", "cores_logical": 8, "memory_mb": 32_000}
 FOUND = {"status": "budget", "n_iter": 5, "wall_s": 0.5, "test_error": 0.1}
 

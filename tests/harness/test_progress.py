@@ -122,14 +122,16 @@ def test_plain_lines_count_the_runs() -> None:
     progress = PlainProgress(stream=stream)
     runs = [planned("digits", "SMO", seed) for seed in (0, 1)]
     progress.begin(runs)
-    for run in runs:
-        progress.started(run)
+    for run, machine in zip(runs, ("", "node1"), strict=True):
+        progress.started(run, machine)
         progress.ended(record("digits", "SMO", run.seed))
     lines = stream.getvalue().splitlines()
     assert lines[0] == "2 runs to do"
     assert lines[1].startswith("[1/2] digits · SMO · seed 0: converged, 1.25 s, test error 3.12 %")
     assert lines[1].endswith("left")
-    assert lines[2] == "[2/2] digits · SMO · seed 1: converged, 1.25 s, test error 3.12 %"
+    assert lines[2] == (
+        "[2/2] digits · SMO · seed 1: converged, 1.25 s, test error 3.12 %, on node1"
+    )
 
 
 def test_the_line_of_a_feasibility_run_says_what_was_found() -> None:
@@ -221,12 +223,3 @@ def test_a_study_as_events() -> None:
     assert len(first["left_s"]) == 2
     assert (last["seed"], last["wall_s"], last["left_s"]) == (1, 1.5, None)
     assert (events[6]["done"], events[6]["failed"]) == (2, 1)
-
-
-def test_a_line_names_the_machine_of_a_cluster() -> None:
-    stream = io.StringIO()
-    progress = PlainProgress(stream=stream)
-    progress.begin([planned("digits", "SMO", 0)])
-    progress.started(planned("digits", "SMO", 0), "node1")
-    progress.ended(record("digits", "SMO", 0))
-    assert stream.getvalue().splitlines()[-1].endswith(", on node1")

@@ -136,20 +136,6 @@ def values(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_a_store_has_what_a_local_folder_has(
-    board: Study, store: Path, alone: Path, machine: MakeMachine
-) -> None:
-    seen: Counter[str] = Counter()
-    summary = machine("here").run(board, Counting(seen))
-    assert summary.statuses == {"converged": 3, "budget": 3}
-    # A store is a results folder.
-    assert values(store) == values(alone)
-    assert {path.name for path in store.iterdir()} == {"study.json", "journal", "sources"}
-    # Nothing is done again, also by who has no mirror yet.
-    again = machine("there").run(board, Counting(seen))
-    assert again.already_recorded == again.planned == seen.total() == 6
-
-
 def test_two_machines_share_a_study(
     board: Study, store: Path, alone: Path, machine: MakeMachine,
     monkeypatch: pytest.MonkeyPatch,
@@ -213,8 +199,11 @@ def test_an_interrupted_command_pushes_what_it_has(
     with pytest.raises(InterruptedRunError, match="3 of 6 runs are recorded in "):
         machine("here").run(board, Counting(seen, before))
     assert len(values(store)) == 3
+    # Nothing is done again, also by who has no mirror yet.
     assert machine("there").run(board, Counting(seen)).already_recorded == 3
+    # A store is a results folder.
     assert values(store) == values(alone)
+    assert {path.name for path in store.iterdir()} == {"study.json", "journal", "sources"}
 
 
 def test_a_look_reads_only_what_is_new_and_shows_what_runs(
