@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from marginbench.harness.errors import EngineError, UserError
 from marginbench.harness.execution import cluster
 from marginbench.harness.execution.cluster import Engine, chosen_engine
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.jobs import Ended, Event, Executor, Job, Outcome, Started
-from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
+from marginbench.harness.jobs import Executor, Job, Outcome
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.svm import Study
+
+from .answers import FakeExecutor
 
 
 @pytest.fixture(autouse=True)
@@ -154,13 +156,13 @@ def test_a_scheduler_that_does_not_answer_is_told_in_one_line(
 
 
 SETTING = {"processor": "Xeon", "cores_logical": 8, "memory_mb": 32_000}
-FOUND = {"status": "budget", "n_iter": 5, "wall_s": 0.5, "test_error": 0.1}
 
 
-class Answers:
-    """Stands for workers, of this machine and of a cluster, and for the cluster itself."""
+class Cluster(FakeExecutor):
+    """Stands for workers on machines, and for the cluster itself."""
 
     def __init__(self, wrong: str = "") -> None:
+        super().__init__()
         self.wrong, self.opened_times = wrong, 0
 
     def check(self) -> None:
@@ -172,20 +174,8 @@ class Answers:
         self.opened_times += 1
         yield self
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
-        for job in jobs:
-            yield Started(job)
-            outcome = Outcome("done", dict(FOUND))
-            if isinstance(job.work, DatasetWork):
-                outcome.value = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "", "")
-            elif isinstance(job.work, DescribeWork):
-                outcome.value = job.work.run(lambda message: None)
-            else:
-                outcome.setting = {"environment": json.dumps(SETTING), "jobs": 3}
-            yield Ended(job, outcome)
-
-    def close(self) -> None:
-        pass
+    def answer(self, job: Job) -> Outcome:
+        return replace(super().answer(job), setting={"environment": json.dumps(SETTING), "jobs": 3})
 
 
 @pytest.fixture
@@ -195,21 +185,21 @@ def study(make_study: Callable[..., Study]) -> Study:
 
 
 def test_records_are_of_the_machine_where_the_run_took_place(study: Study, tmp_path: Path) -> None:
-    engine: Any = Answers()
-    summary = run_study(study, tmp_path, executor=Answers(), engine=engine)
-    assert summary.statuses == {"budget": 2}
+    engine: Any = Cluster()
+    summary = run_study(study, tmp_path, executor=FakeExecutor(), engine=engine)
+    assert summary.statuses == {"converged": 2}
     records = list(Journal(tmp_path).records())
     assert [json.loads(record.environment) for record in records] == [SETTING] * 2
     assert {record.jobs for record in records} == {3}
     # Nothing is left to do: no cluster is started for it.
-    run_study(study, tmp_path, executor=Answers(), engine=engine)
+    run_study(study, tmp_path, executor=FakeExecutor(), engine=engine)
     assert engine.opened_times == 1
 
 
 def test_what_keeps_a_cluster_from_opening_is_told_before_anything_is_planned(
     study: Study, tmp_path: Path
 ) -> None:
-    engine: Any = Answers("tcp://there: no Dask scheduler answers there")
+    engine: Any = Cluster("tcp://there: no Dask scheduler answers there")
     with pytest.raises(EngineError, match="no Dask scheduler answers"):
-        run_study(study, tmp_path, executor=Answers(), engine=engine)
+        run_study(study, tmp_path, executor=FakeExecutor(), engine=engine)
     assert not (tmp_path / "study.json").exists()

@@ -16,18 +16,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from marginbench.harness.errors import SolverError, first_line
-from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.plan import kind_named, wider_limits
-from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, preflight
+from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.measures import columns_of, measures_of
 from marginbench.harness.results.records import RecordBase
 from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import load_study, parse_study, study_names
+
+from .answers import FakeExecutor
 
 MISBEHAVE = """
 import mmap
@@ -367,26 +368,11 @@ def test_a_file_that_cannot_be_imported_ends_the_command_and_nothing_else(
     assert not (tmp_path / "results" / "journal").exists()
 
 
-class Answers(Here):
-    """Describes solvers in this process; datasets and optima are made up."""
-
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
-        for job in jobs:
-            yield Started(job)
-            if isinstance(job.work, DatasetWork):
-                value: Any = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
-            elif isinstance(job.work, ReferenceWork):
-                value = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
-            else:
-                value = job.work.run(lambda message: None)
-            yield Ended(job, Outcome("done", value))
-
-
 @pytest.mark.parametrize("name", study_names())
 def test_every_shipped_study_can_be_planned(name: str) -> None:
     study = select(load_study(name), seeds=1)
     kind = kind_named(study.kind)
-    facts = preflight(study, Answers(), lambda line: None)
+    facts = preflight(study, FakeExecutor(), lambda line: None)
     runs = kind.plan(study, facts)
     assert {run.task for run in runs} == {task.label for task in study.tasks}
     assert {run.solver for run in runs} == {entry.label for entry in study.solvers}

@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,10 @@ from marginbench.harness.errors import (
     StudyError,
     UserError,
 )
-from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.jobs import Ended, Event, Job, Outcome
 from marginbench.harness.planning.preflight import (
-    DatasetInfo,
     DatasetWork,
     DescribeWork,
     describe_solver,
@@ -33,59 +30,12 @@ from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 
+from .answers import FakeExecutor
+
 MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
 #: With all seeds of the study, although it is deterministic.
 SMO = {"name": "SMO", "seeds": 9}
-REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
-
-
-class FakeExecutor:
-    """Answers every job at once; runs end as told.
-
-    ``outcomes`` maps a solver's name to how its runs end; ``data`` is what loading answers.
-    """
-
-    def __init__(self, **outcomes: Outcome) -> None:
-        self.outcomes = outcomes
-        self.data = Outcome("done", DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0"))
-        self.reference = Outcome("done", REFERENCE)
-        self.ran: list[Job] = []
-        self.interrupt_after: int | None = None
-        self.closed = False
-
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
-        for job in jobs:
-            yield Started(job)
-            yield Ended(job, replace(self.answer(job)))
-
-    def answer(self, job: Job) -> Outcome:
-        if isinstance(job.work, DatasetWork):
-            return self.data
-        if isinstance(job.work, DescribeWork):
-            return Outcome("done", job.work.run(lambda message: None))
-        if isinstance(job.work, ReferenceWork):
-            return self.reference
-        if self.interrupt_after == len(self.ran):
-            raise KeyboardInterrupt
-        self.ran.append(job)
-        return self.outcomes.get(job.work.solver, GOOD)
-
-    def close(self) -> None:
-        self.closed = True
-
-
-GOOD = Outcome(
-    "done",
-    {
-        "status": "converged",
-        "n_iter": 5,
-        "counters": {"kernel_evals": 100},
-        "wall_s": 0.5,
-        "primal": 10.5,
-        "test_error": 0.1,
-    },
-)
 
 
 def records_of(results: Path) -> dict[tuple[str, int], Record]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,15 @@ import pytest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.jobs import Outcome
 from marginbench.harness.planning.feasibility import KIND
 from marginbench.harness.planning.plan import Run
-from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, Facts, preflight
+from marginbench.harness.planning.preflight import Facts, preflight
 from marginbench.harness.results.feasibility import FeasibilityRecord
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.feasibility import FeasibilityStudy
+
+from ..answers import DATA, FakeExecutor
 
 CELL = {"label": "easy", "generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5, "tol": 0.0}
 IMAGES = {
@@ -30,25 +31,6 @@ IMAGES = {
     "n_validation": 50,
     "stages": [5, 20],
 }
-DATA = DatasetInfo("f" * 64, 100, 50, 64, False, 10, "cite", "CC0")
-
-
-class Answers:
-    """Describes solvers in this process, and says of every dataset what it was told to."""
-
-    def __init__(self, data: Outcome | None = None) -> None:
-        self.data = data or Outcome("done", DATA)
-
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
-        for job in jobs:
-            yield Started(job)
-            if isinstance(job.work, DatasetWork):
-                yield Ended(job, replace(self.data))
-            else:
-                yield Ended(job, Outcome("done", job.work.run(lambda message: None)))
-
-    def close(self) -> None:
-        pass
 
 
 def study_of(**tables: Any) -> FeasibilityStudy:
@@ -57,7 +39,7 @@ def study_of(**tables: Any) -> FeasibilityStudy:
 
 
 def facts_of(study: FeasibilityStudy, data: Outcome | None = None) -> Facts:
-    return preflight(study, Answers(data), lambda line: None)
+    return preflight(study, FakeExecutor(data), lambda line: None)
 
 
 def plan(study: FeasibilityStudy, data: Outcome | None = None) -> list[Run]:
@@ -134,7 +116,7 @@ def test_a_method_may_have_fewer_seeds_than_there_are_instances() -> None:
 
 def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path: Path) -> None:
     study = study_of(cell=[], images=[IMAGES], method=[{"name": "MPKFP"}])
-    answers = Answers(Outcome("data", reason="digits: cannot be fetched"))
+    answers = FakeExecutor(Outcome("data", reason="digits: cannot be fetched"))
     summary = run_study(study, tmp_path, executor=answers)
     assert (summary.exit_code, summary.statuses) == (3, {"failed": 1})
     assert summary.data_errors == ("digits: cannot be fetched",)

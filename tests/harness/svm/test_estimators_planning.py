@@ -24,7 +24,8 @@ from marginbench.harness.planning.svm import KIND
 from marginbench.harness.study.model import resolve_solver_name
 from marginbench.harness.study.svm import Study
 
-DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
+from ..answers import DATA
+
 TEN = replace(DATA, n_classes=10)
 REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.123, "r" * 64)
 MINE = Path(__file__).parent / "classifiers.py"

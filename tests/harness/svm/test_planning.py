@@ -16,7 +16,8 @@ from marginbench.harness.planning.preflight import DatasetInfo, Facts, SolverInf
 from marginbench.harness.planning.svm import KIND
 from marginbench.harness.study.svm import Study
 
-DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
+from ..answers import DATA
+
 REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.123456789012345, "r" * 64)
 KERNELIZED = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
 LINEAR = ("C", "random_state")
