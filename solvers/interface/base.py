@@ -19,6 +19,7 @@ from ..kernels.oracle import KernelOracle
 from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix
 from ..numeric.validation import check_flag, check_one_of, check_positive
+from .callbacks import fit_with_callbacks
 from .classes import ClassMonitor, together
 from .convergence import warn_unconverged
 from .declaration import hyperparameters
@@ -149,6 +150,32 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(options))!r}")
         return self._fit(X, y, None, monitor)
 
+    def set_callbacks(self, *callbacks: Any) -> Solver:
+        """Set callbacks of scikit-learn 1.9 or later, such as ``sklearn.callback.ProgressBar``.
+
+        They watch a fit that is given no monitor, in place of ``verbose``. A callback that returns
+        a true value at the end of a task stops the fit, with the model as it stands.
+
+        Parameters
+        ----------
+        *callbacks : sklearn.callback.FitCallback
+            None: those that were set are removed.
+
+        Returns
+        -------
+        Solver
+            The estimator itself.
+
+        Raises
+        ------
+        TypeError
+            If one does not have the methods of a callback.
+        """
+        from sklearn.callback import CallbackSupportMixin
+
+        CallbackSupportMixin.set_callbacks(self, *callbacks)
+        return self
+
     def _fit(
         self,
         X: Any,
@@ -158,6 +185,14 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         monitor_of: Callable[[Monitor], Monitor] = lambda monitor: monitor,
     ) -> Solver:
         """Train; ``monitor_of`` makes what watches a class of the monitor that it would have."""
+        if monitor is None and getattr(self, "_skl_callbacks", None):
+            return fit_with_callbacks(
+                self,
+                lambda watching: self._fit(X, y, sample_weight, watching, monitor_of),
+                X,
+                y,
+                sample_weight,
+            )
         self._forget()
         self._check_common_parameters()
         self._check_parameters()
