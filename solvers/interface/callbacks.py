@@ -25,7 +25,7 @@ def fit_with_callbacks(
     def watched(estimator: Any) -> Any:
         whole = CallbackSupportMixin._init_callback_context(estimator, max_subtasks=None)
         whole.call_on_fit_task_begin(**data)
-        part = None
+        part: Any = None
 
         def begin() -> None:
             nonlocal part
