@@ -92,7 +92,7 @@ del RAISES["exits_at_once"]
 TRIED = {
     "solver": {how: HARM[how] for how in HARM if how not in RAISES} | SOLVERS,
     "estimator": {how: HARM[how] for how in ("raises", "loops", "leaves_a_daemon")},
-    "method": {how: HARM[how] for how in ("raises", "segfaults")},
+    "method": {how: HARM[how] for how in ("raises", "segfaults", "loops", "eats")},
     "pool": RAISES | {how: HARM[how] for how in ("exits_at_once", "segfaults", "loops", "eats")},
     "pool of methods": METHODS,
 }

@@ -8,7 +8,9 @@ import time
 
 import pytest
 
-from .conftest import LONG, Place
+from marginbench.harness.results.journal import Journal
+
+from .conftest import LONG, Place, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -43,6 +45,27 @@ def test_an_interrupt_at_any_moment(place: Place, moment: float) -> None:
     assert ended.said[0].startswith("marginbench: interrupted")
     assert "Traceback" not in ended.err
     assert ended.out == ""
+
+
+def test_an_interrupted_study_has_a_page_and_resumes(place: Place) -> None:
+    place.write_study(epochs=3000)
+    results = place.folder / "results" / "small"
+    process = place.start("run", "small.toml")
+    wait_for(lambda: Journal(results).entries)
+    process.send_signal(signal.SIGINT)
+    ended = place.end(process)
+    assert ended.code == 130
+    (line,) = ended.said
+    assert line.endswith("run the same command again to resume: marginbench run small.toml")
+    assert "\nreport: results/small/report.html\n" in ended.err
+    assert (results / "report.html").is_file()
+    kept = set(Journal(results).current.values())
+    assert 1 <= len(kept) < 3
+    ended = place.command("run", "small.toml")
+    assert ended.code == 0, ended.err
+    assert f"{len(kept)} of 3 runs already recorded in results/small" in ended.err
+    assert len(Journal(results).entries) == 3
+    assert kept <= set(Journal(results).current.values())
 
 
 def test_where_interrupts_are_ignored_they_remain_so(place: Place) -> None:

@@ -6,11 +6,9 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 import marginbench
@@ -24,12 +22,14 @@ from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.journal import Journal
 
+from ..faults.conftest import wait_for
+
 Run = Callable[..., tuple[int, str, str]]
 
-#: Six runs of a good half second each, all in one worker.
+#: Runs of a good half second each.
 STUDY = """
 name = "slow"
-seeds = 6
+seeds = 3
 [[task]]
 dataset = "checkers"
 dataset_params = { n_train = 200, n_test = 100 }
@@ -40,14 +40,13 @@ reference = false
 name = "Pegasos"
 params = { max_epochs = 1500 }
 """
+#: The command, with a page that is never written.
 SCRIPT = """
-from pathlib import Path
+import time
 from marginbench.harness.cli.app import build_app, run_app
 
 def write_report(results, command, *_):
-    path = results / "report.html"
-    path.write_text(command)
-    return path
+    time.sleep(600)
 
 run_app(build_app(write_report))
 """
@@ -349,65 +348,12 @@ def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 300.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
-
-
-def gone(process: psutil.Process) -> bool:
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
-@pytest.mark.slow
-def test_an_interrupted_study_resumes(
-    script: Callable[..., subprocess.Popen[str]], tmp_path: Path
-) -> None:
-    results = tmp_path / "results" / "slow"
-    first = script("run", "slow.toml")
-    wait_for(lambda: len(Journal(results).entries) >= 2)
-    workers = psutil.Process(first.pid).children(recursive=True)
-    assert workers
-    first.send_signal(signal.SIGINT)
-    _, err = first.communicate(timeout=120)
-    wait_for(lambda: all(gone(worker) for worker in workers), 60)
-    assert first.returncode == 130
-    last = err.splitlines()[-1]
-    assert last.startswith("marginbench: interrupted; ")
-    assert last.endswith("run the same command again to resume: marginbench run slow.toml")
-    assert "Traceback" not in err
-    assert "\nreport: results/slow/report.html\n" in err
-    page = tmp_path / "results" / "slow" / "report.html"
-    assert page.read_text() == "marginbench run slow.toml"
-    page.unlink()
-    kept = set(Journal(results).current.values())
-    assert 2 <= len(kept) < 6
-
-    second = script("run", "slow.toml")
-    out, err = second.communicate(timeout=300)
-    assert second.returncode == 0, err
-    assert f"{len(kept)} of 6 runs already recorded in results/slow" in err
-    assert "6 runs: 6 budget" in out
-    assert len(Journal(results).entries) == 6
-    current = Journal(results).current
-    assert kept <= set(current.values())
-    assert [seed for _, _, seed in current] == list(range(6))
-    assert page.read_text() == "marginbench run slow.toml"
-
-
 @pytest.mark.slow
 def test_a_second_interrupt_ends_the_report_at_once(
     script: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    endless = SCRIPT.replace("path.write_text(command)", "import time; time.sleep(600)")
-    (tmp_path / "command.py").write_text(endless)
-    results = tmp_path / "results" / "slow"
     process = script("run", "slow.toml")
-    wait_for(lambda: len(Journal(results).entries) >= 1)
+    wait_for(lambda: Journal(tmp_path / "results" / "slow").entries)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
     while "writing the report" not in process.stderr.readline():
@@ -421,12 +367,10 @@ def test_a_second_interrupt_ends_the_report_at_once(
 def test_the_report_of_an_interrupted_study_takes_a_bounded_time(
     script: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    endless = SCRIPT.replace("path.write_text(command)", "import time; time.sleep(600)")
     bounded = "import marginbench.harness.cli.running as r; r._PAGE_SECONDS = 0.5\n"
-    (tmp_path / "command.py").write_text(bounded + endless)
-    results = tmp_path / "results" / "slow"
+    (tmp_path / "command.py").write_text(bounded + SCRIPT)
     process = script("run", "slow.toml")
-    wait_for(lambda: len(Journal(results).entries) >= 1)
+    wait_for(lambda: Journal(tmp_path / "results" / "slow").entries)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -16,13 +16,12 @@ from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation import judging
 from marginbench.harness.evaluation.judging import load_task_data
-from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.plan import Run, kind_named
-from marginbench.harness.planning.preflight import DatasetWork, preflight
+from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.planning.report import explain
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
@@ -228,40 +227,23 @@ def test_images_of_ones_own(folder: Path) -> None:
     assert len(keys) == 1
 
 
-@pytest.mark.slow
-def test_code_that_makes_data_runs_in_workers_only(folder: Path) -> None:
-    code = "import os\nopen('PLACE', 'a').write(f'{os.getpid()} ')\ndef load():\n    return X, y\n"
-    code = "import numpy as np\nX, y = np.eye(40), np.arange(40) % 2\n" + code
+def test_code_that_makes_data_runs_when_they_are_loaded_and_not_before(folder: Path) -> None:
     log = folder / "log"
-    (folder / "mine.py").write_text(code.replace("PLACE", str(log)))
-    text = STUDY.partition("[[task]]")
+    (folder / "mine.py").write_text(
+        "import numpy as np\n"
+        f"open({str(log)!r}, 'a').write('imported ')\n"
+        "def load():\n    return np.eye(40), np.arange(40) % 2\n"
+    )
     file = folder / "mine.toml"
     file.write_text(
-        f"{text[0]}[[task]]\ndataset = 'mine.py:load'\nreference = false\n"
+        "name = 'mine'\n[[task]]\ndataset = 'mine.py:load'\nreference = false\n"
         "[[solver]]\nname = 'Perceptron'\n"
     )
     study = load_study(file)
     assert not log.exists()
-    logs = folder / "logs"
-    logs.mkdir()
-    foreign: list[bool] = []
-
-    class Watched(LocalPool):
-        def execute(self, jobs: Any) -> Any:
-            return super().execute(self._watched(jobs))
-
-        def _watched(self, jobs: Any) -> Any:
-            for job in jobs:
-                assert isinstance(job, Job)
-                if isinstance(job.work, DatasetWork):
-                    foreign.append(job.foreign)
-                yield job
-
-    with Watched(1, logs) as pool:
-        found = preflight(study, pool, lambda line: None).datasets
-    assert not isinstance(found["load"], str), found
-    assert foreign == [True]
-    assert len(log.read_text().split()) == 1
+    runs, _ = planned(study)
+    assert {(run.task, run.failure) for run in runs} == {("load", "")}
+    assert log.read_text() == "imported "
 
 
 @pytest.mark.slow
