@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import warnings
@@ -215,33 +214,6 @@ def start(script: str) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         text=True,
     )
-
-
-@pytest.mark.posix
-def test_kill_9_in_the_middle_of_writing_leaves_no_half_file(cache):
-    script = """
-import os, time
-from marginbench.data_loaders import load
-
-def hang(descriptor):
-    os.ftruncate(descriptor, 1000)
-    print("writing", flush=True)
-    time.sleep(60)
-
-os.fsync = hang
-load("checkers", {"n_train": 160})
-"""
-    with start(script) as process:
-        assert process.stdout.readline() == "writing\n"
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert list(cache.glob(".checkers-*partial*"))
-    assert not list(cache.glob("*.parquet"))
-    assert verify("checkers", {"n_train": 160}).state == "missing"
-
-    assert load("checkers", {"n_train": 160}).n_train == 160
-    assert len(list(cache.glob("*.parquet"))) == 1
-    assert not list(cache.glob(".checkers-*partial*"))
 
 
 def test_two_processes_fetch_at_once(tmp_path):
