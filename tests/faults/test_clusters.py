@@ -27,7 +27,7 @@ pytest.importorskip("distributed", reason="needs marginbench[dask]")
 from .clusters import DaskCluster, lines
 
 pytestmark = pytest.mark.slow
-SEEDS = 499 if LONG else 11
+SEEDS = 499 if LONG else 7
 #: Ended runs between two kills.
 BETWEEN = (3, 25) if LONG else (2, 4)
 KILLS = 25 if LONG else 2

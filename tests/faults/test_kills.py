@@ -23,7 +23,7 @@ from .conftest import LONG, Place, numbers, wait_for
 
 pytestmark = pytest.mark.slow
 KILLS = 60 if LONG else 3
-SEEDS = 4 if LONG else 2
+SEEDS = 4 if LONG else 1
 SEED = 20
 #: Seconds after its start in which a command is killed: while it plans, runs and writes its page.
 LATEST = 7.0
