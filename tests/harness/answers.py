@@ -1,4 +1,4 @@
-"""An executor that answers at once: questions in this process, runs as it is told."""
+"""Stand-ins for workers that answer at once, and for what shows a user how it goes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
+from marginbench.harness.execution.progress import Progress
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
 
@@ -58,3 +59,14 @@ class FakeExecutor:
 
     def close(self) -> None:
         self.closed = True
+
+
+class Told(Progress):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)

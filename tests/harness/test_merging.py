@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,24 +16,21 @@ from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning import merging
 from marginbench.harness.planning.merging import merge
-from marginbench.harness.results.description import read_description
+from marginbench.harness.results.description import read_description, write_description
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.records import RecordBase
+from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import completed_study
 from marginbench.reports.results import load_results
 
 from .conftest import BOARD
-
-MakeStudy = Callable[..., Study]
 
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One study, run whole and in two parts that share a task."""
-    from marginbench.harness.study.model import StudyFile
-    from marginbench.harness.study.toml import completed_study
-
     study = completed_study(
         Study.model_validate(
             {
@@ -194,8 +190,6 @@ def test_what_cannot_be_merged_is_refused(folder: Path) -> None:
     refused("is none of the folders", one, two, out=out, prefer="three")
     values = read_description(two)
     assert values is not None
-    from marginbench.harness.results.description import write_description
-
     changed = json.loads(json.dumps(values))
     changed["study"]["settings"]["budget"]["timeout"] = 7.0
     write_description(two, changed)

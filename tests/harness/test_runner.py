@@ -17,7 +17,6 @@ from marginbench.harness.errors import (
     StudyError,
     UserError,
 )
-from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Ended, Event, Job, Outcome
 from marginbench.harness.planning.preflight import (
@@ -30,7 +29,7 @@ from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 
-from .answers import FakeExecutor
+from .answers import FakeExecutor, Told
 
 MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
@@ -266,16 +265,6 @@ def test_parameters_are_checked_before_anything_runs(
     with pytest.raises(StudyError, match=message):
         run_study(study, tmp_path, executor=executor)
     assert executor.ran == []
-
-
-class Told(Progress):
-    """Keeps what is said."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
 
 
 def test_a_deterministic_solver_runs_once_and_says_so(

@@ -22,6 +22,7 @@ from marginbench.harness.study.toml import load_study, parse_study
 from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 
+from .conftest import BOARD
 from .test_study_file import VALID, parse
 
 FEASIBILITY = """
@@ -299,9 +300,7 @@ def test_noise_is_chosen_or_refused(grid: Study) -> None:
 def test_a_seed_that_a_deterministic_solver_does_not_have(
     tmp_path: Path, make_study: Callable[..., Study]
 ) -> None:
-    board = {"dataset": "checkers", "dataset_params": {"n_train": 40, "n_test": 20}, "C": 1.0}
-    task = {**board, "gamma": 10.0, "reference": False}
-    whole = make_study(task=[task], solver=[{"name": "SMO"}, {"name": "Perceptron"}], seeds=2)
+    whole = make_study(task=[BOARD], solver=[{"name": "SMO"}, {"name": "Perceptron"}], seeds=2)
     part = select(whole, where="seed == 1")
     assert run_study(part, tmp_path, whole=whole, executor=InProcess()).planned == 1
     found = read_description(tmp_path)
@@ -322,14 +321,8 @@ def test_only_what_is_chosen_is_prepared(grid: Study) -> None:
 
 
 def test_parts_that_are_no_product_add_up(tmp_path: Path, make_study: Callable[..., Study]) -> None:
-    board = {
-        "dataset": "checkers",
-        "dataset_params": {"n_train": 40, "n_test": 20},
-        "gamma": 10.0,
-        "reference": False,
-    }
     whole = make_study(
-        task=[{**board, "C": [1.0, 2.0]}],
+        task=[BOARD | {"C": [1.0, 2.0]}],
         solver=[{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
         seeds=2,
     )

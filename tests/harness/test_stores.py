@@ -33,6 +33,8 @@ from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import completed_study
 from marginbench.reports.commands import watch
 
+from .conftest import BOARD
+
 pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
 
 Command = Callable[..., tuple[int, str, str]]
@@ -70,16 +72,7 @@ def board() -> Study:
     values: dict[str, Any] = {
         "name": "board",
         "seeds": 3,
-        "task": [
-            {
-                "label": "a",
-                "dataset": "checkers",
-                "dataset_params": {"n_train": 40, "n_test": 20},
-                "gamma": 10.0,
-                "C": 1.0,
-                "reference": False,
-            }
-        ],
+        "task": [{**BOARD, "label": "a"}],
         "solver": [{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
     }
     return completed_study(Study.model_validate(values), StudyFile("study"))

@@ -17,7 +17,6 @@ import pytest
 
 from marginbench import Perceptron
 from marginbench.harness.errors import UserError
-from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.hashing import hash_files, hash_json
@@ -36,6 +35,7 @@ from marginbench.harness.study.svm import Study
 from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 
+from .answers import Told
 from .conftest import BOARD
 
 MakeStudy = Callable[..., Study]
@@ -48,16 +48,6 @@ class Mine(Perceptron):
 
     max_passes = {passes}
 """
-
-
-class Said(Progress):
-    """Keeps what the user is told."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
 
 
 class Counting(InProcess):
@@ -91,7 +81,7 @@ class Folder:
         self.file.write_text(SOLVER.format(passes=passes))
 
     def run(self, **selection: Any) -> RunSummary:
-        executor, progress = Counting(), Said()
+        executor, progress = Counting(), Told()
         summary = run_study(
             select(self.whole, **selection),
             self.results,
