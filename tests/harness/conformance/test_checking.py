@@ -194,7 +194,7 @@ def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    chosen = ("constructor", "sparse data", "float32 data", "saving")
+    chosen = ("constructor", "sparse data", "float32 data")
     monkeypatch.setattr(running, "CHECKS", {"estimator": chosen})
     write_solver(Names("Good", "good_solver"), tmp_path)
     (tmp_path / "fragile.py").write_text(FRAGILE)

@@ -2,7 +2,6 @@
 
 import mmap
 import os
-import sys
 from dataclasses import replace
 
 import numba
@@ -49,11 +48,6 @@ class Bad(Solver):
     def loops(self, problem):
         while True:
             pass
-
-    def leaves_its_settings(self, problem):
-        np.seterr(all="raise")
-        sys.setrecursionlimit(60)
-        return 0.5 * problem.y
 
     def returns_nan(self, problem):
         return np.full(problem.n, np.nan)

@@ -1,4 +1,4 @@
-"""What solvers do to the process that they share, and to the warm-up; several classes.
+"""A solver that hangs as it is warmed up; several classes.
 
 The solvers of liars.py behave on few points: the warm-up passes, and the run itself goes wrong.
 What every kind of study does with runs that fail is in test_kinds.py, all other ways of harm are in
@@ -28,18 +28,6 @@ def fit_of(solver: str, how: str = "") -> FitWork:
     data = {"n_train": 200, "n_test": 100}
     problem = Problem("checkers", data, {"name": "rbf", "gamma": 10.0}, 1.0, False)
     return FitWork(problem, solver, {"gamma": 10.0, **({"how": how} if how else {})}, 1.19)
-
-
-def test_what_a_solver_does_to_its_process_harms_no_other_run(tmp_path: Path) -> None:
-    limits = Limits({}, 4000.0)
-    jobs = [
-        Job("spoils", fit_of(f"{LIARS}:Bad", "leaves its settings"), limits, foreign=True),
-        Job("next", fit_of("SMO"), limits),
-    ]
-    with LocalPool(1, tmp_path / "logs") as pool:
-        events = list(pool.execute(iter(jobs)))
-    ended = {event.job.tag: event.outcome for event in events if isinstance(event, Ended)}
-    assert ended["next"].value["status"] == "converged", ended["next"]
 
 
 def test_a_solver_that_hangs_as_it_is_warmed_up_is_killed(tmp_path: Path) -> None:
