@@ -17,19 +17,12 @@ _PROCESSOR = ("brand_raw", "arch", "bits", "count")
 
 TESTS = Path(__file__).parent
 
-#: The files and folders that start first, slow tests included, the longest at the front: one that
-#: starts last would leave the other workers idle until it ends. Of the quick tests, the first file
-#: compiles what most tests of solvers use; those of the folders that follow it need little of that,
-#: so that the other worker does not compile the same at the same time.
+#: The files and folders whose quick tests start first. The first file compiles what most tests of
+#: solvers use; those of the folders that follow it need little of that, so that the other worker
+#: does not compile the same at the same time.
 FIRST = (
     "bench/test_suites.py",
-    "faults/test_hostile_solvers.py",
-    "faults/test_kills.py",
-    "faults/test_clusters.py",
-    "shipped/test_fresh.py",
-    "faults/test_storage.py",
     "faults",
-    "shipped/test_tutorial.py",
     "data_loaders",
     "reports",
     "solvers/numeric",
@@ -41,6 +34,19 @@ FIRST = (
     "solvers/cuts/test_structured.py",
     "solvers/smo/test_working_sets.py",
     "harness",
+)
+#: Those whose slow tests start first, the longest at the front: one that starts last would leave
+#: the other worker idle until it ends.
+LONGEST = (
+    "faults/test_hostile_solvers.py",
+    "solvers/test_estimators.py",
+    "shipped/test_fresh.py",
+    "faults/test_kills.py",
+    "faults/test_clusters.py",
+    "shipped/test_tutorial.py",
+    "faults/test_storage.py",
+    "faults",
+    "reports",
 )
 #: Files and folders left out elsewhere than on Linux, and why; see docs/platforms.md.
 _LEFT_OUT = {
@@ -111,7 +117,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     With ``--benchmark-only``, other tests are left out rather than listed as skipped.
     """
-    rank = {TESTS / name: place for place, name in enumerate(FIRST)}
+    first = LONGEST if config.option.markexpr == "slow" else FIRST
+    rank = {TESTS / name: place for place, name in enumerate(first)}
 
     def place(item: pytest.Item) -> int:
         return min(rank.get(path, len(rank)) for path in (item.path, *item.path.parents))

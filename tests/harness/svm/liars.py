@@ -93,13 +93,6 @@ class Bad(Solver):
         return sign * super().decision_function(X)
 
 
-class Chatters(SMO):
-    def _solve(self, problem, monitor):
-        print("junk on stdout", flush=True)
-        os.write(2, b"junk on stderr from C\n")
-        return super()._solve(problem, monitor)
-
-
 class OnAnyTask(Solver):
     def __init__(self, kernel="rbf", *, gamma=1.0):
         self.kernel = kernel

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,11 +26,7 @@ from marginbench.harness.evaluation.svm import (
     configurations,
 )
 from marginbench.harness.evaluation.tuning import Tuned, tune
-from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import ColumnsMessage, Message, PhaseMessage
-from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.svm import Record
-from marginbench.harness.study.svm import Study
 
 PROBLEM = Problem(
     "checkers", {"n_train": 200, "n_test": 100}, {"name": "rbf", "gamma": 1.0}, 1.0, False
@@ -275,45 +269,3 @@ def test_what_all_trials_may_take_bounds_the_tuning_from_outside() -> None:
     assert replace(search, method="halving").solving_s == 70.0
     assert replace(search, seconds=25.0).solving_s == 25.0
     assert math.isinf(Search(GRID).solving_s)
-
-
-MINE = """
-from marginbench import Pegasos
-
-
-class Mine(Pegasos):
-    \"\"\"A user's solver.\"\"\"
-"""
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_keeps_its_tuning(
-    tmp_path: Path, make_study: Callable[..., Study]
-) -> None:
-    """The trials end at the timeout and are scored; the run itself is killed there."""
-    (tmp_path / "mine.py").write_text(MINE)
-    task = {"dataset": "checkers", "dataset_params": PROBLEM.dataset_params, "C": 1.0}
-    endless = {"params": {"max_epochs": 10**8}}
-    study = make_study(
-        task=[{**task, "gamma": None, "tune": {"gamma": [0.1, 10.0]}}],
-        solver=[
-            {"name": "Pegasos", **endless},
-            {"name": f"{tmp_path}/mine.py:Mine", **endless},
-        ],
-        budget={"timeout": 1.0},
-        tuning={"seconds": 1.5},
-    )
-    run_study(study.with_tasks([each.completed() for each in study.task]), tmp_path / "results")
-    records = {record.solver: record for record in Journal(tmp_path / "results").records()}
-    assert {record.status for record in records.values()} == {"timeout"}
-    for record in records.values():
-        assert isinstance(record, Record)
-        trials = json.loads(record.tuning)
-        assert [trial["ended"] for trial in trials] == ["cut short", "cut short"]
-        assert record.tuning_wall_s >= 1.5  # type: ignore[operator]
-        chosen = min(trials, key=lambda trial: trial["error"])["params"]["gamma"]
-        assert json.loads(record.kernel) == {"name": "rbf", "gamma": chosen}
-        assert json.loads(record.params)["gamma"] == chosen
-        # Its states are judged with the chosen kernel.
-        assert record.trace
-        assert record.test_error is not None
