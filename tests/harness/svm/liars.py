@@ -49,9 +49,6 @@ class Bad(Solver):
         while True:
             pass
 
-    def returns_nan(self, problem):
-        return np.full(problem.n, np.nan)
-
     def says_converged(self, problem):
         return Solution(problem.expansion(0.05 * problem.y), 1, "converged")
 
@@ -70,10 +67,6 @@ class Bad(Solver):
 
     def returns_few_coefficients(self, problem):
         return np.ones(3)
-
-    def returns_complex_coefficients(self, problem):
-        model = problem.expansion(0.5 * problem.y)
-        return Solution(replace(model, coef=model.coef * 1j), 1, "budget")
 
     def invents_points(self, problem):
         model = problem.expansion(problem.y)

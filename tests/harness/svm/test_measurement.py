@@ -20,6 +20,7 @@ DATA = {"n_train": 300, "n_test": 200}
 LINEAR = Problem("checkers", DATA, {"name": "linear"}, 1.0, False)
 GAUSSIAN = Problem("checkers", DATA, {"name": "rbf", "gamma": 3.0}, 1.0, False)
 LIARS = Path(__file__).with_name("liars.py")
+HOSTILE = Path(__file__).parents[2] / "faults" / "hostile.py"
 
 
 def run(task: Problem, solver: str, **params: Any) -> tuple[dict[str, Any], list[Checkpoint]]:
@@ -98,7 +99,6 @@ BAD = "the solver says converged (tol = 0.001), but the duality gap is "
         ("Biased", LINEAR, {}, "the task has no bias, but the model has the intercept 0.5"),
         ("PredictsOtherwise", LINEAR, {}, "decision_function gives "),
         ("InventsVotes", SMALL, {"output": "voted", "random_state": 0}, "decision_function gives "),
-        ("Bad", GAUSSIAN, {"how": "returns nan"}, "the objective of the returned model is not fi"),
         ("Bad", GAUSSIAN, {"how": "says converged"}, BAD),
         ("Bad", GAUSSIAN, {"how": "is infeasible"}, "the solver promises a dual certificate, but"),
         ("Bad", GAUSSIAN, {"how": "predicts otherwise"}, "decision_function gives "),
@@ -106,12 +106,6 @@ BAD = "the solver says converged (tol = 0.001), but the duality gap is "
         ("Bad", GAUSSIAN, {"how": "says that nothing is optimal"}, f"{BAD}1 "),
         ("Bad", GAUSSIAN, {"how": "inflates n"}, f"{BAD}1 "),
         ("Bad", GAUSSIAN, {"how": "counts too far"}, "n_iter is 1000000000000000000000000000000, "),
-        (
-            "Bad",
-            GAUSSIAN,
-            {"how": "returns complex coefficients"},
-            "the model's coefficients have type complex128, not real",
-        ),
         (
             "Bad",
             GAUSSIAN,
@@ -123,9 +117,28 @@ BAD = "the solver says converged (tol = 0.001), but the duality gap is "
 def test_liars_are_found(solver: str, task: Problem, params: dict[str, Any], reason: str) -> None:
     given = params if task is LINEAR else {"gamma": 3.0, **params}
     result, trace = run(task, f"{LIARS}:{solver}", **given)
-    status = "diverged" if params.get("how") == "returns nan" else "wrong"
-    assert (result["status"], result["reason"][: len(reason)]) == (status, reason)
+    assert (result["status"], result["reason"][: len(reason)]) == ("wrong", reason)
     assert trace or solver == "OnAnyTask"
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("predicts_with_objects", "decision_function returned no numbers"),
+        ("has_an_odd_status", "status_ is 'optimal'"),
+        ("returns_nan", "the objective of the returned model is not finite"),
+        ("returns_objects", "coefficients have type object, not real"),
+        ("returns_no_model", "model_ is a str, no marginbench.Model"),
+        ("forgets_its_counters", "but the solver has already had "),
+        ("stops_counting", "the solver says that it counts, but there are no counts"),
+        ("says_nothing_of_its_end", "fit did not report its end"),
+    ],
+)
+def test_a_solver_that_solves_and_then_lies_is_found(how: str, reason: str) -> None:
+    result, trace = run(GAUSSIAN, f"{HOSTILE}:Hostile", gamma=3.0, how=how)
+    assert result["status"] == ("diverged" if how == "returns_nan" else "wrong")
+    assert reason in result["reason"]
+    assert trace
 
 
 @pytest.mark.parametrize(
