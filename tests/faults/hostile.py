@@ -108,7 +108,7 @@ class Harm:
             time.sleep(0.02)
 
     def has_a_child_that_eats(self):
-        code = "import time; x = bytearray(1_500_000_000); time.sleep(60)"
+        code = "import time; x = bytearray(900_000_000); time.sleep(60)"
         subprocess.run([sys.executable, "-c", code])
 
     def prints_much(self):
