@@ -59,7 +59,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "harness/planning/feasibility.py": ("harness/feasibility/test_planning.py",),
     "harness/planning/manifest.py": ("harness/test_plans.py", "harness/test_merging.py"),
     "harness/planning/merging.py": ("harness/test_merging.py",),
-    "harness/planning/solvers.py": ("harness/test_entry_points.py", "harness/test_cli.py"),
     "harness/planning/report.py": ("harness/test_study_commands.py", "harness/test_cli.py"),
     "harness/study/model.py": ("harness/test_study_file.py", "harness/test_grids.py"),
     "harness/study/toml.py": ("harness/test_study_file.py",),

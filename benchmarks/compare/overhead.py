@@ -46,7 +46,7 @@ class Watched(LocalPool):
     """The pool, which keeps what its runs say of their parts."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(1, folder, ahead=True)
+        super().__init__(1, folder)
         self.parts: list[list[float]] = []
 
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import EXIT_OK, EXIT_RUNS, UserError
+from ..errors import EXIT_OK, EXIT_RUNS, SolverError, UserError
 from .output import complain, help_only, print_table
+
+if TYPE_CHECKING:
+    from ..jobs import Executor
+    from ..planning.preflight import SolverInfo
+
+# Traits that the list shows.
+_SUPPORTED = ("supports_bias", "supports_no_bias", "supports_sparse")
 
 #: Commands of the application itself.
 commands = typer.Typer()
@@ -23,27 +30,66 @@ new.callback(invoke_without_command=True)(help_only)
 
 @commands.command("solvers", help="List the solvers that studies can name.")
 def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    from ..planning.solvers import SUPPORTED, listed_solvers
-
     listed, problems = listed_solvers()
     if as_json:
-        typer.echo(json.dumps([asdict(item) for item in listed], indent=2))
+        typer.echo(json.dumps(listed, indent=2))
     else:
         rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
         for item in listed:
-            kinds = "?" if item.kinds is None else ", ".join(item.kinds)
-            flags = (_flag(item.supports, name) for name in SUPPORTED)
-            rows.append((item.name, kinds, *flags, item.summary))
+            kinds, supports = item["kinds"], item["supports"]
+            # Nothing is known of a class that was not imported.
+            flags = ["?"] * 3
+            if supports is not None:
+                flags = ["yes" if supports[name] else "-" for name in _SUPPORTED]
+            rows.append((item["name"], ", ".join(kinds or "?"), *flags, item["summary"]))
         print_table(rows)
     for problem in problems:
         complain(problem, EXIT_OK)
 
 
-def _flag(supports: Mapping[str, bool] | None, name: str) -> str:
-    """ "yes", "-", or "?" for a class that was not imported."""
-    if supports is None:
-        return "?"
-    return "yes" if supports[name] else "-"
+def listed_solvers() -> tuple[list[dict[str, Any]], list[str]]:
+    """The solvers that studies can name, and why some that packages offer cannot be used.
+
+    Solvers from elsewhere are not imported: of their ``kinds`` and ``supports`` nothing is known.
+    """
+    from ...solvers.registration import entries, missing_package, registry
+    from ..imports import scientific_imports
+    from ..loading import offers
+    from ..study.model import KINDS
+    from ..words import visible
+
+    with scientific_imports():
+        classes = {
+            name: cls for kind in KINDS for name, cls in registry(kind, missing=True).items()
+        }
+    listed: list[dict[str, Any]] = []
+    for name, cls in classes.items():
+        package = missing_package(cls)
+        needs = f" Needs {package}, which is not installed." if package else ""
+        listed.append(
+            {
+                "name": name,
+                "kinds": entries()[name].kinds,
+                "target": f"{cls.__module__}:{name}",
+                "distribution": "marginbench",
+                "supports": {flag: bool(getattr(cls, flag, False)) for flag in _SUPPORTED},
+                "summary": visible((cls.__doc__ or "").strip().partition("\n")[0] + needs),
+            }
+        )
+    for offer in offers():
+        if not offer.problem:
+            words = f"{offer.target}, from {offer.distribution}"
+            listed.append(
+                {
+                    "name": offer.name,
+                    "kinds": None,
+                    "target": offer.target,
+                    "distribution": offer.distribution,
+                    "supports": None,
+                    "summary": words,
+                }
+            )
+    return listed, [offer.problem for offer in offers() if offer.problem]
 
 
 @commands.command("solver", help="Describe a solver: its parameters, traits and source.")
@@ -54,17 +100,16 @@ def _solver(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     from ..execution.local import one_worker
-    from ..planning.solvers import described, origin, plain
     from ..words import visible
 
     with one_worker() as worker:
-        kinds = {kind: plain(info) for kind, info in described(name, worker).items()}
+        kinds = {kind: _plain(info) for kind, info in _described(name, worker).items()}
     if as_json:
         typer.echo(json.dumps(kinds, indent=2))
         return
     first = next(iter(kinds.values()))
     rows: list[tuple[str, ...]] = [("studies", ", ".join(kinds))]
-    rows += [("package", package) for package in [origin(name)] if package]
+    rows += [("package", package) for package in [_origin(name)] if package]
     rows += [(key, visible(first[key])) for key in ("class", "source", "version")]
     for facts in kinds.values():
         rows += [(trait, visible(repr(value))) for trait, value in facts["traits"].items()]
@@ -75,6 +120,75 @@ def _solver(
     print_table(rows)
     typer.echo("parameters:")
     print_table(parameters or [("  none",)])
+
+
+def _described(name: str, worker: Executor) -> dict[str, SolverInfo]:
+    """What a solver's class is, for each kind of studies that takes it; imported in a worker."""
+    from ...solvers.registration import entries
+    from ..planning.preflight import described_solvers
+    from ..study.model import (
+        KINDS,
+        Budget,
+        SolverEntry,
+        find,
+        is_foreign,
+        resolve_solver_name,
+        run_limits,
+    )
+
+    infos: dict[str, SolverInfo] = {}
+    problem: SolverError | None = None
+    registered = find(name, entries())
+    wanted = [
+        kind
+        for kind in KINDS
+        if is_foreign(name) or registered is None or kind in entries()[registered].kinds
+    ]
+    for kind in wanted or KINDS[:1]:
+        entry = SolverEntry(name=resolve_solver_name(name, kind), label="solver")
+        try:
+            (infos[kind],) = described_solvers(
+                [entry], kind, run_limits(Budget()), worker, lambda line: None
+            ).values()
+        except SolverError as error:
+            problem = problem or error
+    if not infos:
+        assert problem is not None
+        raise problem
+    return infos
+
+
+def _origin(name: str) -> str:
+    """The package that a solver of this name comes from; empty for a file or a module."""
+    from ...solvers.registration import entries
+    from ..loading import offered
+    from ..study.model import find, is_foreign
+
+    if is_foreign(name):
+        return ""
+    if find(name, entries()) is not None:
+        return "marginbench"
+    offer = offered(name)
+    return "" if offer is None else offer.distribution
+
+
+def _plain(info: SolverInfo) -> dict[str, Any]:
+    """A solver as JSON values; what JSON lacks goes by its ``repr``."""
+    defaults = {name: _plain_value(value) for name, value in info.defaults.items()}
+    return {
+        "class": info.shown,
+        "summary": info.summary,
+        "parameters": {**dict.fromkeys(info.required, "required"), **defaults},
+        "traits": dict(info.traits),
+        "source": info.defined_in,
+        "version": info.version,
+    }
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
 
 
 @new.command("solver", help="Write a working solver and its tests into this folder.")

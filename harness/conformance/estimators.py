@@ -10,7 +10,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
@@ -20,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from ...solvers.interface.base import Solver, WeightedSolver
@@ -29,7 +27,7 @@ from ...solvers.interface.problem import Problem
 from ...solvers.interface.saving import load_solver
 from ...solvers.kernels import Kernel
 from ...solvers.models import LinearModel
-from ...solvers.models.objectives import dual_value, primal_value
+from ...solvers.smo.smo import SMO
 from ..errors import EvaluationError, first_line
 from ..evaluation.judging import Served
 from ..evaluation.models import Evaluation
@@ -378,12 +376,11 @@ def _fitted(solver: Solver) -> tuple[Solver, dict[str, int]]:
     return solver, counts[-1]
 
 
-# The objective, against an optimum that is computed here and certifies itself.
+# The objective, against an optimum whose gap is recomputed, so that it certifies itself.
 
 
 # How close the reference must be to the optimum, relative to it.
 _REFERENCE_GAP = 1e-6
-_SWEEPS = 20_000
 # Suboptimality allowed to a run that ends at its limit, relative to the optimum.
 _UNFINISHED = 0.05
 _TOL = 1e-5
@@ -392,55 +389,14 @@ _EPOCHS = 500
 _NOISE = 1e-6
 
 
-@dataclass(frozen=True)
-class Optimum:
-    """A certified optimum: the true one lies in [dual, primal], in C units."""
-
-    primal: float
-    dual: float
-    squared_norm: float
-    mean_hinge: float
-
-    @property
-    def nu(self) -> float:
-        """The slack of the problem of constrained slack that has the same solution."""
-        return self.mean_hinge / math.sqrt(self.squared_norm)
-
-
-def certified_optimum(K: Array, y: Array, C: float, *, bias: bool) -> Optimum:
-    """The optimum of a small problem, found without the solvers of marginbench."""
-    coef, intercept = (_by_libsvm if bias else _by_ascent)(K, y, C)
-    responses = K @ coef
-    squared_norm, margins = float(coef @ responses), y * (responses + intercept)
-    primal = primal_value(squared_norm, margins, C)
-    dual = dual_value(coef * y, squared_norm)
-    if not primal - dual <= _REFERENCE_GAP * primal:
-        raise RuntimeError(f"the reference optimum of the check has a gap of {primal - dual:.3g}")
-    return Optimum(primal, dual, squared_norm, float(np.maximum(0, 1 - margins).mean()))
-
-
-def _by_ascent(K: Array, y: Array, C: float) -> tuple[Array, float]:
-    """Cyclic dual coordinate ascent."""
-    Q, alpha = K * np.outer(y, y), np.zeros(len(y))
-    gradient = np.ones(len(y))  # of the dual: 1 - Q alpha
-    for _ in range(_SWEEPS):
-        moved = 0.0
-        for i in range(len(y)):
-            step = min(max(alpha[i] + gradient[i] / Q[i, i], 0.0), C) - alpha[i]
-            if step:
-                alpha[i] += step
-                gradient -= step * Q[i]
-                moved = max(moved, abs(step))
-        if moved <= 1e-12 * C:
-            break
-    return alpha * y, 0.0
-
-
-def _by_libsvm(K: Array, y: Array, C: float) -> tuple[Array, float]:
-    svc = SVC(kernel="precomputed", C=C, tol=1e-9, random_state=0).fit(K, y)
-    coef = np.zeros(len(y))
-    coef[svc.support_] = svc.dual_coef_[0]
-    return coef, float(svc.intercept_[0])
+def certified_optimum(subject: Subject, points: Points, C: float, *, bias: bool) -> Evaluation:
+    """What an optimal model is worth: the optimum lies between its dual and its primal value."""
+    kernel = subject.kernel_on(points.X)
+    smo = SMO(kernel, C=C, fit_intercept=bias, tol=1e-9, dtype="float64").fit(*points)
+    best = subject.evaluator(points, C, bias=bias, certificate=True).evaluate(smo.model_)
+    if best.primal is None or best.gap is None or not best.gap <= _REFERENCE_GAP * best.primal:
+        raise RuntimeError(f"the reference optimum of the check has a gap of {best.gap}")
+    return best
 
 
 def objective(subject: Subject) -> None:
@@ -454,11 +410,15 @@ def objective(subject: Subject) -> None:
 
 
 def _compare_with_optimum(subject: Subject, points: Points, C: float, *, bias: bool) -> None:
-    best = certified_optimum(_gram(subject, points.X), points.y, C, bias=bias)
-    nu = {"nu": best.nu} if subject.cls.scalarization == "S" else {}
-    n = len(points.y)
+    best, n = certified_optimum(subject, points, C, bias=bias), len(points.y)
+    assert best.primal is not None
+    assert best.dual is not None
+    assert best.squared_norm is not None
+    # The slack of the problem of constrained slack that has the same solution.
+    nu = {"nu": best.mean_hinge / math.sqrt(best.squared_norm)}
+    slack = nu if subject.cls.scalarization == "S" else {}
     solver = subject.limited(
-        _EPOCHS, n, C=C, fit_intercept=bias, tol=_TOL, dtype="float64", **nu
+        _EPOCHS, n, C=C, fit_intercept=bias, tol=_TOL, dtype="float64", **slack
     ).fit(*points)
     primal = _evaluated(subject, solver.model_, points, C, bias=bias).primal
     if primal is None:
@@ -516,12 +476,6 @@ def _evaluated(subject: Subject, model: Any, points: Points, C: float, *, bias: 
         return subject.evaluator(points, C, bias=bias).evaluate(model)
     except EvaluationError as error:
         raise MendError(f"{error}; return a model such as problem.expansion(coef)") from None
-
-
-def _gram(subject: Subject, X: Array) -> Array:
-    kernel = subject.kernel_on(X)
-    points = kernel.prepare(X, np.dtype(np.float64))
-    return np.asarray(kernel.block(points, points), dtype=np.float64)
 
 
 # A run that is watched: checkpoints, requests to stop, limits.

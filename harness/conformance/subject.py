@@ -116,16 +116,19 @@ class Subject:
         """The kernel that :meth:`make` sets."""
         return make_kernel(self.kernel, gamma=GAMMA, degree=3, coef0=0.0, X=X)
 
-    def evaluator(self, points: Points, C: float = 1.0, *, bias: bool = False) -> Evaluator:
+    def evaluator(
+        self, points: Points, C: float = 1.0, *, bias: bool = False, certificate: bool | None = None
+    ) -> Evaluator:
         """What recomputes scores and objectives of a model of these points, of two classes."""
         X, y = points
+        promised = self.cls.certificate == "dual"
         return Evaluator(
             TaskPoints(self.kernel_on(X), X, X),
             C=C,
             fit_intercept=bias,
             y_train=y,
             y_test=y,
-            dual_certificate=self.cls.certificate == "dual",
+            dual_certificate=promised if certificate is None else certificate,
         )
 
     @property

@@ -5,37 +5,33 @@ Every suboptimality is measured against it, so that adding a solver changes no o
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 from platformdirs import user_cache_dir
 
 from ...data_loaders.atomic import replacing
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import ReferenceFailure
-from ..hashing import canonical_json, hash_json
-from ..jobs import PhaseMessage, Send
+from ..hashing import hash_json
+from ..jobs import PhaseMessage, Send, described
 from ..loading import load_kernel
 from ..storage import storing
 from .judging import build_evaluator, load_task_data
 from .models import Evaluation
-from .svm import Problem, ReferenceInfo, ReferenceWork
+from .svm import ReferenceInfo, ReferenceWork
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
     from ...solvers import Model
 
-_VERSION = 1
+_VERSION = 2
 # Below this violation of the optimality conditions, float64 sums are mostly noise.
 _SMALLEST_TOL = 1e-13
 # Passes over the points after which coordinate ascent gives way to SMO, and fits in turn.
@@ -43,93 +39,38 @@ _LINEAR_EPOCHS = 1000
 _LINEAR_ATTEMPTS = 4
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """A solution with its certified gap, as stored; objectives in C units.
-
-    Attributes
-    ----------
-    task : str
-        JSON: the dataset's fingerprint, kernel, C, bias and the tolerance asked for.
-    support : ndarray of int64, shape (n_variables,)
-        Positions of the dual variables that are not 0; of several classes all variables of the
-        first class come before those of the second.
-    alpha : ndarray of float64, shape (n_variables,)
-        These variables, in [0, C].
-    intercept : float
-        0 for several classes, which have one each.
-    nu : float or None
-        Mean hinge loss / ||w||; None if w = 0, and for several classes.
-    """
-
-    task: str
-    primal: float
-    dual: float
-    gap: float
-    test_error: float
-    n_support: int
-    nu: float | None
-    intercept: float
-    support: npt.NDArray[np.int64]
-    alpha: npt.NDArray[np.float64]
-
-    @property
-    def hash(self) -> str:
-        """SHA-256 of all of the above, in hexadecimal."""
-        values = {
-            item.name: getattr(self, item.name)
-            for item in fields(self)
-            if item.name not in ("support", "alpha")
-        }
-        digest = hashlib.sha256(canonical_json(values).encode())
-        digest.update(np.ascontiguousarray(self.support, dtype="<i8").tobytes())
-        digest.update(np.ascontiguousarray(self.alpha, dtype="<f8").tobytes())
-        return digest.hexdigest()
-
-    def info(self, note: str = "") -> ReferenceInfo:
-        """What runs are compared with."""
-        task = json.loads(self.task)
-        C = float(task["C"])
-        several = "n_classes" in task
-        return ReferenceInfo(
-            primal=self.primal,
-            dual=self.dual,
-            gap=self.gap,
-            test_error=self.test_error,
-            n_support=self.n_support,
-            nu=self.nu,
-            hash=self.hash,
-            note=note,
-            alpha_sum=None if several else float(self.alpha.sum()),
-            n_free=None if several else int(((self.alpha > 0) & (self.alpha < C)).sum()),
-        )
-
-
 def reference_optimum(work: ReferenceWork, send: Send) -> ReferenceInfo:
     """The task's reference optimum, from the cache or computed and stored there."""
     send(PhaseMessage("data"))
     dataset = load_task_data(work.problem)
-    n_classes = len(np.unique(dataset.y_train))
-    task = describe_task(
-        work.problem,
-        dataset.fingerprint,
-        work.tol,
-        n_classes=n_classes,
-        n_train=int(dataset.n_train),
-    )
-    path = references_folder() / f"{hash_json(task)}.parquet"
-    note = ""
+    problem = work.problem
+    # All that it depends on.
+    task = {
+        "version": _VERSION,
+        "fingerprint": dataset.fingerprint,
+        "kernel": problem.shown_kernel,
+        "kernel_code": problem.kernel_code,
+        "C": problem.C,
+        "fit_intercept": problem.fit_intercept,
+        "tol": work.tol,
+    }
+    path, note = references_folder() / f"{hash_json(task)}.json", ""
     try:
-        return read_certificate(path, canonical_json(task)).info()
+        return _read(path, task)
     except FileNotFoundError:
         pass
-    except ValueError as error:
-        note = f"{path}: the stored reference optimum is damaged ({error}); it is computed again"
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        note = f"{path}: the stored reference optimum is damaged ({why}); it is computed again"
     if work.lookup:
         raise ReferenceFailure("it is not in the cache")
-    certificate = _certify(work, dataset, canonical_json(task), send)
-    write_certificate(path, certificate)
-    return certificate.info(note)
+    optimum = _certified(work, dataset, send)
+    optimum = replace(optimum, hash=_hash(task, optimum))
+    with storing(path, "set MARGINBENCH_CACHE to a folder with room that can be written"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as sink:
+            sink.write(json.dumps({"task": task, "optimum": vars(optimum)}, indent=2).encode())
+    return replace(optimum, note=note)
 
 
 def references_folder() -> Path:
@@ -138,64 +79,23 @@ def references_folder() -> Path:
     return Path(root).expanduser().absolute() / "references"
 
 
-def describe_task(
-    problem: Problem, fingerprint: str, tol: float, *, n_classes: int = 2, n_train: int = 0
-) -> dict[str, Any]:
-    """All that the reference optimum depends on."""
-    return {
-        **({"n_classes": n_classes, "n_train": n_train} if n_classes > 2 else {}),
-        "version": _VERSION,
-        "fingerprint": fingerprint,
-        "kernel": problem.shown_kernel,
-        **({"kernel_code": problem.kernel_code} if problem.kernel_code else {}),
-        "C": problem.C,
-        "fit_intercept": problem.fit_intercept,
-        "tol": tol,
-    }
-
-
-def write_certificate(path: Path, certificate: Certificate) -> None:
-    """Store a certificate atomically."""
-    row = asdict(certificate) | {"hash": certificate.hash}
-    table = pa.Table.from_pylist([row], schema=_SCHEMA)
-    with storing(path, "set MARGINBENCH_CACHE to a folder with room that can be written"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as sink:
-            pq.write_table(table, sink, compression="zstd")
-
-
-def read_certificate(path: Path, task: str) -> Certificate:
-    """Read a stored certificate and verify it."""
-    if not path.exists():
-        raise FileNotFoundError(path)
-    try:
-        row: dict[str, Any] = pq.ParquetFile(path).read().to_pylist()[0]
-        stored = row.pop("hash")
-        row["support"] = np.array(row["support"], dtype=np.int64)
-        row["alpha"] = np.array(row["alpha"], dtype=np.float64)
-        certificate = Certificate(**row)
-    except (OSError, pa.ArrowException, LookupError, TypeError) as error:
-        raise ValueError((str(error).splitlines() or [type(error).__name__])[0]) from None
-    if certificate.hash != stored:
+def _read(path: Path, task: dict[str, Any]) -> ReferenceInfo:
+    """A stored optimum, verified."""
+    stored = json.loads(path.read_bytes())
+    optimum: ReferenceInfo = described(ReferenceInfo, stored["optimum"])
+    if optimum.hash != _hash(stored["task"], optimum):
         raise ValueError("its content does not have the hash that it was stored with")
-    if certificate.task != task:
+    if stored["task"] != task:
         raise ValueError("it belongs to another task")
-    return certificate
+    return optimum
 
 
-_NUMBERS = ("primal", "dual", "gap", "test_error", "nu", "intercept")
-_SCHEMA = pa.schema(
-    {
-        **dict.fromkeys(("task", "hash"), pa.string()),
-        **dict.fromkeys(_NUMBERS, pa.float64()),
-        "n_support": pa.int64(),
-        "support": pa.list_(pa.int64()),
-        "alpha": pa.list_(pa.float64()),
-    }
-)
+def _hash(task: dict[str, Any], optimum: ReferenceInfo) -> str:
+    """SHA-256, in hexadecimal, of a task and of all that is stored of its optimum."""
+    return hash_json([task, vars(replace(optimum, hash="", note=""))])
 
 
-def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Certificate:
+def _certified(work: ReferenceWork, dataset: Dataset, send: Send) -> ReferenceInfo:
     """Solve, tighter and tighter, until the gap that is recomputed from scratch is small enough."""
     from ...solvers import SMO, LinearSDCA, Solver
 
@@ -230,7 +130,7 @@ def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Ce
             relative = _relative_gap(evaluation)
             best = min(best, relative)
             if relative <= work.tol:
-                return _certificate(task, solver.model_, evaluation)
+                return _optimum(solver.model_, evaluation, problem.C)
             if solver.status_ != "converged":
                 break
             tol *= min(0.1, 0.5 * work.tol / relative)
@@ -245,38 +145,33 @@ def _relative_gap(evaluation: Evaluation) -> float:
     return evaluation.gap / evaluation.primal if evaluation.primal > 0 else 0.0
 
 
-def _certificate(task: str, model: Model, evaluation: Evaluation) -> Certificate:
+def _optimum(model: Model, evaluation: Evaluation, C: float) -> ReferenceInfo:
+    """What runs are compared with, of a solution with a small gap."""
     assert evaluation.primal is not None
     assert evaluation.dual is not None
     assert evaluation.gap is not None
     assert evaluation.squared_norm is not None
     if evaluation.squared_norm < 0:
         raise ReferenceFailure("the kernel is not positive semidefinite: ||w||^2 < 0")
-    norm = math.sqrt(evaluation.squared_norm)
-    parts = getattr(model, "parts", (model,))
-    variables = [_dual_variables(part) for part in parts]
-    several = len(parts) > 1
-    # Variables of class c come after those of all points for the classes before.
-    starts = np.arange(len(parts)) * json.loads(task).get("n_train", 0)
-    return Certificate(
-        task=task,
+    optimum = ReferenceInfo(
         primal=evaluation.primal,
         dual=evaluation.dual,
         gap=evaluation.gap,
         test_error=evaluation.test_error,
-        n_support=evaluation.n_support if several else len(variables[0][0]),
-        nu=evaluation.mean_hinge / norm if norm > 0 and not several else None,
-        intercept=0.0 if several else float(model.intercept),
-        support=np.concatenate(
-            [start + support for start, (support, _) in zip(starts, variables, strict=True)]
-        ),
-        alpha=np.concatenate([alpha for _, alpha in variables]),
+        n_support=evaluation.n_support,
+        nu=None,
+        hash="",
     )
-
-
-def _dual_variables(model: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Which of them are not 0, and these: coefficients are y_i alpha_i with alpha_i >= 0."""
-    if hasattr(model, "dual_coef"):
-        support = np.flatnonzero(model.dual_coef)
-        return support, np.abs(model.dual_coef[support])
-    return np.asarray(model.support, dtype=np.int64), np.abs(model.coef)
+    if hasattr(model, "parts"):  # several classes, each with variables and a norm of its own
+        return optimum
+    # Coefficients are y_i alpha_i with alpha_i >= 0.
+    given: Any = model
+    alpha = np.abs(given.dual_coef if hasattr(given, "dual_coef") else given.coef)
+    norm = math.sqrt(evaluation.squared_norm)
+    return replace(
+        optimum,
+        n_support=int(np.count_nonzero(alpha)),
+        nu=evaluation.mean_hinge / norm if norm > 0 else None,
+        alpha_sum=float(alpha[alpha > 0].sum()),
+        n_free=int(((alpha > 0) & (alpha < C)).sum()),
+    )

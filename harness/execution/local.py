@@ -89,15 +89,14 @@ def check_jobs(jobs: int) -> None:
 class LocalPool:
     """Runs jobs in worker processes on this machine; use it as a context manager.
 
-    ``slots`` jobs run at the same time; ``log_folder`` takes what solvers print. ``ahead``: a job
-    that is done makes room for the next one before its end is told. That one is then prepared while
-    the caller does something about the first, but its clocks start later.
+    ``slots`` jobs run at the same time; ``log_folder`` takes what solvers print. A job that is done
+    makes room for the next one before its end is told. That one is then prepared while the caller
+    does something about the first, but its clocks start later.
     """
 
-    def __init__(self, slots: int, log_folder: Path, *, ahead: bool = False) -> None:
+    def __init__(self, slots: int, log_folder: Path) -> None:
         check_can_run()
         self.log_folder = log_folder
-        self._ahead = ahead
         self._slots = [_Slot(log_folder / f"worker-{number}.log") for number in range(slots)]
 
     def __enter__(self) -> LocalPool:
@@ -135,8 +134,7 @@ class LocalPool:
                     if outcome is None:
                         continue
                     # What else it may have come to decides about the limits of the next one.
-                    ahead = self._ahead and outcome.status == "done"
-                    following = next(jobs, None) if ahead else None
+                    following = next(jobs, None) if outcome.status == "done" else None
                     if following is not None:
                         slot.assign(following)
                     yield Ended(watch.job, outcome)

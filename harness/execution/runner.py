@@ -317,7 +317,7 @@ def run_study(
         check_interrupt = stack.enter_context(interrupts_deferred())
         if executor is None:
             logs = stack.enter_context(tempfile.TemporaryDirectory(prefix="marginbench-"))
-            executor = stack.enter_context(LocalPool(jobs, Path(logs), ahead=True))
+            executor = stack.enter_context(LocalPool(jobs, Path(logs)))
         runner = _Runner(
             scope=Scope(whole or study, study),
             results=results,

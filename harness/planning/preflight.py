@@ -213,7 +213,8 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
         version=version_of(source_hash, spec.located() or defined_in),
         files=files,
         refusals=tuple(
-            _refusal(cls, {**stand_ins, **params}, names, required) for params in work.params
+            _refusal(cls, {**stand_ins, **params}, names, required) if params else ""
+            for params in work.params
         ),
     )
 
@@ -374,8 +375,8 @@ def _states(files: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
 
 def _cached() -> str:
     """A hash of the states of the cached datasets and reference optima."""
-    folders = (datasets_folder(), datasets_folder().with_name("references"))
-    return hash_json([*_states(file for each in folders for file in each.rglob("*.parquet"))])
+    optima = datasets_folder().with_name("references").glob("*.json")
+    return hash_json([*_states([*datasets_folder().rglob("*.parquet"), *optima])])
 
 
 def read_facts(results: Path, sources: str) -> Facts | None:
@@ -434,38 +435,21 @@ def described_solvers(
     alike: dict[str, list[SolverEntry]] = {}
     for entry in entries:
         alike.setdefault(entry.name, []).append(entry)
-    works = {}
+    jobs = []
     for name, named in alike.items():
-        params = tuple(entry.params for entry in named)
-        if not is_foreign(name):
-            works[f"importing {name}"] = DescribeWork(name, kind, params)
-            continue
-        works[f"importing {name}"] = DescribeWork(name, kind)
-        if any(params):
-            # To make an object of a class from outside may do anything: that is another job.
-            works[f"checking the parameters of {name}"] = DescribeWork(name, kind, params)
-    jobs = [Job(tag, w, limits, threads, is_foreign(w.solver)) for tag, w in works.items()]
-    infos: dict[str, SolverInfo] = {}
-    refusals: dict[str, tuple[str, ...]] = {}
+        work = DescribeWork(name, kind, tuple(entry.params for entry in named))
+        jobs.append(Job(f"importing {name}", work, limits, threads, is_foreign(name)))
+    described = {}
     for job, outcome in _ask(executor, jobs, say):
-        name = works[job.tag].solver
-        if not job.tag.startswith("importing"):
-            if outcome.status == "done":  # what goes wrong here, runs will tell
-                refusals[name] = outcome.value.refusals
-        elif outcome.status == "user":
+        name = job.tag.removeprefix("importing ")
+        if outcome.status == "user":
             raise SolverError(outcome.reason)
-        elif outcome.status != "done":
+        if outcome.status != "done":
             hint = "; raise compile_timeout in [budget]" if outcome.status == "timeout" else ""
             raise SolverError(f"{name}: cannot be imported: {outcome.reason}{hint}")
-        else:
-            infos[name] = outcome.value
-    described = {}
-    for name, named in alike.items():
-        refused = refusals.get(name, infos[name].refusals)
-        for number, entry in enumerate(named):
-            one = refused[number : number + 1]
-            described[entry.label] = replace(infos[name], refusals=one)
-    return described
+        for entry, refusal in zip(alike[name], outcome.value.refusals, strict=True):
+            described[entry.label] = replace(outcome.value, refusals=(refusal,))
+    return {entry.label: described[entry.label] for entry in entries}
 
 
 def _ask(executor: Executor, jobs: Iterable[Job], say: Say) -> Iterator[tuple[Job, Outcome]]:

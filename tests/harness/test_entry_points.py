@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from marginbench.harness.cli import solvers
 from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.loading import offered, offers
-from marginbench.harness.planning import solvers
 from marginbench.harness.planning.preflight import SolverInfo
 from marginbench.harness.study.model import resolve_solver_name
 from marginbench.harness.study.select import select
@@ -169,7 +169,7 @@ def test_odd_defaults_and_no_parameters_at_all_can_be_shown(
     info = SolverInfo(
         "odd.py:Odd", "Odd.", {"most": math.inf, "by": ("\u202e",)}, ("nu",), {"scalarization": "C"}
     )
-    monkeypatch.setattr(solvers, "described", lambda name, executor: {"svm": info})
+    monkeypatch.setattr(solvers, "_described", lambda name, executor: {"svm": info})
     found = json.loads(run("solver", "odd.py:Odd", "--json")[1], parse_constant=pytest.fail)
     assert found["svm"]["parameters"] == {
         "nu": "required",
@@ -178,7 +178,7 @@ def test_odd_defaults_and_no_parameters_at_all_can_be_shown(
     }
     assert "\nscalarization  'C'\n" in run("solver", "odd.py:Odd")[1]
     info = replace(info, defaults={}, required=())
-    monkeypatch.setattr(solvers, "described", lambda name, executor: {"svm": info})
+    monkeypatch.setattr(solvers, "_described", lambda name, executor: {"svm": info})
     code, out, _ = run("solver", "odd.py:Odd")
     assert code == 0
     assert out.endswith("parameters:\n  none\n")

@@ -117,7 +117,7 @@ def test_what_has_changed_is_asked_and_run_again(
 def test_lost_data_optima_and_records_are_asked_for(folder: Path, command: Command) -> None:
     (folder / "mine.toml").write_text(STUDY.format(reference="true"))
     command()
-    for lost in ("datasets/**/*.parquet", "references/*.parquet", "facts.json"):
+    for lost in ("datasets/**/*.parquet", "references/*.json", "facts.json"):
         assert command()[0] == 0
         for path in folder.rglob(lost):
             path.unlink()

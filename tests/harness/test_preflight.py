@@ -87,7 +87,7 @@ def test_a_class_that_cannot_be_imported_ends_it_before_data_are_loaded(study: S
     assert [job.tag for job in workers.asked] == ["importing Pegasos"]
 
 
-def test_values_for_a_users_class_are_tried_in_a_job_of_their_own(
+def test_values_for_a_users_class_are_tried_where_it_is_imported(
     tmp_path: Path, make_study: MakeStudy
 ) -> None:
     file = tmp_path / "mine.py"
@@ -99,10 +99,7 @@ def test_values_for_a_users_class_are_tried_in_a_job_of_their_own(
     )
     with pytest.raises(StudyError, match=r"^solver 'strict': tol must be"):
         preflight(study, workers, lambda line: None)
-    assert [job.tag for job in workers.asked] == [
-        f"importing {name}",
-        f"checking the parameters of {name}",
-    ]
+    assert [job.tag for job in workers.asked] == [f"importing {name}"]
     assert all(job.foreign for job in workers.asked)
 
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import SVC, LinearSVC
 
-from marginbench.harness.planning.solvers import listed_solvers
+from marginbench.harness.cli.solvers import listed_solvers
 from marginbench.harness.planning.svm import KIND
 from marginbench.solvers import (
     LIBLINEAR,
@@ -64,8 +64,8 @@ def test_without_its_package_a_fit_says_what_to_install(absent, linear_task, pee
     assert missing_package(peer) == peer.requires
     assert name not in registry()
     assert name in registry(missing=True)
-    [listed] = [item for item in listed_solvers()[0] if item.name == name]
-    assert listed.summary.endswith(f"Needs {peer.requires}, which is not installed.")
+    [listed] = [item for item in listed_solvers()[0] if item["name"] == name]
+    assert listed["summary"].endswith(f"Needs {peer.requires}, which is not installed.")
     assert "pip install" in KIND.traits(peer, name)["missing"]
 
 
