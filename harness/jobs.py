@@ -24,8 +24,9 @@ TIMED: frozenset[Phase] = frozenset({"tune", "solve"})
 class Work:
     """Something that a worker does. What it needs is imported when it runs."""
 
-    #: The type of its checkpoints, if it has any.
+    #: The type of its checkpoints, if it has any, and that of its result; None: a plain value.
     checkpoint: ClassVar[Any] = None
+    result: ClassVar[Any] = None
 
     def run(self, send: Send) -> Any:
         """Do it and return the result; phases and checkpoints are sent as they come."""
@@ -36,7 +37,7 @@ class Work:
 
         A ValueError says why it is none.
         """
-        return value
+        return value if self.result is None else described(self.result, value)
 
 
 def described(cls: Any, value: Any) -> Any:

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import SolverError, first_line
@@ -24,7 +24,6 @@ from ..jobs import (
     PhaseMessage,
     Send,
     Work,
-    described,
 )
 from ..loading import load_class, source_file
 from ..planning.plan import kind_named
@@ -105,15 +104,12 @@ class CheckWork(Work):
     solver: str
     kind: str
     check: str
+    result: ClassVar[Any] = Finding
 
     def run(self, send: Send) -> Finding:
         send(PhaseMessage("import"))
         cls = load_class(self.solver, kind=self.kind)
         return checked(cls, _sort(cls, self.kind, self.solver), self.check, send)
-
-    def parsed(self, value: Any) -> Finding:
-        finding: Finding = described(Finding, value)
-        return finding
 
 
 def _sort(cls: type[Any], kind: str, name: str) -> Sort:

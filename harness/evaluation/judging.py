@@ -95,7 +95,41 @@ def _cpu_s() -> float:
     return process_time() + children.ru_utime + children.ru_stime
 
 
-class TraceMonitor(Monitor):
+class RunMonitor(Monitor):
+    """Measures the time of a solver, and looks at growing counts of evaluations.
+
+    Parameters
+    ----------
+    rules : StoppingRules
+        A checkpoint is due where the evaluations are used up, too.
+    first_checkpoint : float
+        Evaluations at the first checkpoint.
+    factor : float
+        Growth from one checkpoint to the next.
+    """
+
+    def __init__(self, rules: StoppingRules, first_checkpoint: float, factor: float) -> None:
+        self.rules, self.factor = rules, factor
+        self.clocks = Clocks()
+        self.counters: Counters | None = None
+        self._on_grid = first_checkpoint
+        self.next_checkpoint = min(first_checkpoint, rules.evaluations)
+
+    @property
+    def asked(self) -> int | None:
+        """Evaluations so far; None if the solver does not count."""
+        return None if self.counters is None else self.counters.evaluations
+
+    def look_later(self) -> None:
+        """Set the next checkpoint."""
+        asked, limit = self.asked or 0, self.rules.evaluations
+        while self._on_grid <= asked:
+            self._on_grid *= self.factor
+        # A solver that goes on all the same is not looked at more often than others.
+        self.next_checkpoint = self._on_grid if asked >= limit else min(self._on_grid, limit)
+
+
+class TraceMonitor(RunMonitor):
     """Takes snapshots at geometrically growing counts of evaluations.
 
     An evaluation is one of the kernel, an inner product of a method without a kernel, or the use of
@@ -107,12 +141,10 @@ class TraceMonitor(Monitor):
     Parameters
     ----------
     judge : Judgement
-        Takes each snapshot, and says what ends the run early. A checkpoint is due where the
-        evaluations are used up.
+        Takes each snapshot, and says what ends the run early.
     first_checkpoint : float
         Evaluations at the first checkpoint: the number of training points.
     factor : float
-        Growth from one checkpoint to the next.
     each_epoch : bool
         Whether there are checkpoints at the ends of epochs as well.
     send : callable
@@ -128,15 +160,8 @@ class TraceMonitor(Monitor):
         each_epoch: bool = False,
         send: Send,
     ) -> None:
-        self.rules = judge.rules
-        self._on_grid = first_checkpoint
-        self.next_checkpoint = min(first_checkpoint, self.rules.evaluations)
-        self.factor = factor
-        self.each_epoch = each_epoch
-        self.judge = judge
-        self.send = send
-        self.clocks = Clocks()
-        self.counters: Counters | None = None
+        super().__init__(judge.rules, first_checkpoint, factor)
+        self.judge, self.each_epoch, self.send = judge, each_epoch, send
         self.evaluation_s = 0.0
         self.last: Snapshot | None = None
         self.diverged = False
@@ -163,29 +188,18 @@ class TraceMonitor(Monitor):
         """
         self.clocks.pause()
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
-        asked = self._asked or 0
+        self.look_later()
         self._take(n_iter, snapshot(), final=False)
-        while self._on_grid <= asked:
-            self._on_grid *= self.factor
-        limit = self.rules.evaluations
-        # A solver that goes on all the same is not looked at more often than others.
-        self.next_checkpoint = self._on_grid if asked >= limit else min(self._on_grid, limit)
         self.send(PhaseMessage("solve", self.clocks.wall_s))
         self.clocks.resume()
-        return self.diverged or self.judge.reached or self._is_spent(n_iter)
+        spent = self.rules.spent(n_iter, self.asked)
+        return self.diverged or self.judge.reached or bool(spent)
 
     def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
         """Record a checkpoint if they are wanted here and there is none yet."""
         if not self.each_epoch or (self.last is not None and self.last.n_iter == n_iter):
-            return self.diverged or self._is_spent(n_iter)
+            return self.diverged or bool(self.rules.spent(n_iter, self.asked))
         return self.record(n_iter, snapshot)
-
-    @property
-    def _asked(self) -> int | None:
-        return None if self.counters is None else self.counters.evaluations
-
-    def _is_spent(self, n_iter: int) -> bool:
-        return bool(self.rules.spent(n_iter, self._asked))
 
     @contextmanager
     def paused(self) -> Iterator[None]:

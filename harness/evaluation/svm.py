@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
-from ..jobs import Send, Work, described
+from ..jobs import Send, Work
 from ..results.records import parsed_columns
 from ..results.svm import Checkpoint, Record
 
@@ -114,29 +114,6 @@ class StoppingRules:
 
 
 @dataclass(frozen=True)
-class ReferenceWork(Work):
-    """Compute the reference optimum of a task, or read it from the cache.
-
-    ``cache_mb`` bounds the kernel rows that are kept meanwhile; it does not change the result. With
-    ``lookup`` nothing is computed: an optimum that is not in the cache is a failure.
-    """
-
-    problem: Problem
-    tol: float
-    cache_mb: float = 200.0
-    lookup: bool = False
-
-    def run(self, send: Send) -> ReferenceInfo:
-        from .reference import reference_optimum
-
-        return reference_optimum(self, send)
-
-    def parsed(self, value: Any) -> ReferenceInfo:
-        info: ReferenceInfo = described(ReferenceInfo, value)
-        return info
-
-
-@dataclass(frozen=True)
 class ReferenceInfo:
     """The certified optimum of a task, without its coefficients; C units.
 
@@ -154,6 +131,26 @@ class ReferenceInfo:
     note: str = ""
     alpha_sum: float | None = None
     n_free: int | None = None
+
+
+@dataclass(frozen=True)
+class ReferenceWork(Work):
+    """Compute the reference optimum of a task, or read it from the cache.
+
+    ``cache_mb`` bounds the kernel rows that are kept meanwhile; it does not change the result. With
+    ``lookup`` nothing is computed: an optimum that is not in the cache is a failure.
+    """
+
+    problem: Problem
+    tol: float
+    cache_mb: float = 200.0
+    lookup: bool = False
+    result: ClassVar[Any] = ReferenceInfo
+
+    def run(self, send: Send) -> ReferenceInfo:
+        from .reference import reference_optimum
+
+        return reference_optimum(self, send)
 
 
 @dataclass(frozen=True)

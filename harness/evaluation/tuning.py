@@ -10,17 +10,16 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
 from ...solvers.numeric.counters import Counters
 from ..errors import first_line
 from ..jobs import ColumnsMessage, PhaseMessage, Send
-from .judging import Clocks
+from .judging import RunMonitor
 from .svm import Round, RunWork, Search, StoppingRules
 
 if TYPE_CHECKING:
@@ -66,67 +65,24 @@ class Trial:
     ended: str = "not tried"
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """What tuning found.
+class TrialMonitor(RunMonitor):
+    """Measures a trial, and ends it where it has used up what it has: ``seconds`` of solving.
 
-    Attributes
-    ----------
-    choice : int
-        The configuration, by its place.
-    trials : list of Trial
-    """
-
-    choice: int
-    trials: list[Trial]
-
-    def columns(self) -> dict[str, Any]:
-        """What the record says of the trials."""
-        counts = [trial.kernel_evals for trial in self.trials if trial.kernel_evals is not None]
-        return {
-            "tuning": json.dumps([asdict(trial) for trial in self.trials], default=repr),
-            "tuning_wall_s": sum(trial.wall_s for trial in self.trials),
-            "tuning_cpu_s": sum(trial.cpu_s for trial in self.trials),
-            "tuning_evals": sum(counts) if counts else None,
-        }
-
-
-class TrialMonitor(Monitor):
-    """Measures a trial, and ends it where it has used up what it has.
-
-    Parameters
-    ----------
-    rules : StoppingRules
-    seconds : float
-        Of solving.
-    first_checkpoint : float
-        Evaluations after which the clock is first looked at.
+    The clock is first looked at after so many evaluations as ``first_checkpoint`` says.
     """
 
     def __init__(self, rules: StoppingRules, seconds: float, first_checkpoint: float) -> None:
-        self.rules, self.seconds = rules, seconds
-        self.clocks = Clocks()
-        self.counters: Counters | None = None
+        super().__init__(rules, first_checkpoint, _GROWTH)
+        self.seconds = seconds
         self.model: Model | None = None
         self.cut_short = False
-        self._on_grid = first_checkpoint
-        self.next_checkpoint = min(first_checkpoint, rules.evaluations)
-
-    @property
-    def asked(self) -> int | None:
-        """Evaluations so far."""
-        return None if self.counters is None else self.counters.evaluations
 
     def start(self, counters: Counters | None) -> None:
         self.counters = counters
         self.clocks.resume()
 
     def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
-        while self._on_grid <= (self.asked or 0):
-            self._on_grid *= _GROWTH
-        self.next_checkpoint = self._on_grid
-        if (self.asked or 0) < self.rules.evaluations:
-            self.next_checkpoint = min(self._on_grid, self.rules.evaluations)
+        self.look_later()
         return self.epoch_ended(n_iter, snapshot)
 
     def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
@@ -141,11 +97,21 @@ class TrialMonitor(Monitor):
         self.model = model
 
 
-def tune(work: WorkT, dataset: Dataset, fit: Fit[WorkT]) -> Tuned:
-    """Try the configurations of a run and choose one."""
-    assert work.search is not None
-    trials = _Trials(work, work.search, dataset, fit)
-    return Tuned(trials.choose(), trials.done)
+class Tuned(NamedTuple):
+    """What tuning found: the configuration, by its place, and the trials."""
+
+    choice: int
+    trials: list[Trial]
+
+    def columns(self) -> dict[str, Any]:
+        """What the record says of the trials."""
+        counts = [trial.kernel_evals for trial in self.trials if trial.kernel_evals is not None]
+        return {
+            "tuning": json.dumps([asdict(trial) for trial in self.trials], default=repr),
+            "tuning_wall_s": sum(trial.wall_s for trial in self.trials),
+            "tuning_cpu_s": sum(trial.cpu_s for trial in self.trials),
+            "tuning_evals": sum(counts) if counts else None,
+        }
 
 
 def tuned_work(
@@ -163,6 +129,13 @@ def tuned_work(
     columns = tuned.columns() | work.columns_of(chosen)
     send(ColumnsMessage(columns))
     return work.configured(chosen), columns
+
+
+def tune(work: WorkT, dataset: Dataset, fit: Fit[WorkT]) -> Tuned:
+    """Try the configurations of a run and choose one."""
+    assert work.search is not None
+    trials = _Trials(work, work.search, dataset, fit)
+    return Tuned(trials.choose(), trials.done)
 
 
 class _Trials(Generic[WorkT]):

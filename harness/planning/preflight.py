@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from ...data_loaders import suggest
 from ...data_loaders.atomic import replacing
@@ -130,6 +130,7 @@ class DatasetWork(Work):
     dataset: str
     params: dict[str, Any]
     folder: str | None = None
+    result: ClassVar[Any] = DatasetInfo
 
     def run(self, send: Send) -> DatasetInfo:
         send(PhaseMessage("data"))
@@ -161,10 +162,6 @@ class DatasetWork(Work):
             default_gamma=scale_gamma(dataset.X_train) if gamma is None else gamma,
         )
 
-    def parsed(self, value: Any) -> DatasetInfo:
-        info: DatasetInfo = described(DatasetInfo, value)
-        return info
-
 
 @dataclass(frozen=True)
 class DescribeWork(Work):
@@ -176,14 +173,11 @@ class DescribeWork(Work):
     solver: str
     kind: str
     params: tuple[dict[str, Any], ...] = ()
+    result: ClassVar[Any] = SolverInfo
 
     def run(self, send: Send) -> SolverInfo:
         send(PhaseMessage("import"))
         return describe_solver(self)
-
-    def parsed(self, value: Any) -> SolverInfo:
-        info: SolverInfo = described(SolverInfo, value)
-        return info
 
 
 def describe_solver(work: DescribeWork) -> SolverInfo:

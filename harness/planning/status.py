@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..results.description import FILE_NAME, DamagedDescriptionError, read_description
-from ..results.journal import Entry, Journal, Start, failure_line
+from ..results.journal import Entry, Journal, failure_line
 from ..results.records import EXPECTED_STATUSES
 from ..results.stores import Mirror, StoreUrl, is_url
 from ..words import plural
@@ -120,7 +120,14 @@ class Monitor:
             machine = machines.setdefault(self._machines.get(entry, _UNKNOWN), Machine())
             machine.done += 1
             machine.failed += entry.status not in EXPECTED_STATUSES
-        running = tuple(self._running(start) for start in starts)
+        running = tuple(
+            Running(
+                *start.cell,
+                self._last.get(start.segment, _UNKNOWN),
+                max(0.0, time.time() - start.at),
+            )
+            for start in starts
+        )
         for run in running:
             machines.setdefault(run.machine, Machine()).running += 1
         commands = len(self._journal.others())
@@ -151,10 +158,6 @@ class Monitor:
         if described is None:
             raise UserError(f"{self._place}: no results here yet ({FILE_NAME} is missing)")
         return described
-
-    def _running(self, start: Start) -> Running:
-        machine = self._last.get(start.segment, _UNKNOWN)
-        return Running(*start.cell, machine, max(0.0, time.time() - start.at))
 
 
 def _environment(folder: Path, entry: Entry) -> Mapping[str, Any]:

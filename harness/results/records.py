@@ -33,7 +33,6 @@ Status = Literal[
     "wrong",
     "skipped",
 ]
-STATUSES: tuple[Status, ...] = get_args(Status)
 #: Statuses of runs that went as planned; every other one makes the command exit with 1.
 EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "no_separator", "budget", "skipped"})
 
@@ -91,10 +90,6 @@ class CheckpointBase:
     test_error: float | None = column(
         "fraction in [0, 1]", default=None, low=0, high=1, measure=_TEST_ERROR
     )
-
-    def row(self) -> dict[str, Any]:
-        """The columns by name, with each counter as a column of its own."""
-        return _flat({item.name: getattr(self, item.name) for item in fields(self)})
 
 
 @dataclass(kw_only=True)
@@ -169,12 +164,6 @@ class RecordBase:
         except ValueError as error:
             return str(error)
         return ""
-
-    def row(self) -> dict[str, Any]:
-        """All columns but the trace by name, with each counter as a column of its own."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        del values["trace"]
-        return _flat(values)
 
     def take(self, columns: Mapping[str, Any]) -> None:
         """Fill in what the run found: values by column."""
@@ -348,8 +337,3 @@ def _arrow_type(hint: Any) -> pa.DataType:
         return pa.map_(pa.string(), pa.int64())
     types = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     return types.get(plain, pa.string())
-
-
-def _flat(values: dict[str, Any]) -> dict[str, Any]:
-    counters = values.pop("counters")
-    return values | (counters or {})

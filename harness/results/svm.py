@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
-#: Columns of what tuning cost.
-TUNING_COSTS = ("tuning_wall_s", "tuning_cpu_s", "tuning_evals")
 _SUPPORT = Measure(
     "Support vectors",
     "support vectors",

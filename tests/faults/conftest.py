@@ -132,12 +132,12 @@ def numbers(results: Path) -> dict[str, dict[str, Any]]:
 
 
 def _without_clocks(record: RecordBase) -> dict[str, Any]:
-    trace = [_rest(point.row()) for point in record.trace]
-    return _rest(record.row()) | {"trace": trace}
+    trace = [_rest(point) for point in record.trace]
+    return _rest(record) | {"trace": trace}
 
 
-def _rest(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in CLOCKS}
+def _rest(row: object) -> dict[str, Any]:
+    return {name: value for name, value in vars(row).items() if name not in CLOCKS}
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:

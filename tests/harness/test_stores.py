@@ -122,10 +122,11 @@ def values(folder: Path) -> dict[str, dict[str, Any]]:
     """What the records that count say, without clocks and machines."""
     journal = Journal(folder)
     assert not journal.damages
-    rows = {entry.key: journal.load(entry).row() for entry in journal.current.values()}
     return {
-        key: {k: repr(v) for k, v in row.items() if k not in OF_THE_MACHINE}
-        for key, row in rows.items()
+        record.key: {
+            k: repr(v) for k, v in vars(record).items() if k not in {*OF_THE_MACHINE, "trace"}
+        }
+        for record in journal.records()
     }
 
 
