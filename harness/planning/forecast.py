@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..results.journal import Entry
 from ..results.records import RecordBase
@@ -14,20 +15,11 @@ _NARROW = 0.25
 _NARROW_S = 5.0
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """Seconds from ``low`` to ``high``."""
 
     low: float
     high: float
-
-    def capped(self, cap: float) -> Interval:
-        """The same, nowhere above the cap."""
-        return Interval(min(self.low, cap), min(self.high, cap))
-
-    def after(self, elapsed: float) -> Interval:
-        """What is left of it when so many seconds have passed."""
-        return Interval(max(0.0, self.low - elapsed), max(0.0, self.high - elapsed))
 
 
 @dataclass(frozen=True)
@@ -59,8 +51,8 @@ class Forecast:
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
-        # Of each pair that has been run: of how many runs, and the seconds of all.
-        self._seconds: dict[tuple[str, str], tuple[int, float]] = {}
+        # Of each pair that has been run: of how many runs, and the mean of their seconds.
+        self._means: dict[tuple[str, str], tuple[int, float]] = {}
         self._sizes: dict[str, float | None] = {}
         self._overhead = 0.0
         self._least_compiling = float("inf")
@@ -71,63 +63,45 @@ class Forecast:
         """A run has ended after so many seconds, some spent in the solver and some compiling."""
         seconds -= compiling
         self._least_compiling = min(self._least_compiling, compiling)
-        count, total = self._seconds.get((pair.task, pair.solver), (0, 0.0))
-        self._seconds[pair.task, pair.solver] = count + 1, total + seconds
+        count, mean = self._means.get((pair.task, pair.solver), (0, 0.0))
+        self._means[pair.task, pair.solver] = count + 1, mean + (seconds - mean) / (count + 1)
         self._sizes[pair.task] = pair.size
         if solving is not None:
             self._overhead = max(self._overhead, seconds - solving)
 
     def expected(self, pair: Pair) -> Interval | None:
         """Seconds that a run will take; None before any run has ended."""
-        runs = self._seconds.get((pair.task, pair.solver))
-        if runs:
-            seconds = _mean(runs) + self._least_compiling
-            return Interval(seconds, seconds)
-        if not self._seconds:
+        if not self._means:
             return None
-        values = (
-            list(self._scaled(pair))
-            or [_mean(s) for (task, _), s in self._seconds.items() if task == pair.task]
-            or [_mean(seconds) for seconds in self._seconds.values()]
-        )
-        values = [seconds + self._least_compiling for seconds in values]
-        return Interval(min(values), max(values)).capped(pair.limit + self._overhead)
+        if (pair.task, pair.solver) in self._means:
+            seconds = self._means[pair.task, pair.solver][1] + self._least_compiling
+            return Interval(seconds, seconds)
+        # Of the same solver on other tasks, of others on the same task, of any.
+        scaled, on_task, others = list[float](), list[float](), list[float]()
+        for (task, solver), (_, mean) in self._means.items():
+            others.append(mean)
+            on_task += [mean] * (task == pair.task)
+            size = self._sizes[task]
+            ratio = pair.size / size if size and pair.size else 1.0
+            scaled += [mean * ratio, mean * ratio**2] * (solver == pair.solver)
+        values, cap = scaled or on_task or others, pair.limit + self._overhead
+        return Interval(*(min(each(values) + self._least_compiling, cap) for each in (min, max)))
 
     def remaining(
         self, left: Mapping[Pair, int], running: Iterable[tuple[Pair, float]] = ()
     ) -> Interval | None:
         """Seconds until all is done; None before any run has ended."""
-        if not self._seconds:
+        if not self._means:
             return None
-        runs = [(self._certain(pair), count) for pair, count in left.items() if count]
-        runs += [(self._certain(pair).after(elapsed), 1) for pair, elapsed in running]
-        # No run is spread over several jobs: the longest bounds the end as well.
-        return Interval(
-            max(self._share(each.low * n for each, n in runs), *_longest(e.low for e, _ in runs)),
-            max(self._share(each.high * n for each, n in runs), *_longest(e.high for e, _ in runs)),
-        )
-
-    def _share(self, seconds: Iterable[float]) -> float:
-        return sum(seconds) / self.jobs
-
-    def _certain(self, pair: Pair) -> Interval:
-        expected = self.expected(pair)
-        assert expected is not None
-        return expected
-
-    def _scaled(self, pair: Pair) -> Iterable[float]:
-        """The times of the same solver on other tasks, if they grew with the training points."""
-        for (task, solver), seconds in self._seconds.items():
-            if solver == pair.solver:
-                size, ratio = self._sizes[task], 1.0
-                if size and pair.size:
-                    ratio = pair.size / size
-                yield from (_mean(seconds) * ratio, _mean(seconds) * ratio**2)
-
-
-def _mean(runs: tuple[int, float]) -> float:
-    count, total = runs
-    return total / count
+        runs = [(self.expected(pair), 0.0, count) for pair, count in left.items() if count]
+        runs += [(self.expected(pair), elapsed, 1) for pair, elapsed in running]
+        ends = []
+        for end in (0, 1):
+            seconds = [(max(0.0, each[end] - gone), n) for each, gone, n in runs if each]
+            # No run is spread over several jobs: the longest bounds the end as well.
+            longest = max((each for each, _ in seconds), default=0.0)
+            ends.append(max(sum(each * n for each, n in seconds) / self.jobs, longest))
+        return Interval(*ends)
 
 
 def recorded_seconds(record: RecordBase | Entry) -> float:
@@ -157,10 +131,6 @@ def span(seconds: float) -> str:
         return f"{minutes} min {rest:02d} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min"
-
-
-def _longest(seconds: Iterable[float]) -> tuple[float]:
-    return (max(seconds, default=0.0),)
 
 
 def _unit(seconds: float) -> tuple[float, str]:
