@@ -22,6 +22,8 @@ data.callback(invoke_without_command=True)(help_only)
 
 @data.command("list", help="List the datasets.")
 def _list(as_json: _Json = False) -> None:
+    from rich.filesize import decimal
+
     from ...data_loaders import imported, sources
     from ..words import visible
 
@@ -35,7 +37,7 @@ def _list(as_json: _Json = False) -> None:
     for item in own:
         # The target is the first thing that is decided.
         about = item.decided[0] if item.decided else "import it again"
-        rows.append((item.name, "imported", f"{item.state}, {_size(item.size_bytes)}; {about}"))
+        rows.append((item.name, "imported", f"{item.state}, {decimal(item.size_bytes)}; {about}"))
     print_table([tuple(map(visible, row)) for row in rows])
 
 
@@ -193,14 +195,6 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
         if key not in names:
             raise UserError(f"unknown option {key!r}{suggest(key, names)}")
     return options
-
-
-def _size(n_bytes: int) -> str:
-    for unit in ("B", "kB", "MB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.0f} {unit}"
-        n_bytes //= 1000
-    return f"{n_bytes} GB"
 
 
 def _dataset_names(names: list[str]) -> list[str]:

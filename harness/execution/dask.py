@@ -37,7 +37,7 @@ from ...data_loaders.atomic import replacing
 from ...solvers.registration import entries
 from ..environment import environment, version
 from ..errors import EngineError, SolverError, StorageError, first_line
-from ..hashing import canonical_json, hash_files
+from ..hashing import canonical_json, hash_json
 from ..jobs import Ended, Event, Job, Outcome, Started, Waiting
 from ..loading import SolverSpec
 from ..planning.fingerprint import (
@@ -183,7 +183,7 @@ def needs_of(work: Any) -> dict[str, str]:
     if spec.module is not None:
         file, name = spec.located(), f"{spec.module}:{spec.class_name}"
         package = installed_version(spec.module.partition(".")[0])
-        code = file and f"{package} {hash_files(source_files(name, file, 'svm'))}"
+        code = file and f"{package} {hash_json(source_files(name, file, 'svm'))}"
         needs[f"the module {spec.module}"] = code or ""
     elif entry is not None and entry.module.startswith("marginbench.solvers.peers."):
         package = getattr(getattr(import_module(entry.module), spec.class_name), "requires", "")

@@ -22,7 +22,7 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -293,7 +293,6 @@ def main(descriptor: int) -> None:
     with scientific_imports():
         from ..evaluation import measurement  # noqa: F401
 
-    pools = _ThreadPools()
     connection.sendall(encoded(PhaseMessage("idle")))
     while True:
         try:
@@ -302,7 +301,7 @@ def main(descriptor: int) -> None:
             return
         with contextlib.suppress(OSError):
             os.ftruncate(1, 0)
-        result = _serve(job, _until_timed(connection, orders), pools)
+        result = _serve(job, _until_timed(connection, orders))
         with contextlib.suppress(Exception):  # a solver may have replaced them
             sys.stdout.flush()
             sys.stderr.flush()
@@ -335,29 +334,18 @@ def _until_timed(connection: socket.socket, orders: BinaryIO) -> Callable[[Messa
     return send
 
 
-class _ThreadPools:
-    """The threads of the numeric libraries that are loaded.
+@lru_cache(1)
+def _thread_pools(modules: int) -> Any:
+    """The threads of the numeric libraries that are loaded with so many modules.
 
-    To find the libraries takes a millisecond, so they are looked for again only after an import:
-    that is how one is loaded.
+    To find the libraries takes a millisecond; one is loaded only when a module is imported.
     """
+    from threadpoolctl import ThreadpoolController
 
-    def __init__(self) -> None:
-        self._modules = -1
-        self._controller: Any = None
-
-    def limited(self, threads: int) -> AbstractContextManager[Any]:
-        """No library uses more threads in this block."""
-        from threadpoolctl import ThreadpoolController
-
-        if self._modules != len(sys.modules):
-            self._controller = ThreadpoolController()
-            self._modules = len(sys.modules)
-        limited: AbstractContextManager[Any] = self._controller.limit(limits=threads)
-        return limited
+    return ThreadpoolController()
 
 
-def _serve(job: Job, send: Callable[[Message], None], pools: _ThreadPools) -> ResultMessage:
+def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     """Do the job; whatever it raises becomes part of the result."""
     from ...data_loaders import DataError
     from ...data_loaders.errors import CacheError
@@ -365,7 +353,7 @@ def _serve(job: Job, send: Callable[[Message], None], pools: _ThreadPools) -> Re
     from ..words import visible_lines
 
     try:
-        with pools.limited(job.threads):
+        with _thread_pools(len(sys.modules)).limit(limits=job.threads):
             return ResultMessage(value=job.work.run(send))
     except MemoryError as error:
         message = ResultMessage(error=first_line(error), kind="memory")

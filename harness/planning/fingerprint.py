@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from ...data_loaders.atomic import replacing
 from ..environment import git
 from ..errors import SolverError
-from ..hashing import hash_files
+from ..hashing import hash_json
 from ..loading import SolverSpec
 from ..storage import storing
 
@@ -125,7 +125,7 @@ def project_code() -> str:
         for name, root in project_roots().items()
         for file in (*root.rglob("*.py"), *root.rglob("*.toml"))
     }
-    return hash_files(files)
+    return hash_json(files)
 
 
 def installed_packages() -> Iterator[str]:
@@ -184,7 +184,7 @@ def kernel_code(name: str) -> str:
     own = _outside_code(SolverSpec.parse(name).checked())
     if not own:
         raise SolverError(f"{name}: its code cannot be found")
-    return hash_files({each: code_hash(file) for each, file in own.items()})
+    return hash_json({each: code_hash(file) for each, file in own.items()})
 
 
 def code_hash(file: Path | None) -> str:
@@ -295,6 +295,6 @@ def read_sources(results: Path, source_hash: str) -> Mapping[str, str] | None:
     try:
         files = json.loads((results / _FOLDER / f"{source_hash}.json").read_bytes())
         # The hash is that of the files, so it tells whether they are all there.
-        return files if hash_files(files) == source_hash else None
+        return files if hash_json(files) == source_hash else None
     except (OSError, ValueError, AttributeError, TypeError):
         return None

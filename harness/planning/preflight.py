@@ -37,7 +37,7 @@ from ...data_loaders.cache import datasets_folder
 from ...solvers.bibliography import cited, papers
 from ..errors import SolverError, StudyError
 from ..evaluation.svm import ReferenceInfo, ReferenceWork
-from ..hashing import canonical_json, hash_files, hash_json
+from ..hashing import canonical_json, hash_json
 from ..jobs import (
     Ended,
     Executor,
@@ -194,7 +194,7 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
     stand_ins = {k: v for k, v in kind.stand_ins(cls).items() if k in names}
     defined_in = source_file(cls)
     files = source_files(work.solver, defined_in, work.kind)
-    source_hash = hash_files(files)
+    source_hash = hash_json(files)
     return SolverInfo(
         shown=shown_name(cls, spec),
         summary=visible(inspect.cleandoc(cls.__doc__ or "").partition("\n")[0], _SUMMARY_LIMIT),

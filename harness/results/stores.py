@@ -14,10 +14,9 @@ import hashlib
 import itertools
 import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -523,40 +522,30 @@ class _Exchange:
 
     def __init__(self, mirror: Mirror, say: Say) -> None:
         self._mirror, self._say = mirror, say
-        self._thread = threading.Thread()
-        self._error: Exception | None = None
+        self._thread = ThreadPoolExecutor(1)
+        self._future: Future[None] | None = None
         self._has_told = False
 
     def __call__(self) -> None:
         """Exchange; what takes longer goes on while the study does."""
-        if not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._exchange, daemon=True)
-            self._thread.start()
-        self._thread.join(PATIENCE_S)
-        if isinstance(self._error, StoreError):
-            if self._error.is_refusal and not self._mirror.has_pushed:
-                raise self._error  # as to who may only read: better before the runs than after
-            if not self._has_told:
-                self._say(f"{self._error}; the study goes on and tries again")
-            self._has_told = True
-        elif self._error is not None:
-            raise self._error
-        elif not self._thread.is_alive():
-            self._has_told = False
-
-    def _exchange(self) -> None:
+        future = self._future = self._future or self._thread.submit(self._mirror.exchange)
+        if not wait([future], PATIENCE_S).done:
+            return
+        self._future = None
         try:
-            self._mirror.exchange()
-            self._error = None
-        except Exception as error:  # noqa: BLE001 - raised by whoever waits for the thread
-            self._error = error
+            future.result()
+            self._has_told = False
+        except StoreError as error:
+            if error.is_refusal and not self._mirror.has_pushed:
+                raise  # as to who may only read: better before the runs than after
+            if not self._has_told:
+                self._say(f"{error}; the study goes on and tries again")
+            self._has_told = True
 
     def finish(self) -> None:
         """Exchange what is left."""
-        if self._thread.is_alive():
-            self._thread.join()
-            if self._error is not None:
-                raise self._error
+        if self._future is not None:
+            self._future.result()
         self._mirror.exchange()
 
 

@@ -323,7 +323,7 @@ def test_the_commands_about_imported_data(
     assert json.loads(call("info", "bank", "--json")[1]) == [listed]
     assert "\n  dropped columns: job\n" in call("info", "bank")[1]
     assert re.search(
-        r"^bank +imported +ok, 2 kB; target: column 'y'", call("list")[1], re.MULTILINE
+        r"^bank +imported +ok, [0-9.]+ kB; target: column 'y'", call("list")[1], re.MULTILINE
     )
     assert call("verify", "bank")[1].startswith("bank: ok: ")
     assert call("import", "other", "data/bank.csv", "--option", "taget=y")[::2] == (

@@ -19,7 +19,7 @@ from marginbench import Perceptron
 from marginbench.harness.errors import UserError
 from marginbench.harness.execution.runner import RunSummary, run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.hashing import hash_files, hash_json
+from marginbench.harness.hashing import hash_json
 from marginbench.harness.jobs import Event, Job
 from marginbench.harness.planning.fingerprint import (
     content_version,
@@ -148,7 +148,7 @@ def test_a_record_says_what_its_key_is_made_of(folder: Folder) -> None:
         assert parts["source"].startswith(content_version(record.version))
         files = read_sources(folder.results, parts["source"])
         assert files is not None
-        assert hash_files(files) == parts["source"]
+        assert hash_json(files) == parts["source"]
         assert ({"mine.py", "shared_step.py"} <= set(files)) == (record.solver == "Mine")
 
 
