@@ -68,7 +68,7 @@ def interrupts_deferred() -> Iterator[Callable[[], None]]:
         Raises a KeyboardInterrupt if there has been a Ctrl-C, as the end of the block does.
     """
     if not _replaceable():
-        yield _look_away
+        yield lambda: None
         return
     interrupted = False
     of_a_command = signal.getsignal(signal.SIGINT) is _end
@@ -120,10 +120,6 @@ def _replaceable() -> bool:
 
     ours = signal.getsignal(signal.SIGINT) in (_end, signal.default_int_handler)
     return ours and threading.current_thread() is threading.main_thread()
-
-
-def _look_away() -> None:
-    """Ctrl-C is handled elsewhere."""
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -22,7 +22,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..data_loaders import suggest
@@ -146,7 +145,18 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
             raise SolverError(f"unknown solver {spec.registry_name!r}{hint}")
         home = importlib.import_module(entries()[spec.registry_name].module)
         return getattr(home, spec.registry_name)
-    module = _import_file(spec.path) if spec.path else _import_module(spec.module or "")
+    path = spec.path
+    try:
+        if path is None:
+            module = importlib.import_module(spec.module or "")
+        else:
+            module = sys.modules.get(module_name(path, "")) or import_file(path)
+    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        if path is None and isinstance(error, ModuleNotFoundError):
+            words = f"no module named {error.name!r} (for the solver {spec.module!r})"
+            raise SolverError(words) from None
+        words = f"{path}: importing it" if path else f"{spec.module}:"
+        raise SolverError(f"{words} raised {first_line(error)}") from None
     named = getattr(module, spec.class_name, None)
     if named is None:
         classes = [name for name, item in vars(module).items() if inspect.isclass(item)]
@@ -188,22 +198,6 @@ def shown_name(cls: Any, spec: SolverSpec) -> str:
     if spec.path is not None:
         return f"{spec.path.name}:{spec.class_name}"
     return f"{cls.__module__}:{cls.__qualname__}"
-
-
-def _import_file(path: Path) -> ModuleType:
-    try:
-        return sys.modules.get(module_name(path, "")) or import_file(path)
-    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-        raise SolverError(f"{path}: importing it raised {first_line(error)}") from None
-
-
-def _import_module(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise SolverError(f"no module named {error.name!r} (for the solver {name!r})") from None
-    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-        raise SolverError(f"{name}: importing it raised {first_line(error)}") from None
 
 
 @dataclass(frozen=True)

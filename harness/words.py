@@ -93,13 +93,11 @@ def visible_lines(text: str, limit: int = TRACEBACK_LIMIT) -> str:
 def _escaped(text: str, kept: str) -> str:
     def shown(match: re.Match[str]) -> str:
         character = match[0]
-        return _escape(character) if _unseen(character) and character not in kept else character
+        is_unseen = unicodedata.category(character) in _UNSEEN_CATEGORIES
+        is_unseen = is_unseen or ord(character) in _UNSEEN
+        return _escape(character) if is_unseen and character not in kept else character
 
     return _SUSPECTS.sub(shown, text)
-
-
-def _unseen(character: str) -> bool:
-    return unicodedata.category(character) in _UNSEEN_CATEGORIES or ord(character) in _UNSEEN
 
 
 def _escape(character: str) -> str:

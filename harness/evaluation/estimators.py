@@ -199,7 +199,9 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
         **tuning,
     }
     try:
-        if work.solves is not False and _has_model(estimator, dataset):
+        names = ("support_", "dual_coef_", "intercept_", "decision_function")
+        has_model = all(hasattr(estimator, name) for name in names)
+        if work.solves is not False and has_model and len(np.unique(dataset.y_train)) == 2:
             try:
                 judged = _judged_model(work, estimator, dataset, columns, send)
                 return columns | judged | {"judged_by": "model"}
@@ -238,11 +240,6 @@ def _shortfall(caught: list[warnings.WarningMessage]) -> str:
         if issubclass(warning.category, ConvergenceWarning):
             return str(warning.message).partition("\n")[0][:_REASON] or "it did not converge"
     return ""
-
-
-def _has_model(estimator: Any, dataset: Dataset) -> bool:
-    names = ("support_", "dual_coef_", "intercept_", "decision_function")
-    return len(np.unique(dataset.y_train)) == 2 and all(hasattr(estimator, name) for name in names)
 
 
 def _judged_model(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from time import perf_counter
@@ -40,15 +40,8 @@ if TYPE_CHECKING:
     from ...solvers import Solver
 
 
-@contextmanager
-def compiling_untimed(monitor: TraceMonitor) -> Iterator[None]:
-    """Inside, the clocks stand still whenever numba compiles, or loads compiled code."""
-    with install_listener("numba:compile", _Compiling(monitor)):
-        yield
-
-
 class _Compiling(Listener):  # type: ignore[misc] # numba has no types
-    """Told by numba of the beginning and the end of each compilation; some lie within others."""
+    """Stops the clocks whenever numba compiles, or loads compiled code; some lie within others."""
 
     def __init__(self, monitor: TraceMonitor) -> None:
         self._monitor = monitor
@@ -115,7 +108,8 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
     send(PhaseMessage("solve"))
     returned, scores = "diverged", None
     try:
-        with compiling_untimed(monitor), without_convergence_warnings():
+        compiling = install_listener("numba:compile", _Compiling(monitor))
+        with compiling, without_convergence_warnings():
             estimator.fit(dataset.X_train, dataset.y_train, monitor=monitor)
             send(PhaseMessage("evaluate", monitor.clocks.wall_s))
             if monitor.ended and not monitor.diverged:

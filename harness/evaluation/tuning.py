@@ -166,7 +166,8 @@ class _Trials(Generic[WorkT]):
                 raise RuntimeError(f"no configuration could be scored: {self.done[0].ended}")
             if scored and (complete or number == 0):
                 # Of equal ones the first of the study.
-                best = sorted(trials, key=lambda place: (_rank(trials[place]), place))
+                errors = {n: math.inf if t.error is None else t.error for n, t in trials.items()}
+                best = sorted(trials, key=lambda place: (errors[place], place))
             if not (scored and complete):
                 break
         return best[0]
@@ -252,7 +253,3 @@ def misclassified(scores: npt.NDArray[Any], y: npt.NDArray[Any], classes: npt.ND
     if scores.ndim == 1:
         return int(np.sum(((scores > 0) != (y > 0)) | ~finite))
     return int(np.sum((classes[scores.argmax(axis=1)] != y) | ~finite.all(axis=1)))
-
-
-def _rank(trial: Trial) -> float:
-    return math.inf if trial.error is None else trial.error

@@ -253,7 +253,11 @@ class JobWatch:
             self.process.join(2.0)
         if outcome is None and not self.process.alive:
             # Messages may have come in between the two looks.
-            outcome = self._drain() or self._crashed()
+            outcome = self._drain()
+            if outcome is None:
+                self._outcome.traceback = _tail(self.process.log)
+                doing = _DOING[self.phase]
+                outcome = self._ended("crashed", f"{self.process.exit_words} while {doing}")
         if outcome is None and self.process.closed:
             outcome = self._ended("crashed", self.process.closed)
         if outcome is None and time.monotonic() - self._looked > _PAUSE:
@@ -339,10 +343,6 @@ class JobWatch:
     def _ended(self, status: Literal["crashed", "timeout", "memory"], reason: str) -> Outcome:
         self._outcome.status, self._outcome.reason = status, reason
         return self._outcome
-
-    def _crashed(self) -> Outcome:
-        self._outcome.traceback = _tail(self.process.log)
-        return self._ended("crashed", f"{self.process.exit_words} while {_DOING[self.phase]}")
 
     def _over_limit(self) -> Outcome | None:
         limits, now, doing = self.job.limits, time.monotonic(), _DOING[self.phase]

@@ -35,6 +35,8 @@ _QUICK, _REST = 0.001, 20
 # Seconds between two drawings of the live display, and those after which it shows what is waited
 # for before the first run.
 _REDRAW_S, _A_MOMENT = 0.2, 3.0
+# What a run does before its solver solves.
+_DOING = {"import": "importing ", "data": "loading ", "compile": "compiling ", "tune": "tuning "}
 # Machines that the live display shows.
 _MOST_MACHINES = 20
 #: Runs that are recorded, each with what is recorded.
@@ -271,10 +273,11 @@ class LiveProgress(Progress):
             waited = {key: now - since for key, since in self._since.items()}
             long = {key: seconds for key, seconds in waited.items() if seconds > _A_MOMENT}
             return Group(*(Text(f"  {key}  {span(seconds)}") for key, seconds in long.items()))
-        lines = [
-            Text(f"  {task} · {solver} · seed {seed}  {_doing(phases, ran)}{span(now - ran.since)}")
-            for (task, solver, seed), ran in self.running.items()
-        ]
+        lines = []
+        for (task, solver, seed), ran in self.running.items():
+            doing = _DOING.get(phases.get(ran.key, ""), "")
+            words = f"  {task} · {solver} · seed {seed}  {doing}{span(now - ran.since)}"
+            lines.append(Text(words))
         if self.machines():
             # Those of a cluster are too many for a terminal.
             lines = [Text(f"  {line}") for line in self.machines()[:_MOST_MACHINES]]
@@ -284,12 +287,6 @@ class LiveProgress(Progress):
         words = f"{left} of {self.to_do} runs left{failed}" + (f", {eta}" if eta else "")
         lines.append(Text(words))
         return Group(*lines)
-
-
-def _doing(phases: Mapping[str, Phase], ran: Running) -> str:
-    """What a run does before its solver solves; nothing once it does."""
-    words = {"import": "importing ", "data": "loading ", "compile": "compiling ", "tune": "tuning "}
-    return words.get(phases.get(ran.key, ""), "")
 
 
 def choose_progress(jobs: int) -> Progress:

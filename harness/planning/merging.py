@@ -262,7 +262,10 @@ def _described(
     # The first holds where they differ.
     order = sorted(sides, key=lambda side: bool(prefer) and side.folder != Path(prefer))
     if prefer == NEWEST:
-        order.sort(key=lambda side: _latest(side.journal), reverse=True)
+        order.sort(
+            key=lambda side: max((e.started_at for e in side.journal.current.values()), default=""),
+            reverse=True,
+        )
     study = kind_named(first.values["kind"]).study
     contents = [restored(study, s.values["study"], s.folder).content(out) for s in order]
     content = _merged_content(contents, order, chosen=bool(prefer))
@@ -278,11 +281,6 @@ def _described(
     for run in described["planned"]:
         run["key"] = keys.get(cell_of(run), run["key"])
     return described
-
-
-def _latest(journal: Journal) -> str:
-    """When the last record of a folder was begun."""
-    return max((entry.started_at for entry in journal.current.values()), default="")
 
 
 def _merged_content(

@@ -11,7 +11,7 @@ import json
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,10 +43,6 @@ class Details:
     columns: Mapping[str, Any]  # columns of the record that are decided before the run
 
 
-def _no_details(seed: int) -> Details:
-    raise AssertionError("a run outside a plan has no details")
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """One solver on one task with one seed.
@@ -59,8 +55,8 @@ class Run:
     solver: str
     seed: int
     limits: Limits
-    # Makes the details of the run with this seed.
-    detailed: Callable[[int], Details] = field(default=_no_details, repr=False)
+    # Makes the details of the run with this seed; a run of a plan has it.
+    detailed: Any = field(default=None, repr=False)
     n_train: int | None = None  # training points, where there are data
     foreign: bool = False  # whether it runs code from outside the project
     skip_reason: str = ""  # why the combination is not supported; empty if it is
@@ -76,7 +72,8 @@ class Run:
     @property
     def details(self) -> Details:
         """What is needed of it when it is done; made anew each time."""
-        return self.detailed(self.seed)
+        details: Details = self.detailed(self.seed)
+        return details
 
     @property
     def work(self) -> Work:
@@ -224,7 +221,11 @@ class Kind(ABC):
                 seeds = study.seeds_of(task, entry, facts.solvers[entry.label].traits)
                 if seeds:
                     runs += map(self.configuration(study, facts, task, entry).run, seeds)
-        study.check_chosen(runs)
+        if study.selection is not None and not runs:
+            raise StudyError(
+                f"--where {study.selection.text!r}: no run of the study is chosen; a deterministic "
+                "solver has seed 0 alone, and a method runs only on tasks that it fits"
+            )
         return runs
 
     def describe(self, study: Any, facts: Facts) -> dict[str, Any]:

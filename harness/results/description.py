@@ -87,13 +87,10 @@ def read_description(folder: Path) -> dict[str, Any] | None:
             f"release reads {SCHEMA_VERSION}); use that release or choose another folder"
         )
     for name in _LISTS:
-        if not _is_list_of_objects(content.get(name, [])):
+        items = content.get(name, [])
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise _damaged(path, f"its {name} are no list of objects")
     return content
-
-
-def _is_list_of_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def move_aside(folder: Path) -> str:

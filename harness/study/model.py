@@ -598,14 +598,6 @@ class StudyBase(StudyPart):
         """Whether it comes from a file, and so has all names in their own spelling."""
         return self._file is not None
 
-    def check_chosen(self, runs: Sequence[Any]) -> None:
-        """Check that the runs that an expression chose turn out to exist."""
-        if self._selection is not None and not runs:
-            raise StudyError(
-                f"--where {self._selection.text!r}: no run of the study is chosen; a deterministic "
-                "solver has seed 0 alone, and a method runs only on tasks that it fits"
-            )
-
     def read_from(self, file: StudyFile) -> Self:
         """The same study with its file, for messages."""
         study = self.model_copy()

@@ -305,7 +305,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
     for name in split_names(names, [solver.label for solver in study.solvers]):
         entries = (
             [solver for solver in study.solvers if name.casefold() == solver.label.casefold()]
-            or [solver for solver in study.solvers if _is_called(solver, name)]
+            or [s for s in study.solvers if name.casefold() in _names(s)]
             or _of_grid(study.solvers, name.casefold())
         )
         if not entries:
@@ -323,8 +323,8 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
     return chosen
 
 
-def _is_called(solver: SolverEntry, name: str) -> bool:
-    return name.casefold() in (solver.name.casefold(), solver.class_name.casefold())
+def _names(solver: SolverEntry) -> tuple[str, str]:
+    return solver.name.casefold(), solver.class_name.casefold()
 
 
 def _of_grid(entries: Sequence[EntryT], stem: str) -> list[EntryT]:
