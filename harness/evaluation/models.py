@@ -560,7 +560,7 @@ class Evaluator:
         # Of each problem the signs of the training points: of two classes there is one.
         labels = classes if self._classes is not None else [1]
         self._signs = [np.where(self._y["train"] == label, 1.0, -1.0) for label in labels]
-        self._last: dict[int, tuple[tuple[bytes, str], _Scored]] = {}
+        self._last: dict[int, tuple[bytes, str, _Scored]] = {}
 
     @property
     def n_problems(self) -> int:
@@ -572,7 +572,7 @@ class Evaluator:
         parts = self._parts(model)
         # A diverged model has infinities and NaNs; they are a result here, not a surprise.
         with np.errstate(over="ignore", invalid="ignore"):
-            each = [self._scored(c, part, dtype) for c, part in enumerate(parts)]
+            each = [self._score(c, part, dtype) for c, part in enumerate(parts)]
             mistakes = self._mistakes("test", [one.scores["test"] for one in each])
             on_train = self._mistakes("train", [one.scores["train"] for one in each])
         return Evaluation(
@@ -628,17 +628,20 @@ class Evaluator:
     def _columns(self, each: list[Array]) -> Array:
         return each[0] if self._classes is None else np.stack(each, axis=1)
 
+    def _score(self, c: int, model: PlainModel, dtype: str) -> _Scored:
+        digest = model.digest
+        if c not in self._last or self._last[c][:2] != (digest, dtype):
+            self._last[c] = (digest, dtype, self._scored(c, model, dtype))
+        return self._last[c][2]
+
     def _scored(self, c: int, model: PlainModel, dtype: str) -> _Scored:
-        same = model.digest, dtype
-        if c in self._last and self._last[c][0] == same:
-            return self._last[c][1]
         predictor, y = _PREDICTORS[model.kind](model, self._points), self._signs[c]
         # w's own scores, without the bias: they can give the norm too.
         responses = predictor.scores("train", dtype)
         squared_norm = predictor.squared_norm(responses, dtype)
         scores = responses + predictor.intercept
         margins = y * scores
-        scored = _Scored(
+        return _Scored(
             n_support=predictor.n_support,
             squared_norm=squared_norm,
             primal=None if squared_norm is None else primal_value(squared_norm, margins, self.C),
@@ -649,8 +652,6 @@ class Evaluator:
                 "test": predictor.scores("test", dtype) + predictor.intercept,
             },
         )
-        self._last[c] = same, scored
-        return scored
 
     def _dual(self, predictor: _Predictor, squared_norm: float, y: Array) -> float | None:
         coef = predictor.dual_coef
