@@ -448,8 +448,9 @@ def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) ->
     )
 
 
-#: The data set that this process has loaded last, by what was asked for.
+#: The data sets that this process has loaded last, by what was asked for; of many bytes only one.
 _LOADED: dict[str, Dataset] = {}
+_LOADED_BYTES = 2**24
 
 
 def load_task_data(problem: Problem) -> Dataset:
@@ -461,7 +462,10 @@ def load_task_data(problem: Problem) -> Dataset:
 
     asked = repr((problem.dataset, problem.dataset_params, problem.folder, problem.fingerprint))
     if asked not in _LOADED:
-        _LOADED.clear()  # at most one is in memory
+        kept = (part for each in _LOADED.values() for part in (each.X_train, each.X_test))
+        # Runs of small tasks come in turn.
+        if sum(getattr(X, "data", X).nbytes for X in kept) > _LOADED_BYTES:
+            _LOADED.clear()
         dataset = load(problem.dataset, problem.dataset_params or None, folder=problem.folder)
         if problem.fingerprint and dataset.fingerprint != problem.fingerprint:
             raise DataError(
