@@ -155,8 +155,8 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
         if path is None and isinstance(error, ModuleNotFoundError):
             words = f"no module named {error.name!r} (for the solver {spec.module!r})"
             raise SolverError(words) from None
-        words = f"{path}: importing it" if path else f"{spec.module}:"
-        raise SolverError(f"{words} raised {first_line(error)}") from None
+        words = f"{path or spec.module}: importing it raised {first_line(error)}"
+        raise SolverError(words) from None
     named = getattr(module, spec.class_name, None)
     if named is None:
         classes = [name for name, item in vars(module).items() if inspect.isclass(item)]
