@@ -66,7 +66,6 @@ class Told(Progress):
 
     def __init__(self) -> None:
         super().__init__()
-        super().__init__()
         self.lines: list[str] = []
 
     def say(self, line: str) -> None:
