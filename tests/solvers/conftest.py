@@ -10,6 +10,7 @@ import pytest
 import qpsolvers
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.datasets import load_iris
 
 from marginbench.solvers import Counters, Model, Monitor
 
@@ -191,3 +192,17 @@ def recording_monitor():
 def alpha_of():
     """``alpha_of(model, y)``: alpha of every training point, in the order of the data."""
     return full_alpha
+
+
+@pytest.fixture(scope="session")
+def points():
+    """Forty points in three dimensions, of two classes that overlap a little."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) % 2, 1, -1)
+    return rng.standard_normal((40, 3)) + 0.7 * y[:, None], y
+
+
+@pytest.fixture(scope="session")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, np.array(["setosa", "versicolor", "virginica"])[y]

@@ -11,10 +11,7 @@ from marginbench.solvers.approximate.adaptive_ascent import AdaptiveAscent, visi
 from marginbench.solvers.approximate.low_rank import (
     eigenfeatures,
     incomplete_cholesky,
-    nystrom_features,
 )
-from marginbench.solvers.interface.problem import Problem
-from marginbench.solvers.numeric.counters import Counters
 
 
 def primal(solver, task, C):
@@ -62,19 +59,7 @@ def test_credit_turns_preferences_into_frequencies():
     np.testing.assert_array_equal(once, np.flatnonzero(active))
 
 
-def test_points_that_gain_are_drawn_more_often(rbf_task, drawn):
-    ascent = run(ascent_on(drawn, rbf_task.y, 10.0, shrinking=False), 0.0, epochs=30)
-    free = (ascent.alpha > 0) & (ascent.alpha < 10.0)
-    idle = ~free & (np.abs(1 - rbf_task.y * (drawn @ ascent.w)) > 0.1)
-    assert free.sum() > 5
-    assert idle.sum() > 50
-    assert ascent.preference.min() >= 1 / 20
-    assert ascent.preference.max() <= 20
-    assert np.median(ascent.preference[idle]) < 1 / 5
-    assert ascent.preference[free].mean() > 5 * ascent.preference[idle].mean()
-
-
-@pytest.mark.parametrize("C", [0.1, 1.0, pytest.param(100.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("C", [0.1, 1.0])
 def test_neither_shrinking_nor_frequencies_change_the_optimum(rbf_task, drawn, solve_dual, C):
     Q = (drawn @ drawn.T) * np.outer(rbf_task.y, rbf_task.y)
     best = solve_dual(Q, rbf_task.y, C)
@@ -104,21 +89,6 @@ def test_the_dual_rises_by_the_gains_and_the_gap_is_certified(rbf_task, drawn):
         assert ascent.gap == pytest.approx(gap / (C * len(y)), abs=1e-11)
         assert ascent.gap <= ascent.violation
     assert (np.diff(duals) >= -1e-11 * duals[-1]).all()
-
-
-@pytest.mark.parametrize("cutoff", [1e-12, 1e-3])
-def test_features_are_nystroems_without_tiny_eigenvalues(rbf_task, cutoff):
-    chosen = np.arange(30)
-    gram, rows = rbf_task.K[np.ix_(chosen, chosen)], rbf_task.K[:, chosen]
-    own, map_ = eigenfeatures(gram, cutoff)
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > cutoff * values.max()
-    assert own.shape == map_.shape == (30, kept.sum())
-    assert (kept.sum() < 30) == (cutoff > 1e-6)
-    np.testing.assert_allclose(gram @ map_, own, rtol=0, atol=1e-8)
-    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    F = rows @ map_
-    np.testing.assert_allclose(F @ F.T, rows @ inverse @ rows.T, rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
@@ -165,10 +135,9 @@ def test_with_all_points_it_is_the_kernel_svm(task, C):
     assert primal(solver, task, C) == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize("m", [5, 40])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_it_is_the_problem_of_nystroems_method(rbf_task, m, dtype):
-    task = rbf_task
+def test_it_is_the_problem_of_nystroems_method(rbf_task, dtype):
+    task, m = rbf_task, 40
     given = {"n_components": m, "dtype": dtype, "random_state": 0, **task.params}
     other = Nystrom(tol=1e-8, max_epochs=100_000, **given).fit(task.X, task.y)
     solver = LowRankSVM(tol=1e-5, max_epochs=100_000, **given).fit(task.X, task.y)
@@ -191,29 +160,6 @@ def test_points_without_a_feature_go_to_their_bound():
     assert nothing.rank_ == 0
     assert nothing.status_ == "converged"
     np.testing.assert_array_equal(nothing.decision_function(X), 0.0)
-
-
-def problem_of(task, kernel=None, dtype="float64"):
-    counters = Counters()
-    kernel = RBF(0.5) if kernel is None else kernel
-    return Problem(
-        task.X, task.y, np.random.default_rng(0), np.ones(task.n), counters,
-        lambda: KernelOracle(kernel, task.X, dtype, counters=counters), kernel,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("m", [1, 10, 40])
-def test_inner_products_of_features_are_nystroems(rbf_task, m):
-    task = rbf_task
-    landmarks = np.random.default_rng(1).permutation(task.n)[:m]
-    problem = problem_of(task)
-    factor, features = nystrom_features(problem, landmarks, 1e-10)
-    K_nZ, K_ZZ = task.K[:, landmarks], task.K[np.ix_(landmarks, landmarks)]
-    np.testing.assert_allclose(factor @ factor.T, K_ZZ, atol=1e-9)
-    expected = K_nZ @ np.linalg.solve(K_ZZ + 1e-10 * np.eye(m), K_nZ.T)
-    np.testing.assert_allclose(features @ features.T, expected, atol=1e-7)
-    assert problem.counters.kernel_evals == task.n * m + m * (m + 1) // 2
-    assert problem.counters.kernel_evals_computed == task.n * m
 
 
 @pytest.mark.parametrize("m", [1, 10, 40])

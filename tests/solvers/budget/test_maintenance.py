@@ -178,20 +178,6 @@ def test_the_lookup_prunes_no_partner_that_a_full_search_takes(pairing):
         assert cost[partners[0]] == pytest.approx(cost.min(), rel=1e-6, abs=1e-15)
 
 
-@pytest.mark.parametrize("search", ["golden", "lookup-wd"])
-def test_a_small_step_back_cancels_its_neighbour_by_label_and_not_by_sign(search):
-    points = np.array([[0.0], [1.0], [1.3], [0.01]])
-    coef, labels = np.array([1.0, 1.0, -1.0, -0.1]), np.array([1.0, 1.0, -1.0, 1.0])
-    after, coef_after, lost, _ = one_event(points, coef, Merging(search), "label", labels)
-    assert lost < 1e-2 * coef[3] ** 2
-    assert set(after[:, 0]) & {0.0, 1.0, 1.3} == {1.0, 1.3}
-    assert sorted(coef_after) == pytest.approx([-1.0, 0.9, 1.0], abs=1e-3)
-    # By the sign of the coefficient it goes to the other class, far away.
-    after, _, lost, _ = one_event(points, coef, Merging(search), "sign", labels)
-    assert lost > 0.5 * coef[3] ** 2
-    assert set(after[:, 0]) & {0.0, 1.0, 1.3} == {0.0, 1.0}
-
-
 @pytest.mark.parametrize("pairing", ["label", "sign"])
 @pytest.mark.parametrize("name", MERGING)
 def test_a_point_alone_of_its_kind_leaves_the_merging_to_the_others(name, pairing):
@@ -315,13 +301,6 @@ def test_tables_hold_what_precise_golden_section_finds(same_sign):
             cost = max(loss(weight, r, kappa), 0.0) / r**2
             assert tables.costs[a, b] * (1 - kappa) ** 2 == pytest.approx(cost, abs=2e-7)
     np.testing.assert_allclose(tables.costs[-1, -1], 0.5)
-
-
-def test_tables_are_shared_and_cannot_be_written_to():
-    tables = merge_tables(21, True)
-    assert merge_tables(21, True) is tables
-    with pytest.raises(ValueError, match="read-only"):
-        tables.costs[0, 0] = 1.0
 
 
 @pytest.mark.parametrize(

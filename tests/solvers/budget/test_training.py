@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginbench.solvers import SDCA, SMO, Monitor, Pegasos
+from marginbench.solvers import SDCA, Monitor, Pegasos
 from marginbench.solvers.budget import BSCA, BSGD, STRATEGIES
 
 METHODS = [BSCA, BSGD]
@@ -140,7 +140,7 @@ def gram(A, B):
     return np.exp(-0.5 * np.square(A[:, None] - B).sum(axis=2))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize("method", METHODS)
 def test_points_given_more_than_once_share_a_coefficient(rbf_task, method, kernel):
     X, y = np.repeat(rbf_task.X[:20], 3, axis=0), np.repeat(rbf_task.y[:20], 3)
@@ -173,11 +173,10 @@ def test_points_that_are_strangers_to_each_other_do_no_harm(rbf_task, method, na
     assert sum(record.weight_degradation for record in solver.trace_) > 0
 
 
-@pytest.mark.parametrize("order", ["permutation", "iid"])
 @pytest.mark.parametrize("method", METHODS)
-def test_sparse_points_give_the_same_model(rbf_task, method, order):
+def test_sparse_points_give_the_same_model(rbf_task, method):
     X = np.maximum(rbf_task.X, 0)
-    params = {"gamma": 0.5, "C": 5.0, "budget": 15, "order": order, "max_epochs": 2}
+    params = {"gamma": 0.5, "C": 5.0, "budget": 15, "max_epochs": 2}
     dense = method(**params, random_state=0).fit(X, rbf_task.y)
     stored = method(**params, random_state=0).fit(sparse.csr_matrix(X), rbf_task.y)
     np.testing.assert_allclose(stored.dual_coef_, dense.dual_coef_, rtol=1e-6)
@@ -230,14 +229,6 @@ def test_only_the_exact_dual_is_a_bound(rbf_task, optimum):
             assert record.objectives.dual_exact <= best * (1 + 1e-9) <= record.objectives.primal
             mixed.append(record.objectives.dual_mixed)
     assert max(mixed) > best
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_generous_budget_comes_near_the_optimum(rbf_task, method):
-    smo = SMO(gamma=0.5, C=1.0, tol=1e-6).fit(rbf_task.X, rbf_task.y)
-    solver = method(gamma=0.5, C=1.0, budget=50, max_epochs=40, random_state=0)
-    solver.fit(rbf_task.X, rbf_task.y)
-    assert solver.score(rbf_task.X, rbf_task.y) >= smo.score(rbf_task.X, rbf_task.y) - 0.04
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -296,39 +287,3 @@ def test_a_monitor_hears_of_the_end_of_each_epoch_but_the_last(
     assert monitor.ends == [rbf_task.n * k for k in (1, 2, 3)][:stop_after]
     assert solver.n_iter_ == epochs * rbf_task.n
     assert solver.status_ == ("stopped" if stop_after == 2 else "budget")
-
-
-@pytest.fixture(scope="module")
-def generated():
-    """Two classes that overlap, of a shape that some 1 700 of 4 000 points are needed for."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((8000, 6)).astype(np.float32)
-    score = X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * X[:, 3] ** 2 - 0.5
-    y = np.where(score + 0.8 * rng.standard_normal(8000) > 0, 1, -1)
-    return X[:4000], y[:4000], X[4000:], y[4000:]
-
-
-def test_bscas_default_is_more_accurate_than_pairing_by_sign(generated):
-    params = {"gamma": 0.3, "C": 32.0, "budget": 50}
-    X, y, X_test, y_test = generated
-    errors = {}
-    for pairing in ("any", "sign"):
-        solvers = [BSCA(pairing=pairing, random_state=seed, **params) for seed in range(3)]
-        errors[pairing] = [100 * (1 - s.fit(X, y).score(X_test, y_test)) for s in solvers]
-    assert BSCA().pairing == "any"
-    assert max(errors["any"]) < min(errors["sign"])
-    assert np.median(errors["any"]) < np.median(errors["sign"]) - 1
-
-
-def test_for_bsgd_label_and_sign_are_the_same(generated):
-    X, y, *_ = generated
-    # Nothing is pruned by golden section, so nothing can make a difference.
-    params = {"gamma": 0.3, "C": 32.0, "budget": 50, "max_epochs": 3, "random_state": 0}
-    by_sign, by_label = (
-        BSGD(maintenance="merge-golden", pairing=pairing, **params).fit(X, y)
-        for pairing in ("sign", "label")
-    )
-    assert by_sign.trace_[-1].maintenance > 100
-    np.testing.assert_array_equal(by_sign.dual_coef_, by_label.dual_coef_)
-    np.testing.assert_array_equal(by_sign.support_vectors_, by_label.support_vectors_)
-    assert BSGD().pairing == "sign"

@@ -62,25 +62,9 @@ def test_both_inner_solvers_reach_the_optimum_of_the_svm(linear_task, optimum, l
         assert inner == "line_search" or found.status == "converged"
 
 
-@pytest.mark.parametrize("lam", LAMS)
-def test_the_qp_iterates_minimise_the_planes_bound(linear_task, solve_dual, lam):
-    X, y = linear_task.X, linear_task.y
-    inner = PlanesByQP(5, lam, 0.0, None)
-    risk = Risk(X, y, Hinge(), np.ones(len(y)), None, Counters())
-    w, planes = inner.start(), []
-    for _ in range(15):
-        risk.evaluate(w)
-        planes.append(risk.plane(w))
-        w = inner.add(*planes[-1], 1e-13)
-        A, b = np.array([a for a, _ in planes]), np.array([b for _, b in planes])
-        bound = 0.5 * lam * w @ w + max(0.0, (A @ w + b).max())
-        # w reaches in the primal what the multipliers certify in the dual: both are optimal.
-        assert inner.lower_bound == pytest.approx(bound, rel=0, abs=1e-10)
-
-
 @RUNS_OUT
 @pytest.mark.parametrize("inner", ["qp", "line_search"])
-@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize("lam", [0.5, 0.005])
 def test_guaranteed_progress(linear_task, optimum, inner, lam):
     task = linear_task
     best = lam * optimum(task, 1 / (lam * task.n)).value
@@ -152,7 +136,7 @@ def smooth_optimum(loss, X, y, lam, bias):
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize("lam", [0.5, 0.005])
 @pytest.mark.parametrize(
     "loss", [SquaredHinge(), Logistic(), LeastSquares(), Huber()], ids=lambda x: type(x).__name__
 )
@@ -202,20 +186,6 @@ def test_two_classes_are_the_binary_machine(linear_task):
     np.testing.assert_allclose(difference, binary.weights, rtol=0, atol=1e-3)
 
 
-def test_three_classes_with_offsets():
-    rng = np.random.default_rng(2)
-    y = np.arange(90) % 3
-    X = rng.standard_normal((90, 2)) + np.array([[3.0, 0], [0, 3], [-3, -3]])[y] + 1.0
-    found = minimize_risk(X, y, "multiclass", lam=1e-3, offset="feature", tol=1e-4)
-    dense = X @ found.weights + found.intercept
-    assert found.weights.shape == (2, 3)
-    assert (dense.argmax(axis=1) == y).mean() > 0.95
-    again = minimize_risk(
-        sparse.csr_matrix(X), y, "multiclass", lam=1e-3, offset="feature", tol=1e-4
-    )
-    assert again.objective == pytest.approx(found.objective, rel=1e-3)
-
-
 @pytest.mark.parametrize("max_idle", [None, 1, 5])
 def test_removing_idle_planes_changes_no_optimum(linear_task, optimum, max_idle):
     task, lam = linear_task, 0.001
@@ -242,8 +212,7 @@ def test_removing_idle_planes_changes_no_optimum(linear_task, optimum, max_idle)
         assert len(inner._planes) <= 32
 
 
-@pytest.mark.parametrize("inner", ["qp", "line_search"])
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize(("loss", "inner"), [("hinge", "line_search"), ("logistic", "qp")])
 def test_the_storage_of_the_points_does_not_matter(loss, inner):
     rng = np.random.default_rng(4)
     X = sparse.random(300, 60, density=0.1, format="csr", random_state=4, dtype=np.float32)
@@ -255,18 +224,6 @@ def test_the_storage_of_the_points_does_not_matter(loss, inner):
     for fit in fits:
         assert fit.objective == pytest.approx(fits[0].objective, rel=1e-9)
         assert fit.weights.dtype == np.float64
-
-
-def test_weights_are_repeated_points(linear_task):
-    X, y = linear_task.X, linear_task.y
-    weights = np.random.default_rng(5).integers(0, 4, size=len(y))
-    many = np.repeat(np.arange(len(y)), weights)
-    for loss in ("hinge", "logistic", "roc_area"):
-        for offset in (None, "eliminated") if loss != "roc_area" else (None,):
-            options = {"lam": 0.01, "offset": offset, "tol": 1e-8}
-            weighted = minimize_risk(X, y, loss, sample_weight=weights, **options)
-            repeated = minimize_risk(X[many], y[many], loss, **options)
-            assert weighted.objective == pytest.approx(repeated.objective, rel=1e-7)
 
 
 def test_inner_products_are_counted(linear_task):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 from marginbench.solvers import (
     BundleClassifier,
@@ -13,23 +12,6 @@ from marginbench.solvers import (
     PrecisionAtK,
     Quantile,
 )
-
-REGRESSORS = [
-    BundleRegressor(),
-    BundleRegressor(loss="epsilon_insensitive", offset="feature"),
-    BundleRegressor(loss="quantile", inner="line_search", max_iter=300),
-]
-
-
-@pytest.mark.parametrize(
-    "regressor",
-    [
-        pytest.param(regressor, marks=[pytest.mark.slow] if number else [], id=regressor.loss)
-        for number, regressor in enumerate(REGRESSORS)
-    ],
-)
-def test_scikit_learn_checks_of_the_regressor(regressor):
-    check_estimator(regressor, on_skip=None)
 
 
 def test_the_classifier_is_the_svm_in_units_of_C(linear_task, optimum):

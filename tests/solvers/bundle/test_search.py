@@ -180,25 +180,6 @@ def test_the_line_search_is_exact(loss, offset):
         assert at_proposal >= search.objective * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3)])
-def test_the_line_search_does_not_end_in_the_middle_of_its_bracket(loss):
-    lam, n = 0.01, 40
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X, y = rng.standard_normal((n, 3)), np.where(np.arange(n) % 2, 1.0, -1.0)
-        risk = Risk(X, y, loss, np.ones(n), "eliminated", Counters())
-
-        def value(w, risk=risk):
-            return risk.evaluate(w) + 0.5 * lam * w @ w
-
-        w = np.zeros(3)
-        search = ExactSearch(risk, lam, w, value(w), share=0.1)
-        for proposal in rng.standard_normal((2, 3)):
-            w = search.w
-            search.step(proposal, stalled=False)
-            assert search.objective <= lowest_on_line(value, w, proposal - w) * (1 + 1e-12)
-
-
 def test_a_proposal_that_is_the_best_point_moves_nothing():
     X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
     for offset in OFFSETS:

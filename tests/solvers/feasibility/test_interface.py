@@ -77,6 +77,11 @@ def test_a_fit_at_its_limit_is_a_warning_too(method):
             method("linear", max_inner=1).fit((A * y).T, y)
 
 
+def test_a_limit_of_no_seconds_is_refused():
+    with pytest.raises(ValueError, match="max_seconds must be a number > 0, got 0"):
+        PCT().solve(FAR, max_seconds=0)
+
+
 def test_an_answer_at_a_limit_is_none():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

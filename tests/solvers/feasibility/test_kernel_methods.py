@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 
 from marginbench.solvers import (
     ISNKPVN,
     KPCT,
     KVN,
     MPKFP,
-    MPLFP,
     SNKP,
     FeasibilityProblem,
     OneVsRest,
@@ -167,37 +165,6 @@ def test_points_without_a_length_are_refused(points, kernel, message):
     assert "\n" not in str(failure.value)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_monitor_watches_and_stops(method, points, recording_monitor):
-    X, y = points
-    n = len(y)
-    params = {"max_iter": 20, "tol": 0.0, "stop": "gap"}
-    if method in WITH_GRAM:
-        # With a stored matrix there are no evaluations after the first iteration.
-        params["gram_size"] = 0.0
-    plain = exact(method, **params).fit(X, y)
-    monitor = recording_monitor(every=3 * n)
-    watched = exact(method, **params).fit(X, y, monitor=monitor)
-    np.testing.assert_array_equal(watched.dual_coef_, plain.dual_coef_)
-    assert watched.counters_ == plain.counters_
-    assert len(monitor.iterations) >= 3
-    assert monitor.iterations == sorted(monitor.iterations)
-    early = exact(method, **{**params, "max_iter": monitor.iterations[-1]}).fit(X, y)
-    np.testing.assert_allclose(
-        monitor.snapshots[-1].decision_function(X), early.decision_function(X), atol=1e-12
-    )
-    stopped = exact(method, **params).fit(X, y, monitor=recording_monitor(stop_after=2))
-    assert stopped.status_ == "stopped"
-    assert stopped.result_.message == "stopped by the monitor"
-    assert stopped.n_iter_ <= 3
-
-
-@pytest.fixture(scope="module")
-def iris():
-    X, y = load_iris(return_X_y=True)
-    return X, np.array(["setosa", "versicolor", "virginica"])[y]
-
-
 @pytest.mark.parametrize("method", [MPKFP, KVN])
 def test_stages_are_runs_that_were_cut_off_there(iris, method):
     X, y = iris
@@ -213,18 +180,3 @@ def test_stages_are_runs_that_were_cut_off_there(iris, method):
     assert OneVsRest(solver).fit(X, y).staged_decision_function(X) == {}
     with pytest.raises(ValueError, match="stages must be a whole number >= 1, got 0"):
         OneVsRest(solver, stages=[0]).fit(X, y)
-
-
-@pytest.mark.parametrize("solve", [MPLFP().solve, MPKFP(max_iter=10**6).solve])
-def test_a_limit_of_seconds_ends_a_run(solve):
-    # A matrix that takes far longer than the limit: the separator has almost no margin.
-    A = np.array([[1.0, -1.0], [1e-7, 1e-7]])
-    A /= np.linalg.norm(A, axis=0)
-    given = A if solve.__self__.__class__ is MPLFP else A.T @ A
-    solve.__self__.set_params(tol=0.0, stop="gap", max_iter=10**9)
-    result = solve(given, max_seconds=0.05)
-    assert result.message == "max_seconds=0.05 are over"
-    assert not result.converged
-    assert 0.05 < result.seconds < 5
-    with pytest.raises(ValueError, match="max_seconds must be a number > 0, got 0"):
-        solve(given, max_seconds=0)

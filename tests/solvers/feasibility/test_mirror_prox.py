@@ -58,7 +58,7 @@ def gap_bound(n):
 
 
 @pytest.mark.parametrize("storage", ["columns", "sparse", "strided"])
-@pytest.mark.parametrize("shape", [(3, 1000), (9, 701), (130, 300)])
+@pytest.mark.parametrize("shape", [(9, 701), (130, 300)])
 def test_the_storage_of_A_does_not_matter(storage, shape):
     A = ldfp(*shape, seed=4).A
     A[:, ::3] *= -1
@@ -73,21 +73,6 @@ def test_the_storage_of_A_does_not_matter(storage, shape):
     np.testing.assert_allclose(result.x, expected.x, rtol=0, atol=1e-13)
     np.testing.assert_allclose(result.y, expected.y, rtol=0, atol=1e-12)
     assert result.counters == expected.counters
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_float32_columns_give_the_same_bounds_to_six_digits(order):
-    A = ldfp(30, 400, seed=5).A
-    exact = MPLFP(max_iter=300, stop="gap", tol=0.0).solve(A)
-    problem = FeasibilityProblem.linear(np.asarray(A, np.float32, order=order))
-    assert problem.data.dtype == np.float32
-    single = MPLFP(max_iter=300, stop="gap", tol=0.0).solve(problem)
-    assert single.y.dtype == single.x.dtype == np.float64
-    assert single.phi_lo == pytest.approx(exact.phi_lo, abs=1e-6)
-    assert single.phi_up == pytest.approx(exact.phi_up, abs=1e-6)
-    found = MPLFP().solve(problem)
-    assert found.status == "separable"
-    assert check_certificate(problem, found).valid
 
 
 def test_the_bounds_hold_and_close_as_proven(A):
@@ -136,18 +121,6 @@ def test_an_epsilon_solution_comes_within_the_proven_number_of_iterations(tol):
     assert check_certificate(problem, result).valid
     before = MPLFP(tol=0.0, stop="gap", max_iter=result.n_iter - 1).solve(problem)
     assert before.residual > tol
-
-
-def test_the_history_is_geometric_and_ends_with_the_run(A):
-    every = MPLFP(max_iter=50, tol=0.0, stop="gap", history=1).solve(A).history
-    some = MPLFP(max_iter=50, tol=0.0, stop="gap", history=2).solve(A).history
-    assert [point.iteration for point in some] == [1, 2, 4, 8, 16, 32, 50]
-    for point in some:
-        same = every[point.iteration - 1]
-        assert point.iteration == same.iteration
-        assert (point.phi_lo, point.phi_up) == (same.phi_lo, same.phi_up)
-    assert all(np.diff([point.seconds for point in some]) > 0)
-    assert MPLFP(max_iter=5, tol=0.0, stop="gap").solve(A).history == ()
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -294,18 +267,6 @@ def test_cones_have_the_value_that_an_interior_point_method_finds(cones, lift):
     none = "inseparable" if cones == [Orthant(12)] else "margin_at_most_tol"
     assert certified.status == ("separable" if value > 1e-6 else none)
     assert check_certificate(problem, certified).valid
-
-
-@pytest.mark.parametrize("cones", CONES.values(), ids=CONES)
-def test_sparse_conic_data_are_the_same(cones):
-    A = conic_data(cones, 1.0)
-    A[np.abs(A) < 0.3] = 0
-    dense, thin = (
-        MPCFP(max_iter=50, stop="gap", tol=0.0).solve(FeasibilityProblem.conic(wrap(A), cones))
-        for wrap in (np.asarray, sparse.csc_matrix)
-    )
-    np.testing.assert_allclose(thin.x, dense.x, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(thin.y, dense.y, rtol=0, atol=1e-12)
 
 
 def test_one_positive_sum_over_two_bases_proves_nothing():

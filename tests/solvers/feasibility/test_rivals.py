@@ -23,7 +23,6 @@ from marginbench.solvers import (
     SPCT,
     SPVN,
     VN,
-    BatchPerceptron,
     FeasibilityProblem,
     check_certificate,
 )
@@ -155,21 +154,6 @@ def test_with_a_linear_kernel_they_are_the_methods_on_columns(name, A):
     np.testing.assert_allclose(A @ kernel.y, linear.y, rtol=0, atol=atol)
 
 
-def test_the_batch_perceptron_is_the_perceptron_up_to_length():
-    rng = np.random.default_rng(3)
-    y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
-    X = SEPARABLE.T * y[:, None] * rng.uniform(0.5, 2.0, 60)[:, None]
-    batch = BatchPerceptron("linear", max_iter=6000, dtype="float64")
-    batch.fit(X / np.linalg.norm(X, axis=1)[:, None], y)
-    result = PCT().solve(FeasibilityProblem.from_points(X, y))
-    assert result.n_iter == batch.n_iter_
-    w = batch.dual_coef_[0] @ batch.support_vectors_
-    np.testing.assert_allclose(w / np.linalg.norm(w), result.y, rtol=0, atol=1e-12)
-    kernel = KPCT("linear", dtype="float64", max_iter=10_000).fit(X, y)
-    assert kernel.n_iter_ == batch.n_iter_
-    np.testing.assert_allclose(kernel.decision_function(X), X @ result.y, rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
 @pytest.mark.parametrize("name", ["SPCT", "SPVN", "ISPVN"])
 def test_long_runs_do_not_overflow(name, A):
@@ -217,16 +201,3 @@ def test_the_projection_onto_the_simplex_is_the_nearest_point(n, scale):
         lambda t: np.maximum(point - t, 0).sum() - 1, point.max() - 1, point.max(), xtol=1e-15
     )
     np.testing.assert_allclose(found, np.maximum(point - threshold, 0), atol=1e-13 * (1 + scale))
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("seed", [2, 11, 12])
-def test_the_projection_ends_where_entries_are_0_up_to_rounding(seed):
-    rng = np.random.default_rng(seed)
-    point = rng.dirichlet(np.ones(40))
-    point[:6] = rng.uniform(-2e-17, 0, 6)
-    point /= point.sum()
-    projected = point.copy()
-    project_to_simplex(projected)
-    assert projected.min() >= 0
-    np.testing.assert_allclose(projected, point, rtol=0, atol=1e-15)

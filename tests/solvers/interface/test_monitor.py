@@ -11,41 +11,31 @@ INSTRUMENTED = [name for name, solver in registry().items() if solver.instrument
 #: What is tried of each solver, besides its defaults where it has no line here.
 EXTRAS = (
     ("SMO", {"working_set": "textbook"}),
-    ("SMO", {"working_set": "textbook", "fit_intercept": True}),
-    ("SMO", {"working_set": "large"}),
     ("SMO", {"working_set": "large", "fit_intercept": True}),
     ("SBP", {}),
     ("SBP", {"fit_intercept": True}),
     ("SDCA", {}),
-    ("SDCA", {"order": "iid"}),
-    ("Pegasos", {}),
     ("Pegasos", {"strategy": "on_demand"}),
     ("Perceptron", {}),
     ("Perceptron", {"strategy": "on_demand", "output": "averaged"}),
-    ("Perceptron", {"output": "voted"}),
     ("BatchPerceptron", {"target_margin": 1.0}),
     ("SGD", {}),
-    ("BSCA", {"budget": 20}),
     ("BSCA", {"budget": 20, "order": "iid", "maintenance": "project"}),
     ("BSCA", {"budget": 20, "maintenance": "merge"}),
     ("BSGD", {"budget": 20}),
     ("BSGD", {"budget": 20, "maintenance": "remove"}),
     ("LinearSDCA", {}),
-    ("LinearSDCA", {"order": "iid", "stopping": "gap", "shrinking": False}),
     ("LinearPegasos", {}),
     ("LinearPegasos", {"batch_size": 7, "output": "averaged"}),
     ("SIMBA", {}),
-    ("MPKFP", {"max_iter": 60}),
     ("MPKFP", {"max_iter": 60, "gram_size": 0.0}),
     ("KPCT", {"max_iter": 60}),
     ("KVN", {"max_iter": 60}),
     ("SNKP", {"max_iter": 60}),
     ("ISNKPVN", {"max_iter": 60}),
     ("BundleClassifier", {}),
-    ("BundleClassifier", {"primal_search": True}),
     ("BundleClassifier", {"inner": "line_search", "fit_intercept": True}),
     ("OCAS", {}),
-    ("OCAS", {"fit_intercept": True}),
     ("Falkon", {"n_components": 20}),
     ("EigenPro", {"max_batch_size": 10}),
     ("CuttingPlane", {"oracle": "exact"}),
@@ -72,10 +62,6 @@ def make(name, task, **extra):
     return solver.set_params(**{k: v for k, v in params.items() if k in solver.get_params()})
 
 
-def spent(counters):
-    return counters.kernel_evals + counters.inner_products + counters.matvec_entries
-
-
 def assert_same_model(model, expected):
     assert type(model) is type(expected)
     found, wanted = model.attributes(), expected.attributes()
@@ -85,10 +71,10 @@ def assert_same_model(model, expected):
 
 
 @pytest.mark.parametrize(("name", "extra"), VARIANTS)
-def test_watching_changes_nothing(rbf_task, name, extra, recording_monitor):
+def test_watching_changes_nothing_and_can_stop(rbf_task, name, extra, recording_monitor):
     task = rbf_task
     alone = make(name, task, **extra).fit(task.X, task.y)
-    for every in (0, 10 * task.n):
+    for every in (10 * task.n, 0):
         monitor = recording_monitor(every=every)
         solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
         assert_same_model(solver.model_, alone.model_)
@@ -102,7 +88,7 @@ def test_watching_changes_nothing(rbf_task, name, extra, recording_monitor):
         assert monitor.counters is solver.counters_
         assert monitor.evals_at_start == 0
         assert (np.diff(monitor.evals_asked) >= 0).all()
-        assert monitor.evals_asked[-1] <= spent(solver.counters_)
+        assert monitor.evals_asked[-1] <= solver.counters_.evaluations
         assert (np.diff(monitor.iterations) > 0).all()
         assert monitor.iterations[0] >= 1
         assert monitor.iterations[-1] <= solver.n_iter_
@@ -111,13 +97,8 @@ def test_watching_changes_nothing(rbf_task, name, extra, recording_monitor):
         assert monitor.final[1] is solver.model_
         # The snapshot still works after the run.
         assert_same_model(monitor.last_snapshot(), solver.model_)
+    whole = monitor
 
-
-@pytest.mark.parametrize(("name", "extra"), VARIANTS)
-def test_true_from_record_stops_the_run(rbf_task, name, extra, recording_monitor):
-    task = rbf_task
-    whole = recording_monitor()
-    make(name, task, **extra).fit(task.X, task.y, monitor=whole)
     # Rounds that do the work of thousands of steps, iterations that are whole epochs: few.
     few = extra.get("working_set") == "large" or name in (
         "BundleClassifier",
@@ -127,13 +108,13 @@ def test_true_from_record_stops_the_run(rbf_task, name, extra, recording_monitor
         "Nystrom",
         "RandomFourierFeatures",
     )
-    for checkpoints in (1, 2) if few else (1, 2, 17):
+    for checkpoints in (2,) if few else (1, 17):
         monitor = recording_monitor(stop_after=checkpoints)
         solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
         assert solver.status_ == "stopped"
         assert monitor.calls == ["start"] + ["record"] * checkpoints + ["finish"]
         assert solver.n_iter_ == monitor.iterations[-1]
-        assert spent(solver.counters_) == monitor.evals[-1]
+        assert solver.counters_.evaluations == monitor.evals[-1]
         # Stopped at a checkpoint: the model is the one that was seen there, and later steps of
         # the whole run did not change what it had seen at this checkpoint.
         for model in (

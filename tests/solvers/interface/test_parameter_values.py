@@ -75,13 +75,6 @@ DECLARED_BY = {
 }
 
 
-@pytest.fixture(scope="module")
-def points():
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(40) % 2, 1, -1)
-    return rng.standard_normal((40, 3)) + 0.7 * y[:, None], y
-
-
 @pytest.mark.parametrize("parameter", BAD_VALUES)
 def test_a_parameter_out_of_range_is_named_with_its_value(points, parameter):
     """Every value in the first solver that declares the parameter, one in each of the others."""

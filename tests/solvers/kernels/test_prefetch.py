@@ -11,26 +11,17 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from marginbench.solvers import SBP, SDCA, SGD, Counters, KernelOracle, Pegasos, Perceptron
+from marginbench.solvers import SBP, SDCA, Counters, KernelOracle, Pegasos
 from marginbench.solvers.kernels.rows import RowCache, RowsAhead
 
 KERNEL = {"kernel": "poly", "gamma": 2.0**-10, "degree": 2, "coef0": 1.0}
+#: One solver for each way of choosing the next rows.
 SOLVERS = {
     "SBP": SBP(nu=0.02, **KERNEL),
-    "SBP, ties lt": SBP(nu=0.0, **KERNEL, ties="lt"),
     "SBP, bias": SBP(nu=0.02, **KERNEL, fit_intercept=True),
-    "SBP, bias, single": SBP(nu=0.02, **KERNEL, fit_intercept=True, sampling="single"),
-    "SBP, held out": SBP(nu=0.02, **KERNEL, validation_fraction=0.2, patience=20),
     "SDCA": SDCA(**KERNEL, tol=0.0),
-    "SDCA, iid": SDCA(**KERNEL, tol=0.0, order="iid"),
-    "SDCA, shrinking": SDCA(**KERNEL, tol=0.0, stopping="gradient", shrinking=True),
-    "SGD": SGD(**KERNEL, norm_bound=20.0),
     "Pegasos": Pegasos(**KERNEL),
-    "Perceptron": Perceptron(**KERNEL),
-    "Perceptron, averaged": Perceptron(**KERNEL, output="averaged"),
 }
-#: What the quick tests look at: one solver for each way of choosing the next rows.
-QUICK = ["SBP", "SBP, bias", "SDCA", "Pegasos"]
 # MB: nothing stored, a few rows, all of them.
 CACHES = [0.0, 0.05, 100.0]
 
@@ -62,10 +53,7 @@ def one_at_a_time(monkeypatch):
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in SOLVERS],
-)
+@pytest.mark.parametrize("name", SOLVERS)
 def test_results_are_those_of_one_row_at_a_time(points, name, storage, monkeypatch):
     X, y = points
     if storage == "sparse":

@@ -169,35 +169,6 @@ def test_converged_means_a_small_gap_on_tiny_problems(solver, options):
     assert converged > 50
 
 
-def test_it_stops_at_the_first_epoch_within_the_gap(linear_task):
-    X, y = linear_task.X, linear_task.y
-    fits = [
-        LinearSDCA(stopping="gap", shrinking=False, tol=0.0, max_epochs=epochs, random_state=4).fit(
-            X, y
-        )
-        for epochs in range(1, 30)
-    ]
-    gaps = np.array([gap(fit, X, y, 1.0) for fit in fits])
-    solver = LinearSDCA(stopping="gap", shrinking=False, tol=0.01, random_state=4).fit(X, y)
-    assert solver.n_iter_ == (np.argmax(gaps <= 0.01) + 1) * len(y)
-
-
-@pytest.mark.parametrize("shrinking", [True, False])
-def test_weights_are_repeated_points(linear_task, shrinking):
-    task = linear_task
-    weights = np.random.default_rng(6).integers(0, 4, size=task.n)
-    weights[np.flatnonzero(task.y > 0)[0]] = weights[np.flatnonzero(task.y < 0)[0]] = 1
-    repeated = np.repeat(np.arange(task.n), weights)
-    options = {"C": 0.5, "tol": 1e-9, "max_epochs": 200_000, "shrinking": shrinking}
-    weighted = LinearSDCA(**options, random_state=0)
-    weighted.fit(task.X, task.y, sample_weight=weights)
-    plain = LinearSDCA(**options, random_state=0).fit(task.X[repeated], task.y[repeated])
-    np.testing.assert_allclose(weighted.coef_, plain.coef_, rtol=0, atol=1e-5)
-    alpha = weighted.model_.dual_coef * task.y
-    assert (alpha <= 0.5 * weights).all()
-    assert -1e-12 <= gap(weighted, task.X, task.y, 0.5, weights) <= 1e-8
-
-
 def test_the_optimum_of_one_class_far_off_is_reached_after_shrinking():
     # All points but a few are shrunk away early; some of them are needed in the end.
     rng = np.random.default_rng(8)

@@ -106,14 +106,6 @@ def test_a_removed_variable_leaves_its_share_to_the_others():
     np.testing.assert_allclose(qp.b, [0.5, 0.5], rtol=1e-9)
 
 
-def test_repeated_planes():
-    Q, h = random_qp(7, 12, 3)
-    twice = np.r_[np.arange(12), np.arange(12), np.arange(12)]
-    qp = filled(Q[np.ix_(twice, twice)], h[twice], 1.0)
-    assert qp.solve(1e-10) <= 1e-10
-    assert qp.value == pytest.approx(interior_point(Q, h, 1.0), rel=1e-8)
-
-
 def test_zero_tolerance_ends_where_rounding_begins():
     Q, h = random_qp(8, 40, 40)
     qp = filled(Q, h, 1.0)

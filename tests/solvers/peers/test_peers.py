@@ -126,14 +126,6 @@ def test_the_model_is_that_of_the_drawn_points(rbf_task, n_samples, storage):
     np.testing.assert_allclose(solver.decision_function(X), alone.decision_function(X), rtol=1e-6)
 
 
-def test_a_smaller_subsample_is_a_part_of_a_larger_one(rbf_task):
-    task = rbf_task
-    small, large = (
-        LIBSVMSubsample(n_samples=m, random_state=1).fit(task.X, task.y).samples_ for m in (30, 60)
-    )
-    assert set(small) < set(large)
-
-
 def test_points_of_one_class_predict_it():
     X = np.arange(200.0)[:, None]
     y = np.where(np.arange(200) == 7, 1, -1)

@@ -147,14 +147,6 @@ def test_ties_and_averages_are_the_literal_ones(tied_task, kind, ties, nu, avera
         assert_is(solver, expected, alpha_of(solver.model_, task.y))
 
 
-@pytest.mark.parametrize("positives", [3, 147])
-def test_a_small_class_is_covered_as_a_whole(rbf_task, positives, alpha_of):
-    y = np.where(np.argsort(np.argsort(rbf_task.X[:, 0])) >= 150 - positives, 1.0, -1.0)
-    task = SimpleNamespace(K=rbf_task.K, y=y)
-    solver = fit(task, "pair", nu=0.3, max_epochs=3)
-    assert_is(solver, twin(task.K, y, 0.3, 450, 1, "pair"), alpha_of(solver.model_, y))
-
-
 @kinds
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_where_rows_come_from_changes_nothing(kind, dtype, recording_monitor):
@@ -276,9 +268,8 @@ def slack_rate(task, best, *, bias):
 
 
 @pytest.mark.parametrize("kind", ["none", "pair"])
-@pytest.mark.parametrize("C", [1.0, 10.0, pytest.param(100.0, marks=pytest.mark.slow)])
-def test_long_runs_reach_the_optimum(rbf_task, C, kind, optimum, alpha_of):
-    task = rbf_task
+def test_long_runs_reach_the_optimum(rbf_task, kind, optimum, alpha_of):
+    task, C = rbf_task, 10.0
     norm, nu, b = slack_rate(task, optimum(task, C, bias=kind == "pair"), bias=kind == "pair")
     # T = 5e4 iterations, rounded up to whole epochs.
     solver = fit(task, kind, nu=nu, max_epochs=334, random_state=0)
@@ -394,13 +385,3 @@ def test_with_draws_of_one_class_alone_there_is_no_bound(rbf_task, recording_mon
     solver = SBP("precomputed", **KINDS["single"], random_state=1)
     solver.fit(rbf_task.K, rbf_task.y, monitor=recording_monitor(stop_after=1))
     assert (solver.n_iter_, solver.certificate_) == (1, np.inf)
-
-
-def test_float32_is_close_to_float64(task):
-    scores = [
-        SBP(**task.params, nu=0.05, max_epochs=20, dtype=dtype, random_state=10)
-        .fit(task.X, task.y)
-        .decision_function(task.X)
-        for dtype in ("float32", "float64")
-    ]
-    np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=0.02 * np.abs(scores[1]).max())

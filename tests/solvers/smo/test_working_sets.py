@@ -13,7 +13,6 @@ from threadpoolctl import threadpool_limits
 
 from marginbench.data_loaders import load
 from marginbench.solvers import RBF, SMO, KernelOracle
-from marginbench.solvers.smo.inner import _largest
 
 N, GAMMA, C = 1500, 10.0, 5.0
 # An eighth of it holds fewer entries than the smallest working set: 256 of 1500 variables.
@@ -77,8 +76,8 @@ def test_the_optimum_is_the_textbook_variants(board, bias):
 
 @BIAS
 @pytest.mark.parametrize("cache_size", [0.0, 1.0, 1024.0])
-@pytest.mark.parametrize("tol", [1e-2, 1e-3])
-def test_the_conditions_hold_with_float64_entries(board, bias, cache_size, tol):
+def test_the_conditions_hold_with_float64_entries(board, bias, cache_size):
+    tol = 1e-3
     fit = solver(bias, tol=tol, cache_size=cache_size).fit(board.X, board.y)
     assert fit.status_ == "converged"
     alpha = fit.alpha_
@@ -133,17 +132,6 @@ def test_a_few_large_points_do_not_end_a_run_too_early(points, working_set, bias
 
 
 @BIAS
-@pytest.mark.parametrize("tol", [1e-3, pytest.param(1e-4, marks=pytest.mark.slow)])
-def test_rounded_entries_do_not_end_a_run_too_early(board, bias, tol):
-    fit = solver(bias, C=1000.0, tol=tol, **SMALL).fit(board.X, board.y)
-    oracle = KernelOracle(RBF(GAMMA), board.X)
-    rounded = oracle.rows(np.arange(N)).astype(np.float64)
-    assert np.abs((rounded - board.K) @ (fit.alpha_ * board.y)).max() > tol / 2
-    assert fit.status_ == "converged"
-    assert violation_of(board, fit.alpha_, bias, np.full(N, 1000.0)) <= 1.5 * tol
-
-
-@BIAS
 @pytest.mark.parametrize("working_set", ["large", "textbook"])
 def test_a_start_at_the_optimum_ends_there(board, bias, working_set):
     first = solver(bias, **SMALL).fit(board.X, board.y)
@@ -153,17 +141,6 @@ def test_a_start_at_the_optimum_ends_there(board, bias, working_set):
     np.testing.assert_array_equal(again.alpha_, first.alpha_)
     # What it cost is the gradient: a row for each support vector.
     assert again.counters_.kernel_evals == len(first.support_) * N
-
-
-@BIAS
-def test_a_warm_start_saves_work(board, bias):
-    before = solver(bias, **SMALL).fit(board.X, board.y)
-    cold = solver(bias, C=1.1 * C, **SMALL).fit(board.X, board.y)
-    warm = solver(bias, C=1.1 * C, alpha0=1.1 * before.alpha_, **SMALL).fit(board.X, board.y)
-    costs = np.full(N, 1.1 * C)
-    values = [values_of(board, fit.alpha_, 0, costs)[1] for fit in (cold, warm)]
-    assert values[1] == pytest.approx(values[0], rel=1e-5)
-    assert warm.n_iter_ < 0.7 * cold.n_iter_
 
 
 @pytest.mark.parametrize(
@@ -244,20 +221,6 @@ def test_entries_that_stored_rows_hold_are_not_computed_again():
     oracle.among(np.arange(16), room)
     # Those of the 10 without a row among each other.
     assert oracle.counters.kernel_evals_computed - before == 10 * 10
-
-
-finite = st.floats(allow_nan=False, width=32)
-
-
-@given(st.lists(finite, min_size=1, max_size=700))
-def test_the_largest_is_found_through_the_bits(values):
-    wide = np.array(values, dtype=np.float64)
-    # Both zeros are the same number, but not the same bits: the positive one is taken.
-    for floats in (wide, wide.astype(np.float32)):
-        found = _largest(floats)
-        assert floats[found] == floats.max()
-        if floats.max() != 0:
-            assert found == np.argmax(floats)
 
 
 @pytest.mark.parametrize("column", [0.0, 30.0, 1e3, 1e4])

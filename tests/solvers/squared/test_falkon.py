@@ -42,15 +42,6 @@ def test_the_model_is_that_of_the_normal_equations(task, C, dtype, atol):
     assert solver.residual_ <= 1e-8
 
 
-def test_with_all_points_it_is_kernel_ridge_regression(task):
-    C = 3.0
-    solver = Falkon(**task.params, C=C, tol=1e-10, dtype="float64", random_state=0)
-    solver.fit(task.X, task.y)
-    scores = task.K @ np.linalg.solve(task.K + np.eye(task.n) / C, task.y)
-    np.testing.assert_allclose(solver.decision_function(task.X), scores, rtol=0, atol=1e-6)
-    assert solver.n_iter_ <= 5
-
-
 @pytest.mark.parametrize("kept", ["all", "some", "none"])
 def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task, kept, monkeypatch):
     # Five blocks of rows, of which the cache holds all, two or none.
@@ -72,17 +63,6 @@ def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task, kept, monkey
     assert solver.counters_.kernel_evals == m * m + passes * n * m
     assert solver.counters_.kernel_evals_computed == sum(seen)
     assert sum(seen) == m * m + n * m + (passes - 1) * again * m
-
-
-def test_checkpoints_are_the_iterations(rbf_task, recording_monitor):
-    task = rbf_task
-    monitor = recording_monitor()
-    common = {**task.params, "n_components": 20, "dtype": "float64", "random_state": 0}
-    Falkon(**common, tol=0.0, max_iter=6).fit(task.X, task.y, monitor=monitor)
-    assert monitor.iterations == [1, 2, 3, 4, 5, 6]
-    assert monitor.evals == [20 * 20 + task.n * 20 * (2 + t) for t in range(6)]
-    third = Falkon(**common, tol=0.0, max_iter=3).fit(task.X, task.y)
-    np.testing.assert_array_equal(monitor.snapshots[2].coef, third.model_.coef)
 
 
 def test_the_residual_at_the_end_is_the_true_one():

@@ -7,7 +7,7 @@ import pytest
 
 from marginbench.solvers import SDCA
 
-COSTS = [1.0, 10.0, pytest.param(100.0, marks=pytest.mark.slow)]
+COSTS = [1.0, 10.0]
 
 
 def draws_of_epoch(rng, n, order):
