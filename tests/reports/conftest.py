@@ -380,7 +380,7 @@ def realistic_page(realistic: Path) -> Path:
     return report(realistic)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Chromium, where it is installed."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)

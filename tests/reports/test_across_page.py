@@ -60,20 +60,6 @@ def test_the_section_names_its_denominators_and_its_limits(section):
     assert "<strong>1" not in section  # nothing is bold
 
 
-def test_its_figures_can_be_linked_to_and_are_between_findings_and_tasks(section, realistic_page):
-    anchors = re.findall(r'<figure id="(across-[^"]*)"', section)
-    kinds = [
-        f"{value}-{cost}" for cost in ("evaluations", "seconds") for value in ("objective", "error")
-    ]
-    expected = [f"across-{group}-{kind}" for group in ("data", "performance") for kind in kinds]
-    assert anchors == [*expected, "across-front-error-cost"]
-    text = realistic_page.read_text(encoding="utf-8")
-    places = [
-        text.index(f'<h2 id="{anchor}"') for anchor in ("findings", "across", "results-digits")
-    ]
-    assert places == sorted(places)
-
-
 def test_a_single_task_or_solver_has_no_section(make, study):
     def has_section(results):
         return bool(list(across.across_section(results)))
@@ -135,42 +121,11 @@ def test_bars_join_solvers_of_which_no_pair_is_told_apart():
     assert spans == [pytest.approx((0.97, 2.03)), pytest.approx((1.97, 4.03))]
 
 
-@pytest.mark.slow
-def test_tasks_that_share_a_dataset_do_not_add_power(make, study):
-    costs = {"A": 20, "B": 60, "C": 200}
-    records = [
-        run(make, f"t{t}", name, cost * (t + 1)) for t in range(7) for name, cost in costs.items()
-    ]
-    results = study(records, t0="same", t1="same")
-    question = across.questions(results)[0]
-    assert across.pairs_table(results, question) is None
-    assert "insufficient power: a pair of 3 solvers can be told apart only on 7 datasets" in (
-        across.rank_sentence(results, question)
-    )
-    assert len(set(across.datasets(results).values())) == 6
-    (section,) = across.across_section(results)
-    assert section.data["ranked"] == []
-
-
 def test_without_a_reference_there_is_no_section(make, study):
     unknown = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
     unknown |= {"suboptimality": None, "reference_hash": ""}
     records = [run(make, task, name, 50, **unknown) for task in "ab" for name in "AB"]
     assert not list(across.across_section(study(records)))
-
-
-@pytest.mark.slow
-def test_solvers_without_the_objective_have_problems_of_errors_only(make, write_results):
-    records = [run(make, task, name, 50, suboptimality=None) for task in "ab" for name in "AB"]
-    solvers = [make.solver(name, scalarization=None) for name in "AB"]
-    folder = write_results(records, [make.task(task, dataset=task) for task in "ab"], solvers)
-    results = load_results(folder)
-    cells = [[cell.value for cell in row] for row in across.solved_table(results).rows]
-    assert [row[:2] for row in cells] == [["A", "\N{EN DASH}"], ["B", "\N{EN DASH}"]]
-    assert across.rank_sentence(results, across.questions(results)[0]).endswith(
-        "and these tasks at least two datasets."
-    )
-    assert across.wins_table(results, across.questions(results)[0]) is None
 
 
 @pytest.mark.slow

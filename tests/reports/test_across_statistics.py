@@ -163,11 +163,6 @@ def test_wins_everywhere_are_beyond_chance_on_six_datasets_only(n, separable):
     assert not ranks.wins(found, dict.fromkeys(own_dataset(found), "same"))["separable"].any()
 
 
-def test_of_one_solver_there_is_no_pair():
-    found = problems({("a", "A"): [1], ("b", "A"): [NEVER]})
-    assert ranks.wins(found, own_dataset(found)).empty
-
-
 def wide(rows):
     """The logarithmic costs of solvers A, B, ... on datasets d0, d1, ..."""
     medians = problems(

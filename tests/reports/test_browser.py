@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 import pytest
@@ -12,8 +11,7 @@ from marginbench import report
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_the_page_fits_loads_nothing_and_shows_its_figures(visit, realistic_page, width, scheme):
     tab = visit(realistic_page, width=width, color_scheme=scheme)
     tab.evaluate("document.querySelectorAll('details').forEach(item => item.open = true)")
@@ -36,7 +34,7 @@ def test_the_page_fits_loads_nothing_and_shows_its_figures(visit, realistic_page
     )
 
 
-def test_text_in_figures_can_be_read_in_print_and_on_a_phone(browser, realistic_page):
+def test_text_in_figures_can_be_read_in_print_and_on_a_phone(visit, realistic_page):
     sizes = """[...document.querySelectorAll("figure svg text")].map(
         text => {
             const { a, b } = text.getScreenCTM();
@@ -44,17 +42,13 @@ def test_text_in_figures_can_be_read_in_print_and_on_a_phone(browser, realistic_
         })"""
     # A4 without its margins is 180 mm wide.
     for width, media, least in ((680, "print", 8 / 0.75), (360, "screen", 9)):
-        tab = browser.new_page(viewport={"width": width, "height": 844})
+        tab = visit(realistic_page, width=width)
         tab.emulate_media(media=media)
-        tab.goto(realistic_page.as_uri())
         assert min(tab.evaluate(sizes)) >= least
-        tab.close()
 
 
-def test_a_reader_chooses_target_and_cost_without_a_script(browser, realistic_page):
-    context = browser.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False)
-    tab = context.new_page()
-    tab.goto(realistic_page.as_uri())
+def test_a_reader_chooses_target_and_cost_without_a_script(visit, realistic_page):
+    tab = visit(realistic_page, width=390, java_script_enabled=False)
 
     def shown() -> list[str]:
         matrices = tab.locator(".choice")
@@ -75,27 +69,11 @@ def test_a_reader_chooses_target_and_cost_without_a_script(browser, realistic_pa
     assert not protocol.is_visible()
     tab.get_by_text("How runs are made").click()
     assert protocol.is_visible()
-    context.close()
 
 
-def test_a_page_of_feasibility_methods_fits(browser, make, tmp_path):
-    cells = [make.cell(f"kappa = {kappa}", kappa=kappa) for kappa in (1.0, 2.0, 3.0)]
-    records = [make.method_record(cell["label"], "MPLFP", s) for cell in cells for s in range(2)]
-    page = report(make.folder(tmp_path, records, cells, [make.method("MPLFP")]))
-    tab = browser.new_page(viewport={"width": 390, "height": 844})
-    tab.goto(page.as_uri())
-    widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert widths[0] <= widths[1]
-    assert tab.locator(".panels svg").count() == 3
-    tab.close()
-
-
-@pytest.mark.parametrize("width", [360, 390, 1280])
-def test_long_names_do_not_widen_the_page(browser, long_named_page, width):
-    tab = browser.new_page(viewport={"width": width, "height": 844})
-    tab.goto(long_named_page.as_uri())
-    widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert widths[0] <= widths[1]
+@pytest.mark.parametrize("width", [360, 1280])
+def test_long_names_do_not_widen_the_page(visit, long_named_page, width):
+    tab = visit(long_named_page, width=width)
     # Links in the contents are cut, and say all of their words when pointed at.
     link = tab.locator("nav a", has_text=LONG)
     assert link.get_attribute("title") == LONG
@@ -103,7 +81,6 @@ def test_long_names_do_not_widen_the_page(browser, long_named_page, width):
     # A column of long names leaves room for the others.
     first = tab.locator("table.results tbody th").first.bounding_box()
     assert first["width"] <= 0.45 * width
-    tab.close()
 
 
 LONG = "Name" * 30
@@ -147,9 +124,8 @@ def _names(table) -> list[str]:
     return table.locator("tbody th:visible").all_inner_texts()
 
 
-def test_a_table_sorts_by_value_and_comes_back(browser, many_solvers_page):
-    tab = browser.new_page()
-    tab.goto(many_solvers_page.as_uri())
+def test_a_table_sorts_by_value_and_comes_back(visit, many_solvers_page):
+    tab = visit(many_solvers_page)
     table = tab.locator("table.results")
     column = table.get_by_role("columnheader", name="Kernel evals").first
     button = column.get_by_role("button")
@@ -170,12 +146,10 @@ def test_a_table_sorts_by_value_and_comes_back(browser, many_solvers_page):
     assert _names(table) == as_it_was
     assert column.get_attribute("aria-sort") is None
     assert tab.evaluate("location.hash") == ""
-    tab.close()
 
 
-def test_rows_are_filtered_and_columns_chosen(browser, many_solvers_page):
-    tab = browser.new_page()
-    tab.goto(many_solvers_page.as_uri())
+def test_rows_are_filtered_and_columns_chosen(visit, many_solvers_page):
+    tab = visit(many_solvers_page)
     part = tab.locator("section[aria-labelledby=results-digits]")
     table = part.locator("table.results")
     part.get_by_role("searchbox").fill("crash")
@@ -198,25 +172,19 @@ def test_rows_are_filtered_and_columns_chosen(browser, many_solvers_page):
     assert tab.evaluate("location.hash").startswith("#protocol&table-results-digits-hide=")
     tab.reload()
     assert table.locator("thead tr").nth(1).locator("th:visible").count() == 13
-    tab.close()
 
 
-def test_a_heading_leads_to_its_definition(browser, realistic_page):
-    tab = browser.new_page()
-    tab.goto(realistic_page.as_uri() + "#table-results-digits-sort=2a")
+def test_a_heading_leads_to_its_definition(visit, realistic_page):
+    tab = visit(realistic_page, "#table-results-digits-sort=2a")
     tab.get_by_role("link", name="Definition of Suboptimality").first.click()
     entry = tab.locator("#def-suboptimality")
     entry.wait_for(state="visible")
     assert "Lower is better." in entry.inner_text()
     assert tab.evaluate("location.hash") == "#def-suboptimality&table-results-digits-sort=2a"
-    tab.close()
 
 
-def test_parts_of_the_address_do_not_disturb_each_other(browser, many_solvers_page):
-    tab = browser.new_page()
-    tab.goto(
-        many_solvers_page.as_uri() + "#solvers&explore=task%3Dx%26y&table-results-digits-sort=0d"
-    )
+def test_parts_of_the_address_do_not_disturb_each_other(visit, many_solvers_page):
+    tab = visit(many_solvers_page, "#solvers&explore=task%3Dx%26y&table-results-digits-sort=0d")
     assert tab.locator("#solvers").evaluate("e => Math.abs(e.getBoundingClientRect().top) < 100")
     assert tab.evaluate("marginbench.hash.get('explore')") == "task=x&y"
     assert tab.evaluate("marginbench.hash.get('table')") is None
@@ -229,33 +197,19 @@ def test_parts_of_the_address_do_not_disturb_each_other(browser, many_solvers_pa
     assert _names(tab.locator("table.results"))[0] == "S0"
     tab.evaluate("marginbench.hash.set('table-results-digits-sort', '')")
     assert tab.evaluate("location.hash") == ""
-    tab.close()
 
 
-def test_wide_tables_are_printed_on_pages_turned_sideways(browser, many_solvers_page):
-    tab = browser.new_page()
-    tab.goto(many_solvers_page.as_uri())
-    pages = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", tab.pdf(prefer_css_page_size=True))
-    sizes = {(round(float(width)), round(float(height))) for width, height in pages}
-    assert sizes == {(595, 842), (842, 595)}
-    tab.close()
-
-
-def test_without_a_script_tables_are_plain(browser, many_solvers_page):
-    context = browser.new_context(java_script_enabled=False)
-    tab = context.new_page()
-    tab.goto(many_solvers_page.as_uri())
+def test_without_a_script_tables_are_plain(visit, many_solvers_page):
+    tab = visit(many_solvers_page, java_script_enabled=False)
     assert tab.get_by_role("button").count() == 0
     assert tab.get_by_role("searchbox").count() == 0
     link = tab.locator("table.results thead").get_by_role("link", name="Test error")
     assert link.get_attribute("href") == "#def-test_error"
     assert tab.locator("#def-test_error").count() == 1
-    context.close()
 
 
-def test_on_a_phone_rows_that_are_read_one_by_one_are_cards(browser, realistic_page):
-    tab = browser.new_page(viewport={"width": 390, "height": 844})
-    tab.goto(realistic_page.as_uri())
+def test_on_a_phone_rows_that_are_read_one_by_one_are_cards(visit, realistic_page):
+    tab = visit(realistic_page, width=390)
     part = tab.locator("section[aria-labelledby=solvers]")
     part.locator("summary").click()
     card = part.get_by_role("row").filter(has=tab.get_by_role("rowheader", name="SDCA"))
@@ -270,7 +224,6 @@ def test_on_a_phone_rows_that_are_read_one_by_one_are_cards(browser, realistic_p
     assert tab.locator("table.results tbody td").first.evaluate(
         "e => getComputedStyle(e).display === 'table-cell'"
     )
-    tab.close()
 
 
 # The width of A4 between the margins of the style sheet, upright and sideways, in CSS pixels.
@@ -289,9 +242,8 @@ SMALL_TEXT = """() => {
 
 
 @pytest.mark.parametrize("page", ["realistic_page", "many_solvers_page", "feasibility_page"])
-def test_on_paper_no_text_is_small_and_no_column_is_cut(browser, page, request):
-    tab = browser.new_page()
-    tab.goto(request.getfixturevalue(page).as_uri())
+def test_on_paper_no_text_is_small_and_no_column_is_cut(visit, page, request):
+    tab = visit(request.getfixturevalue(page))
     tab.emulate_media(media="print")
     assert tab.evaluate(SMALL_TEXT) == []
     for width, tables in ((UPRIGHT, ".table:not(.landscape)"), (SIDEWAYS, ".table")):
@@ -304,7 +256,6 @@ def test_on_paper_no_text_is_small_and_no_column_is_cut(browser, page, request):
         assert cut == []
     assert tab.locator("#definitions ~ details dl").is_visible()
     assert not any(item.is_visible() for item in tab.locator("nav, .skip, input").all())
-    tab.close()
 
 
 @pytest.fixture(scope="module")
@@ -323,32 +274,22 @@ def feasibility_page(make, tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("page", "width", "scheme"),
-    [
-        ("realistic_page", 390, "dark"),
-        ("realistic_page", 1280, "light"),
-        ("feasibility_page", 390, "light"),
-        ("feasibility_page", 1280, "dark"),
-    ],
+    [("realistic_page", 390, "dark"), ("feasibility_page", 1280, "light")],
 )
-def test_axe_finds_no_fault(browser, page, width, scheme, request):
+def test_axe_finds_no_fault(visit, page, width, scheme, request):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
-    )
-    tab = context.new_page()
-    tab.goto(request.getfixturevalue(page).as_uri())
+    path = request.getfixturevalue(page)
+    tab = visit(path, width=width, color_scheme=scheme, reduced_motion="reduce")
     tab.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
     faults = [
         (fault["impact"], fault["id"], fault["nodes"][0]["html"])
         for fault in axe.run(tab).response["violations"]
     ]
     assert faults == []
-    context.close()
 
 
-def test_the_first_stop_of_the_keyboard_skips_to_the_results(browser, realistic_page):
-    tab = browser.new_page()
-    tab.goto(realistic_page.as_uri())
+def test_the_first_stop_of_the_keyboard_skips_to_the_results(visit, realistic_page):
+    tab = visit(realistic_page)
     tab.keyboard.press("Tab")
     skip = tab.get_by_role("link", name="Skip to the results")
     assert skip.evaluate("e => e === document.activeElement && e.getBoundingClientRect().top >= 0")
@@ -357,4 +298,3 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_results(browser, realistic_
     levels = tab.evaluate("[...document.querySelectorAll('h1, h2, h3')].map(e => +e.tagName[1])")
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    tab.close()

@@ -44,14 +44,6 @@ def test_curve_is_the_median_and_range_over_finished_runs(two_of_three):
         assert at(curve, cost, "median") == pytest.approx((low + high) / 2)
 
 
-def test_of_few_runs_each_is_shown(two_of_three):
-    singles = curves.singles(two_of_three.traces, "evaluations", "test_error")
-    first = singles[singles["seed"] == 0]
-    assert first["cost"].tolist() == [10, 100, 1000]
-    assert first["value"].tolist() == [0.4, 0.2, 0.1]
-    assert set(singles["seed"]) == {0, 1}  # the crashed one is drawn apart
-
-
 @pytest.mark.parametrize("n", [1, 4, 5, 7])
 def test_bands_are_quartiles_of_five_runs_and_more(make, write_results, n):
     errors = np.linspace(0.1, 0.7, 7)[:n]
@@ -112,13 +104,6 @@ def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make,
     curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
     assert curve["cost"].iloc[0] == 10
     assert curve["median"].iloc[0] == 0.2
-
-
-def test_a_solver_that_spent_nothing_has_no_place_on_a_logarithmic_axis(make, write_results):
-    records = [make.finished("a", "LIBSVM", 0, make.trace([None], [0.1], seconds=[0.0]))]
-    solver = make.solver("LIBSVM", instrumented=False)
-    results = load_results(write_results(records, [make.task("a")], [solver]))
-    assert curves.medians_along(results.runs, results.traces, "wall_s", "test_error").points.empty
 
 
 def test_a_failed_checkpoint_at_no_cost_has_no_place(make, write_results):

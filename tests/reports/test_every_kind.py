@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 from dataclasses import dataclass
@@ -60,6 +62,54 @@ def plain(request, make, tmp_path_factory) -> Path:
     return report(kind.folder(records, command="marginbench run example --jobs 1"))
 
 
+@pytest.fixture(scope="module", params=NAMES)
+def troubled(request, make, tmp_path_factory) -> SimpleNamespace:
+    """Runs of all that can go wrong: their folder, what the page says, and what is printed."""
+    place = tmp_path_factory.mktemp(f"troubled-{request.param}")
+    kind = Kind(request.param, make, partial(make.folder, place))
+    lost = kind.record(5)
+    records = [
+        kind.record(0, jobs=2),
+        kind.record(1, jobs=2, environment=json.dumps({"processor": "Other CPU"})),
+        kind.record(2, jobs=2, status="crashed", reason="signal 11"),
+        kind.record(3, jobs=2, status="skipped", reason="needs nu"),
+        kind.record(4, jobs=2),
+        lost,
+    ]
+    folder = kind.folder(records)
+    make.rewrite(folder, lambda record: None if record == lost else record)
+    (path,) = Journal(folder).segments()
+    path.write_bytes(path.read_bytes()[:-100])
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        text = make.page(write_report(folder, "c")).text
+    printed = " ".join(out.getvalue().split())
+    return SimpleNamespace(folder=folder, text=text, printed=printed, journal=path)
+
+
+def test_runs_without_a_readable_record_are_failures_with_their_reason(troubled):
+    runs = load_results(troubled.folder).runs
+    assert runs["status"].tolist() == [
+        *("converged", "converged", "crashed", "skipped", "damaged", "missing")
+    ]
+    assert runs["wall_s"][4:].isna().all()
+    assert runs["test_error"][4:].isna().all()
+    for shown in (troubled.text, troubled.printed.replace("- ", "-")):
+        assert re.search(rf"{troubled.journal.name}: line 6 \(byte [0-9]+\) is damaged", shown)
+        assert "no record in the journal" in shown
+        assert str(troubled.folder) not in shown
+
+
+def test_what_readers_are_warned_of_is_told_once_everywhere(troubled):
+    for shown in (troubled.text, troubled.printed):
+        assert "2 runs took place at a time and shared the machine" in shown
+        assert "The records come from 2 different environments (2 and 1 runs)" in shown
+        assert shown.count("signal 11") == 1
+        assert shown.count("needs nu") == 1
+    assert "Read with care" in troubled.text
+    assert "crashed: t, A, 1 run" in troubled.printed
+    assert "1 of 6" in troubled.text
+
+
 def test_a_row_per_planned_run_by_seed_with_its_columns_and_counters(kind):
     results = load_results(kind.folder([kind.record(seed) for seed in (2, 0, 1)]))
     assert results.kind == results.study.kind == kind.name
@@ -71,25 +121,6 @@ def test_a_row_per_planned_run_by_seed_with_its_columns_and_counters(kind):
     assert results.traces.groupby("seed").size().tolist() == [2, 2, 2]
 
 
-def test_runs_without_a_readable_record_are_failures_with_their_reason(kind, make, capsys):
-    kept, cut, lost = (kind.record(seed) for seed in range(3))
-    folder = kind.folder([kept, cut, lost])
-    make.rewrite(folder, lambda record: None if record == lost else record)
-    (path,) = Journal(folder).segments()
-    path.write_bytes(path.read_bytes()[:-100])
-    runs = load_results(folder).runs
-    assert runs["status"].tolist() == ["converged", "damaged", "missing"]
-    assert runs["wall_s"].isna().tolist() == [False, True, True]
-    assert runs["test_error"][1:].isna().all()
-
-    text = make.page(write_report(folder, "c")).text
-    printed = " ".join(capsys.readouterr().out.split())
-    for shown in (text, printed.replace("- ", "-")):
-        assert re.search(rf"{path.name}: line 3 \(byte [0-9]+\) is damaged", shown)
-        assert "no record in the journal" in shown
-        assert str(folder) not in shown
-
-
 def test_a_record_of_another_kind_is_damaged(kind, make):
     record = kind.record(0)
     folder = kind.folder([record])
@@ -97,34 +128,6 @@ def test_a_record_of_another_kind_is_damaged(kind, make):
     other = make.method_record if kind.name == "svm" else make.record
     make.rewrite(folder, lambda record: other("t", "A", 0))
     assert load_results(folder).runs["status"].tolist() == ["damaged"]
-
-
-def test_runs_side_by_side_and_unlike_environments_are_cautions_everywhere(kind, make, capsys):
-    elsewhere = json.dumps({"processor": "Other CPU"})
-    folder = kind.folder([kind.record(0, jobs=2), kind.record(1, jobs=2, environment=elsewhere)])
-    text = make.page(write_report(folder, "c")).text
-    printed = " ".join(capsys.readouterr().out.split())
-    for shown in (text, printed):
-        assert "2 runs took place at a time and shared the machine" in shown
-        assert "The records come from 2 different environments (1 and 1 runs)" in shown
-    assert "Read with care" in text
-
-
-def test_failed_and_skipped_runs_are_told_once(kind, make, capsys):
-    folder = kind.folder(
-        [
-            kind.record(0),
-            kind.record(1, status="crashed", reason="signal 11"),
-            kind.record(2, status="skipped", reason="needs nu"),
-        ]
-    )
-    text = make.page(write_report(folder, "c")).text
-    printed = " ".join(capsys.readouterr().out.split())
-    for shown in (text, printed):
-        assert shown.count("signal 11") == 1
-        assert shown.count("needs nu") == 1
-    assert "crashed: t, A, 1 run" in printed
-    assert "1 of 3" in text
 
 
 def test_nothing_is_wrong_with_plain_runs_and_the_command_is_shown_once(plain, make):
@@ -164,7 +167,7 @@ def test_the_page_is_self_contained_and_its_links_resolve(plain, make):
     assert labels <= set(ids)
 
 
-HOSTILE = "<script>alert('x')</script> & \"quoted\" {{ 7 * 7 }} [bold]"
+HOSTILE = "<script>alert('x')</script> & \"quoted\" {{ 7 * 7 }} [bold]\u202e"
 
 
 def test_hostile_names_are_text(kind, make, capsys):
@@ -180,14 +183,15 @@ def test_hostile_names_are_text(kind, make, capsys):
         records, [task], [solver], title=HOSTILE, description=HOSTILE, command=HOSTILE
     )
     path = write_report(folder, HOSTILE)
-    assert (
-        path.read_text(encoding="utf-8").count("<script") == 3
-    )  # data, Vega and script of the page
-    assert make.page(path).text.count(HOSTILE) > 8
+    text = path.read_text(encoding="utf-8")
+    assert text.count("<script") == 3  # data, Vega and script of the page
+    assert "\u202e" not in text  # which would reorder what stands around it
+    assert make.page(path).text.count(HOSTILE.replace("\u202e", r"\u202e")) > 8
     assert "[bold]" in capsys.readouterr().out
 
 
-def test_a_failed_write_leaves_the_old_page(kind, monkeypatch):
+def test_a_failed_write_leaves_the_old_page(make, write_results, monkeypatch):
+    kind = Kind("feasibility", make, write_results)
     folder = kind.folder([kind.record(0)])
     path = report(folder, "first")
     before = path.read_bytes()

@@ -6,7 +6,6 @@ import math
 from contextlib import closing
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from marginbench import report
@@ -16,10 +15,9 @@ from marginbench.reports.analysis import solved
 from marginbench.reports.command import write_report
 from marginbench.reports.frames import of_task
 from marginbench.reports.results import load_results
-from marginbench.reports.statistics import certificates
 from marginbench.reports.statistics.certificates import gap_ratio
 from marginbench.reports.views import feasibility
-from marginbench.reports.views.feasibility import fewest_sentence
+from marginbench.reports.views.feasibility import fewest_sentence, solved_figures
 
 ITERATIONS = {"MPLFP": [200, 220, 240], "SPCT": [300, 210, 320], "PCT": [9000, None, None]}
 LIMIT = {"status": "budget", "found": "budget", "wall_s": 60.0}
@@ -221,30 +219,6 @@ def test_images_are_shown_stage_by_stage(make, write_results):
         assert words in page.text, words
 
 
-def test_methods_that_need_equally_few_iterations_both_count():
-    runs = pd.DataFrame(
-        {
-            "task": "t",
-            "solver": ["MPLFP", "SPCT", "PCT"] * 3,
-            "seed": [0, 0, 0, 1, 1, 1, 2, 2, 2],
-            "n_iter": [5.0, 5.0, 6.0, 7.0, 9.0, 1.0, 3.0, 3.0, 3.0],
-            "ok": True,
-            "solved": [True] * 5 + [False] * 4,
-        }
-    )
-    assert certificates.fewest_iterations(runs, "t") == ({"MPLFP": 2, "SPCT": 1}, 2)
-    assert certificates.fewest_iterations(runs[6:], "t") == ({}, 0)
-
-
-def test_the_gap_ratio_is_the_largest():
-    traces = pd.DataFrame(
-        {"task": "t", "n_iter": [1, 1, 1], "phi_lo": [0.0, 0.0, 0.0], "phi_up": [0.5, 1.0, 0.25]}
-    )
-    ratio, n = gap_ratio(traces, {"t": 100})
-    assert ratio == pytest.approx(1.0 / math.sqrt(2 * math.log(100)))
-    assert n == 3
-
-
 def test_the_findings_count_instances_of_all_problems(make, write_results):
     records = [
         *(make.method_record("one", "Fast", seed, 10) for seed in range(2)),
@@ -261,3 +235,39 @@ def test_the_findings_count_instances_of_all_problems(make, write_results):
         "Instances solved: Fast (3 of 3); Slow (3 of 3); Stuck (0 of 1).",
         "Fewest iterations: Fast on 2 of 3 solved instances; Slow on 1.",
     ]
+
+
+def profiles_of(write_results, records, cells, methods):
+    return solved_figures(load_results(write_results(records, cells, methods)), "")[0]
+
+
+def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, write_results):
+    record = make.method_record
+    records = [
+        record("a", "VN", 0, 100),
+        record("a", "VN", 1, 300),
+        record("b", "VN", 0, 100, status="budget", found="budget"),
+        record("a", "PCT", 0, 50),
+        record("a", "PCT", 1, None, status="timeout"),
+        record("b", "PCT", 0, None, status="skipped"),
+    ]
+    cells, methods = [make.cell("a"), make.cell("b")], [make.method("VN"), make.method("PCT")]
+    iterations, products = profiles_of(write_results, records, cells, methods)
+    steps = iterations.drawing.data.to_dict("list")
+    # VN: two instances share the weight of "a"; PCT: one of two, on "a" alone.
+    assert steps == {
+        "solver": ["VN", "VN", "PCT"],
+        "cost": [100.0, 300.0, 50.0],
+        "share": [0.25, 0.5, 0.5],
+    }
+    assert products.drawing.data["cost"].to_list() == [200.0, 600.0, 100.0]
+    assert iterations.note == "Solved: VN 2 of 3 instances, PCT 1 of 2 instances."
+
+
+def test_one_method_or_one_problem_has_no_profile(make, write_results):
+    record = make.method_record
+    cells, methods = [make.cell("a"), make.cell("b")], [make.method("VN"), make.method("PCT")]
+    one_method = [record("a", "VN", 0), record("b", "VN", 0)]
+    assert profiles_of(write_results, one_method, cells, methods) == []
+    one_problem = [record("a", "VN", 0), record("a", "PCT", 0)]
+    assert profiles_of(write_results, one_problem, cells, methods) == []

@@ -8,7 +8,6 @@ import io
 import pandas as pd
 import pytest
 
-from marginbench.reports import report
 from marginbench.reports.exports.making import views_of
 from marginbench.reports.page import csv_link, render, results_argument
 from marginbench.reports.results import load_results
@@ -49,22 +48,3 @@ def test_each_figure_has_its_command_and_small_ones_their_numbers(make, write_re
         assert page.count(command) == 1
         link = csv_link(figure.drawing.data)
         assert (f'<a href="{link}" download="{name}.csv">' in page) == bool(link)
-
-
-@pytest.mark.slow
-def test_a_figure_has_its_numbers_and_its_command_without_a_script(visit, make, tmp_path):
-    cells = [make.cell(f"kappa = {kappa}", kappa=kappa) for kappa in (1.0, 2.0, 3.0)]
-    records = [make.method_record(cell["label"], "MPLFP", s) for cell in cells for s in range(2)]
-    folder = make.folder(tmp_path, records, cells, [make.method("MPLFP")])
-    tab = visit(report(folder), java_script_enabled=False)
-    tools = tab.locator("#figures-cpu_s .figure-tools")
-    with tab.expect_download() as download:
-        tools.locator("a").click()
-    assert download.value.suggested_filename == "figures-cpu_s.csv"
-    read = pd.read_csv(download.value.path())
-    tools.get_by_text("Reproduce this figure").click()
-    assert tools.locator("code").first.is_visible()
-    tab.emulate_media(media="print")
-    assert not tools.is_visible()
-    drawn = views_of(load_results(folder))[0]["figures-cpu_s"][1].drawing.data
-    assert read["median"].tolist() == drawn["median"].tolist()

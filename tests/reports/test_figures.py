@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import subprocess
-import sys
 from xml.etree import ElementTree
 
 import numpy as np
@@ -73,11 +71,6 @@ def test_ids_carry_the_prefix_and_every_reference_resolves(draw, make):
     assert {first or second for first, second in references} <= set(ids)
 
 
-def test_the_same_data_gives_the_same_text(draw, make):
-    record = make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2]))
-    assert draw(record) == draw(record)
-
-
 def test_the_reference_error_is_a_labelled_line(draw, make):
     svg = draw(make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2])))
     assert "reference optimum, 1.00" in texts(svg)
@@ -104,17 +97,6 @@ def test_an_uninstrumented_solver_is_in_the_time_panel_alone(draw, make):
     record = make.finished("a", "LIBSVM", 0, make.trace([None], [0.1]))
     assert draw(record, instrumented=False) is None
     assert draw(record, panel=("wall_s", "test_error"), instrumented=False) is not None
-
-
-def test_a_single_value_can_be_drawn(draw, make):
-    record = make.finished("a", "SMO", 0, make.trace([10], [0.01]))
-    assert "10" in texts(draw(record))
-
-
-def test_a_task_without_reference_can_be_drawn(draw, make):
-    record = make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.2]))
-    svg = draw(record, reference=Reference(None, None, None))
-    assert "reference" not in texts(svg)
 
 
 @pytest.fixture(scope="module")
@@ -164,14 +146,6 @@ def test_labels_beside_a_panel_do_not_overlap_and_stay_in_the_figure(crowd_panel
     assert min(np.diff(middles)) >= 0.99 * lines.LABEL * canvas.FONT * figure.dpi / 72
     assert all(box.x1 <= figure.bbox.x1 and box.y0 >= 0 for box in boxes)
     assert all(box.y1 <= figure.bbox.y1 for box in boxes)
-
-
-def test_up_to_eight_solvers_are_all_in_colour(draw, make):
-    svg = draw(
-        *(make.finished("a", f"s{i}", 0, make.trace([10, 99], [0.4, 0.2])) for i in range(8))
-    )
-    assert set(re.findall(r"--solver-(\d+)", svg)) == {str(place) for place in range(8)}
-    assert "s0" not in texts(svg)
 
 
 @pytest.mark.parametrize(("n", "last"), [(9, "s8"), (10, "2 others")])
@@ -258,26 +232,18 @@ def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
         records += [make.record("a", "SDCA", 0, status="failed", test_error=0.9)]
         solvers = [make.solver(label) for label in ("SMO", "SBP", "SDCA")]
         results = load_results(write_results(records, [make.task("a")], solvers))
-        return [view.drawing for _ in range(2) for view in final_figures(results, "a")[0]]
+        return [view.drawing for view in final_figures(results, "a")[0]]
 
-    drawing, again = shown(10)
+    (drawing,) = shown(10)
     said = drawing.description.replace("\u202f", " ")
     assert said == (
         "SMO: 1.00 % to 10.00 %, median 5.50 %, 10 runs. "
         "SBP: 20.00 % to 20.00 %, median 20.00 %, 1 run."
     )
     assert sorted(drawing.data["value"]) == pytest.approx([*np.arange(1, 11) / 100, 0.2])
-    assert drawing.svg("p") == again.svg("p")
     rows = [label.get_text() for label in drawing.on(canvas.PAGE).axes[0].get_yticklabels()]
     assert rows == ["SMO", "SBP"]
     assert shown(9) == []
-
-
-@pytest.mark.slow
-def test_drawing_does_not_import_seaborn():
-    code = "import sys, marginbench.reports.views; print('seaborn' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 def test_styles_tell_many_solvers_apart():
@@ -285,9 +251,3 @@ def test_styles_tell_many_solvers_apart():
     assert len({(s.color, s.marker, s.dashes) for s in styles.values()}) == 30
     first = list(styles.values())[:10]
     assert len({style.color for style in first}) == len({s.marker for s in first}) == 10
-
-
-def test_hostile_names_are_escaped(draw, make):
-    svg = draw(make.finished("a", "<script>&", 0, make.trace([10, 20], [0.4, 0.2])))
-    assert "<script>" not in svg
-    ElementTree.fromstring(svg)

@@ -180,22 +180,6 @@ def test_one_solver_or_no_result_has_no_findings(make, write_results):
     assert not list(targets_section(alone))
 
 
-def test_a_solver_with_a_failed_run_is_no_rival(make, write_results):
-    near = [200.0, 100.5]
-    cheap, dear = make.trace([10, 50], [0.3] * 2, near), make.trace([10, 200], [0.3] * 2, near)
-    third = make.trace([10, 900], [0.3] * 2, near)
-    records = [
-        *(make.finished("a", "Flaky", seed, cheap) for seed in range(2)),
-        make.record("a", "Flaky", 2, status="failed"),
-        *(make.finished("a", "Steady", seed, dear) for seed in range(3)),
-        *(make.finished("a", "Slow", seed, third) for seed in range(3)),
-    ]
-    solvers = [make.solver(name) for name in ("Flaky", "Steady", "Slow")]
-    results = load_results(write_results(records, [make.task("a")], solvers))
-    sentence = findings(results)[0].sentence
-    assert "Steady is first on 1 of 1 task (4.5\N{MULTIPLICATION SIGN} ahead" in sentence
-
-
 def test_runs_that_are_missing_have_not_failed(make, write_results):
     records = [make.finished("a", name, 0, make.trace([10], [0.1])) for name in ("One", "Two")]
     solvers = [make.solver("One"), make.solver("Two")]

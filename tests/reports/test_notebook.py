@@ -77,15 +77,6 @@ def test_what_is_shown_is_short_or_escaped(results):
     assert html.count("20.00") == 1
 
 
-def test_a_summary_of_another_kind(make, tmp_path):
-    records = [make.method_record("cell", "VN", seed, wall_s=0.5 + seed) for seed in range(3)]
-    folder = make.folder(
-        tmp_path, records, [make.cell("cell")], [make.method("VN")], kind="feasibility"
-    )
-    summary = marginbench.load_results(folder).summary()
-    assert summary["wall_s"].loc[("cell", "VN")].tolist() == [1.5, 0.5, 2.5, 3]
-
-
 def test_a_folder_without_a_study_is_said_so(results, tmp_path):
     with pytest.raises(ReportError, match="which did not store the study; run the study again"):
         results.study

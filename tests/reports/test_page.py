@@ -137,27 +137,6 @@ def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
     assert "evals" in capsys.readouterr().out
 
 
-def test_two_kinds_of_evaluations_are_named_on_the_axis(make, write_results):
-    counters = {"kernel_evals": 0, "inner_products": 50}
-    linear = [replace(item, counters=counters) for item in make.trace([0], [0.1])]
-    records = [
-        make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1])),
-        make.finished("a", "SDCA", 0, linear),
-    ]
-    solvers = [make.solver("SMO"), make.solver("SDCA")]
-    text = make.page(report(write_results(records, [make.task("a")], solvers))).text
-    assert "Test error against kernel evaluations or inner products" in text
-    assert "SDCA ends at a median of 10.00 % after 50 kernel evaluations or inner" in text
-
-
-def test_inner_products_alone_are_one_column(make, write_results):
-    counters = {"kernel_evals": 0, "kernel_evals_computed": 0, "inner_products": 50}
-    record = make.finished("a", "SDCA", 0, make.trace([0], [0.1]), counters=counters)
-    page = make.page(report(write_results([record], [make.task("a")], [make.solver("SDCA")])))
-    assert columns(page)[6:9] == ["Inner products", "CPU time", "Wall time"]
-    assert "kernel evaluations or" not in page.text
-
-
 def test_a_solver_that_costs_nothing_has_a_page_without_its_curves(make, write_results):
     record = make.finished("a", "Free", 0, make.trace([0], [0.1]))
     folder = write_results([record], [make.task("a")], [make.solver("Free")])

@@ -87,17 +87,12 @@ CLAIM: dict[str, Any] = {
         ({"unit": "miles"}, "unit"),
         ({"verdict": "reproduced"}, "Extra inputs"),
         ({"by": "ratio"}, "against"),
+        ({}, "two rows have the name text/x"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(change, words):
-    values = {"title": "", "citation": "", "note": "", "claim": [CLAIM | change]}
+    values = {"title": "", "citation": "", "note": "", "claim": [CLAIM, CLAIM | change]}
     with pytest.raises(ReportError, match=words):
-        parsed_paper("sbp12", values)
-
-
-def test_two_rows_of_one_name_are_refused():
-    values = {"title": "", "citation": "", "note": "", "claim": [CLAIM, CLAIM]}
-    with pytest.raises(ReportError, match="two rows have the name text/x"):
         parsed_paper("sbp12", values)
 
 

@@ -125,12 +125,3 @@ def test_a_planned_run_of_an_unknown_solver_is_refused(make, write_results):
     folder = write_results([record], [make.task("a")], [make.solver("SBP")])
     with pytest.raises(ReportError, match="unknown solver 'SMO'"):
         load_results(folder)
-
-
-def test_names_cannot_reorder_what_a_page_says(make, write_results):
-    record = make.finished("a\u202eb", "SMO", 0, make.trace([10], [0.4]))
-    record.status, record.reason = "failed", "no"
-    folder = write_results([record], [make.task("a\u202eb")], [make.solver("SMO")])
-    page = report(folder).read_text(encoding="utf-8")
-    assert r"a\u202eb" in page
-    assert "\u202e" not in page

@@ -6,10 +6,8 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -226,18 +224,10 @@ def test_again_from_copies_in_another_order_nothing_is_written(make, folders, tm
     assert (again.written, again.removed) == (0, 0)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "site").rglob("*")} == times
 
-    (tmp_path / "site/notes.txt").write_text("mine")
     shutil.copytree(tmp_path / "there/b", tmp_path / "there/c")
     publish([tmp_path / "there/c", tmp_path / "there/b"], tmp_path / "twice")
     text = make.page(tmp_path / "twice/index.html").text
     assert text.count("../../x (x)") == text.count("../../x (x-2)") > 0
-
-    fewer = publish([tmp_path / "there/a"], tmp_path / "site", title="One study")
-    assert fewer.removed == 4
-    assert not (tmp_path / "site/studies/x").exists()
-    assert (tmp_path / "site/notes.txt").read_text() == "mine"
-    assert "One study" in (tmp_path / "site/index.html").read_text()
-    assert broken_links(make, tmp_path / "site") == []
 
 
 @pytest.mark.slow
@@ -271,31 +261,6 @@ def test_an_interrupt_leaves_the_site_as_it_was(make, tmp_path, monkeypatch):
     assert list(out.iterdir()) == []
 
 
-def _command(*words: object, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "marginbench", "publish", *map(str, words)],
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-@pytest.mark.slow
-def test_hash_seeds_and_places_make_no_difference(folders, tmp_path):
-    here = tmp_path / "here"
-    publish(folders[1:], here)
-    copies = [shutil.copytree(each, tmp_path / "copy" / each.name) for each in folders[1:]]
-    there = tmp_path / "there"
-    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    command = _command(*reversed(copies), "--out", there, PYTHONHASHSEED=seed)
-    printed, errors = command.communicate(timeout=300)
-    assert (command.returncode, errors) == (0, "")
-    assert printed.splitlines()[-1] == f"site: {there / 'index.html'}"
-    assert content_of(there) == content_of(here)
-    assert not any(str(tmp_path).encode() in content for content in content_of(there).values())
-
-
 @pytest.mark.slow
 def test_what_is_left_out_is_said_in_one_line(folders, tmp_path, monkeypatch, capsys):
     out = tmp_path / "site"
@@ -311,24 +276,6 @@ def test_what_is_left_out_is_said_in_one_line(folders, tmp_path, monkeypatch, ca
     assert errors.count("\n") == 1
     assert printed.splitlines() == ["5 files written, 0 unchanged", f"site: {out / 'index.html'}"]
     assert (out / "mine.txt").read_text() == "mine"
-
-
-@pytest.mark.slow
-@pytest.mark.posix
-def test_after_kills_the_same_command_completes_the_site(folders, tmp_path):
-    out, whole = tmp_path / "site", tmp_path / "whole"
-    publish(folders[:1], out)
-    publish(folders[2:], whole)
-    for moment in (".publishing/studies", "studies/x"):
-        command = _command(folders[2], "--out", out)
-        deadline = time.monotonic() + 300
-        while not (out / moment).exists() and time.monotonic() < deadline:
-            time.sleep(0.0002)
-        command.send_signal(signal.SIGKILL)
-        command.communicate()
-        assert command.returncode == -signal.SIGKILL
-    publish(folders[2:], out)
-    assert content_of(out) == content_of(whole)
 
 
 @pytest.mark.slow

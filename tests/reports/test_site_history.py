@@ -14,7 +14,6 @@ import pytest
 from marginbench import publish
 from marginbench.reports.command import main
 from marginbench.reports.errors import ReportError
-from marginbench.reports.regressions.asv_files import read_results
 
 CELLS = ["SMO rbf dense", "SBP rbf dense"]
 
@@ -144,57 +143,3 @@ def test_what_cannot_be_published_is_one_line(history, tmp_path, capsys, monkeyp
         main()
     assert ended.value.code == 2
     assert "--repository: is for the commits of --history" in capsys.readouterr().err
-
-
-PROJECT = """
-class Work:
-    params = ["SMO rbf", "SBP rbf"]
-    param_names = ["cell"]
-
-    def track_evaluations(self, cell):
-        if cell == "SBP rbf" and {place} == 2:
-            raise RuntimeError("no")
-        return 100 * ({place} + 1)
-"""
-
-
-@pytest.mark.slow
-def test_results_that_asv_itself_wrote_have_a_history(make, tmp_path):
-    pytest.importorskip("asv", reason="asv is not installed")
-    folder, home = tmp_path / "project", tmp_path / "home"
-    (folder / "benchmarks").mkdir(parents=True)
-    home.mkdir()
-    (folder / "benchmarks" / "__init__.py").touch()
-    (folder / "asv.conf.json").write_text(
-        '{"version": 1, "project": "tiny", "repo": ".", "branches": ["HEAD"], "results_dir": "out",'
-        ' "environment_type": "virtualenv"}'
-    )
-    names = {
-        f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-    }
-    settings = {**os.environ, **names, "HOME": str(home)}
-
-    def run(*words: str) -> str:
-        done = subprocess.run(
-            words, cwd=folder, env=settings, check=False, capture_output=True, text=True
-        )
-        return done.stdout.strip()
-
-    run("git", "init", "-q")
-    asv = [sys.executable, "-m", "asv"]
-    run(*asv, "machine", "--yes")
-    for place in range(3):
-        (folder / "benchmarks" / "work.py").write_text(PROJECT.format(place=place))
-        run("git", "add", "asv.conf.json", "benchmarks")
-        run("git", "commit", "-qm", f"Change {place}")
-        head = run("git", "rev-parse", "HEAD")
-        run(*asv, "run", "--python=same", "--quick", "--set-commit-hash", head)
-    assert len(read_results(folder / "out")) == 3
-    site = tmp_path / "site"
-    publish([], site, history=folder / "out")
-    text = make.page(site / "regressions" / "index.html").text
-    assert (
-        "The newest of 3 commits against the one before it: failed: 1 run failed in B that did not"
-        in text
-    )
-    assert "Change 2" in text

@@ -345,17 +345,6 @@ def test_suboptimality_is_floored_at_the_certified_gap(make, write_results):
     assert value(table, "SMO", "suboptimality", "upper_bound")
 
 
-def test_solvers_of_another_problem_have_no_suboptimality(make, write_results):
-    record = make.finished("a", "Perceptron", 0, make.trace([1, 2], [0.1, 0.1]))
-    record.suboptimality = None
-    solver = make.solver("Perceptron", scalarization=None)
-    results = load_results(write_results([record], [make.task("a")], [solver]))
-    assert outcomes.trace_suboptimality(results.traces, results.runs)["suboptimality"].isna().all()
-    table = analysis.table(results)
-    assert value(table, "Perceptron", "suboptimality", "absent") == "not minimised"
-    assert value(table, "Perceptron", "suboptimality", "n") == 0
-
-
 def test_a_suboptimality_equal_to_the_resolution_is_a_bound():
     frame = pd.DataFrame(
         {

@@ -32,7 +32,3 @@ def test_colours_become_custom_properties_with_the_colour_as_fallback():
     figure = Figure()
     figure.add_axes((0, 0, 1, 1)).plot([0, 1], [0, 1], color=INK)
     assert f"stroke: var(--ink, {INK})" in inline(figure, "p")
-
-
-def test_a_figure_without_title_is_decoration():
-    assert 'aria-hidden="true"' in inline(Figure(), "p")

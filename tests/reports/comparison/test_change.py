@@ -280,24 +280,3 @@ def test_a_mean_over_tasks_decides_from_six_tasks_on():
     mixed = ["identical", "advice"]
     assert of_tasks(mixed, NAN, NAN, unchanged=(1.0, 1.0), n=1) == "advice"
     assert on(6, -0.02, -0.01, unchanged=(0.0, 0.0)) == "improvement"
-
-
-def test_chance_alone_is_seldom_told_and_a_factor_of_two_is():
-    """Of 60 comparisons of 20 values without a change one in twenty may have any verdict."""
-    rng = np.random.default_rng(0)
-
-    def told(factor: float, n_changed: int) -> list[int]:
-        counts = []
-        for _ in range(60):
-            noise = rng.lognormal(sigma=0.05, size=(2, 20, 3))
-            noise[1, :n_changed] *= factor
-            changes = [change(a, b) for a, b in zip(*noise, strict=True)]
-            q = adjusted([each.p for each in changes])
-            found = [judged(*each, bound=1.05).verdict for each in zip(changes, q, strict=True)]
-            counts.append(sum(verdict == "worsening" for verdict in found[: n_changed or None]))
-            counts[-1] += sum(verdict == "improvement" for verdict in found) if not n_changed else 0
-        return counts
-
-    # Binomial: more than 9 of 60 at 5 % have p < 0.001.
-    assert sum(count > 0 for count in told(1.0, 0)) <= 9
-    assert np.mean(told(2.0, 4)) > 0.75 * 4

@@ -39,18 +39,26 @@ def folder(make, tmp_path):
 
 
 def _writer(make, place):
-    """Writes a folder of SMO (draws nothing) and SBP on two tasks; ``changed`` edits records."""
+    """Writes a folder of SMO (draws nothing) and others on two tasks; ``changed`` edits records."""
 
-    def write(name, changed=lambda record: record, tasks=("a", "b"), seeds=SEEDS, **study):
+    def write(
+        name,
+        changed=lambda record: record,
+        tasks=("a", "b"),
+        seeds=SEEDS,
+        drawing=("SBP",),
+        **study,
+    ):
         rng = np.random.default_rng(0)
         (place / name).mkdir()
         records = []
         for task in tasks:
             records.append(run(make, task, "SMO", 0, 1000, rng))
-            records += [run(make, task, "SBP", s, 3000 + 100 * s, rng) for s in range(5)]
+            for solver in drawing:
+                records += [run(make, task, solver, s, 3000 + 100 * s, rng) for s in range(5)]
         kept = [record for record in records if record.seed in seeds]
         records = [record for record in map(changed, kept) if record is not None]
-        solvers = [make.solver("SMO", deterministic=True), make.solver("SBP")]
+        solvers = [make.solver("SMO", deterministic=True), *map(make.solver, drawing)]
         described = [make.task(task) for task in tasks]
         return make.folder(place / name, records, described, solvers, **study)
 
@@ -107,29 +115,77 @@ def test_a_folder_against_itself_is_identical(folder):
     assert repr(found).startswith("Comparison('identical': 0 worse")
 
 
+@pytest.fixture(scope="module")
+def changes(make, tmp_path_factory):
+    """A comparison in which each solver has changed in a way of its own."""
+    write = _writer(make, tmp_path_factory.mktemp("changes"))
+    drawing = ("SBP", "Tiny", "Coarse", "Other")
+    gaps = {"Tiny": 1e-12, "Coarse": 0.005}
+
+    def before(record):
+        return replace(record, suboptimality=gaps.get(record.solver, record.suboptimality))
+
+    def after(record):
+        record = scaled(before(record), 1.01, "SMO")
+        if record.solver in ("SMO", "SBP"):
+            return replace(record, cpu_s=record.cpu_s * 5)
+        if record.solver in gaps:
+            return replace(record, suboptimality=1000 * gaps[record.solver])
+        fields = {"params": '{"tol": 0.1, "new": 1}', "budget": '{"timeout": 5}'}
+        return replace(record, **fields, version="abc git:def", status="budget")
+
+    return compare(write("a", before, drawing=drawing), write("b", after, drawing=drawing))
+
+
+def test_one_run_of_a_solver_that_draws_nothing_tells_counts_but_no_time(changes):
+    row = value(changes, "evaluations", solver="SMO")
+    assert (row["verdict"], row["beyond"], row["exact"]) == ("worsening", False, True)
+    assert value(changes, "cpu_s", solver="SMO")["verdict"] == "no difference told"
+    assert value(changes, "cpu_s")["verdict"] == "worsening"
+
+
+def test_suboptimality_below_the_certificate_is_equal(changes):
+    # The certificate resolves 1e-4 / 100.
+    assert value(changes, "suboptimality", solver="Tiny")["verdict"] == "identical"
+    assert value(changes, "suboptimality", solver="Coarse")["verdict"] == "worsening"
+
+
+def test_parameters_and_sources_that_differ_are_named(changes):
+    assert {(item.solver, item.field, item.before, item.after) for item in changes.code} == {
+        ("Other", "version", "not recorded", "abc"),
+        ("Other", "params.tol", "0.001", "0.1"),
+        ("Other", "params.new", "not recorded", "1"),
+        ("Other", "budget.timeout", "not recorded", "5"),
+    }
+    noted = words.notes(changes)
+    assert "6 pairs ended with 'converged' in A and 'budget' in B: Other." in noted
+
+
+@pytest.mark.slow
+def test_a_target_that_b_never_reaches_is_a_worsening(folder):
+    def worse(record):
+        last = replace(record.trace[-1], test_error=0.4)
+        return replace(record, trace=[record.trace[0], last], test_error=0.4, mistakes="")
+
+    found = compare(folder("a"), folder("b", worse))
+    row = value(found, "evals_to_error")
+    assert (row["verdict"], row["beyond"], row["after"]) == ("worsening", True, math.inf)
+    assert (row["reached_before"], row["reached_after"]) == (3, 0)
+    assert value(found, "test_error")["beyond"]
+    assert "never in B" in in_words(found, 100, all_rows=False)
+
+
 def test_a_bound_is_shown_and_not_judged(folder):
     def at_once(record):
         """At the target at its first checkpoint, which comes late."""
         return replace(record, trace=record.trace[-1:]) if record.solver == "SMO" else record
 
     a, b = folder("a"), folder("b", lambda record: at_once(scaled(record, 2, "SMO")))
-    row = value(compare(a, b), "evals_to_objective", solver="SMO")
+    found = compare(a, b)
+    row = value(found, "evals_to_objective", solver="SMO")
     assert (row["verdict"], row["mean"]) == ("advice", pytest.approx(2.0))
     assert "only an upper bound" in row["why"]
-    assert value(compare(a, b), "evals_to_objective", solver="SBP")["verdict"] == "identical"
-    assert value(compare(b, b), "evals_to_objective", solver="SMO")["verdict"] == "identical"
-
-
-@pytest.mark.slow
-def test_one_run_of_a_solver_that_draws_nothing_tells_counts_but_no_time(folder):
-    def changed(record):
-        return replace(scaled(record, 1.01, "SMO"), cpu_s=record.cpu_s * 5)
-
-    found = compare(folder("a"), folder("b", changed))
-    row = value(found, "evaluations", solver="SMO")
-    assert (row["verdict"], row["beyond"], row["exact"]) == ("worsening", False, True)
-    assert value(found, "cpu_s", solver="SMO")["verdict"] == "no difference told"
-    assert value(found, "cpu_s")["verdict"] == "worsening"
+    assert value(found, "evals_to_objective", solver="SBP")["verdict"] == "identical"
 
 
 @pytest.mark.slow
@@ -184,17 +240,6 @@ def test_another_certificate_of_the_same_optimum_leaves_out_what_rests_on_it(fol
     assert "different certified optima of a, b" in json.loads(found.to_json())["notes"][0]
 
 
-@pytest.mark.slow
-def test_suboptimality_below_the_certificate_is_equal(folder):
-    # The certificate resolves 1e-4 / 100.
-    tiny = {"SBP": 1e-12, "SMO": 0.005}
-    a = folder("a", lambda record: replace(record, suboptimality=tiny[record.solver]))
-    b = folder("b", lambda record: replace(record, suboptimality=tiny[record.solver] * 1000))
-    found = compare(a, b)
-    assert value(found, "suboptimality")["verdict"] == "identical"
-    assert value(found, "suboptimality", solver="SMO")["verdict"] == "worsening"
-
-
 def elsewhere(record, **fields):
     environment = json.loads(record.environment) | fields
     return replace(record, environment=json.dumps(environment), cpu_s=record.cpu_s * 3)
@@ -224,38 +269,6 @@ def test_times_of_a_busy_machine_are_advice(folder):
     noted = words.notes(compare(folder("c"), busy))
     assert "Times and memory are advice only: the runs of B were disturbed" in noted[0]
     assert any(note.startswith("B: The solvers had the processor for 25") for note in noted)
-
-
-@pytest.mark.slow
-def test_parameters_and_sources_that_differ_are_named(folder):
-    def changed(record):
-        if record.solver != "SBP":
-            return record
-        fields = {"params": '{"tol": 0.1, "new": 1}', "budget": '{"timeout": 5}'}
-        return replace(record, **fields, version="abc git:def", status="budget")
-
-    found = compare(folder("a"), folder("b", changed))
-    assert {(item.solver, item.field, item.before, item.after) for item in found.code} == {
-        ("SBP", "version", "not recorded", "abc"),
-        ("SBP", "params.tol", "0.001", "0.1"),
-        ("SBP", "params.new", "not recorded", "1"),
-        ("SBP", "budget.timeout", "not recorded", "5"),
-    }
-    assert "6 pairs ended with 'converged' in A and 'budget' in B: SBP." in words.notes(found)
-
-
-@pytest.mark.slow
-def test_a_target_that_b_never_reaches_is_a_worsening(folder):
-    def worse(record):
-        last = replace(record.trace[-1], test_error=0.4)
-        return replace(record, trace=[record.trace[0], last], test_error=0.4, mistakes="")
-
-    found = compare(folder("a"), folder("b", worse))
-    row = value(found, "evals_to_error")
-    assert (row["verdict"], row["beyond"], row["after"]) == ("worsening", True, math.inf)
-    assert (row["reached_before"], row["reached_after"]) == (3, 0)
-    assert value(found, "test_error")["beyond"]
-    assert "never in B" in in_words(found, 100, all_rows=False)
 
 
 @pytest.mark.slow
@@ -454,7 +467,3 @@ def test_a_page_never_replaces_what_a_study_recorded(tmp_path, name):
 def test_a_page_without_a_name_is_one_line(name):
     with pytest.raises(StorageError, match="is a folder"):
         check_target(Path(name), [])
-
-
-def test_a_page_beside_the_records_is_fine(tmp_path):
-    check_target(tmp_path / "comparison.html", [tmp_path])

@@ -30,8 +30,7 @@ def page(make, tmp_path_factory):
     return compare(*folders).write_page(place / "page.html")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
 def test_the_page_fits_and_loads_nothing(visit, page, width, scheme):
     tab = visit(page, width=width, color_scheme=scheme)
     box = tab.locator("figure svg").first.bounding_box()

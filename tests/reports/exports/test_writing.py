@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,16 +15,9 @@ from marginbench.harness.errors import BusyError, StorageError
 from marginbench.harness.storage import exclusive
 from marginbench.reports.errors import ReportError
 from marginbench.reports.exports import export
+from marginbench.reports.exports.writing import Artefact, Origin, write_all
 
 FIGURE = "task-a-b-test_error-evaluations"
-
-
-def digests(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
@@ -149,29 +138,35 @@ def test_mistakes_of_the_command_have_an_exit_code(results, command, tmp_path):
         assert err.count("\n") == 1
 
 
-@pytest.mark.slow
-@pytest.mark.posix
-def test_a_killed_export_leaves_whole_files_and_can_be_repeated(results, done, tmp_path):
-    out = tmp_path / "out"
-    arguments = [sys.executable, "-m", "marginbench", "export", str(results), "--out", str(out)]
-    with subprocess.Popen([*arguments, "--format", "csv,tex,svg"]) as process:
-        while process.poll() is None and len(list(out.glob("figures/*.svg"))) < 2:
-            pass
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-    whole = digests(done.folder)
-    for path, digest in digests(out).items():
-        # The lock and a file that was being written have names of their own.
-        if path != "manifest.json" and not Path(path).name.startswith("."):
-            assert whole[path] == digest
-    again = subprocess.run([*arguments, "--format", "csv,tex,svg"], capture_output=True)
-    assert again.returncode == 0
-    kept = digests(out)
-    assert ".lock" not in kept
-    assert all(kept[path] == whole[path] for path in whole if path.endswith((".svg", ".tex")))
-
-
 def test_of_two_exports_at_once_the_second_is_refused(results, tmp_path):
     with exclusive(tmp_path), pytest.raises(BusyError, match="another marginbench command"):
         export(results, tmp_path, data=["columns"], formats=["csv"])
     assert export(results, tmp_path, data=["columns"], formats=["csv"]).written
+
+
+_ORIGIN = Origin("study", "results", "0", (), "1", "1")
+_FILE = Artefact("tables/a.csv", "table", "a", "A", "export", b"new")
+
+
+def test_a_manifest_nested_too_deep_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(ReportError, match="is not a manifest"):
+        write_all(tmp_path, [_FILE], _ORIGIN)
+
+
+def test_a_folder_of_results_with_a_null_character_is_another_one(tmp_path: Path) -> None:
+    write_all(tmp_path, [_FILE], _ORIGIN)
+    manifest = tmp_path / "manifest.json"
+    listed = json.loads(manifest.read_bytes())
+    listed["files"]["tables/a.csv"]["results"] = "a\0b"
+    manifest.write_text(json.dumps(listed))
+    changed = Artefact("tables/a.csv", "table", "a", "A", "export", b"newer")
+    with pytest.raises(ReportError, match="is of other results"):
+        write_all(tmp_path, [changed], _ORIGIN)
+
+
+def test_a_link_that_leads_nowhere_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/a.csv").symlink_to("nowhere")
+    with pytest.raises(ReportError, match="is in the way"):
+        write_all(tmp_path, [_FILE], _ORIGIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -77,6 +78,11 @@ class Repo:
         return self.git("rev-parse", "HEAD")
 
 
+@pytest.fixture(scope="session")
+def make_repo() -> type[Repo]:
+    return Repo
+
+
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return Repo(tmp_path / "repo")
@@ -104,16 +110,23 @@ def results_file(commit: str, values: Mapping[str, list[float | None]], cells: l
     )
 
 
+def write_folder(
+    folder: Path, by_commit: Mapping[str, Mapping[str, list[float | None]]], cells: list[str]
+) -> Path:
+    """Write a folder of asv's results: commits -> benchmarks -> values of the cells."""
+    (folder / "vm").mkdir(parents=True)
+    for commit, values in by_commit.items():
+        path = folder / "vm" / f"{commit[:8]}-virtualenv-py3.11.json"
+        path.write_text(results_file(commit, values, cells), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def write_asv_results() -> Callable[..., Path]:
+    return write_folder
+
+
 @pytest.fixture
 def write_results(tmp_path: Path) -> Callable[..., Path]:
-    """Write a folder of asv's results: commits -> benchmarks -> values of the cells."""
-
-    def write(by_commit: Mapping[str, Mapping[str, list[float | None]]], cells: list[str]) -> Path:
-        folder = tmp_path / "results" / "vm"
-        folder.mkdir(parents=True, exist_ok=True)
-        for commit, values in by_commit.items():
-            path = folder / f"{commit[:8]}-virtualenv-py3.11.json"
-            path.write_text(results_file(commit, values, cells), encoding="utf-8")
-        return folder.parent
-
-    return write
+    """``write_folder`` into the test's own folder."""
+    return functools.partial(write_folder, tmp_path / "results")

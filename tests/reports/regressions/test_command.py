@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -26,22 +26,30 @@ FAILED = {
 
 
 @pytest.fixture
-def run(repo, command, monkeypatch):
-    """Calls the command in the repository: exit code, output and errors."""
-    monkeypatch.chdir(repo.folder)
-    monkeypatch.setenv("COLUMNS", "100")
-    return functools.partial(command, "regressions")
+def run(command, monkeypatch):
+    """Calls the command in a folder: exit code, output and errors."""
+
+    def call(folder, *words):
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", "100")
+        return command("regressions", *words)
+
+    return call
 
 
-@pytest.fixture
-def history(repo, write_results):
+@pytest.fixture(scope="module")
+def history(make_repo, write_asv_results, tmp_path_factory):
     """A repository with results of its commits: name of the commit -> hash, and their folder."""
-    hashes = {
-        name: repo.commit(name) for name in ("same", "again", "worse", "failed", "unmeasured")
-    }
-    values = {"same": SAME, "again": SAME, "worse": WORSE, "failed": FAILED}
-    folder = write_results({hashes[name]: each for name, each in values.items()}, CELLS)
-    return hashes, folder
+    place = tmp_path_factory.mktemp("history")
+    repo = make_repo(place / "repo")
+    hashes = {name: repo.commit(name) for name in ("same", "again", "worse", "failed")}
+    entry = '[[change]]\ncells = "SMO rbf *"\nmeasures = "evaluations"\nwhy = "steadier"\n'
+    hashes["known"] = repo.commit("known", {FILE: entry})
+    repo.commit("unmeasured")
+    values = {"same": SAME, "again": SAME, "worse": WORSE, "failed": FAILED, "known": WORSE}
+    by_commit = {hashes[name]: each for name, each in values.items()}
+    folder = write_asv_results(place / "results", by_commit, CELLS)
+    return SimpleNamespace(repo=repo.folder, folder=str(folder), **hashes)
 
 
 @pytest.mark.parametrize(
@@ -55,12 +63,6 @@ def history(repo, write_results):
             "worsening: 1 worse (1 beyond bounds), 2 identical",
         ),
         (
-            "worse",
-            "again",
-            0,
-            "improvement: 0 worse, 1 better, 2 identical",
-        ),
-        (
             "again",
             "failed",
             2,
@@ -69,8 +71,8 @@ def history(repo, write_results):
     ],
 )
 def test_the_exit_code_is_the_verdict(run, history, base, head, code, words):
-    hashes, folder = history
-    found, out, err = run(hashes[base], hashes[head], "--results", str(folder))
+    commits = getattr(history, base), getattr(history, head)
+    found, out, err = run(history.repo, *commits, "--results", history.folder)
     assert (found, err) == (code, "")
     lines = out.splitlines()
     assert lines[0].startswith(words)
@@ -81,9 +83,8 @@ def test_the_exit_code_is_the_verdict(run, history, base, head, code, words):
 
 
 def test_json_says_the_same(run, history):
-    hashes, folder = history
-    words = [hashes["again"], hashes["failed"], "--results", str(folder), "--json"]
-    found = json.loads(run(*words)[1])
+    words = [history.again, history.failed, "--results", history.folder, "--json"]
+    found = json.loads(run(history.repo, *words)[1])
     assert (found["exit_code"], found["verdict"]) == (2, "failed")
     assert [(each["task"], each["solver"], each["verdict"]) for each in found["cells"]] == [
         ("work.Work rbf dense", "SDCA", "failed"),
@@ -95,52 +96,47 @@ def test_json_says_the_same(run, history):
     assert len(found["reproduce"]) == 2
 
 
-def test_a_known_change_passes(run, repo, history, write_results):
-    hashes, folder = history
-    entry = '[[change]]\ncells = "SMO rbf *"\nmeasures = "evaluations"\nwhy = "steadier"\n'
-    known = repo.commit("known", {FILE: entry})
-    write_results({known: WORSE}, CELLS)
-    code, out, _ = run(hashes["again"], known, "--results", str(folder))
+def test_a_known_change_passes(run, history):
+    words = [history.again, history.known, "--results", history.folder]
+    code, out, _ = run(history.repo, *words)
     assert code == 0
     assert out.startswith("worsening: 1 worse, 2 identical")
     assert "note: Known change, 1 value: steadier" in out
-    assert run(hashes["again"], hashes["worse"], "--results", str(folder))[0] == 1
 
 
 def test_bounds_of_the_user_decide(run, history):
-    hashes, folder = history
-    words = [hashes["again"], hashes["worse"], "--results", str(folder)]
-    assert run(*words, "--bound", "evaluations=3")[0] == 0
+    words = [history.again, history.worse, "--results", history.folder]
+    assert run(history.repo, *words, "--bound", "evaluations=3")[0] == 0
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["nope"], "nope: no commit"),
-        (["HEAD~4", "HEAD", "--results", "{results}"], "has no results of"),
+        (["HEAD~5", "HEAD", "--results", "{results}"], "has no results of"),
         (["--results", "nowhere"], "nowhere: no folder of asv's results"),
         (["--results", "{results}", "--short"], "leave out --suite, --short"),
         (["--suite", "["], "no regular expression"),
         (["--suite", "(?i)work"], "no regular expression"),
         (["--suite", "work", "--short"], "give one of them"),
         (["--text", "--json"], "give one of them"),
-        (["HEAD~4", "HEAD~3", "--results", "{results}", "--bound", "evals=2"], "did you mean"),
+        (["HEAD~5", "HEAD~4", "--results", "{results}", "--bound", "evals=2"], "did you mean"),
     ],
 )
 def test_mistakes_are_one_line(run, history, words, said):
-    _, folder = history
-    code, out, err = run(*[word.format(results=folder) for word in words])
+    given = [word.format(results=history.folder) for word in words]
+    code, out, err = run(history.repo, *given)
     assert (code, out) == (2, "")
     assert said in err
     assert len(err.splitlines()) == 1
 
 
 def test_a_base_that_asv_did_not_measure_passes_nothing(run, history, write_results):
-    hashes, folder = history
     cut_short = {name: [None] * len(CELLS) for name in SAME}
-    write_results({hashes["same"]: cut_short, hashes["failed"]: cut_short}, CELLS)
-    for head in ("again", "failed"):
-        code, out, err = run(hashes["same"], hashes[head], "--results", str(folder))
+    values = {history.same: cut_short, history.again: SAME, history.failed: cut_short}
+    folder = str(write_results(values, CELLS))
+    for head in (history.again, history.failed):
+        code, out, err = run(history.repo, history.same, head, "--results", folder)
         assert (code, out) == (2, "")
         assert "asv got no value of work.Work" in err
 
@@ -148,7 +144,7 @@ def test_a_base_that_asv_did_not_measure_passes_nothing(run, history, write_resu
 def test_damaged_known_changes_are_told_before_anything_is_measured(run, repo):
     repo.commit("base")
     repo.commit("known", {FILE: "[[change]"})
-    code, out, err = run()
+    code, out, err = run(repo.folder)
     assert (code, out) == (2, "")
     assert err.startswith(f"marginbench: {FILE} of ")
 
@@ -232,27 +228,10 @@ def test_commits_are_measured_by_asv(repo):
     assert repo.git("status", "--porcelain") == "M worked.py"
 
 
-WITH_CACHE = """
-import worked
-
-class Work:
-    params = (["SMO rbf", "SDCA rbf"],)
-
-    def setup_cache(self):
-        return worked.evaluations("SMO rbf")
-
-    def track_evaluations(self, found, cell):
-        return found
-"""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("suite", "number"), [(SUITE, signal.SIGINT), (WITH_CACHE, signal.SIGTERM)]
-)
-def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo, suite, number):
+def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo):
     waits = "import time\n\n\ndef evaluations(cell):\n    time.sleep(100)\n"
-    repo.commit("base", FILES | {"benchmarks/work.py": suite, "worked.py": waits})
+    repo.commit("base", FILES | {"worked.py": waits})
     words = [sys.executable, "-m", "marginbench", "regressions", "HEAD", "HEAD", "--suite", "work"]
     command = subprocess.Popen(
         words,
@@ -267,7 +246,7 @@ def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo, suite,
         if line.startswith("counting"):
             break
     started = descendants(command.pid, at_least=2)
-    command.send_signal(number)
+    command.send_signal(signal.SIGINT)
     assert command.wait(20) == 130
     psutil.wait_procs(started, 10)
     assert [each for each in started if each.is_running()] == []

@@ -115,12 +115,6 @@ def test_failures_are_no_steps_and_values_around_them_are_followed(over_time):
     assert steps(history) == [(2, 100, 150)]
 
 
-def test_creeping_values_have_a_step_where_they_have_left_their_level(over_time):
-    (history,) = histories(over_time([1000, 1006, 1012, 1012]))
-    assert [place for place, *_ in steps(history)] == [2]
-    assert not history.bad
-
-
 def test_lanes_are_apart_and_the_one_with_most_commits_is_first(over_time):
     few, many = over_time([1, 2]), over_time([1, 2, 3])
     few = [replace(each, lane=Lane("a", "env")) for each in few]

@@ -12,12 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from marginbench.harness.errors import StorageError
-from marginbench.reports.comparison.page import render
-from marginbench.reports.comparison.report import change_words
 from marginbench.reports.regressions.annotations import Annotation
-from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane, Snapshot, Value
-from marginbench.reports.regressions.gate import regressions, watched
+from marginbench.reports.regressions.asv_files import Benchmark, Lane, Snapshot
+from marginbench.reports.regressions.gate import regressions
 from marginbench.reports.regressions.history import History, histories
 from marginbench.reports.regressions.pages import Surroundings, render_history
 from marginbench.reports.regressions.repository import Commit
@@ -151,19 +148,6 @@ def test_failures_stand_first_and_hide_nothing(snapshot, make, tmp_path):
     assert "3.00\N{MULTIPLICATION SIGN}" in page.text
 
 
-def test_times_that_the_turns_tell_are_advice(snapshot):
-    key = Key(Cell("solve.Fit", "SMO"), "time_fit")
-    sides = []
-    for digit, scale in (("1", 1.0), ("2", 2.0)):
-        samples = tuple(scale * (1 + i / 100) for i in range(8))
-        versions = {Benchmark("solve.Fit", "time_fit"): "1"}
-        value = Value(samples[0], samples)
-        sides.append(replace(snapshot({}, digit * 40), values={key: value}, versions=versions))
-    text = render(regressions(*sides))
-    assert "Times and memory: advice only" in text
-    assert "2.00\N{MULTIPLICATION SIGN}" in text
-
-
 def test_hostile_names_are_text(snapshot, make, tmp_path):
     (history,) = histories(make_history(snapshot, 3, ("SMO", HOSTILE)))
     known = Annotation(("*",), ("*",), HOSTILE)
@@ -183,26 +167,6 @@ def test_one_commit_and_no_change_are_said_plainly(snapshot):
     (two,) = histories(make_history(snapshot, 2))
     assert "identical: 0 worse, 16 identical" in render_history([two])
     assert "No value left its level" in render_history([two])
-
-
-@pytest.mark.parametrize(
-    ("ratio", "words"),
-    [
-        (1.0, "1.00"),
-        (1.932, "1.93"),
-        (1.0042, "1.004"),
-        (0.0123456, "0.012"),
-        (1234.5, ">1000"),
-    ],
-)
-def test_ratios_are_told_from_one(ratio, words):
-    found = change_words(watched("evaluations"), 1.0, ratio)
-    assert found.removesuffix("\N{MULTIPLICATION SIGN}") == words
-
-
-def test_a_page_needs_a_file(snapshot, tmp_path):
-    with pytest.raises(StorageError, match="is a folder"):
-        regressions(*make_history(snapshot, 2)).write_page(tmp_path)
 
 
 @pytest.mark.slow
