@@ -5,7 +5,6 @@ file ever stands under its final name.
 """
 
 import contextlib
-import hashlib
 import random
 import resource
 import threading
@@ -20,7 +19,6 @@ from marginbench.data_loaders.errors import CacheError
 from marginbench.data_loaders.files import RemoteFile, gather
 
 CONTENT = random.Random(1).randbytes(300_000)
-SHA256 = hashlib.sha256(CONTENT).hexdigest()
 #: A request, answered.
 Answer = Callable[["Handler"], None]
 
@@ -113,12 +111,6 @@ def test_a_connection_that_breaks_off_is_tried_again(site, tmp_path):
         site.requests.clear()
         assert "(the connection broke off)" in site.refusal(tmp_path, broken)
         assert len(site.requests) == 4
-
-
-def test_a_wrong_hash_leaves_nothing(site, tmp_path):
-    message = site.refusal(tmp_path, fixed(200, CONTENT[::-1]), sha256=SHA256)
-    assert "(SHA-256 differs from the known one)" in message
-    assert site.fetch(tmp_path, WHOLE, sha256=SHA256) == CONTENT
 
 
 def test_an_endless_body_stops_at_the_limit(site, tmp_path, monkeypatch):

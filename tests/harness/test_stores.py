@@ -287,7 +287,6 @@ def test_watching_once(stored: Path, command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["report", "ftp://host/a"], 2, "ftp://host/a: no kind of store is known for this URL"),
         (["report", "file:///no/such"], 2, "file:///no/such: no results here (study.json is"),
         (["watch", "file:///no/such"], 2, "file:///no/such: no results here yet"),
         (["watch", ".", "--every", "0"], 2, "--every must be more than 0 seconds, not 0"),
