@@ -9,7 +9,7 @@ value.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -45,7 +45,8 @@ class Steps:
     ----------
     task, solver : str
     runs : list of (array, array)
-        Costs, ascending, and the values there; for each run.
+        Costs, ascending, shape (n_checkpoints,), and the values there, a row for each; for each
+        run.
     """
 
     task: str
@@ -57,14 +58,21 @@ class Steps:
         """Whether each run has one checkpoint, so that there is no curve."""
         return all(len(costs) == 1 for costs, _ in self.runs)
 
+    def columns(self, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
+        """The columns of its curve or lone point, see :class:`Medians`; None without any.
+
+        Medians and spread have a row for each value.
+        """
+        return _point(self.runs) if self.only_ends else _curve(self.runs, n_points)
+
 
 def step_values(costs: Array, values: Array, grid: Array) -> Array:
-    """The value of the last checkpoint at or before each cost of a grid.
+    """The values, along the last axis, of the last checkpoint at or before each cost of a grid.
 
     NaN before the first checkpoint.
     """
     place = np.searchsorted(costs, grid, side="right") - 1
-    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
+    return np.where(place >= 0, values[..., np.maximum(place, 0)], np.nan)
 
 
 class Medians(NamedTuple):
@@ -94,25 +102,24 @@ def medians_along(
 
     Runs that failed do not contribute (:func:`unfinished` gives their checkpoints).
     """
-    groups, planned = steps(traces, cost, value), n_planned(runs)
-    curves = [(group, _curve(group, n_points)) for group in groups if not group.only_ends]
-    points = [(group, _point(group)) for group in groups if group.only_ends]
+    groups, planned = steps(traces, cost, [value]), n_planned(runs)
+    found = [(group, columns) for group in groups if (columns := group.columns(n_points))]
+    curves = [each for each in found if not each[0].only_ends]
+    points = [each for each in found if each[0].only_ends]
     return Medians(
         _joined(curves, planned, _CURVE_COLUMNS), _joined(points, planned, _POINT_COLUMNS)
     )
 
 
-def _curve(group: Steps, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
-    """The columns of a curve; None where there is none to draw."""
-    first = max(costs[0] for costs, _ in group.runs)
-    ends = np.array([costs[-1] for costs, _ in group.runs])
-    spent = np.concatenate([costs for costs, _ in group.runs])
+def _curve(runs: list[tuple[Array, Array]], n_points: int) -> dict[str, npt.NDArray[Any]] | None:
+    first = max(costs[0] for costs, _ in runs)
+    ends = np.array([costs[-1] for costs, _ in runs])
     # A logarithmic axis has no zero: a first checkpoint at no cost counts from the next one.
-    start = first if first > 0 else spent[spent > 0].min(initial=np.inf)
+    start = first if first > 0 else min(costs[costs > 0].min(initial=np.inf) for costs, _ in runs)
     if not np.isfinite(start):
         return None
     grid = np.geomspace(start, ends.max(), n_points if ends.max() > start else 1)
-    values = np.stack([step_values(*run, grid) for run in group.runs])
+    values = np.stack([step_values(*run, grid) for run in runs])
     low, high = spread_of(values)
     return {
         "cost": grid,
@@ -139,20 +146,18 @@ def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     return mine[[*columns, cost, value]].set_axis([*columns, "cost", "value"], axis=1)
 
 
-def _point(group: Steps) -> dict[str, npt.NDArray[Any]] | None:
-    """The columns of a lone point; None where there is nothing to draw."""
-    costs, values = (np.concatenate(part) for part in zip(*group.runs, strict=True))
+def _point(runs: list[tuple[Array, Array]]) -> dict[str, npt.NDArray[Any]] | None:
+    costs, values = (np.concatenate(part, axis=-1) for part in zip(*runs, strict=True))
     if not np.median(costs) > 0:
         return None  # a logarithmic axis has no place for it
-    found = {
-        "cost": np.median(costs),
-        "cost_low": costs.min(),
-        "cost_high": costs.max(),
-        "median": np.median(values),
-        "low": values.min(),
-        "high": values.max(),
+    return {
+        "cost": np.median(costs, keepdims=True),
+        "cost_low": costs.min(keepdims=True),
+        "cost_high": costs.max(keepdims=True),
+        "median": np.median(values, axis=1, keepdims=True),
+        "low": values.min(axis=1, keepdims=True),
+        "high": values.max(axis=1, keepdims=True),
     }
-    return {name: np.array([number]) for name, number in found.items()}
 
 
 def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
@@ -167,39 +172,46 @@ def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     return chosen.set_axis([*columns, "cost", "value"], axis=1).reset_index(drop=True)
 
 
-def steps(traces: pd.DataFrame, cost: str, value: str) -> list[Steps]:
-    """The checkpoints of runs that ended as planned of which cost and value are known.
+def steps(traces: pd.DataFrame, cost: str, values: Sequence[str]) -> list[Steps]:
+    """The checkpoints of runs that ended as planned of which cost and values are known.
 
     For each task and solver, in the order of ``traces``; its runs by seed.
     """
-    costs, values = traces[cost].to_numpy(np.float64), traces[value].to_numpy(np.float64)
-    known = np.flatnonzero(traces["ok"].to_numpy(bool) & ~np.isnan(costs) & ~np.isnan(values))
+    columns = np.stack([traces[name].to_numpy(np.float64) for name in (cost, *values)])
+    known = np.flatnonzero(traces["ok"].to_numpy(bool) & ~np.isnan(columns).any(axis=0))
     if not len(known):
         return []
-    costs, values, seed = costs[known], values[known], traces["seed"].to_numpy()[known]
+    columns, seed = columns[:, known], traces["seed"].to_numpy()[known]
     (task, tasks), (solver, solvers) = (
         pd.factorize(traces[name].to_numpy()[known]) for name in ("task", "solver")
     )
     pair, pairs = pd.factorize(task * len(solvers) + solver)
     labels = [(tasks[place // len(solvers)], solvers[place % len(solvers)]) for place in pairs]
     # Of checkpoints at the same cost the order stays.
-    order = np.lexsort((costs, seed, pair))
-    pair, seed = pair[order], seed[order]
+    order = np.lexsort((columns[0], seed, pair))
+    pair, seed, columns = pair[order], seed[order], columns[:, order]
     starts = np.flatnonzero((np.diff(pair) != 0) | (np.diff(seed) != 0)) + 1
     runs: list[list[tuple[Array, Array]]] = [[] for _ in labels]
-    parts = (np.split(column[order], starts) for column in (costs, values))
-    for place, *run in zip(pair[[0, *starts]], *parts, strict=True):
-        runs[place].append((run[0], run[1]))
+    for place, run in zip(pair[[0, *starts]], np.split(columns, starts, axis=1), strict=True):
+        runs[place].append((run[0], run[1:]))
     return [Steps(task, name, mine) for (task, name), mine in zip(labels, runs, strict=True)]
 
 
+def known_together(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> list[list[str]]:
+    """The values in groups of which the same checkpoints are known: see :func:`steps`."""
+    groups: dict[bytes, list[str]] = {}
+    unknown = traces[cost].isna().to_numpy()
+    for name in values:
+        groups.setdefault((unknown | traces[name].isna().to_numpy()).tobytes(), []).append(name)
+    return list(groups.values())
+
+
 def _joined(
-    found: Sequence[tuple[Steps, dict[str, npt.NDArray[Any]] | None]],
+    parts: Sequence[tuple[Steps, dict[str, npt.NDArray[Any]]]],
     planned: Mapping[tuple[str, str], int],
     columns: list[str],
 ) -> pd.DataFrame:
     """The columns of all curves or points below each other, with what identifies each."""
-    parts = [(group, part) for group, part in found if part]
     if not parts:
         return pd.DataFrame(columns=columns)
     shared = pd.DataFrame(
@@ -211,7 +223,9 @@ def _joined(
         }
     )
     frame = shared.loc[shared.index.repeat([len(part["cost"]) for _, part in parts])]
-    values = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
+    values = {
+        name: np.concatenate([part[name].ravel() for _, part in parts]) for name in parts[0][1]
+    }
     return frame.reset_index(drop=True).assign(**values)[columns]
 
 

@@ -246,12 +246,12 @@ def leaders(
     """
     complete = runs.groupby(["task", "solver"])["ok"].all()
     rows = []
-    for group in steps(traces, cost, "test_error"):
+    for group in steps(traces, cost, ["test_error"]):
         if not complete[group.task, group.solver]:
             continue
         mine = of_task(budgets, group.task)
         amounts = mine["amount"].to_numpy(np.float64)
-        errors = np.stack([step_values(*run, amounts) for run in group.runs])
+        errors = np.concatenate([step_values(*run, amounts) for run in group.runs])
         for budget, median in zip(mine["budget"], np.median(errors, axis=0), strict=True):
             # NaN: some run has no checkpoint by then.
             if not np.isnan(median):

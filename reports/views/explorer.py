@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from .. import analysis, formatting
 from ..analysis import once
 from ..described import SvmTask
 from ..drawing.canvas import COLOR_VARIABLES, PALETTE
-from ..frames import other_problem_solvers
+from ..frames import by_solver, n_planned, other_problem_solvers
 from ..measures import FURTHER
 from ..results import Results
 from ..statistics import curves
@@ -40,7 +40,8 @@ _RUN = ["task", "solver", "seed"]
 _SPENT = ("count", "integer", "seconds")
 # Columns of the statistics as the specification calls them.
 _COLUMNS = {
-    "cost": "x", "cost_low": "x_low", "cost_high": "x_high", "median": "y", "value": "y",
+    "cost": "x", "cost_low": "x_low", "cost_high": "x_high", "median": "y", "low": "low",
+    "high": "high",
 }  # fmt: skip
 _LAST = 10**6  # the place of measures that no table has a place for
 # How Vega writes the numbers of a format: on an axis, and to be read.
@@ -149,55 +150,48 @@ def _series(
     solvers = {label: place for place, label in enumerate(analysis.styles(results))}
     n_curves = len(tasks) * len(solvers) * max(len(costs) * len(values), 1)
     n_points = min(max(MOST_NUMBERS // (4 * n_curves), FEWEST_POINTS), MOST_POINTS)
+    planned, failed = n_planned(results.runs), traces[~traces["ok"]]
     found = []
-    for cost, cost_name in enumerate(costs):
+    for place, cost in enumerate(costs):
+        for names in curves.known_together(traces, cost, values):
+            for group in curves.steps(traces, cost, names):
+                columns = group.columns(n_points) or {}
+                counts = {"n": len(group.runs), "of": planned[group.task, group.solver]}
+                cell = {"task": tasks[group.task], "solver": solvers[group.solver], "cost": place}
+                for row, name in enumerate(names if columns else ()):
+                    kind = {
+                        "value": values.index(name),
+                        "kind": "end" if group.only_ends else "median",
+                    }
+                    found.append(cell | kind | _numbers(columns, row) | counts)
         for value, name in enumerate(values):
-            medians = curves.medians_along(results.runs, traces, cost_name, name, n_points)
-            parts = {
-                "median": medians.curves,
-                "end": medians.points,
-                # Their last checkpoints.
-                "failed": curves.unfinished(traces, cost_name, name).drop_duplicates(
-                    _RUN, keep="last"
-                ),
-            }
-            for kind, frame in parts.items():
-                found += [
-                    {"task": tasks[task], "solver": solvers[solver], "cost": cost, "value": value}
-                    | {"kind": kind}
-                    | numbers
-                    for task, solver, numbers in _numbers(frame.rename(columns=_COLUMNS))
-                ]
-    return found
+            # Their last checkpoints.
+            last = curves.unfinished(failed, cost, name).drop_duplicates(_RUN, keep="last")
+            for task, solver, mine in by_solver(last):
+                cell = {"task": tasks[task], "solver": solvers[solver], "cost": place}
+                numbers = {"x": _rounded(mine["cost"]), "y": _rounded(mine["value"])}
+                status = {"status": mine["status"].tolist()}
+                found.append(cell | {"value": value, "kind": "failed"} | numbers | status)
+    kinds = ("median", "end", "failed")
+    return sorted(found, key=lambda one: (one["cost"], one["value"], kinds.index(one["kind"])))
 
 
-def _numbers(frame: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The rows of each curve as columns, without those where nothing changes before the last."""
-    if frame.empty:
-        return
-    names = [name for name in ("x", "x_low", "x_high", "y", "low", "high") if name in frame]
-    curve = frame.groupby(["task", "solver"], sort=False).ngroup().to_numpy()
-    starts = np.append(True, np.diff(curve) != 0)
-    if "n_running" in frame:
-        values = frame[["y", "low", "high"]].to_numpy(np.float64)
-        changed = np.append(True, (np.diff(values, axis=0) != 0).any(axis=1))
-        kept = changed | starts | np.append(starts[1:], True)
-        frame, starts = frame[kept], starts[kept]
-    places = np.flatnonzero(starts)
-    columns = {name: np.split(frame[name].to_numpy(), places[1:]) for name in frame}
-    for part in range(len(places)):
-        found: dict[str, Any] = {name: _rounded(columns[name][part]) for name in names}
-        first = {name: column[part][0] for name, column in columns.items()}
-        if "n_runs" in frame:
-            found |= {"n": int(first["n_runs"]), "of": int(first["n_planned"])}
-        else:
-            found["status"] = columns["status"][part].tolist()
-        yield str(first["task"]), str(first["solver"]), found
+def _numbers(columns: Mapping[str, npt.NDArray[Any]], row: int) -> dict[str, list[float | None]]:
+    """The columns of a curve or point, without places where nothing changes before the last."""
+    found = {name: np.atleast_2d(values) for name, values in columns.items()}
+    found = {
+        new: found[name][row % len(found[name])] for name, new in _COLUMNS.items() if name in found
+    }
+    kept = np.ones(len(found["x"]), dtype=bool)
+    if len(kept) > 2:
+        drawn = np.stack([found[name] for name in ("y", "low", "high")])
+        kept[1:-1] = (np.diff(drawn[:, :-1]) != 0).any(axis=0)
+    return {name: _rounded(values[kept]) for name, values in found.items()}
 
 
-def _rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
+def _rounded(values: Iterable[float]) -> list[float | None]:
     """Four significant digits; None for what is not finite."""
-    return [float(f"{value:.4g}") if math.isfinite(value) else None for value in values.tolist()]
+    return [float(f"{value:.4g}") if math.isfinite(value) else None for value in values]
 
 
 def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]:
