@@ -15,6 +15,7 @@ from .described import SvmTask
 from .drawing.canvas import SolverStyle, solver_styles
 from .formatting import slugs as slugs_of
 from .measures import (
+    COSTS,
     ERROR_TARGET,
     LATE_EPOCHS as LATE_EPOCHS,
     OBJECTIVE_TARGET,
@@ -44,7 +45,6 @@ FAMILIES: dict[str, tuple[Target, ...]] = {
 }
 
 _TARGETS = tuple(target for family in FAMILIES.values() for target in family)
-_COSTS = ("evaluations", "cpu_s")
 
 T = TypeVar("T")
 _P = ParamSpec("_P")
@@ -221,7 +221,7 @@ def shown(results: Results) -> dict[str, Measure]:
 @once
 def costs(results: Results) -> pd.DataFrame:
     """What each run spent until it stayed at each target: :func:`.targets.costs_to_targets`."""
-    return targets.costs_to_targets(results.runs, traces(results), _TARGETS, _COSTS)
+    return targets.costs_to_targets(results.runs, traces(results), _TARGETS, COSTS)
 
 
 @once
@@ -233,7 +233,7 @@ def spent(results: Results, target: Target, cost: str) -> pd.DataFrame:
 
 @once
 def _against_best(results: Results) -> pd.DataFrame:
-    return targets.against_best(costs(results), counts(results), results.runs, _TARGETS, _COSTS)
+    return targets.against_best(costs(results), counts(results), results.runs, _TARGETS, COSTS)
 
 
 @once
@@ -261,7 +261,7 @@ def problems(results: Results, family: str, cost: str) -> pd.DataFrame:
 def derived_values(results: Results) -> pd.DataFrame:
     """The values of the derived measures, as :func:`.summary.run_values` gives others."""
     parts = [
-        item.values(results.runs, traces(results)).assign(measure=item.name)
+        item.values(results.runs, traces(results), costs(results)).assign(measure=item.name)
         for item in derived_measures(results.kind)
     ]
     if not parts:

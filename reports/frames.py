@@ -94,8 +94,13 @@ def other_problem(runs: pd.DataFrame) -> str:
 
 def other_problem_solvers(runs: pd.DataFrame, task: str) -> dict[str, str]:
     """The solvers that solve another problem than this task's -> how it differs."""
-    found = {
-        str(solver): other_problem(group)
-        for solver, group in of_task(runs, task).groupby("solver", sort=False)
-    }
-    return {solver: words for solver, words in found.items() if words}
+    if "other_problem" not in runs:
+        return {}
+    chosen = (runs["task"] == task) & (runs["other_problem"] != "")
+    found = runs.loc[chosen, ["solver", "other_problem"]].drop_duplicates("solver")
+    return dict(zip(found["solver"], found["other_problem"], strict=True))
+
+
+def of_column(runs: pd.DataFrame, task: str, name: str) -> pd.Series:
+    """A column of the runs of a task."""
+    return runs.loc[runs["task"] == task, name]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +18,7 @@ from ..harness.results.measures import Format, Measure, counter_measures, measur
 from .described import SvmTask
 from .frames import RUN, is_number
 from .results import SUMS
-from .statistics.targets import Target, cost_to_target
+from .statistics.targets import Target
 
 #: The unit of the stored values of a measure by the name of its format, and what a reader is told.
 UNITS: Mapping[Format, tuple[str, str]] = MappingProxyType(
@@ -44,6 +43,8 @@ ERROR_TARGET = Target("test_error", 0.01)
 OBJECTIVE_TARGET = Target("suboptimality", 0.01)
 #: Epochs at whose ends the test error is compared.
 LATE_EPOCHS = 10
+#: What runs spend, of which costs to targets are known.
+COSTS = ("evaluations", "cpu_s")
 
 #: What follows from the checkpoints, or from several tasks, and no record declares.
 FURTHER: Mapping[str, Measure] = MappingProxyType(
@@ -103,8 +104,8 @@ class Derived:
     measure : Measure
         With its place in the table.
     values : callable
-        The values of runs from the frames runs and traces: as of :func:`.summary.run_values`,
-        without ``measure``.
+        The values of runs from the frames runs, traces and of :func:`.targets.costs_to_targets`:
+        as of :func:`.summary.run_values`, without ``measure``.
     group : str
         What its column stands under, with others of the group.
     note : str
@@ -115,7 +116,7 @@ class Derived:
 
     name: str
     measure: Measure
-    values: Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]
+    values: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
     group: str = ""
     note: str = ""
     titled_as: str = ""
@@ -143,7 +144,7 @@ def late_spreads(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.Series:
     return (whole["max"] - whole["min"]).reindex(runs.index).astype(float)
 
 
-def _late_values(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
+def _late_values(runs: pd.DataFrame, traces: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
     """Of runs that ended as planned; NaN without a checkpoint at each of these ends."""
     finals = runs[runs["ok"]]
     spreads = late_spreads(finals, traces)
@@ -171,7 +172,11 @@ def _to_target(name: str, target: Target, cost: str, place: int) -> Derived:
         meaning=f"{spent} until the {'test error' if of_error else goal} of a run is at its target "
         "to stay.",
     )
-    values = partial(cost_to_target, target=target, cost=cost)
+
+    def values(runs: pd.DataFrame, traces: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
+        chosen = (costs["target"] == target.name) & (costs["cost"] == cost)
+        return costs.loc[chosen, [*RUN, "value", "first", "upper_bound"]]
+
     return Derived(name, measure, values, f"To stay within {target.words}", titled_as=cost)
 
 

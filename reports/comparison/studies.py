@@ -21,9 +21,9 @@ from ...harness.results.stores import local_folder
 from ..described import CellTask, SvmSolver, SvmTask
 from ..errors import ReportError
 from ..frames import json_object, records
-from ..measures import derived_measures
+from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, derived_measures
 from ..results import SUMS, Results, load_results
-from ..statistics import certificates, integrity, summary
+from ..statistics import certificates, integrity, summary, targets
 from .result import Compared, Comparison, Difference, Side, compared
 
 #: Times and memory of two sessions on one machine differ by this factor in all runs at once, which
@@ -339,9 +339,12 @@ def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
         runs = _without_unsolved(runs, results, measures)
     parts = [summary.run_values(runs, name) for name in measures if name in runs]
     ended = runs[["task", "solver", "seed"]]
-    for item in derived_measures(results.kind):
-        if item.name in measures:
-            values = item.values(results.runs, traces).assign(measure=item.name)
+    derived = [item for item in derived_measures(results.kind) if item.name in measures]
+    if derived:
+        goals = (ERROR_TARGET, OBJECTIVE_TARGET)
+        costs = targets.costs_to_targets(results.runs, traces, goals, COSTS)
+        for item in derived:
+            values = item.values(results.runs, traces, costs).assign(measure=item.name)
             parts.append(values.merge(ended))
     found = pd.concat(parts, ignore_index=True)
     return found[summary.VALUE_COLUMNS].drop(columns="first").dropna(subset="value")

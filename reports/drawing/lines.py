@@ -29,6 +29,7 @@ from .canvas import (
 )
 
 Array = npt.NDArray[np.float64]
+Rows = Mapping[str, npt.NDArray[Any]]
 
 #: More labels beside a panel than this would make it higher than it is wide.
 MOST_LABELS = 24
@@ -132,20 +133,24 @@ class Lines:
 
     def __call__(self, sheet: Sheet) -> Figure:
         """Draw it."""
-        rows = self.frame
-        if "seed" in rows:
-            rows = rows.sort_values("seed", kind="stable")
-        kinds = rows["drawn"].to_numpy() if "drawn" in rows else np.full(len(rows), "median")
-        solvers = rows["solver"].to_numpy()
+        frame = self.frame
+        if "seed" in frame:
+            # Single runs come first, below their medians.
+            frame = frame.sort_values("seed", kind="stable")
+        columns = {str(name): frame[name].to_numpy() for name in frame}
+        solvers = columns["solver"]
+        kinds = columns.get("drawn", np.full(len(solvers), "median", dtype=object))
         shown = [solver for solver in self.styles if solver in set(solvers)]
         named = _names(shown, self.styles) if self.named else {}
         axes = self._axes(sheet, list(named.values()))
         ends: dict[str, tuple[float, float]] = {}
         for place, solver in enumerate(shown):
-            for kind in dict.fromkeys(kinds[solvers == solver]):
-                mine = rows[(solvers == solver) & (kinds == kind)]
+            mine = solvers == solver
+            for kind in dict.fromkeys(kinds[mine]):
+                chosen = np.flatnonzero(mine & (kinds == kind))
+                rows = {name: values[chosen] for name, values in columns.items()}
                 line = _Line(axes, self, self.styles[solver], sheet.scale, place / len(shown))
-                end = line.draw(str(kind), mine)
+                end = line.draw(str(kind), rows)
                 if kind not in ("run", "dashed"):
                     ends[solver] = end
         for place, (value, words) in enumerate(self.levels):
@@ -186,9 +191,9 @@ class _Line:
     scale: float
     offset: float
 
-    def draw(self, kind: str, rows: pd.DataFrame) -> tuple[float, float]:
+    def draw(self, kind: str, rows: Rows) -> tuple[float, float]:
         """Draw the rows of a kind; where they end."""
-        x, y = rows["x"].to_numpy(np.float64), self.lines.at(rows["y"])
+        x, y = rows["x"].astype(np.float64), self.lines.at(rows["y"])
         if kind == "median":
             self._median(rows, x, y)
         elif kind == "end":
@@ -199,7 +204,7 @@ class _Line:
             self._runs(rows, x, y, failed=kind == "failed run")
         return float(x[-1]), float(y[-1])
 
-    def _median(self, rows: pd.DataFrame, x: Array, y: Array) -> None:
+    def _median(self, rows: Rows, x: Array, y: Array) -> None:
         style = self.style
         banded = "low" in rows and not style.muted
         drawn = "steps-post" if self.lines.steps else "default"
@@ -218,7 +223,7 @@ class _Line:
         line = style.line(1.5 * self.scale, 4.8 * self.scale)
         self.axes.plot(x, y, drawstyle=drawn, markevery=[*marked, len(x) - 1], **line)
 
-    def _ends(self, rows: pd.DataFrame, x: Array, y: Array) -> None:
+    def _ends(self, rows: Rows, x: Array, y: Array) -> None:
         """Medians as lone markers with range bars."""
         bars: dict[str, Any] = {"color": self.style.color, "lw": self.scale}
         self.axes.hlines(y, rows["x_low"], rows["x_high"], **bars)
@@ -226,11 +231,11 @@ class _Line:
         line = self.style.line(1.0, 8 * self.scale) | {"ls": "", "dashes": (None, None)}
         self.axes.plot(x, y, **line | ({"marker": "o", "ms": 4} if self.style.muted else {}))
 
-    def _runs(self, rows: pd.DataFrame, x: Array, y: Array, *, failed: bool) -> None:
+    def _runs(self, rows: Rows, x: Array, y: Array, *, failed: bool) -> None:
         """All runs as one line, with a gap where a run begins; failed ones end in a cross."""
         if self.style.muted and not failed:
             return
-        starts = np.flatnonzero(np.diff(rows["seed"].to_numpy()) != 0) + 1
+        starts = np.flatnonzero(np.diff(rows["seed"]) != 0) + 1
         lasts = [*(starts - 1), len(x) - 1]
         look: dict[str, Any] = {"lw": 0.8, "alpha": 0.65} if failed else {"lw": 0.5, "alpha": 0.45}
         if failed:

@@ -15,7 +15,7 @@ from ..analysis import once
 from ..described import Finding, SvmTask, capitalised
 from ..drawing.figures import Scale, draw_small, shared_scale
 from ..formatting import plural, slug
-from ..frames import first_known, of_task, records
+from ..frames import first_known, of_column, of_task, records
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
 from ..statistics import targets
@@ -81,7 +81,7 @@ def _unit(results: Results, task: str) -> float:
     """What the costs of a task are divided by; NaN where that is not known."""
     if not analysis.counters(results):
         return 1.0
-    n = first_known(of_task(results.runs, task)["n_train"])
+    n = first_known(of_column(results.runs, task, "n_train"))
     return np.nan if n is None else n**2
 
 
@@ -459,7 +459,7 @@ def _budgets(results: Results, cost: str) -> pd.DataFrame:
                 for value in _SECONDS
             ]
             continue
-        n = first_known(of_task(results.runs, task.label)["n_train"])
+        n = first_known(of_column(results.runs, task.label, "n_train"))
         if n is not None:
             rows += [(task.label, f"{share:g} n² evaluations", share * n * n) for share in _SQUARES]
     return pd.DataFrame(rows, columns=["task", "budget", "amount"])

@@ -32,6 +32,7 @@ from ..frames import (
     by_solver,
     first_known,
     json_object,
+    of_column,
     of_task,
     other_problem_solvers,
     records,
@@ -129,7 +130,8 @@ def _of_task(results: Results, cost: str, value: str, task: str) -> TraceCurves:
 
 def reference_of(runs: pd.DataFrame, task: str) -> Reference:
     """The reference optimum that the records of a task carry; of several folds their median."""
-    mine = of_task(runs, task)
+    columns = ["task", "n_test", "reference_test_error", "reference_primal", "reference_gap"]
+    mine = of_task(runs[columns], task)
     n_test = _median(mine["n_test"])
     return Reference(
         test_error=_median(mine["reference_test_error"]),
@@ -156,8 +158,7 @@ def _view(results: Results, task: str, drawn: Quantities) -> Figure:
 
 def _absent_note(runs: pd.DataFrame, task: str, drawn: Quantities, shown: set[str]) -> str:
     """Which solvers with results a panel does not show, and why."""
-    mine = of_task(runs, task)
-    mine = mine[mine["ok"] & ~mine["solver"].isin(shown)]
+    mine = runs[(runs["task"] == task) & runs["ok"] & ~runs["solver"].isin(shown)]
     reasons: dict[str, list[str]] = {}
     for solver, group in mine.groupby("solver", sort=False):
         reasons.setdefault(_reason(group, drawn), []).append(str(solver))
@@ -564,8 +565,7 @@ def other_problems(runs: pd.DataFrame, task: str) -> list[str]:
 
 
 def _target_sentence(results: Results, task: str) -> str:
-    runs = of_task(results.runs, task)
-    error = float(runs["reference_test_error"].median())
+    error = float(of_column(results.runs, task, "reference_test_error").median())
     if math.isnan(error):
         return "Without a reference optimum the task has no targets."
     level = error + ERROR_TARGET.margin
