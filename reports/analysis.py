@@ -23,7 +23,7 @@ from .measures import (
     derived_measures,
 )
 from .results import SUMS, Results
-from .statistics import certificates, errors as intervals, integrity, summary, targets
+from .statistics import errors as intervals, integrity, summary, targets
 from .statistics.targets import Target
 
 _COUNTERS_IN_TABLE = 70
@@ -308,11 +308,11 @@ class Solved:
     Attributes
     ----------
     runs : DataFrame
-        Of :func:`.certificates.with_outcome`.
+        Of :func:`.summary.with_outcome`.
     costs : dict of str to Measure
         What a run needs, in the order of the columns.
     table : DataFrame
-        Of :func:`.certificates.solved_table`.
+        Of :func:`.summary.solved_table`.
     """
 
     runs: pd.DataFrame
@@ -323,7 +323,7 @@ class Solved:
 @once
 def solved(results: Results) -> Solved:
     """The outcome of the runs of a study of feasibility methods."""
-    runs = certificates.with_outcome(results.runs, results.study.tasks)
+    runs = summary.with_outcome(results.runs, results.study.tasks)
     known = measures(results)
     needed = {
         name: known[name] for name in ("n_iter", "matvecs", *counters(results), "cpu_s", "wall_s")
@@ -331,4 +331,4 @@ def solved(results: Results) -> Solved:
     # A counter of iterations says what the column of iterations says.
     titles = {measure.title: name for name, measure in reversed(needed.items())}
     needed = {name: measure for name, measure in needed.items() if titles[measure.title] == name}
-    return Solved(runs, needed, certificates.solved_table(runs, needed))
+    return Solved(runs, needed, summary.solved_table(runs, needed))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..harness.cli.app import build_app, run_app
 from . import report
-from .commands import COMMANDS
+from .commands import add_commands
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -20,8 +20,7 @@ _WIDTH = 110
 def main() -> None:
     """Run the command line and exit with its code."""
     app = build_app(write_report, report, import_report)
-    for command in COMMANDS:
-        command.add(app)
+    add_commands(app)
     run_app(app)
 
 

@@ -16,11 +16,11 @@ from ..data_loaders.atomic import replacing
 from ..harness.interrupts import interrupts_deferred
 from ..harness.storage import holds, storing
 from . import analysis
-from .definitions import glossary
 from .results import Results
 from .statistics import integrity
 from .templating import TEMPLATES, environment, page, page_script, script_source
 from .views import key_figures, sections
+from .views.common import glossary
 from .views.explorer import explorer_data
 
 

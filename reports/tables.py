@@ -91,7 +91,7 @@ class Heading:
     short : str
         The heading in the terminal; empty: the terminal leaves the column out.
     term : str
-        The name of its definition, see :mod:`marginbench.reports.definitions`; empty for none.
+        The name of its definition, see :func:`.views.common.glossary`; empty for none.
     """
 
     title: str

@@ -13,19 +13,15 @@ from ...harness.errors import UserError
 if TYPE_CHECKING:
     from ..comparison.result import Comparison
 
-_HELP = (
+#: Of the command.
+HELP = (
     "Compare the runs of two results folders, or of two solvers in one; nothing is run. Exit code "
     "1: something is worse beyond its bound; 5: runs failed or are missing in B only, or nothing "
     "could be compared."
 )
 
 
-def add(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command("compare", help=_HELP)(_compare)
-
-
-def _compare(
+def compare(
     a: Annotated[
         Path,
         typer.Argument(metavar="A", parser=results_folder, help="A results folder: the baseline."),

@@ -13,13 +13,11 @@ from ..exports import DEFAULT_FORMATS, WIDTH, Exported
 # More paths than this are only counted.
 _MOST_SHOWN = 12
 
-
-def add(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command("export", help="Write figures, tables and records as files, for papers.")(_export)
+#: Of the command.
+HELP = "Write figures, tables and records as files, for papers."
 
 
-def _export(
+def export(
     results: Annotated[
         str, typer.Argument(metavar="DIR|URL", help="A results folder, or the URL of one.")
     ],

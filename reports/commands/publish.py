@@ -14,15 +14,11 @@ from ...harness.cli.running import results_folder
 from ...harness.errors import EXIT_OK, EXIT_RUNS
 from ..errors import ReportError
 
-
-def add(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command("publish", help="Write a static site of results folders, for any web server.")(
-        _publish
-    )
+#: Of the command.
+HELP = "Write a static site of results folders, for any web server."
 
 
-def _publish(
+def publish(
     out: Annotated[
         Path, typer.Option(metavar="SITE", help="The site's folder.", show_default=False)
     ],

@@ -18,19 +18,15 @@ if TYPE_CHECKING:
     from ..regressions.asv_files import Snapshot
     from ..regressions.repository import Commit, Repository
 
-_HELP = (
+#: Of the command.
+HELP = (
     "Compare the benchmarks of two commits of this checkout, value by value. asv measures what was "
     "not measured before. Exit code 1: something is worse beyond its bound; 2: cells fail that did "
     "not, or nothing could be measured."
 )
 
 
-def add(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command("regressions", help=_HELP)(_regressions)
-
-
-def _regressions(
+def regressions(
     base: Annotated[
         str,
         typer.Argument(

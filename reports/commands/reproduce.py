@@ -19,15 +19,11 @@ if TYPE_CHECKING:
 
 _PAPERS = "sbp12, bsca18, mpfp14, cuts08 or bmrm07"
 
-
-def add(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command("reproduce", help="Run what the papers print, and show it beside their numbers.")(
-        _reproduce
-    )
+#: Of the command.
+HELP = "Run what the papers print, and show it beside their numbers."
 
 
-def _reproduce(
+def reproduce(
     papers: Annotated[
         list[str] | None,
         typer.Argument(metavar="PAPER...", help=f"{_PAPERS}; all by default.", show_default=False),

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 
 _TEMPLATE = "watch.html"
 
-
-def add(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command("watch", help="Show how far a study is while it runs, here or elsewhere.")(_watch)
+#: Of the command.
+HELP = "Show how far a study is while it runs, here or elsewhere."
 
 
-def _watch(
+def watch(
     results: Annotated[
         str, typer.Argument(metavar="DIR|URL", help="A results folder, or the URL of one.")
     ],

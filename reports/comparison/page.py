@@ -17,8 +17,8 @@ from ...harness.environment import version
 from ...harness.errors import StorageError
 from ...harness.interrupts import interrupts_deferred
 from ...harness.storage import storing
-from ..drawing.axes import padded, set_log_axis
 from ..drawing.canvas import FONT, INK, MUTED, Drawing, drawing, new_axes
+from ..drawing.figures import padded, set_log_axis
 from ..formatting import plural
 from ..frames import records
 from ..templating import environment, page

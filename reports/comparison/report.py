@@ -22,7 +22,7 @@ from .. import formatting
 from ..formatting import DASH, FIXED, THIN, TIMES, plural
 from ..frames import records
 from ..tables import NONE, Cell, Heading, Table
-from . import pairing
+from . import change as changes
 from .change import FEWEST_TASKS, SEVERITY
 from .result import Compared, Comparison, Difference, Side
 from .studies import merged, without_sources
@@ -89,8 +89,8 @@ def findings(comparison: Comparison) -> list[str]:
 def _lacking(pairs: pd.DataFrame) -> Iterator[str]:
     """Runs that have a result in A alone."""
     for outcome, words in (
-        (pairing.FAILED_B, "failed in B and not in A"),
-        (pairing.MISSING_B, "left no readable record in B"),
+        (changes.FAILED_B, "failed in B and not in A"),
+        (changes.MISSING_B, "left no readable record in B"),
     ):
         mine = pairs[pairs["outcome"] == outcome]
         if len(mine):
@@ -124,7 +124,7 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.times:
         found.append(f"Times and memory are advice only: {comparison.times}.")
     pairs = comparison.pairs
-    compared = pairs[pairs["outcome"] == pairing.COMPARED]
+    compared = pairs[pairs["outcome"] == changes.COMPARED]
     other = compared[~compared["same_reference"]]
     if len(other):
         tasks = ", ".join(dict.fromkeys(map(str, other["task"])))
@@ -345,7 +345,7 @@ def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table:
 
 def outcomes_table(comparison: Comparison) -> Table | None:
     """The runs that are not compared, grouped by what became of them; None without any."""
-    pairs = comparison.pairs[comparison.pairs["outcome"] != pairing.COMPARED]
+    pairs = comparison.pairs[comparison.pairs["outcome"] != changes.COMPARED]
     if pairs.empty:
         return None
     rows = []
@@ -355,13 +355,13 @@ def outcomes_table(comparison: Comparison) -> Table | None:
         said = str(why) or ", ".join(sorted(map(str, statuses)))
         rows.append(
             [
-                Cell(str(outcome), incomplete=str(outcome) == pairing.FAILED_B),
+                Cell(str(outcome), incomplete=str(outcome) == changes.FAILED_B),
                 *(Cell(str(task)), Cell(str(solver))),
                 Cell(_seeds(sorted(group["seed"]))),
                 Cell(visible(said)),
             ]
         )
-    rows.sort(key=lambda row: pairing.OUTCOMES.index(row[0].value))
+    rows.sort(key=lambda row: changes.OUTCOMES.index(row[0].value))
     headings = [
         Heading("Outcome", short="not compared"),
         *(Heading("Task", short="task"), Heading("Solver", short="solver")),
@@ -513,7 +513,7 @@ def as_json(comparison: Comparison) -> str:
 def document(comparison: Comparison) -> dict[str, Any]:
     """The comparison as plain values."""
     pairs = comparison.pairs
-    left_out = pairs[pairs["outcome"] != pairing.COMPARED]
+    left_out = pairs[pairs["outcome"] != changes.COMPARED]
     reproduce = {"reproduce": list(comparison.commands)} if comparison.commands else {}
     return {
         "schema_version": SCHEMA_VERSION,

@@ -21,7 +21,7 @@ from ...harness.results.measures import Measure
 from ..frames import by_solver
 from ..results import Results
 from ..statistics.errors import SolverErrors
-from . import change as changes, pairing
+from . import change as changes
 from .change import Change, Verdict
 
 #: Of the frame of measures.
@@ -149,8 +149,8 @@ def compared(
     runs = before.runs, after.runs
     if before.solver != after.solver:
         single = {side.name for side in (before, after) if side.deterministic}
-        runs = pairing.spread_single_runs(*runs, single)
-    pairs = pairing.paired(*runs)
+        runs = changes.spread_single_runs(*runs, single)
+    pairs = changes.paired(*runs)
     rows = list(_changes((before, after), measures, pairs))
     frame = _judged(rows, measures, pairs, accepted)
     return frame, _cells(pairs, frame), _over_tasks(frame, measures), pairs
@@ -160,7 +160,7 @@ def _changes(
     sides: tuple[Side, Side], measures: Mapping[str, Compared], pairs: pd.DataFrame
 ) -> Iterator[dict[str, Any]]:
     """A row for each measure that some run of a solver on a task has."""
-    both = pairs[pairs["outcome"] == pairing.COMPARED].reset_index(drop=True)
+    both = pairs[pairs["outcome"] == changes.COMPARED].reset_index(drop=True)
     values = [_wide(side, measures, both, f"seed_{side.name.lower()}") for side in sides]
     by_cell = [dict(iter(side.runs.groupby(["task", "solver"]))) for side in sides]
     deterministic = sides[0].deterministic & sides[1].deterministic
@@ -201,9 +201,9 @@ def _wide(
     side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame, seed: str
 ) -> dict[str, pd.DataFrame]:
     """A row for each pair, a column for each measure: values, and which are upper bounds."""
-    keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=pairing.KEYS)
+    keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=changes.KEYS)
     return {
-        column: side.values.pivot(index=pairing.KEYS, columns="measure", values=column).reindex(
+        column: side.values.pivot(index=changes.KEYS, columns="measure", values=column).reindex(
             index=keys, columns=list(measures)
         )
         for column in ("value", "upper_bound")
@@ -283,7 +283,7 @@ def _cells(pairs: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     for task, solver, group in by_solver(pairs):
         outcomes = Counter(map(str, group["outcome"]))
         verdict = changes.of_cell(found.get((task, solver), ()), outcomes)
-        rows.append((task, solver, verdict, outcomes[pairing.COMPARED], dict(outcomes)))
+        rows.append((task, solver, verdict, outcomes[changes.COMPARED], dict(outcomes)))
     return pd.DataFrame(rows, columns=["task", "solver", "verdict", "n_compared", "outcomes"])
 
 
@@ -382,17 +382,17 @@ class Comparison:
     @cached_property
     def n_newly_failed(self) -> int:
         """How many runs failed in B that did not in A."""
-        return self._count(pairing.FAILED_B)
+        return self._count(changes.FAILED_B)
 
     @cached_property
     def n_newly_missing(self) -> int:
         """How many runs have a record in A and are planned in B, but have none there to read."""
-        return self._count(pairing.MISSING_B)
+        return self._count(changes.MISSING_B)
 
     @cached_property
     def n_compared(self) -> int:
         """How many pairs of runs are compared."""
-        return self._count(pairing.COMPARED)
+        return self._count(changes.COMPARED)
 
     @cached_property
     def n_beyond(self) -> int:

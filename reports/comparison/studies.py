@@ -23,7 +23,7 @@ from ..errors import ReportError
 from ..frames import json_object, records
 from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, derived_measures
 from ..results import SUMS, Results, load_results
-from ..statistics import certificates, integrity, summary, targets
+from ..statistics import integrity, summary, targets
 from .result import Compared, Comparison, Difference, Side, compared
 
 #: Times and memory of two sessions on one machine differ by this factor in all runs at once, which
@@ -354,7 +354,7 @@ def _without_unsolved(
     runs: pd.DataFrame, results: Results, measures: Mapping[str, Compared]
 ) -> pd.DataFrame:
     cells = {task.label for task in results.study.tasks if isinstance(task, CellTask)}
-    solved = certificates.with_outcome(runs, results.study.tasks)["solved"]
+    solved = summary.with_outcome(runs, results.study.tasks)["solved"]
     never = runs["task"].isin(cells) & ~solved
     costs = [
         name

@@ -24,8 +24,9 @@ from ..described import CellTask, SvmSolver
 from ..frames import first_known, json_object, of_task
 from ..measures import LATE_EPOCHS, late_spreads
 from ..results import Results, load_results
-from ..statistics import certificates, curves, scaling
+from ..statistics import curves, summary
 from ..statistics.targets import Target, cost_to_target
+from ..views import scaling
 from .published import Row
 
 _LEVEL = 0.95
@@ -182,7 +183,7 @@ def _residual(part: Part) -> Values:
     """The largest residual times t / sqrt(2 log n) of each run; a theorem of MPFP14 says 1."""
     (cell,) = (each for each in part.results.tasks_of(CellTask) if each.label == part.task)
     return part.traces.groupby("seed")[["task", "solver", "n_iter", "phi_lo", "phi_up"]].apply(
-        lambda trace: certificates.gap_ratio(trace, {cell.label: cell.n})[0]
+        lambda trace: summary.gap_ratio(trace, {cell.label: cell.n})[0]
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ...harness.results.measures import Format, Measure
-from ..comparison import change as changes, pairing
+from ..comparison import change as changes
 from ..comparison.change import Verdict, combined
 from ..comparison.report import ordered
 from ..comparison.result import Compared, Comparison, Side, compared
@@ -127,7 +127,7 @@ class Regressions(Comparison):
     @cached_property
     def n_gone(self) -> int:
         """How many cells are no more."""
-        gone = self.pairs[self.pairs["outcome"] == pairing.GONE]
+        gone = self.pairs[self.pairs["outcome"] == changes.GONE]
         return len(gone[["task", "solver"]].drop_duplicates())
 
     @property
@@ -262,9 +262,9 @@ def _side(
                 number = scaled(key.measure, number)
                 said = {"measure": key.measure, "value": number, "upper_bound": False}
                 values.append(identity | {"seed": seed} | said)
-    columns = [*pairing.KEYS, "status", "ok", "reason"]
+    columns = [*changes.KEYS, "status", "ok", "reason"]
     frame = pd.DataFrame([runs[key] for key in sorted(runs)], columns=columns)
-    names = [*pairing.KEYS, "measure", "value", "upper_bound"]
+    names = [*changes.KEYS, "measure", "value", "upper_bound"]
     words = f"{commit.short} {commit.date} {commit.subject}".rstrip()
     solvers = frozenset(frame["solver"])
     return Side(name, words, frame, pd.DataFrame(values, columns=names), solvers)
@@ -274,7 +274,7 @@ def _with_lost(
     before: Side, after: Side, measures: Mapping[str, Compared], accepted: Iterable[Cell]
 ) -> pd.DataFrame:
     """The values of B, and infinite ones where a cell that works has a value no more."""
-    keys = [*pairing.KEYS, "measure"]
+    keys = [*changes.KEYS, "measure"]
     forgiven = {(_task(cell), cell.group) for cell in accepted}
     present = set(after.values[keys].itertuples(index=False, name=None))
     lost = [
@@ -314,7 +314,7 @@ def _notes(before: Snapshot, after: Snapshot) -> Iterator[str]:
 def _commands(found: Regressions, head: Commit) -> Iterator[str]:
     """The commands that measure again what fails or is worse, in a checkout."""
     rows = [
-        found.pairs[found.pairs["outcome"] == pairing.FAILED_B],
+        found.pairs[found.pairs["outcome"] == changes.FAILED_B],
         ordered(found.frame[found.frame["beyond"].astype(bool)]),
     ]
     both = pd.concat([each[["task", "solver"]] for each in rows]).drop_duplicates()

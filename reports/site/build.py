@@ -18,8 +18,8 @@ from ...harness.results.description import FILE_NAME
 from ...harness.storage import exclusive
 from .. import analysis, formatting
 from ..described import read_study
-from ..drawing.axes import padded, set_log_axis
 from ..drawing.canvas import FONT, INK, PALETTE, Drawing, drawing, new_axes
+from ..drawing.figures import padded, set_log_axis
 from ..errors import ReportError
 from ..exports.making import parquet_bytes
 from ..formatting import plural, slug, unused
@@ -28,8 +28,7 @@ from ..page import render
 from ..papers.page import judge, paper_pages
 from ..papers.published import PAPERS, read_paper
 from ..regressions.asv_files import Snapshot, read_results
-from ..regressions.history import History, histories
-from ..regressions.pages import Surroundings, render_history
+from ..regressions.history import History, Surroundings, histories, render_history
 from ..regressions.repository import Repository
 from ..results import Results, load_results
 from ..statistics import integrity

@@ -18,7 +18,7 @@ from ..formatting import plural
 from ..frames import SPREAD, by_solver, medians, of_task, records
 from ..measures import measured
 from ..results import Results
-from ..statistics import certificates
+from ..statistics import summary
 from ..statistics.targets import data_profile
 from ..tables import NONE, Cell, Heading, Table, measure_cell
 from ..view import Figure, Section, figures_of
@@ -155,7 +155,7 @@ _TIES = "; ties count for each"
 
 def fewest_sentence(results: Results, task: str) -> str:
     """Which methods needed the fewest iterations on how many instances of a task."""
-    counts, n = certificates.fewest_iterations(analysis.solved(results).runs, task)
+    counts, n = summary.fewest_iterations(analysis.solved(results).runs, task)
     if not counts:
         return "No method solved an instance."
     if list(counts.values()) == [n]:
@@ -171,7 +171,7 @@ def gap_sentence(results: Results) -> str:
     named = [solver.label for solver in results.study.solvers if solver.name == "MPLFP"]
     traces = analysis.traces(results)
     columns = {cell.label: cell.n for cell in results.tasks_of(CellTask)}
-    ratio, n = certificates.gap_ratio(traces[traces["solver"].isin(named)], columns)
+    ratio, n = summary.gap_ratio(traces[traces["solver"].isin(named)], columns)
     if not n:
         return ""
     return (
@@ -412,7 +412,7 @@ def _fewest_finding(results: Results, cells: set[str]) -> list[Finding]:
     totals: Counter[str] = Counter()
     n = 0
     for task in (task.label for task in results.study.tasks if task.label in cells):
-        counts, n_solved = certificates.fewest_iterations(analysis.solved(results).runs, task)
+        counts, n_solved = summary.fewest_iterations(analysis.solved(results).runs, task)
         totals.update(counts)
         n += n_solved
     if not totals:

@@ -15,17 +15,18 @@ import pandas as pd
 from .. import analysis, described, formatting
 from ..analysis import once
 from ..described import Study, SvmSolver, SvmStudy, SvmTask, capitalised
-from ..drawing.axes import padded
 from ..drawing.canvas import Drawing, SolverStyle
 from ..drawing.figures import (
+    Axis,
+    Lines,
     Quantities,
     Reference,
     TraceCurves,
     by_style,
     draw_distributions,
     draw_traces,
+    padded,
 )
-from ..drawing.lines import Axis, Lines
 from ..formatting import decimals
 from ..frames import (
     FEWEST_FOR_QUARTILES,

@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from marginbench.harness.cli.app import build_app
-from marginbench.reports.commands import COMMANDS
+from marginbench.reports.commands import add_commands
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 
@@ -74,8 +74,7 @@ def option(words: list[str], name: str) -> str:
 def command_options() -> dict[str, set[str]]:
     """The options of each command of marginbench."""
     app = build_app(lambda results, command: results)
-    for module in COMMANDS:
-        module.add(app)
+    add_commands(app)
     group = typer.main.get_command(app)
     return {
         name: {option for parameter in command.params for option in parameter.opts}

@@ -31,7 +31,7 @@ from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import completed_study
-from marginbench.reports.commands import watch
+from marginbench.reports.commands import add_commands
 
 from .conftest import BOARD
 
@@ -240,7 +240,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
             return path
 
         app = build_app(write_report)
-        watch.add(app)
+        add_commands(app)
         with pytest.raises(SystemExit) as ended:
             run_app(app, list(arguments))
         captured = capsys.readouterr()

@@ -24,7 +24,7 @@ from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import Journal, record_line
 from marginbench.harness.results.records import RecordBase
 from marginbench.harness.results.svm import Checkpoint, Record
-from marginbench.reports.command import COMMANDS, build_app, write_report
+from marginbench.reports.command import add_commands, build_app, write_report
 
 ENVIRONMENT = json.dumps(
     {
@@ -428,8 +428,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str,
 
     def call(*words: object) -> tuple[int, str, str]:
         app = build_app(write_report, report)
-        for module in COMMANDS:
-            module.add(app)
+        add_commands(app)
         with pytest.raises(SystemExit) as ended:
             run_app(app, [str(word) for word in words])
         output = capsys.readouterr()

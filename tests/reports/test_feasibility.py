@@ -15,7 +15,7 @@ from marginbench.reports.analysis import solved
 from marginbench.reports.command import write_report
 from marginbench.reports.frames import of_task
 from marginbench.reports.results import load_results
-from marginbench.reports.statistics.certificates import gap_ratio
+from marginbench.reports.statistics.summary import gap_ratio
 from marginbench.reports.views import feasibility
 from marginbench.reports.views.feasibility import fewest_sentence, solved_figures
 

@@ -11,9 +11,14 @@ import pytest
 
 from marginbench.reports import analysis
 from marginbench.reports.drawing import canvas, lines
-from marginbench.reports.drawing.axes import log_ticks, padded, set_log_axis
 from marginbench.reports.drawing.canvas import solver_styles
-from marginbench.reports.drawing.figures import Reference, draw_traces
+from marginbench.reports.drawing.figures import (
+    Reference,
+    draw_traces,
+    log_ticks,
+    padded,
+    set_log_axis,
+)
 from marginbench.reports.results import load_results
 from marginbench.reports.view import figures_of, legend
 from marginbench.reports.views.svm import (

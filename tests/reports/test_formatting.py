@@ -9,7 +9,7 @@ import pytest
 
 from marginbench.harness.results.measures import Format
 from marginbench.reports import formatting
-from marginbench.reports.drawing.axes import log_ticks, tick_label
+from marginbench.reports.drawing.figures import log_ticks, tick_label
 from marginbench.reports.formatting import slug, slugs
 
 THIN = formatting.THIN

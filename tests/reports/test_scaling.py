@@ -18,15 +18,15 @@ from marginbench.harness.results.measures import Measure
 from marginbench.reports.described import SvmTask, kernel_words
 from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.drawing.figures import Against, draw_medians
-from marginbench.reports.statistics.scaling import (
+from marginbench.reports.views.scaling import (
     families,
     fit_slope,
     left_out,
     scaling_medians,
     scaling_runs,
+    slope_cell,
     slopes,
 )
-from marginbench.reports.views.scaling import slope_cell
 
 SIZES = [100, 1000, 10_000]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from marginbench.reports.comparison.pairing import paired, spread_single_runs
+from marginbench.reports.comparison.change import paired, spread_single_runs
 from marginbench.reports.comparison.result import Difference
 from marginbench.reports.comparison.studies import merged, without_sources
 

@@ -15,8 +15,12 @@ import pytest
 from marginbench.reports.regressions.annotations import Annotation
 from marginbench.reports.regressions.asv_files import Benchmark, Lane, Snapshot
 from marginbench.reports.regressions.gate import regressions
-from marginbench.reports.regressions.history import History, histories
-from marginbench.reports.regressions.pages import Surroundings, render_history
+from marginbench.reports.regressions.history import (
+    History,
+    Surroundings,
+    histories,
+    render_history,
+)
 from marginbench.reports.regressions.repository import Commit
 
 HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
