@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from marginbench.reports import analysis
-from marginbench.reports.drawing import canvas, lines
+from marginbench.reports.drawing import canvas, figures
 from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.drawing.figures import (
     Reference,
@@ -148,7 +148,7 @@ def test_labels_beside_a_panel_do_not_overlap_and_stay_in_the_figure(crowd_panel
     boxes = [text.get_window_extent() for text in named]
     middles = sorted((box.y0 + box.y1) / 2 for box in boxes)
     assert len(middles) == 17
-    assert min(np.diff(middles)) >= 0.99 * lines.LABEL * canvas.FONT * figure.dpi / 72
+    assert min(np.diff(middles)) >= 0.99 * figures.LABEL * canvas.FONT * figure.dpi / 72
     assert all(box.x1 <= figure.bbox.x1 and box.y0 >= 0 for box in boxes)
     assert all(box.y1 <= figure.bbox.y1 for box in boxes)
 
@@ -179,13 +179,13 @@ def test_many_solvers_without_a_target_are_coloured_in_the_order_of_the_study(
     ],
 )
 def test_labels_are_pushed_apart_as_little_as_can_be(wanted, places):
-    found = lines.pushed_apart(np.array(wanted), 2.0, 0.0, 10.0)
+    found = figures.pushed_apart(np.array(wanted), 2.0, 0.0, 10.0)
     np.testing.assert_allclose(found, places)
 
 
 def test_long_labels_are_cut_so_that_they_differ():
     long = ["a" * 120 + end for end in "xy"] + [start + "b" * 120 for start in "vw"]
-    found = lines.shortened([*long, "short"])
+    found = figures.shortened([*long, "short"])
     assert found["short"] == "short"
     assert len(set(found.values())) == 5
     assert max(map(len, found.values())) == 15
