@@ -64,58 +64,61 @@ class LargeReport:
     def setup_cache(self):
         folder = Path("report-speed")
         write(folder, SMALL)
-        return measured(folder)
+        return command("report", str(folder)), page_mb(folder)
 
     def track_cpu(self, spent):
-        return spent.cpu_s
+        return spent[0].cpu_s
 
     track_cpu.unit = "CPU seconds"
 
     def track_peak_memory(self, spent):
-        return spent.peak_mb
+        return spent[0].peak_mb
 
     track_peak_memory.unit = "megabytes"
 
     def track_page(self, spent):
-        return spent.page_mb
+        return spent[1]
 
     track_page.unit = "megabytes"
 
 
-class Spent(NamedTuple):
-    """What the command spent on a folder, and the size of its page."""
+class Cost(NamedTuple):
+    """What a command took; memory is that of its largest process."""
 
     cpu_s: float
     wall_s: float
     peak_mb: float
-    page_mb: float
 
 
-def measured(folder):
-    """Run ``marginbench report`` on a folder in a process of its own.
+def command(*words):
+    """Run a command of the user to its end in a process of its own, and measure it.
 
     Parameters
     ----------
-    folder : Path
+    *words : str
+        Behind ``marginbench``.
 
     Returns
     -------
-    Spent
+    Cost
     """
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "marginbench", "report", str(folder)], stdout=subprocess.DEVNULL
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"marginbench report {folder}: exit code {process.returncode}")
-    return Spent(
-        cpu_s=usage.ru_utime + usage.ru_stime,
-        wall_s=time.perf_counter() - start,
-        peak_mb=usage.ru_maxrss * 1024 / 1e6,
-        page_mb=(folder / "report.html").stat().st_size / 1e6,
-    )
+    began = time.perf_counter()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "marginbench", *words], stdout=said, stderr=subprocess.STDOUT
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            raise SystemExit(f"{' '.join(words)} ended with {status}: {said.read().decode()}")
+    seconds = used.ru_utime + used.ru_stime
+    return Cost(seconds, time.perf_counter() - began, used.ru_maxrss * 1024 / 1e6)
+
+
+def page_mb(folder):
+    """The size of the page of a results folder."""
+    return (folder / "report.html").stat().st_size / 1e6
 
 
 def write(folder, shape, seed=0):
@@ -256,9 +259,10 @@ def _trace(rng, speed, n, *, instrumented):
     ]
 
 
-def _print(name, spent):
-    print(f"{name:<24} {spent.cpu_s:7.1f} {spent.wall_s:7.1f} {spent.peak_mb:8.0f} "
-          f"{spent.page_mb:8.1f}", flush=True)  # fmt: skip
+def _print(name, folder):
+    cost = command("report", str(folder))
+    print(f"{name:<24} {cost.cpu_s:7.1f} {cost.wall_s:7.1f} {cost.peak_mb:8.0f} "
+          f"{page_mb(folder):8.1f}", flush=True)  # fmt: skip
 
 
 def main():
@@ -270,14 +274,14 @@ def main():
     arguments = parser.parse_args()
     print(f"{'folder':<24} {'CPU s':>7} {'wall s':>7} {'peak MB':>8} {'page MB':>8}")
     for folder in arguments.folder:
-        _print(folder.name, measured(folder))
+        _print(folder.name, folder)
     shapes = arguments.shape or ([] if arguments.folder else list(SHAPES))
     with tempfile.TemporaryDirectory() as temporary:
         for name in shapes:
             folder = (arguments.keep or Path(temporary)) / name.replace(" ", "-")
             if not folder.exists():
                 write(folder, SHAPES[name])
-            _print(name, measured(folder))
+            _print(name, folder)
 
 
 if __name__ == "__main__":

@@ -24,10 +24,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.report import Cost, command
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.progress import PlainProgress, Recorded
 from marginbench.harness.execution.runner import run_study
@@ -168,29 +168,6 @@ def session(study: str, results: str) -> None:
         "record": [clocked.cpu_s, _peak_mb()],
     }
     print(json.dumps(found))
-
-
-class Cost(NamedTuple):
-    """What a command took; memory is that of its largest process."""
-
-    cpu_s: float
-    wall_s: float
-    peak_mb: float
-
-
-def command(*words: str) -> Cost:
-    """Run a command of the user to its end, and measure it."""
-    began = time.perf_counter()
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "marginbench", *words], stdout=said, stderr=subprocess.STDOUT
-        )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            said.seek(0)
-            raise SystemExit(f"{' '.join(words)} ended with {status}: {said.read().decode()}")
-    return Cost(used.ru_utime + used.ru_stime, time.perf_counter() - began, used.ru_maxrss / 1024)
 
 
 def measured(runs: int, folder: Path) -> None:

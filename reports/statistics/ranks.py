@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -216,20 +216,11 @@ _FEWEST_SHARE = 0.5
 _NEVER = 2.0**60
 
 
-@dataclass(frozen=True)
-class Friedman:
-    """Friedman's test of whether any solver has other ranks than the others.
-
-    Attributes
-    ----------
-    statistic, p : float
-    n_blocks, n_solvers : int
-    """
+class Friedman(NamedTuple):
+    """Friedman's test of whether any solver has other ranks than the others."""
 
     statistic: float
     p: float
-    n_blocks: int
-    n_solvers: int
 
 
 def blocks(medians: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
@@ -276,7 +267,7 @@ def friedman(blocks: pd.DataFrame) -> Friedman | None:
     from scipy.stats import friedmanchisquare
 
     found = friedmanchisquare(*blocks.to_numpy().T)
-    return Friedman(float(found.statistic), float(found.pvalue), n_blocks, n_solvers)
+    return Friedman(float(found.statistic), float(found.pvalue))
 
 
 def needed_datasets(n_solvers: int) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,24 +39,17 @@ _DIGITS = 5
 _LEVEL = 0.95
 
 
-@dataclass(frozen=True)
-class Slope:
-    """The exponent b of value = a n^b, and its 95 % confidence interval.
+class Slope(NamedTuple):
+    """The exponent b of value = a n^b, its 95 % interval, the sizes fitted, and less two of them.
 
-    Attributes
-    ----------
-    slope, low, high : float
-    n_sizes : int
-        Numbers of points that were fitted.
-    degrees_of_freedom : int
-        Of the t distribution of the interval: ``n_sizes`` - 2.
+    The degrees of freedom are those of the t distribution of the interval.
     """
 
-    slope: float
-    low: float
-    high: float
-    n_sizes: int
-    degrees_of_freedom: int
+    slope: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    n_sizes: int = 0
+    degrees_of_freedom: float = math.nan
 
 
 def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
@@ -164,16 +157,9 @@ def slopes(members: pd.DataFrame) -> pd.DataFrame:
             used = group[group["ok"] & (group[measure] > 0)]
             fitted = fit_slope(used["n"].tolist(), used[measure].tolist())
             rows.append(
-                {
-                    "family": family,
-                    "solver": solver,
-                    "measure": measure,
-                    "slope": math.nan if fitted is None else fitted.slope,
-                    "low": math.nan if fitted is None else fitted.low,
-                    "high": math.nan if fitted is None else fitted.high,
-                    "degrees_of_freedom": (
-                        math.nan if fitted is None else fitted.degrees_of_freedom
-                    ),
+                {"family": family, "solver": solver, "measure": measure}
+                | (fitted or Slope())._asdict()
+                | {
                     "n_sizes": used["n"].nunique(),
                     "smallest": used["n"].min(),
                     "largest": used["n"].max(),

@@ -28,10 +28,11 @@ def test_the_report_of_a_large_study_is_quick_and_small(tmp_path):
     code = f"""if True:
         import json
         from pathlib import Path
-        from benchmarks.report import Shape, measured, write
+        from benchmarks.report import Shape, command, page_mb, write
         folder = Path({str(tmp_path / "large")!r})
         write(folder, Shape(tasks=4, solvers=5, seeds=20, checkpoints=50))
-        print(json.dumps(measured(folder)._asdict()))
+        cost = command("report", str(folder))
+        print(json.dumps(cost._asdict() | {{"page_mb": page_mb(folder)}}))
     """
     before = pace()
     ended = subprocess.run(
