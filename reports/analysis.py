@@ -69,28 +69,19 @@ def once(
 # ---- how runs ended, and where
 
 
-@once
-def counts(results: Results) -> pd.DataFrame:
-    """How many runs ended how: :func:`.summary.run_counts`."""
-    return summary.run_counts(results.runs)
+def _of_runs(statistic: Callable[[pd.DataFrame], T]) -> Callable[[Results], T]:
+    @once
+    @wraps(statistic)
+    def asked(results: Results) -> T:
+        return statistic(results.runs)
+
+    return asked
 
 
-@once
-def failures(results: Results) -> pd.DataFrame:
-    """Runs that did not end as planned: :func:`.summary.failures`."""
-    return summary.failures(results.runs)
-
-
-@once
-def skipped(results: Results) -> pd.DataFrame:
-    """Runs that were not tried: :func:`.summary.skipped`."""
-    return summary.skipped(results.runs)
-
-
-@once
-def environments(results: Results) -> pd.DataFrame:
-    """Where the runs took place: :func:`.integrity.environments`."""
-    return integrity.environments(results.runs)
+counts = _of_runs(summary.run_counts)
+failures = _of_runs(summary.failures)
+skipped = _of_runs(summary.skipped)
+environments = _of_runs(integrity.environments)
 
 
 @once

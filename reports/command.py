@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from ..harness.cli.app import build_app, run_app
 from . import report
-from .commands import add_commands
+from .commands import compare, export, publish, regressions, reproduce, watch
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -22,6 +24,13 @@ def main() -> None:
     app = build_app(write_report, report, import_report)
     add_commands(app)
     run_app(app)
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands that read results to the application, in the order of the help."""
+    for module in (export, compare, publish, reproduce, watch, regressions):
+        name = module.__name__.rpartition(".")[2]
+        app.command(name, help=module.HELP)(getattr(module, name))
 
 
 def write_report(results: Path, command: str, where: str = "") -> Path:

@@ -6,8 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -352,21 +351,12 @@ def draw_bundle_gaps(
 _METHODS = {"grid": "grid search", "halving": "successive halving"}
 
 
-@dataclass(frozen=True)
-class Choices:
-    """The tuning of a solver on a task.
+class Choices(NamedTuple):
+    """The tuning of a solver on a task: medians over its runs, and what they chose how often.
 
-    Attributes
-    ----------
-    solver : str
-    chosen : list of (dict, int)
-        Values by parameter, and the number of runs that chose them, the most frequent first.
-    wall_s : float
-        Median seconds inside the solver in all trials of a run.
-    evaluations : float
-        Median evaluations of all trials of a run; NaN where they are not counted.
-    incomplete : int
-        Runs whose tuning ended before every configuration had been tried.
+    ``chosen`` are values by parameter with the number of runs, the most frequent first;
+    ``evaluations`` is NaN where they are not counted; the tuning of ``incomplete`` runs ended
+    before every configuration had been tried.
     """
 
     solver: str

@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from marginbench.harness.cli.app import build_app
-from marginbench.reports.commands import add_commands
+from marginbench.reports.command import add_commands
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 

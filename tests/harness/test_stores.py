@@ -31,7 +31,7 @@ from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import completed_study
-from marginbench.reports.commands import add_commands
+from marginbench.reports.command import add_commands
 
 from .conftest import BOARD
 
