@@ -25,7 +25,8 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Letters of a word that a column is not widened for.
 _LONG = 18
-_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+#: Of large counts, the largest first.
+PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def percent(value: float) -> str:
@@ -38,7 +39,7 @@ def percent(value: float) -> str:
 
 def count(value: float) -> str:
     """A large count to three digits: 4534812 is "4.53M"; below 1000 as it is."""
-    for size, prefix in _PREFIXES:
+    for size, prefix in PREFIXES:
         # 999 950 is "1.00M", not "1000k".
         if abs(value) >= size * 0.9995:
             return f"{_three_digits(value / size)}{prefix}"

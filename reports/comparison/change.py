@@ -17,10 +17,8 @@ import pandas as pd
 from scipy.stats import binomtest, false_discovery_control, norm, t as student
 
 from ..formatting import plural
-from ..frames import json_object, records
+from ..frames import RUN, json_object, records
 from ..statistics.errors import CONFIDENCE, SolverErrors, difference
-
-KEYS = ["task", "solver", "seed"]
 
 #: Outcomes of a pair of runs. Only the first one has numbers.
 COMPARED = "compared"
@@ -47,7 +45,7 @@ _PROBLEM = {
 _ROUNDING = 1e-12
 _REFERENCE = ["reference_primal", "reference_gap", "reference_hash"]
 _COLUMNS = [
-    *(*KEYS, "outcome", "why", "status_a", "status_b", "seed_a", "seed_b", "same_reference"),
+    *(*RUN, "outcome", "why", "status_a", "status_b", "seed_a", "seed_b", "same_reference"),
 ]
 
 
@@ -67,9 +65,7 @@ def paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
         that are compared) and same_reference (whether costs to targets and suboptimality are to
         the same optimum). In the order of A, what is new last.
     """
-    sides = [
-        {tuple(row[name] for name in KEYS): row for row in records(s)} for s in (before, after)
-    ]
+    sides = [{tuple(row[name] for name in RUN): row for row in records(s)} for s in (before, after)]
     rows = []
     for key in dict.fromkeys([*sides[0], *sides[1]]):
         a, b = (side.get(key) for side in sides)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from ...harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
 from ...harness.results.measures import Measure
-from ..frames import by_solver
+from ..frames import RUN, by_solver
 from ..results import Results
 from ..statistics.errors import SolverErrors
 from . import change as changes
@@ -201,9 +201,9 @@ def _wide(
     side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame, seed: str
 ) -> dict[str, pd.DataFrame]:
     """A row for each pair, a column for each measure: values, and which are upper bounds."""
-    keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=changes.KEYS)
+    keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=RUN)
     return {
-        column: side.values.pivot(index=changes.KEYS, columns="measure", values=column).reindex(
+        column: side.values.pivot(index=RUN, columns="measure", values=column).reindex(
             index=keys, columns=list(measures)
         )
         for column in ("value", "upper_bound")

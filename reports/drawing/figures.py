@@ -51,7 +51,9 @@ _MOST = {"x": 7, "y": 9}
 _DECIMAL_SECONDS = (0.99e-4, 1e4)
 # Values within this factor are one value, with this factor of room on both sides.
 _SAME, _AROUND_ONE = 1.001, 1.6
-_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+# ---- axes: logarithmic, with few, round, readable ticks
 
 
 def length(axes: Axes, which: str) -> float:
@@ -122,7 +124,7 @@ def _decimal(value: float) -> str:
 
 
 def _counted(value: float) -> str:
-    for size, prefix in _PREFIXES:
+    for size, prefix in formatting.PREFIXES:
         if value >= size:
             return f"{value / size:g}{prefix}"
     return f"{value:g}"
@@ -176,6 +178,8 @@ def padded(values: npt.NDArray[np.float64], below: float, above: float) -> tuple
     span = max(np.log10(high / low), 0.3)
     return low / 10 ** (below * span), high * 10 ** (above * span)
 
+
+# ---- lines: a median with its band against a cost, a size or a share, for each solver
 
 Array = npt.NDArray[np.float64]
 Rows = Mapping[str, npt.NDArray[Any]]
@@ -482,7 +486,6 @@ def pushed_apart(wanted: Array, gap: float, low: float, high: float) -> Array:
     return places
 
 
-Array = npt.NDArray[np.float64]
 Styles = Mapping[str, SolverStyle]
 
 _NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality

@@ -1,4 +1,4 @@
-"""Runs and checkpoints as tables in long format, and what each of their columns is."""
+"""What an export writes: figures, tables, and runs and checkpoints in long format."""
 
 from __future__ import annotations
 

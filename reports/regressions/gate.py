@@ -24,7 +24,7 @@ from ..comparison.report import ordered
 from ..comparison.result import Compared, Comparison, Side, compared
 from ..comparison.studies import SESSION, differences, parsed_bounds
 from ..formatting import plural, some
-from ..frames import records
+from ..frames import RUN, records
 from .annotations import Annotation, chosen
 from .asv_files import FAILED, Benchmark, Cell, Snapshot
 from .repository import Commit
@@ -262,9 +262,9 @@ def _side(
                 number = scaled(key.measure, number)
                 said = {"measure": key.measure, "value": number, "upper_bound": False}
                 values.append(identity | {"seed": seed} | said)
-    columns = [*changes.KEYS, "status", "ok", "reason"]
+    columns = [*RUN, "status", "ok", "reason"]
     frame = pd.DataFrame([runs[key] for key in sorted(runs)], columns=columns)
-    names = [*changes.KEYS, "measure", "value", "upper_bound"]
+    names = [*RUN, "measure", "value", "upper_bound"]
     words = f"{commit.short} {commit.date} {commit.subject}".rstrip()
     solvers = frozenset(frame["solver"])
     return Side(name, words, frame, pd.DataFrame(values, columns=names), solvers)
@@ -274,7 +274,7 @@ def _with_lost(
     before: Side, after: Side, measures: Mapping[str, Compared], accepted: Iterable[Cell]
 ) -> pd.DataFrame:
     """The values of B, and infinite ones where a cell that works has a value no more."""
-    keys = [*changes.KEYS, "measure"]
+    keys = [*RUN, "measure"]
     forgiven = {(_task(cell), cell.group) for cell in accepted}
     present = set(after.values[keys].itertuples(index=False, name=None))
     lost = [

@@ -1,7 +1,13 @@
 """How runs ended, and the table of results: median and range of each measure.
 
 Medians and ranges are over the runs that succeeded, and carry their number ``n``; a failed run
-counts as never reaching a target; an unknown count stays unknown."""
+counts as never reaching a target; an unknown count stays unknown.
+
+A run of a feasibility method has solved its problem if it ended as planned with the certificate
+that the problem has: a separator, or for a problem without one an epsilon-solution of the
+alternative (``||A x||`` at most the tolerance of the cell, the margin is then at most this, too) or
+a proof that nothing separates.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,7 @@ import pandas as pd
 
 from ...harness.results.measures import Measure
 from ..described import CellTask, Task
-from ..frames import by_solver, json_object, n_planned, of_task, other_problem, records
+from ..frames import RUN, by_solver, json_object, n_planned, of_task, other_problem, records
 from .targets import bounds_median, in_words
 
 #: What a method must have found to have solved a problem of each generator.
@@ -85,7 +91,6 @@ def fewest_iterations(runs: pd.DataFrame, task: str) -> tuple[dict[str, int], in
     return {str(name): int(count) for name, count in counts.items()}, solved["seed"].nunique()
 
 
-_RUN = ["task", "solver", "seed"]
 _REFERENCE = ["reference_primal", "reference_gap"]
 
 
@@ -119,7 +124,7 @@ def trace_suboptimality(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFram
     The suboptimality, (primal - reference) / reference, is not floored, and NaN for solvers that
     do not minimise the SVM objective.
     """
-    found = traces.merge(runs[[*_RUN, *_REFERENCE]], on=_RUN, how="left")
+    found = traces.merge(runs[[*RUN, *_REFERENCE]], on=RUN, how="left")
     raw = (found["primal"] - found["reference_primal"]) / found["reference_primal"]
     return found.assign(suboptimality=raw.where(found["minimises"]))
 

@@ -23,7 +23,7 @@ from .. import analysis, formatting
 from ..analysis import once
 from ..described import SvmTask
 from ..drawing.canvas import COLOR_VARIABLES, PALETTE
-from ..frames import by_solver, n_planned, other_problem_solvers
+from ..frames import RUN, by_solver, n_planned, other_problem_solvers
 from ..measures import FURTHER
 from ..results import Results
 from ..statistics import curves
@@ -35,7 +35,6 @@ MOST_POINTS, FEWEST_POINTS = 60, 16
 #: Numbers of all curves, where fewer points suffice.
 MOST_NUMBERS = 300_000
 
-_RUN = ["task", "solver", "seed"]
 # Formats of what a run spends; an error or an objective has another one.
 _SPENT = ("count", "integer", "seconds")
 # Columns of the statistics as the specification calls them.
@@ -137,7 +136,7 @@ def _with_further(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     epochs = epochs_frame(runs).dropna(subset=["n_iter", "maintenance_fraction"])
     if epochs.empty:
         return found
-    key = [*_RUN, "n_iter"]
+    key = [*RUN, "n_iter"]
     noted = epochs[[*key, "maintenance_fraction"]].drop_duplicates(key, keep="last")
     return found.merge(noted, on=key, how="left")
 
@@ -166,7 +165,7 @@ def _series(
                     found.append(cell | kind | _numbers(columns, row) | counts)
         for value, name in enumerate(values):
             # Their last checkpoints.
-            last = curves.unfinished(failed, cost, name).drop_duplicates(_RUN, keep="last")
+            last = curves.unfinished(failed, cost, name).drop_duplicates(RUN, keep="last")
             for task, solver, mine in by_solver(last):
                 cell = {"task": tasks[task], "solver": solvers[solver], "cost": place}
                 numbers = {"x": _rounded(mine["cost"]), "y": _rounded(mine["value"])}
