@@ -42,9 +42,8 @@ def write_report(results: Path, command: str, where: str = "") -> Path:
     from .results import load_results, narrowed
     from .terminal import summary
 
-    # In the many small frames of a report columns of Arrow's strings cost more than those of
-    # Python's: a fifth of all the time.
-    with pd.option_context("future.infer_string", False):
+    # In the many small frames of a report columns of Arrow's strings cost more than of Python's.
+    with pd.option_context("mode.string_storage", "python"):
         loaded = load_results(results, write=True)
         if where:
             loaded = narrowed(loaded, where)

@@ -150,7 +150,7 @@ def _series(
     n_curves = len(tasks) * len(solvers) * max(len(costs) * len(values), 1)
     n_points = min(max(MOST_NUMBERS // (4 * n_curves), FEWEST_POINTS), MOST_POINTS)
     planned, failed = n_planned(results.runs), traces[~traces["ok"]]
-    found = []
+    found: list[dict[str, Any]] = []
     for place, cost in enumerate(costs):
         for names in curves.known_together(traces, cost, values):
             for group in curves.steps(traces, cost, names):
