@@ -21,7 +21,7 @@ from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.removed import replacement
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.toml import completed_study
-from marginbench.reports.command import COMMANDS, build_app, report, write_report
+from marginbench.reports.command import add_commands, build_app, report, write_report
 from marginbench.solvers.numeric.compiling import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,8 +53,7 @@ def commands() -> Iterator[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def program() -> click.Command:
     app = build_app(write_report, report)
-    for module in COMMANDS:
-        module.add(app)
+    add_commands(app)
     command = typer.main.get_command(app)
     add_examples(command)
     return command
