@@ -113,9 +113,8 @@ def _error_at(part: Part, column: str, limit: float) -> Values:
 def _until(part: Part, value: str, margin: float, cost: str) -> Values:
     """What runs spend until they stay within a margin of the optimum; infinite: they do not."""
     # Traces of the analysis have the suboptimality of each checkpoint.
-    target = Target(value, margin)
-    found = cost_to_target(_runs(part.results), analysis.traces(part.results), target, cost)
-    return of_task(found, part.task, part.solver).set_index("seed")["value"]
+    found = cost_to_target(part.runs, part.traces, Target(value, margin), cost)
+    return found.set_index("seed")["value"]
 
 
 def _risk_margin(part: Part, at: float) -> float:

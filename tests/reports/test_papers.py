@@ -261,6 +261,13 @@ def test_quantities_of_what_is_noted_in_a_run(paper, folder, measure, epochs, va
     assert found.estimate.value == pytest.approx(value)
 
 
+def test_runs_that_did_not_end_as_planned_have_no_cost(paper, folder, make):
+    place = folder(THREE)
+    make.rewrite(place, lambda record: replace(record, status="crashed") if record.seed else record)
+    found = verdict(paper(), row(measure="evals_to_error", at=0.2, below=9e9), {STUDY: place})
+    assert (found.estimate.value, found.estimate.n) == (2 * 800**2, 1)
+
+
 def test_the_interval_is_students(paper, folder):
     found = verdict(paper(), row(), {STUDY: folder(THREE)}).estimate
     half = 4.302653 * 0.01 / math.sqrt(3)  # the t quantile of 97.5 % with two degrees of freedom
