@@ -105,7 +105,7 @@ def paper_pages(
     pages = {"index.html": page(templates.get_template("papers.html"), papers=found, **shared)}
     for each in found:
         sections: dict[str, list[Row]] = {}
-        for row in each.paper.claims:
+        for row in sorted(each.paper.claims, key=lambda row: row.is_ours):
             sections.setdefault(row.id.partition("/")[0], []).append(row)
         values: dict[str, Any] = {"judged": each, "paper": each.paper, "sections": sections}
         text = page(templates.get_template("paper.html"), **values, **shared)
