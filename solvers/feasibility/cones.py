@@ -210,52 +210,36 @@ def spectral_norm(A: Matrix) -> float:
     return float(svds(A, k=1, v0=start, return_singular_vectors=False)[0])
 
 
-class Geometry(ABC):
-    """How mirror prox moves on the base of a cone: a state, and the point that belongs to it."""
-
-    diameter: float  # The distance-generating function's range over the base, Omega_x
-    lipschitz: float  # The norm of A from the base's norm to the Euclidean one, L_xy
-
-    @abstractmethod
-    def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """The state and the point from which mirror prox starts."""
-
-    @abstractmethod
-    def step(self, state: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The prox mapping: the new state and its point."""
-
-    @abstractmethod
-    def least(self, p: np.ndarray) -> float:
-        """The least of <x, p> over the base."""
-
-
-class Entropy(Geometry):
-    """The entropy of the spectral values of all pieces together.
+class SpectralEntropy:
+    """How mirror prox moves on the base of a cone: the entropy of all spectral values together.
 
     On the orthant and the positive semidefinite cone this is the choice of MPFP14 section 6.2. A
     second-order cone is a set of symmetric matrices with two eigenvalues of equal multiplicity (by
     Clifford's matrices), so the function is strongly convex there with the same modulus.
+
+    The state of a point x is log x up to a multiple of e: a prox mapping is one decomposition of
+    it, where the paper decomposes X for its logarithm and then H.
     """
 
     def __init__(self, A: Matrix, cones: Sequence[Cone]) -> None:
         self.cones = cones
         self.pieces = pieces(cones)
         self.rank = sum(cone.rank for cone in cones)
+        # Omega_x, the range over the base; and L_xy, the norm of A to the Euclidean norm.
         self.diameter = math.log(max(self.rank, 2))
         self.lipschitz = max(
             cone.lipschitz(A[:, piece]) for cone, piece in zip(cones, self.pieces, strict=True)
         )
 
     def start(self) -> tuple[np.ndarray, np.ndarray]:
+        """The state and the point from which mirror prox starts."""
         state = np.zeros(sum(cone.size for cone in self.cones))
         return state, self._point(state)
 
     def step(self, state: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The prox mapping: the new state and its point."""
         state = state - direction
         return state, self._point(state)
-
-    def least(self, p: np.ndarray) -> float:
-        return least_spectral_value(self.cones, p)
 
     def _point(self, state: np.ndarray) -> np.ndarray:
         parts = [
@@ -271,8 +255,8 @@ class Entropy(Geometry):
         return point
 
 
-class Ball(Geometry):
-    """Euclidean geometry of one second-order cone, whose base is a ball (MPFP14 section 6.2)."""
+class Ball:
+    """The same for one second-order cone, whose base is a ball: Euclidean (MPFP14 section 6.2)."""
 
     def __init__(self, A: Matrix) -> None:
         self.size = A.shape[1]
@@ -292,9 +276,6 @@ class Ball(Geometry):
         moved[-1] = 1.0
         return moved, moved
 
-    def least(self, p: np.ndarray) -> float:
-        return float(p[-1]) - math.sqrt(float(matmul(p[:-1], p[:-1])))
-
 
 def softmax(exponents: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """exp(exponents) divided by its sum; the largest exponent is taken off first."""
@@ -304,13 +285,6 @@ def softmax(exponents: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     np.exp(out, out=out)
     out /= out.sum()
     return out
-
-
-def geometry_of(A: Matrix, cones: Sequence[Cone]) -> Geometry:
-    """The geometry for these cones: a ball for one second-order cone, else the entropy."""
-    if len(cones) == 1 and isinstance(cones[0], SecondOrder):
-        return Ball(A)
-    return Entropy(A, cones)
 
 
 def pieces(cones: Sequence[Cone]) -> list[slice]:

@@ -10,11 +10,7 @@ import numpy as np
 from ..interface.base import Solver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import (
-    CachedKernelParameters,
-    KernelParameters,
-    SolverParameters,
-)
+from ..interface.parameters import CachedKernelParameters, KernelParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
 from ..numeric.validation import check_positive
@@ -28,7 +24,7 @@ from .methods import (
     VonNeumannParameters,
 )
 from .problem import FeasibilityProblem
-from .progress import Progress, check_limits
+from .progress import Progress
 from .proofs import contradicting_points
 from .result import FeasibilityResult
 from .spaces import FeatureSpace, Space
@@ -69,7 +65,7 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
         return FeatureSpace.of_problem(problem, stored=self._needs_gram)
 
     def _check_parameters(self) -> None:
-        check_limits(self.max_iter, self.tol, self.stop, self.history)
+        FeasibilityParameters._check_parameters(self)
         check_positive("gram_size", self.gram_size, zero=True)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
@@ -80,7 +76,7 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
         def model_of(y: np.ndarray) -> KernelExpansion:
             return problem.expansion(space.on_points(y))
 
-        progress = self._progress(space, monitor, model_of)
+        progress = Progress(self, space, monitor=monitor, model_of=model_of)
         result = self._iterate(space, progress)
         if result.status != "separable":
             result = _with_contradiction(result, space, problem)
@@ -141,11 +137,6 @@ class MPKFP(GramMethod):
     tol
         Stop when the residual ``phi_up - phi_lo`` is at most this.
 
-    Attributes
-    ----------
-    result_ : FeasibilityResult
-        Bounds, certificate and history of the fit.
-
     Notes
     -----
     Kernel evaluations: n^2 once (about half of them computed), then 2 products with the stored
@@ -167,11 +158,6 @@ class KPCT(PerceptronParameters, RowMethod):
     With a linear kernel the same as :class:`PCT`; up to its length the classifier is that of
     :class:`BatchPerceptron` on points of unit length. A baseline of [MPFP14]_.
 
-    Attributes
-    ----------
-    result_ : FeasibilityResult
-        Bounds, certificate and history of the fit.
-
     Notes
     -----
     Kernel evaluations: n in each iteration; the bounds come from running sums and are not
@@ -192,11 +178,6 @@ class KVN(VonNeumannParameters, RowMethod):
         The first x: the first point alone, or all alike, which costs n^2 evaluations, and n^2 again
         every 1000 iterations.
 
-    Attributes
-    ----------
-    result_ : FeasibilityResult
-        Bounds, certificate and history of the fit.
-
     Notes
     -----
     Kernel evaluations: n in each iteration and n for the first vertex; the bounds come from running
@@ -212,11 +193,6 @@ class SNKP(EntropyParameters, GramMethod):
     """The smooth normalised kernel perceptron, SPCT in feature space.
 
     From [RP14]_.
-
-    Attributes
-    ----------
-    result_ : FeasibilityResult
-        Bounds, certificate and history of the fit.
 
     Notes
     -----
@@ -237,11 +213,6 @@ class ISNKPVN(RoundParameters, GramMethod):
     ----------
     max_iter
         Stop after this many iterations of all rounds together.
-
-    Attributes
-    ----------
-    result_ : FeasibilityResult
-        Bounds, certificate and history of the fit.
 
     Notes
     -----

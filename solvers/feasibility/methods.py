@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,12 +11,11 @@ from sklearn.base import BaseEstimator
 
 from ..interface.convergence import warn_unconverged
 from ..interface.declaration import hyperparameters
-from ..interface.monitor import Monitor
 from ..numeric.validation import check_one_of, check_positive, check_whole
 from ..registration import register
 from . import mirror_prox, rivals
 from .problem import FeasibilityProblem, as_problem
-from .progress import Progress, check_limits
+from .progress import Progress
 from .result import FeasibilityResult
 from .spaces import ColumnSpace, ConicSpace, ElementSpace, Space
 
@@ -76,11 +74,13 @@ class FeasibilityParameters:
         ConvergenceWarning
             If it ends at a limit without an answer.
         """
-        check_limits(self.max_iter, self.tol, self.stop, self.history, max_seconds)
+        if max_seconds != math.inf:
+            check_positive("max_seconds", max_seconds)
+        check_positive("tol", self.tol, zero=True)
         self._check_parameters()
         problem = as_problem(A, self.kind, type(self).__name__)
         space = self._space(problem)
-        progress = self._progress(space, max_seconds=max_seconds)
+        progress = Progress(self, space, max_seconds=max_seconds)
         if problem.zero is not None:
             result = progress.known(np.zeros(problem.m), problem.zero)
         else:
@@ -91,6 +91,12 @@ class FeasibilityParameters:
 
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter of the method itself that is out of range."""
+        check_whole("max_iter", self.max_iter, at_least=1)
+        check_one_of("stop", self.stop, ("certificate", "gap"))
+        if self.history is not None:
+            check_positive("history", self.history)
+            if self.history < 1:
+                raise ValueError(f"history must be None or a ratio >= 1, got {self.history!r}")
 
     def _space(self, problem: FeasibilityProblem) -> Space:
         """The space that :meth:`_iterate` works in."""
@@ -99,25 +105,6 @@ class FeasibilityParameters:
     def _iterate(self, space: Any, progress: Progress) -> FeasibilityResult:
         """Run the method."""
         raise NotImplementedError
-
-    def _progress(
-        self,
-        space: Space,
-        monitor: Monitor | None = None,
-        model_of: Callable[[np.ndarray], Any] | None = None,
-        max_seconds: float = math.inf,
-    ) -> Progress:
-        return Progress(
-            space,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            stop=self.stop,
-            history=self.history,
-            max_seconds=max_seconds,
-            gap_certifies=self.gap_certifies,
-            monitor=monitor,
-            model_of=model_of,
-        )
 
     def _shortfall(self, result: FeasibilityResult) -> str:
         """What a run fell short of that a limit ended; empty if it has an answer.
@@ -181,7 +168,7 @@ class EntropyParameters:
     ----------
     mu0 : float > 0
         The first smoothing parameter. The method's invariant ``1/2 ||A x||^2 <= phi_mu(y)`` is
-        proven for 2 and more; 1 gives the bound that [MPFP14]_ quotes, half of the proven one.
+        proven for 2 and more; 1, half of that, gives the bound that [MPFP14]_ quotes.
     """
 
     mu0: float = 2.0
@@ -263,8 +250,8 @@ class MPLFP(FeasibilityMethod):
     Solves ``max_{||y|| <= 1} min_x y'A x`` over the simplex by mirror prox with entropy on the
     simplex and constant steps, and averages the leading points ([MPFP14]_ Algorithm 1, section
     5.3). After t iterations ``phi_up - phi_lo <= sqrt(2 log n) / t``: it ends within
-    ``sqrt(2 log n) / max(rho, tol) + 1`` iterations. The paper's constant is not legible; this one
-    follows from its choice of the two weights.
+    ``sqrt(2 log n) / max(rho, tol) + 1`` iterations. The paper leaves the two weights to its
+    appendix; these minimise the bound.
 
     Parameters
     ----------
@@ -416,6 +403,7 @@ class SPVN(FeasibilityMethod):
     mu0: float | str = "norm"
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         _check_first_mu(self.mu0)
 
     def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:

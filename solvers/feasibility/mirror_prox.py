@@ -11,13 +11,14 @@ gamma = 1 / L and the distance-generating function ``alpha_x omega_x(x) + alpha_
 
 In x and y, for entropy on the simplex (section 5.3; log x is kept, exp(log x) is normed)::
 
-    w_x = softmax(log x - s_x A'y),     w_y = onto the ball(y + s_y A x)
-    log x <- log x - s_x A'w_y,         y <- onto the ball(y + s_y A w_x)
+    w_x = softmax(log x - x_step A'y),     w_y = onto the ball(y + y_step A x)
+    log x <- log x - x_step A'w_y,         y <- onto the ball(y + y_step A w_x)
 
-s_x = gamma / alpha_x and s_y = gamma / alpha_y are those of section 5.4 (:func:`step_sizes`). Three
-forms of it: columns in one pass over A, a Gram matrix (MPKFP, section 6.1, where y is known by its
-coefficients and responses), and cones with their own prox mappings (MPCFP, section 6.2). The
-averages of A'w_y and A w_x are carried along: bounds cost no product more.
+x_step = gamma / alpha_x and y_step = gamma / alpha_y are those of section 5.4 (:func:`step_sizes`).
+Three forms of it: columns in one pass over A (x in ``passes._mirror_block``), a Gram matrix (MPKFP,
+section 6.1, where y is known by its coefficients and responses), and cones with their own prox
+mappings (MPCFP, section 6.2). The averages of A'w_y and A w_x are carried along: bounds cost no
+product more.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import numpy as np
 
 from ..numeric.compiling import njit
 from ..numeric.matrices import matmul
-from .cones import geometry_of, softmax, unit_value
+from .cones import Ball, SecondOrder, SpectralEntropy, least_spectral_value, softmax, unit_value
 from .passes import MirrorStep, SimplexSide
 from .progress import Progress
 from .result import FeasibilityResult
@@ -58,8 +59,10 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
     n = space.n
     x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
     side = SimplexSide(*(np.zeros(n) for _ in range(4)))
-    image, w_image = space.product(np.full(n, 1 / n)), np.empty(space.m)
-    y, y_sum, image_sum = (np.zeros(space.m) for _ in range(3))
+    ys, images = np.zeros((2, space.m)), np.empty((2, space.m))
+    (y, y_lead), (image, w_image) = ys, images  # of x and of the leading point
+    image[:] = space.product(np.full(n, 1 / n))
+    y_sum, image_sum = np.zeros(space.m), np.zeros(space.m)
     shift = inverse = 0.0
 
     def average() -> np.ndarray:
@@ -67,13 +70,13 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
 
     for t in count(1):
         space.charge(4)
-        y_lead = into_ball(y + y_step * image)
+        y_lead[:] = into_ball(y + y_step * image)
         step = MirrorStep(x_step, shift, inverse)
-        total, w_total, shift, low = space.mirror(y, y_lead, step, side, image, w_image)
+        total, w_total, shift, low = space.mirror(ys, step, side, images)
         inverse = 1 / w_total
         image /= total
         w_image *= inverse
-        y = into_ball(y + y_step * w_image)
+        y[:] = into_ball(y + y_step * w_image)
         y_sum += y_lead
         image_sum += w_image
         up = math.sqrt(float(matmul(image_sum, image_sum)))
@@ -142,7 +145,9 @@ def _step_into_ball(y, x, Gx, step):
 def on_cone(space: ConicSpace, progress: Progress) -> FeasibilityResult:
     """MPCFP: the textbook iteration, with the prox mapping of the cone's base."""
     problem = space.problem
-    geometry = geometry_of(problem.data, problem.cones)
+    A, cones = problem.data, problem.cones
+    ball = len(cones) == 1 and isinstance(cones[0], SecondOrder)
+    geometry = Ball(A) if ball else SpectralEntropy(A, cones)
     x_step, y_step = step_sizes(geometry.diameter, geometry.lipschitz)
     state, x = geometry.start()
     y = np.zeros(problem.m)
@@ -162,11 +167,11 @@ def on_cone(space: ConicSpace, progress: Progress) -> FeasibilityResult:
         w_sum += w
         p_sum += p
         image_sum += w_image
-        low = geometry.least(p_sum)
+        low = least_spectral_value(cones, p_sum)
         up = math.sqrt(float(matmul(image_sum, image_sum)))
         if progress.ends(t, low / t, up / t, average):
             break
-    return progress.result(average(), w_sum / unit_value(problem.cones, w_sum))
+    return progress.result(average(), w_sum / unit_value(cones, w_sum))
 
 
 def into_ball(y: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ class FeasibilityProblem:
     """Find y with ``A'y > 0``, or x >= 0 with ``1'x = 1`` and ``A x = 0``.
 
     Exactly one of the two systems has a solution. Together they are the saddle point problem
-    ``max_{||y|| <= 1} min_x y'A x`` over the simplex ([MPFP14]_ eq. 5), whose value is
+    ``max_{||y|| <= 1} min_x y'A x`` over the simplex (MPFP14 eq. 5), whose value is
     ``max(rho, 0)`` with the margin ``rho = max_{||u|| = 1} min_j A_j'u``.
 
     Build one with :meth:`linear`, :meth:`from_points`, :meth:`gram` or :meth:`conic`.
@@ -41,11 +41,6 @@ class FeasibilityProblem:
     -----
     The problem is the one in ``data``. Scaling rounds entries, so it has the answer of the columns
     as they were given if their margin exceeds some 1e-16.
-
-    References
-    ----------
-    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
-       ICML 2014.
     """
 
     kind: Literal["linear", "gram", "conic"]

@@ -10,13 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..interface.monitor import Monitor
-from ..numeric.counters import FeasibilityCounters
-from ..numeric.validation import check_one_of, check_positive, check_whole
-from .result import (
-    FeasibilityResult,
-    FeasibilityStatus,
-    HistoryPoint,
-)
+from ..numeric.counters import Counters, FeasibilityCounters
+from .result import FeasibilityResult, FeasibilityStatus, HistoryPoint
 from .spaces import Space
 
 
@@ -25,28 +20,21 @@ class Progress:
 
     def __init__(
         self,
+        method: Any,
         space: Space,
         *,
-        max_iter: int,
-        tol: float,
-        stop: str,
-        history: float | None,
         max_seconds: float = math.inf,
-        gap_certifies: bool = False,
         monitor: Monitor | None = None,
         model_of: Callable[[np.ndarray], Any] | None = None,
     ) -> None:
         self.space = space
-        self.max_iter = max_iter
-        self.tol = tol
-        self.to_gap = stop == "gap"
-        self.gap_certifies = gap_certifies or self.to_gap
-        self.ratio = history
+        self.max_iter, self.tol, self.ratio = method.max_iter, method.tol, method.history
+        self.to_gap = method.stop == "gap"
+        self.gap_certifies = method.gap_certifies or self.to_gap
         self.max_seconds = max_seconds
-        self.monitor = monitor
-        self.model_of = model_of
+        self.monitor, self.model_of = monitor, model_of
         self.points: list[HistoryPoint] = []
-        self._next_point = 1 if history is not None else math.inf
+        self._next_point = 1 if self.ratio is not None else math.inf
         self.n_iter, self.phi_lo, self.phi_up = 0, -math.inf, math.inf
         self.converged = self.stopped = False
         self._watched = 0
@@ -56,7 +44,7 @@ class Progress:
     def ends(
         self, n_iter: int, phi_lo: float, phi_up: float, separator: Callable[[], np.ndarray]
     ) -> bool:
-        """Take note of an iteration; whether the run ends with it."""
+        """Take note of an iteration; whether the run ends with it (MPFP14 Algorithm 1 line 4)."""
         self.n_iter, self.phi_lo, self.phi_up = n_iter, phi_lo, phi_up
         if n_iter >= self._next_point:
             self._record()
@@ -103,11 +91,9 @@ class Progress:
                 x, (low, up) = proof, self.space.bounds(y, proof, low, 0.0)
         else:
             status = "margin_at_most_tol" if self.space.rounded_up(up) <= self.tol else "budget"
-        counters = FeasibilityCounters(
-            **{name: getattr(self.space.counters, name) for name in _COUNTS},
-            iterations=self.n_iter,
-            matvecs=self.space.matvecs,
-        )
+        spent = {name: getattr(self.space.counters, name) for name in Counters().as_dict()}
+        spent |= {"iterations": self.n_iter, "matvecs": self.space.matvecs}
+        counters = FeasibilityCounters(**spent)
         return FeasibilityResult(
             status=status, y=y, x=x, phi_lo=low, phi_up=up, n_iter=self.n_iter,
             converged=self.converged, tol=self.tol, message=self.message, counters=counters,
@@ -118,17 +104,10 @@ class Progress:
     def _record(self) -> None:
         assert self.ratio is not None
         self._next_point = max(self.n_iter + 1, math.ceil(self.n_iter * self.ratio))
-        self.points.append(
-            HistoryPoint(
-                self.n_iter,
-                self.phi_lo,
-                self.phi_up,
-                self.phi_up - self.phi_lo,
-                time.perf_counter() - self.started,
-                self.space.matvecs,
-                self.space.counters.kernel_evals,
-            )
-        )
+        seconds, evals = time.perf_counter() - self.started, self.space.counters.kernel_evals
+        low, up = self.phi_lo, self.phi_up
+        point = HistoryPoint(self.n_iter, low, up, up - low, seconds, self.space.matvecs, evals)
+        self.points.append(point)
 
     def _monitor_ends(self, separator: Callable[[], np.ndarray]) -> bool:
         # The start of a run, or of a round, is no iteration of its own.
@@ -145,21 +124,3 @@ class Progress:
     def _converged(self, message: str) -> bool:
         self.converged, self.message = True, message
         return True
-
-
-_COUNTS = ("kernel_evals", "kernel_evals_computed", "matvec_entries", "inner_products")
-
-
-def check_limits(
-    max_iter: Any, tol: Any, stop: Any, history: Any, max_seconds: Any = math.inf
-) -> None:
-    """Raise ValueError for a value out of range."""
-    if max_seconds != math.inf:
-        check_positive("max_seconds", max_seconds)
-    check_whole("max_iter", max_iter, at_least=1)
-    check_positive("tol", tol, zero=True)
-    check_one_of("stop", stop, ("certificate", "gap"))
-    if history is not None:
-        check_positive("history", history)
-        if history < 1:
-            raise ValueError(f"history must be None or a ratio >= 1, got {history!r}")

@@ -191,7 +191,8 @@ def _can_be_corrected(problem: FeasibilityProblem, x: np.ndarray) -> bool:
     if not _affordable(A, rows, columns):
         return False
     w = x[columns]
-    B = _scaled(A[:, columns][rows], w)
+    B: Matrix = A[:, columns][rows].astype(np.float64)
+    B = B.multiply(w).tocsr() if sparse.issparse(B) else B * w
     M = as_dense(B @ B.T) if sparse.issparse(B) else matmul(B, B.T)
     moved = x.copy()
     try:
@@ -237,13 +238,6 @@ def _affordable(A: Matrix, rows: np.ndarray, columns: np.ndarray) -> bool:
         each = np.diff(A.indptr)[columns].astype(np.float64)
         return bool(np.square(each).sum() <= _MOST_SPARSE_WORK)
     return True
-
-
-def _scaled(A: Matrix, w: np.ndarray) -> Matrix:
-    """A diag(w), in float64."""
-    if sparse.issparse(A):
-        return A.astype(np.float64).multiply(w).tocsr()
-    return A.astype(np.float64) * w
 
 
 def _image_bound(problem: FeasibilityProblem, x: np.ndarray, unit: float) -> float:

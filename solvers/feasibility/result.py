@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..numeric.counters import FeasibilityCounters as FeasibilityCounters
+from ..numeric.counters import FeasibilityCounters
 
 FeasibilityStatus = Literal["separable", "inseparable", "margin_at_most_tol", "budget"]
 

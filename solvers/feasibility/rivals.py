@@ -1,7 +1,7 @@
 """The rivals of mirror prox: perceptron, von Neumann's algorithm, and their smooth kin.
 
 Each is a generator of its iterates, in any :class:`ElementSpace`; :func:`run` drives all of them:
-their iterations, stopping rules and certificates are the same (MPFP14 section 3).
+their iterations, stopping rules and certificates are the same (MPFP14 Theorem 2, section 5.2).
 
 Perceptron (PCT, KPCT)::
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,15 +21,7 @@ from ..numeric.matrices import matmul
 from ..numeric.memory import scratch
 from .checking import lower_bound, rounding_of_lower_bound, upper_bound
 from .cones import softmax
-from .passes import (
-    MirrorStep,
-    SimplexSide,
-    block_width,
-    dot2_columns,
-    dot_columns,
-    mirror,
-    smooth,
-)
+from .passes import MirrorStep, SimplexSide, block_width, dot_columns, mirror, smooth
 from .problem import FeasibilityProblem
 from .proofs import inseparability_proof
 
@@ -165,23 +156,16 @@ class ColumnSpace(ElementSpace):
 
     def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
         self.charge(2)
-        image = np.empty(self.m)
-        vector = y.astype(self._type, copy=False)
-        low = smooth(self._stored, vector, mu, weights, image, self._width)
-        return float(low), image
+        images = np.empty((1, self.m))
+        ys = y[None].astype(self._type, copy=False)
+        return float(smooth(self._stored, ys, mu, weights, images, self._width)), images[0]
 
     def mirror(
-        self,
-        y: np.ndarray,
-        y_lead: np.ndarray,
-        step: MirrorStep,
-        side: SimplexSide,
-        image: np.ndarray,
-        w_image: np.ndarray,
+        self, ys: np.ndarray, step: MirrorStep, side: SimplexSide, images: np.ndarray
     ) -> tuple[float, float, float, float]:
         """Four products in one pass, not counted (:func:`.passes.mirror`)."""
-        y, y_lead = y.astype(self._type, copy=False), y_lead.astype(self._type, copy=False)
-        return mirror(self._stored, y, y_lead, step, side, image, w_image, self._width)
+        ys = ys.astype(self._type, copy=False)
+        return mirror(self._stored, ys, step, side, images, self._width)
 
     def charge(self, matvecs: int) -> None:
         """Count products with A or A'."""
@@ -315,11 +299,11 @@ class FeatureSpace(ElementSpace):
     def _matrix(self) -> np.ndarray | None:
         return self._stored.get("gram")
 
-    def products(self, x: np.ndarray, w: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+    def products(self, x: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
         """G x, and G w if asked for: two products in one pass over the matrix."""
         self.load()
         self._updates += 1
-        vectors = [self.factor * v for v in (x, w) if v is not None]
+        vectors = np.stack([self.factor * v for v in (x, w) if v is not None])
         self.matvecs += len(vectors)
         if self._matrix is not None:
             self.counters.matvec_entries += len(vectors) * self.n**2
@@ -369,7 +353,7 @@ class FeatureSpace(ElementSpace):
         if self._matrix is None:
             return low > (self.n + 8 + self._updates) * _EPS * weight + noise
         bound = (self.n + 8) * _EPS * weight + noise
-        return low > bound and float(self._multiply([self.factor * y])[0].min()) > bound
+        return low > bound and float(self._multiply((self.factor * y)[None]).min()) > bound
 
     def rounded_up(self, up: float) -> float:
         # A squared length is known to rounding: of small lengths half the digits are lost.
@@ -381,7 +365,7 @@ class FeatureSpace(ElementSpace):
             return lower_bound(self.problem, y), upper_bound(self.problem, x)
         if self._matrix is None:
             return low, up
-        Gy, Gx = self._multiply([self.factor * y, self.factor * x])
+        Gy, Gx = self._multiply(self.factor * np.stack((y, x)))
         return float(Gy.min()), math.sqrt(max(float(matmul(x, Gx)), 0.0))
 
     @property
@@ -392,25 +376,15 @@ class FeatureSpace(ElementSpace):
     def _rows_per_block(self) -> int:
         return max(1, _BLOCK_BYTES // (self.n * self.oracle.dtype.itemsize))
 
-    def _multiply(self, vectors: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    def _multiply(self, vectors: np.ndarray) -> np.ndarray:
         """factor * (K v) for vectors that carry the factor already, summed in float64."""
-        results = tuple(np.empty(self.n) for _ in vectors)
+        results = np.empty((len(vectors), self.n))
         if self._matrix is not None:
-            _dot(self._matrix, 0, vectors, results)
+            dot_columns(self._matrix, 0, self.n, vectors, results)
         else:
             index = np.arange(self.n) if self.index is None else self.index
             for lo in range(0, self.n, self._rows_per_block):
-                rows = index[lo : lo + self._rows_per_block]
-                _dot(self.oracle.block(rows, index), lo, vectors, results)
-        for result in results:
-            result *= self.factor
+                block = self.oracle.block(index[lo : lo + self._rows_per_block], index)
+                dot_columns(block, 0, len(block), vectors, results[:, lo : lo + len(block)])
+        results *= self.factor
         return results
-
-
-def _dot(
-    block: np.ndarray, first: int, vectors: Sequence[np.ndarray], results: Sequence[np.ndarray]
-) -> None:
-    """results[first:] = block @ vectors, for one vector or two."""
-    parts = [result[first : first + len(block)] for result in results]
-    multiply = dot_columns if len(vectors) == 1 else dot2_columns
-    multiply(block, 0, len(block), *vectors, *parts)

@@ -21,8 +21,8 @@ def hyperparameters(cls: type[Estimator]) -> type[Estimator]:
     and stores them, as scikit-learn asks. ``field(default=..., kw_only=False)`` declares one that
     is also taken by position. A ``ClassVar`` and an attribute without a type are no parameters.
 
-    The section "Parameters" of the docstring is completed: a parameter that the class does not
-    document has the description of the base that does, and the defaults are those declared. An
+    The sections "Parameters" and "Attributes" of the docstring are completed: what the class does
+    not document has the description of the base that does, and the defaults are those declared. An
     entry that leaves out the type has that of the base. The papers that the docstring cites, as in
     ``[SBP12]_``, are listed at its end, from ``papers.bib``.
 
@@ -77,28 +77,31 @@ _Entry = tuple[str, list[str]]
 def _completed(cls: type, doc: str) -> str:
     """The docstring with an entry for each parameter, in the order of the signature."""
     lines = inspect.cleandoc(doc).splitlines()
-    start, stop = _section(lines)
-    known = [_entries(lines[start:stop])]
-    for base in cls.__mro__[1:]:
-        if "__dataclass_fields__" in vars(base) and base.__doc__:
-            inherited = base.__doc__.splitlines()
-            known.append(_entries(inherited[slice(*_section(inherited))]))
-    # What the class documents but does not have stays, for a check of docstrings to find.
-    names = [*inspect.signature(cls).parameters]
-    names += [name for name in known[0] if name not in names]
-    section = ["Parameters", "----------"]
-    for name in names:
-        found = [entries[name] for entries in known if name in entries]
-        kind = next((kind for kind, _ in found if kind), "")
-        section.append(_header(name, kind, inspect.signature(cls).parameters.get(name)))
-        section += next((description for _, description in found if description), [])
-    before, after = lines[:start], lines[stop:]
-    while before and not before[-1]:
-        before.pop()
-    completed = [*before, "", *section, *(["", *after] if after else [])]
-    if cited := references("\n".join(completed)):
-        completed += ["", "References", "----------", *cited]
-    return "\n".join(completed) + "\n"
+    signature = inspect.signature(cls).parameters
+    for title in ("Attributes", "Parameters"):
+        start, stop = _section(lines, title)
+        known = [_entries(lines[start:stop])]
+        for base in cls.__mro__[1:]:
+            if "__dataclass_fields__" in vars(base) and base.__doc__:
+                inherited = base.__doc__.splitlines()
+                known.append(_entries(inherited[slice(*_section(inherited, title))]))
+        # What the class documents but does not have stays, for a check of docstrings to find.
+        names = [*signature] if title == "Parameters" else []
+        of_class = known[:1] if title == "Parameters" else known
+        names += dict.fromkeys(n for entries in of_class for n in entries if n not in names)
+        section = []
+        for name in names:
+            found = [entries[name] for entries in known if name in entries]
+            kind = next((kind for kind, _ in found if kind), "")
+            section.append(_header(name, kind, signature.get(name)))
+            section += next((description for _, description in found if description), [])
+        if section:
+            before = "\n".join(lines[:start]).rstrip().splitlines()
+            after = ["", *lines[stop:]] if lines[stop:] else []
+            lines = [*before, "", title, "-" * len(title), *section, *after]
+    if cited := references("\n".join(lines)):
+        lines += ["", "References", "----------", *cited]
+    return "\n".join(lines) + "\n"
 
 
 def _header(name: str, kind: str, parameter: inspect.Parameter | None) -> str:
@@ -114,13 +117,14 @@ def _text(default: Any) -> str:
     return json.dumps(default) if isinstance(default, str) else repr(default)
 
 
-def _section(lines: list[str]) -> tuple[int, int]:
-    """Where the section "Parameters" begins and ends; where it should stand if there is none."""
+def _section(lines: list[str], title: str) -> tuple[int, int]:
+    """Where the section of this title begins and ends; where it should stand if there is none."""
     titles = [i for i in range(len(lines) - 1) if lines[i] and set(lines[i + 1]) == {"-"}]
-    for i, title in enumerate(titles):
-        if lines[title] == "Parameters":
-            return title, titles[i + 1] if i + 1 < len(titles) else len(lines)
-    start = titles[0] if titles else len(lines)
+    for i, at in enumerate(titles):
+        if lines[at] == title:
+            return at, titles[i + 1] if i + 1 < len(titles) else len(lines)
+    others = [at for at in titles if title == "Parameters" or lines[at] != "Parameters"]
+    start = others[0] if others else len(lines)
     return start, start
 
 

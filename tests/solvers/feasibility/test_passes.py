@@ -42,5 +42,5 @@ def test_smoothed_weights_are_the_softmax(storage, mu):
     # An exponent of size s / mu carries an error of that size times the rounding unit.
     atol = 1e-14 * max(1.0, np.ptp(s) / mu) if mu > 1e-9 else 1e-3
     np.testing.assert_allclose(weights, expected, rtol=0, atol=atol)
-    np.testing.assert_allclose(image, A @ weights, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(images[0], A @ weights, rtol=0, atol=1e-12)
     assert weights.sum() == pytest.approx(1, rel=1e-13)
