@@ -1,13 +1,7 @@
 """SVM training on a budget: BSGD, BSCA, and the strategies that keep to it."""
 
 from .epochs import BudgetObjectives, EpochRecord
-from .maintenance import (
-    STRATEGIES,
-    Maintenance,
-    Merging,
-    Projection,
-    Removal,
-)
+from .maintenance import STRATEGIES, Maintenance, Merging, Projection, Removal
 from .merging import Tables, merge_tables
 from .training import BSCA, BSGD
 

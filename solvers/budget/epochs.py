@@ -97,11 +97,6 @@ class EpochRecord:
         """Events of budget maintenance per iteration: for merging, BSCA18's merging frequency."""
         return self.maintenance / self.iterations
 
-    @property
-    def maintenance_share(self) -> float:
-        """The part of the time that maintenance took."""
-        return self.maintenance_seconds / self.seconds if self.seconds > 0 else math.nan
-
 
 class Account:
     """What a run has counted and timed: charged as it goes, closed with a record each epoch."""
@@ -160,12 +155,7 @@ class Account:
 
 
 def budget_objectives(
-    model: BudgetExpansion,
-    X: Matrix,
-    y: np.ndarray,
-    alpha: np.ndarray,
-    C: float,
-    exact_up_to: int,
+    model: BudgetExpansion, X: Matrix, y: np.ndarray, alpha: np.ndarray, C: float, exact_up_to: int
 ) -> BudgetObjectives:
     """Objectives with float64 entries of their own, which nobody counts.
 

@@ -3,18 +3,19 @@
 Of two points, call the one with the larger coefficient magnitude the heavy one. With its
 coefficient taken as 1, the light one has the ratio ``r`` in [-1, 1], and ``log_entry <= 0`` is the
 logarithm of their kernel entry kappa. The merged point is ``z = z_heavy + t (z_light - z_heavy)``;
-``t`` is the light point's weight: 0 to 1/2 at the optimum for equal signs, negative for opposite
-ones. Then
+``t``, which is BSCA18's h seen from the heavy point, is the light point's weight: 0 to 1/2 at the
+optimum for equal signs, negative for opposite ones. Then
 
     k(z_heavy, z) = kappa^(t^2),    k(z_light, z) = kappa^((1 - t)^2),
 
 the best coefficient is their sum weighted by 1 and r, and the weight degradation, the squared
 distance in feature space that w moves, is ``1 + r^2 + 2 r kappa`` less the square of that sum.
-BSCA18 section 3 and WCV12 take i = argmin_j |beta_j|, and the partner
+WCV12 (and BSCA18 section 2) take i = argmin_j |beta_j|, and the partner
 
     j = argmin_j min_t WD(t; beta_i, beta_j, kappa_ij),
 
-with t by golden section search, or with the inner minimum from a table (:func:`merge_lightest`).
+with t by golden section search, or with the inner minimum from a table (GQ18;
+:func:`merge_lightest`).
 """
 
 from __future__ import annotations
@@ -44,21 +45,21 @@ def merge_lightest(model, rule, light):
 
     ``distances`` must hold those from the newest point; they are computed anew for another one.
     """
-    coef, distances, entries = model.coef, model.distances, model.entries
+    coef, distances, near = model.coef, model.distances, model.near
     scratch, partners, size = model.scratch, model.partners, model.counts.n_points
     if light != size - 1:
         _evaluate_from(model, light)
     else:
         model.counts.search_evals += size - 1
     nearest = _nearest(model, light, rule.pairing)
-    if entries[nearest] == np.inf and size > 2:
+    if near[nearest] == np.inf and size > 2:
         # The only one of its kind: the lightest of the others has partners.
         for j in range(size):
             scratch[j] = np.inf if j == light else abs(coef[j])
         light = smallest(model.scratch_bits, size)
         _evaluate_from(model, light)
         nearest = _nearest(model, light, rule.pairing)
-    elif entries[nearest] == np.inf:
+    elif near[nearest] == np.inf:
         nearest = _nearest(model, light, ANY_TWO)
 
     # The loss grows with the distance: that with the nearest partner bounds that of the
@@ -66,12 +67,12 @@ def merge_lightest(model, rule, light):
     limit = _FARTHEST
     if rule.search == LOOKUP:
         cost = _cost(rule, coef[light] / coef[nearest], -np.float64(distances[nearest]))
-        limit = max(_limit(rule.tables.least, cost), np.float64(entries[nearest]))
+        limit = max(_limit(rule.tables.least, cost), np.float64(near[nearest]))
     found = 0
     for j in range(size):
         # Without a branch, which could not be foreseen.
         partners[found] = j
-        found += entries[j] <= limit
+        found += near[j] <= limit
     for k in range(found):
         j = partners[k]
         scratch[k] = _cost(rule, coef[light] / coef[j], -np.float64(distances[j]))
@@ -90,10 +91,10 @@ def _merge(model, rule, light, partner):
     heavy = other if other_is_heavy else own
     ratio = (own if other_is_heavy else other) / heavy
     weight = _weight(rule, ratio, -distance)
-    share = 1.0 - weight if other_is_heavy else weight
+    h = 1.0 - weight if other_is_heavy else weight  # (1 - h) z_light + h z_partner
     for f in range(len(points)):
         start = points[f, light]
-        merged[f] = start + share * (np.float64(points[f, partner]) - start)
+        merged[f] = start + h * (np.float64(points[f, partner]) - start)
     # Where parts have two labels, with a budget of 1, that of the partner, the heavier one.
     label = model.labels[partner] if len(model.labels) > 0 else 0.0
     # What moves into the gap is then not the other one.
@@ -234,33 +235,28 @@ def _evaluate_from(model, light):
 
 @compiled(forceinline=True)
 def _nearest(model, light, pairing):
-    """The nearest possible partner; ``entries`` become the distances, infinity to the others.
+    """The nearest possible partner; ``near`` become the distances, infinity to the others.
 
     Distances count by :func:`_share`: for small ones the loss is then at least twice their square.
     """
-    coef, distances, entries, size = (
-        model.coef,
-        model.distances,
-        model.entries,
-        model.counts.n_points,
-    )
+    coef, distances, near, size = model.coef, model.distances, model.near, model.counts.n_points
     if pairing == SAME_SIGN:
         positive = coef[light] > 0.0
         for j in range(size):
             # _share for equal signs; the others do not count.
             share = coef[j] / (coef[j] + coef[light])
-            entries[j] = distances[j] * share if (coef[j] > 0.0) == positive else np.inf
+            near[j] = distances[j] * share if (coef[j] > 0.0) == positive else np.inf
     elif pairing == SAME_LABEL:
         labels = model.labels
         label = labels[light]
         for j in range(size):
-            near = distances[j] * _share(coef[j], coef[light])
-            entries[j] = near if labels[j] == label else np.inf
+            own = labels[j] == label
+            near[j] = distances[j] * _share(coef[j], coef[light]) if own else np.inf
     else:
         for j in range(size):
-            entries[j] = distances[j] * _share(coef[j], coef[light])
-    entries[light] = np.inf
-    return smallest(model.entry_bits, size)
+            near[j] = distances[j] * _share(coef[j], coef[light])
+    near[light] = np.inf
+    return smallest(model.near_bits, size)
 
 
 @compiled()
@@ -293,37 +289,22 @@ def _limit(least, cost):
 class Tables(NamedTuple):
     """The loss of the optimal merge of two points on a grid of coefficient ratio and kernel entry.
 
-    Attributes
-    ----------
-    lowest : float
-        The ratio of row 0: 0 if only equal signs are merged, else -1; the last row has ratio 1.
-    costs : ndarray of float32, shape (n_ratios, grid)
-        What the merge loses, in units of the light coefficient's square times
-        ``(1 - kernel entry)^2``; column b has kernel entry b / (grid - 1).
-    least : ndarray of float64, shape (3, grid)
-        The smallest cost in each column; the column's exponent, -log of its kernel entry; and the
-        smallest ``cost / (exponent share)^2`` up to this exponent, with the share of
-        :func:`_nearest`.
+    In units of the light coefficient's square; column b has kernel entry b / (grid - 1).
     """
 
-    lowest: float
-    costs: np.ndarray
+    lowest: float  # The ratio of row 0: 0 if only equal signs are merged, else -1; the last has 1
+    costs: np.ndarray  # float32, shape (n_ratios, grid): Over ``(1 - kernel entry)^2``
+    # float64, shape (3, grid): The smallest cost in each column; the column's exponent, -log of its
+    # kernel entry; the smallest ``cost / (exponent share)^2`` up to it, the share of `_nearest`
     least: np.ndarray
 
 
 @lru_cache(maxsize=4)
 def merge_tables(grid: int, same_sign: bool) -> Tables:
-    """The tables for this grid, read-only.
+    """The tables for so many kernel entries, and ratios from 0 (or -1) to 1; read-only.
 
-    The light coefficient over the heavy one is at most 1 in magnitude, so that the other half of
-    the pairs, by symmetry, needs no entries.
-
-    Parameters
-    ----------
-    grid : int >= 2
-        Kernel entries, and ratios between 0 and 1, at which the optimum is computed.
-    same_sign : bool
-        Whether negative ratios are left out.
+    The light coefficient over the heavy one is at most 1 in magnitude: the other half of the pairs,
+    by symmetry, needs no entries.
     """
     ratios = np.linspace(0.0, 1.0, grid) if same_sign else np.linspace(-1.0, 1.0, 2 * grid - 1)
     entries = np.linspace(0.0, 1.0, grid)

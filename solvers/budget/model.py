@@ -80,7 +80,7 @@ COUNTS = np.dtype([(name, np.int64) for name in _COUNTED])
 
 
 class ModelState(NamedTuple):
-    """``w = scale * sum_j coef_j phi(z_j)`` over j < counts.n_points; compiled code changes it."""
+    """w (for BSGD t w) is ``sum_j coef_j phi(z_j)``, j < counts.n_points; changed in place."""
 
     budget: int  # The most points it may have after an iteration
     points: np.ndarray  # shape (n_features, capacity): z_j in column j, in the kernel's units
@@ -93,7 +93,8 @@ class ModelState(NamedTuple):
     # shape (capacity,): Exponents and kernel entries of the point that was evaluated last
     distances: np.ndarray
     entries: np.ndarray
-    entry_bits: np.ndarray  # int32 or int64, shape (capacity,): The memory of ``entries``
+    near: np.ndarray  # The distances as merging counts them, and their memory as whole numbers
+    near_bits: np.ndarray
     scratch: np.ndarray  # float64 and int64, shape (capacity,): One memory
     scratch_bits: np.ndarray
     partners: np.ndarray  # int64, shape (capacity,): Scratch of the partner search
@@ -126,7 +127,7 @@ def empty_state(
     """A model of no points, with room for ``budget`` and one more."""
     capacity = -(-(budget + 1) // LANES) * LANES
     side = capacity if gram else 0
-    entries = _aligned((capacity,), dtype)
+    near = _aligned((capacity,), dtype)
     scratch = _aligned((capacity,), "float64")
     return ModelState(
         budget=budget,
@@ -136,8 +137,9 @@ def empty_state(
         owner=np.full(capacity, -1),
         labels=_aligned((capacity if labels else 0,), dtype),
         distances=_aligned((capacity,), dtype),
-        entries=entries,
-        entry_bits=entries.view(f"int{8 * entries.itemsize}"),
+        entries=_aligned((capacity,), dtype),
+        near=near,
+        near_bits=near.view(f"int{8 * near.itemsize}"),
         scratch=scratch,
         scratch_bits=scratch.view(np.int64),
         partners=np.zeros(capacity, dtype=np.int64),
@@ -164,12 +166,7 @@ class TrainingPoints:
 
     For the Gaussian kernel they are centred and scaled so that the exponent is the squared
     distance: float32 then holds them as well as it can, whatever the units of the features.
-
-    Attributes
-    ----------
-    code : KernelCode
-    squares : ndarray of float64, shape (n,)
-        k(x_i, x_i); of shape (0,) for the Gaussian kernel, where all are 1.
+    ``squares`` are k(x_i, x_i), none for the Gaussian kernel, where all are 1.
     """
 
     def __init__(self, kernel: Kernel, X: Matrix, dtype: str) -> None:

@@ -11,7 +11,8 @@ BSCA18 Algorithm 1, for w = sum_j beta_j phi(z_j) over the points z_j of a model
         BSGD:  w <- (1 - 1/t) w;  if y_i f < 1: add y_i n C / t phi(x_i) to w           (eq. 4)
         if |M| > B: remove, project or merge a point         (``maintenance.py``)
 
-BSGD's model holds ``t w``, which no decay touches: ``1/t`` is the product of all decays since the
+Where merging finds no partner that it may take, it starts from the next lightest point. BSGD's
+model holds ``t w``, which no decay touches: ``1/t`` is the product of all decays since the
 first, so it can neither underflow nor lose digits however long the run is. A point that stands in
 the model already has its coefficient changed there.
 """
@@ -20,13 +21,12 @@ from __future__ import annotations
 
 import math
 import platform
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..interface.base import Solver
 from ..interface.declaration import hyperparameters
@@ -40,6 +40,7 @@ from ..interface.parameters import (
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels import RBF
 from ..models import BudgetExpansion
+from ..numeric.ascent import best_value
 from ..numeric.validation import (
     check_flag,
     check_iteration_limit,
@@ -48,7 +49,7 @@ from ..numeric.validation import (
     check_whole,
 )
 from ..registration import register
-from .epochs import Account, BudgetObjectives, EpochRecord, budget_objectives
+from .epochs import Account, EpochRecord, budget_objectives
 from .maintenance import PAIRINGS, PROJECTION, Maintenance, maintain, strategy_of
 from .merging import SAME_LABEL
 from .model import (
@@ -80,7 +81,7 @@ class Method(NamedTuple):
     squares: np.ndarray  # float64, shape (n,): k(x_i, x_i); not read for the Gaussian kernel
     # float64, shape (n,): alpha for ASCENT, numbers of violations for DESCENT; changed in place
     duals: np.ndarray
-    step: float  # C for ASCENT, n C for DESCENT
+    size: float  # ASCENT: C, the bound of alpha; DESCENT: n C, the length of the first step
 
 
 @compiled()
@@ -101,18 +102,14 @@ def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
         before, scale = done + position, 1.0
         if method.kind == ASCENT:
             # BSCA18 eq. 3
-            slope = 1.0 - y * score
-            if square > 0.0:
-                target = min(max(duals[i] + slope / square, 0.0), method.step)
-            else:
-                target = method.step if slope > 0.0 else 0.0
+            target = best_value(duals[i], 1.0 - y * score, square, method.size)
             coefficient = y * (target - duals[i])
             duals[i] = target
         else:
             # BSCA18 eq. 4: of t w, so that the score is ``before`` times that of w.
             scale, coefficient = 1.0 / (before + 1), 0.0
             if before == 0 or y * score < before:
-                coefficient = y * method.step
+                coefficient = y * method.size
                 duals[i] += 1.0
         if coefficient != 0.0:
             counts.changes += 1
@@ -189,7 +186,7 @@ class BudgetSolver(
         have the same sign. See docs/budget.md. Projection and removal do not read it.
     order : {"permutation", "iid"}
         A fresh permutation in each epoch (the authors' code), or independent uniform draws
-        (the theory).
+        (as [BSCA18]_ prints it).
     max_epochs : int >= 1
         Stop after this many epochs of n iterations. [BSCA18]_ states no number.
     record_objectives : bool
@@ -201,7 +198,7 @@ class BudgetSolver(
     alpha_ : ndarray, shape (n,)
         The dual variables whose w the model approximates.
     trace_ : list of EpochRecord
-        One record for each epoch.
+        Maintenance events, degradation, kernel evaluations and times of each epoch.
     """
 
     supports_callable_kernel: ClassVar[bool] = False
@@ -225,7 +222,7 @@ class BudgetSolver(
         check_flag("record_objectives", self.record_objectives)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        kernel, n, step = problem.kernel, problem.n, float(self.C)
+        kernel, n = problem.kernel, problem.n
         strategy = strategy_of(self.maintenance)
         # With room for all points no maintenance ever happens.
         if strategy.gaussian_only and not isinstance(kernel, RBF) and self.budget < n:
@@ -246,9 +243,8 @@ class BudgetSolver(
         kept, n_iter, duals = problem.state or ({}, 0, np.zeros(n))
         model = model._replace(**kept)
         account = Account(model, problem.counters, n_iter)
-        if self._kind == DESCENT:
-            step *= n
-        method = Method(self._kind, problem.y, training.squares, duals, step)
+        size = float(self.C) * (n if self._kind == DESCENT else 1)
+        method = Method(self._kind, problem.y, training.squares, duals, size)
 
         def scale() -> float:
             return 1.0 if self._kind == ASCENT else 1.0 / max(account.n_iter, 1)
@@ -265,7 +261,8 @@ class BudgetSolver(
 
         def run_epoch() -> bool:
             """One iteration for each draw, block by block; whether the monitor stopped it."""
-            draws = self._draw_epoch(problem.rng, n)
+            permuted = self.order == "permutation"
+            draws = problem.rng.permutation(n) if permuted else problem.rng.integers(n, size=n)
             for begin in range(0, n, training.block_length):
                 index, position = draws[begin : begin + training.block_length], 0
                 with account.timed():
@@ -292,7 +289,7 @@ class BudgetSolver(
                 stopped = monitor.epoch_ended(account.n_iter, snapshot)
             self.alpha_ = method.duals
             if self._kind == DESCENT:
-                self.alpha_ = method.duals * (step * scale())
+                self.alpha_ = method.duals * (size * scale())
             objectives = None
             if self.record_objectives:
                 with monitor.paused():
@@ -303,46 +300,6 @@ class BudgetSolver(
             if stopped:
                 return solution("stopped")
         return solution("budget")
-
-    def _draw_epoch(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        return rng.permutation(n) if self.order == "permutation" else rng.integers(n, size=n)
-
-    def objectives(self, X: Any, y: Any, exact_up_to: int = _EXACT_UP_TO) -> BudgetObjectives:
-        """Primal, dual values and drift of the fitted model, in C units, with float64 entries.
-
-        Costs n kernel evaluations for each point of the model, and the square of the number of
-        non-zero ``alpha_`` for the exact dual; none of them is counted.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n, n_features)
-            The training points, in the order of ``fit``.
-        y : array-like, shape (n,)
-            Their labels.
-        exact_up_to : int, default=20000
-            Leave out the exact dual and the drift, which become NaN, for more non-zero ``alpha_``
-            than this.
-
-        Returns
-        -------
-        BudgetObjectives
-
-        Raises
-        ------
-        ValueError
-            If the points are not as many as those of ``fit``.
-        """
-        check_is_fitted(self)
-        X, y = validate_data(
-            self, X, y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-        if len(y) != len(self.alpha_):
-            raise ValueError(
-                f"objectives takes the {len(self.alpha_)} training points, got {len(y)} points"
-            )
-        signs = np.where(y == self.classes_[1], 1.0, -1.0)
-        assert isinstance(self.model_, BudgetExpansion)
-        return budget_objectives(self.model_, X, signs, self.alpha_, float(self.C), exact_up_to)
 
 
 @register("svm")
@@ -366,8 +323,6 @@ class BSCA(BudgetSolver):
     alpha_ : ndarray of float64, shape (n,)
         The dual variables, feasible. The model is not ``sum_i alpha_i y_i phi(x_i)``, but what
         maintenance has made of it.
-    trace_ : list of EpochRecord
-        Maintenance events, degradation, kernel evaluations and times of each epoch.
 
     Notes
     -----
@@ -378,9 +333,12 @@ class BSCA(BudgetSolver):
     The model is a :class:`BudgetExpansion`: ``support_vectors_`` are points of its own, and
     ``dual_coef_`` their signed coefficients. There is no certificate: alpha belongs to another w.
 
-    Deviations: [BSCA18]_ prints the new coefficient without the label, and merges only points of
-    the same class, which is ``pairing="label"``; a point that stands in the model already has its
-    coefficient changed there. See docs/budget.md.
+    Deviations from [BSCA18]_: the default order is a permutation, not independent draws; a table
+    ([GQ18]_) chooses whom to merge with and Newton's method where, not golden section search
+    (``maintenance="merge-golden"``); any two points may be merged, where the paper considers only
+    those of one class (``pairing="label"``), and a point without partners gives way to the next
+    lightest; the paper prints the new coefficient without the label; a point that stands in the
+    model already has its coefficient changed there. See docs/budget.md.
     """
 
     scalarization = "C"
@@ -405,8 +363,6 @@ class BSGD(BudgetSolver):
         ``n C / t`` times the number of violations of each point: the w that the model approximates
         is ``sum_i alpha_i y_i phi(x_i)``. Entries may exceed C, so that the "dual values" of BSGD
         are only diagnostics.
-    trace_ : list of EpochRecord
-        Maintenance events, degradation, kernel evaluations and times of each epoch.
 
     Notes
     -----
@@ -417,8 +373,10 @@ class BSGD(BudgetSolver):
     The model is a :class:`BudgetExpansion`: ``support_vectors_`` are points of its own, and
     ``dual_coef_`` their signed coefficients.
 
-    Deviations: the first step has length n C, as eq. 4 says (the authors' code takes 1); a point
-    that stands in the model already has its coefficient changed there. See docs/budget.md.
+    Deviations: the default order is a permutation; a table ([GQ18]_) chooses whom to merge with
+    and Newton's method where, not golden section search (``maintenance="merge-golden"``); the first
+    step has length n C, as eq. 4 says (the authors' code takes 1); a point that stands in the model
+    already has its coefficient changed there. See docs/budget.md.
     """
 
     scalarization = "R"
