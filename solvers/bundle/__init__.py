@@ -17,14 +17,7 @@ from .losses import (
     ROCArea,
     SquaredHinge,
 )
-from .regularizers import (
-    L1,
-    L2,
-    Entropy,
-    Legendre,
-    Regularizer,
-    SimplexEntropy,
-)
+from .regularizers import L1, L2, Entropy, Legendre, Regularizer, SimplexEntropy
 
 __all__ = [
     "F1",

@@ -70,7 +70,7 @@ def minimize_bundle(
     objective = risk.evaluate(w) + lam * regularizer.value(w)
     lowest, lower, minimizer = objective, inner.lower_bound, risk.minimizer
     objectives, bounds = [objective], [lower]
-    gap = tol * objective
+    allowed = tol * objective
     n_iter, status = 0, "budget"
 
     search = make_search(risk, lam, w, objective) if make_search is not None else None
@@ -80,10 +80,10 @@ def minimize_bundle(
         return risk.split(best, minimizer)
 
     # Until epsilon_t, the smallest J so far less J_t(w_t), is small.
-    while n_iter < max_iter and lowest - lower > gap:
+    while n_iter < max_iter and lowest - lower > allowed:
         before = inner.inner_products
         # The plane that touches the risk (eq. 3), and the minimum of the bound with it (eq. 4).
-        w = inner.add(*risk.plane(w), _INNER_SHARE * gap)
+        w = inner.add_and_solve(*risk.plane(w), _INNER_SHARE * allowed)
         counters.inner_products += inner.inner_products - before
         stalled = inner.lower_bound - lower <= _STALLED * (lowest - lower)
         lower = max(lower, inner.lower_bound)
@@ -101,7 +101,7 @@ def minimize_bundle(
         if pause is not None and pause(n_iter, snapshot):
             status = "stopped"
             break
-    if status != "stopped" and lowest - lower <= gap:
+    if status != "stopped" and lowest - lower <= allowed:
         status = "converged"
     weights, intercept = snapshot()
     trace = BundleTrace(np.array(objectives), np.array(bounds))
@@ -119,12 +119,12 @@ class Inner(ABC):
         """The first w, which minimises the regulariser."""
 
     @abstractmethod
-    def add(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
-        """Take the plane ``<a, w> + b`` below the risk and return the next w."""
+    def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
+        """Take in the plane ``<a, w> + b`` below the risk and solve eq. 4: the next w."""
 
 
 class PlanesByQP(Inner):
-    """All planes, and the dual QP over the simplex: w = -sum_i alpha_i a_i / lam (BMRM07 eq. 6)."""
+    """All planes, and the dual QP over the simplex: w = -sum_i alpha_i a_i / lam (BMRM07 eq. 7)."""
 
     def __init__(self, dimension: int, lam: float, floor: float, max_idle: int | None) -> None:
         self._lam = lam
@@ -142,12 +142,7 @@ class PlanesByQP(Inner):
         """w = 0."""
         return np.zeros(self._planes.shape[1])
 
-    @property
-    def n_planes(self) -> int:
-        """Planes kept, without the constant one."""
-        return len(self._slots)
-
-    def add(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
+    def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
         """Add the plane, solve the QP from where it stood, drop idle planes."""
         slot = self._free.pop() if self._free else len(self._slots)
         if slot == len(self._planes):
@@ -185,7 +180,7 @@ class PlanesByQP(Inner):
 class LineSearch(Inner):
     """One plane that stands for all: the best mixture with each new one (BMRM07 Algorithm 2).
 
-    Keeps ``mu = -A alpha / lam`` and ``b'alpha``; the mixture maximises the dual
+    Keeps ``mu = -A alpha / lam`` and ``r = b'alpha``; the mixture maximises the dual
     ``-lam Omega*(mu) + b'alpha``, in closed form for the L2 regulariser.
     """
 
@@ -193,18 +188,18 @@ class LineSearch(Inner):
         self._regularizer = regularizer
         self._lam = lam
         self._mu = np.zeros(dimension)
-        self._b = floor
+        self._r = floor
         self.lower_bound = floor
 
     def start(self) -> np.ndarray:
         """The minimiser of the regulariser."""
         return self._regularizer.primal(self._mu)
 
-    def add(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
+    def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
         """Mix the plane in."""
         lam, mu = self._lam, self._mu
         direction = a / -lam - mu
-        rise = b - self._b
+        rise = b - self._r
 
         def slope(eta: float) -> float:
             """Of the dual along the mixture; at 0 it is the gap."""
@@ -219,15 +214,12 @@ class LineSearch(Inner):
             curvature = lam * float(matmul(direction, direction))
             eta = 1.0 if curvature <= gap else gap / curvature  # eq. 15
         else:
-            eta = (
-                1.0
-                if slope(1.0) >= 0
-                else brentq(slope, 0.0, 1.0, xtol=1e-16, rtol=1e-14, maxiter=1000)
-            )
+            precise = {"xtol": 1e-16, "rtol": 1e-14, "maxiter": 1000}
+            eta = 1.0 if slope(1.0) >= 0 else brentq(slope, 0.0, 1.0, **precise)
         mu += eta * direction
         # Plus, not minus: b'alpha is the same mixture as A alpha.
-        self._b = (1.0 - eta) * self._b + eta * b
-        self.lower_bound = self._b - lam * self._regularizer.conjugate(mu)
+        self._r = (1.0 - eta) * self._r + eta * b
+        self.lower_bound = self._r - lam * self._regularizer.conjugate(mu)
         return self._regularizer.primal(mu)
 
 
@@ -245,7 +237,7 @@ class PlanesByLP(Inner):
         """w = 0."""
         return np.zeros(self._planes.shape[1])
 
-    def add(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
+    def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
         """Add the plane and solve the program."""
         self._planes = np.vstack([self._planes, a])
         self._b = np.append(self._b, b)
@@ -322,13 +314,7 @@ class BundleResult:
     status: SolveStatus
 
     def shortfall(self, tol: float) -> str:
-        """What a run that ended at its limit achieved; empty where ``tol=0`` asks for the limit.
-
-        Parameters
-        ----------
-        tol : float
-            The part of the objective at the start that the gap was to reach.
-        """
+        """What a run that ended at its limit achieved; empty where ``tol=0`` asks for the limit."""
         if self.status != "budget" or not tol:
             return ""
         part = (self.objective - self.lower_bound) / self.trace.objective[0]

@@ -79,14 +79,14 @@ class BundleParameters:
     tol: float = 1e-3
     max_iter: int = 1000
 
-    def _check_bundle_parameters(self, targets: str, kind: str) -> None:
+    def _check_bundle_parameters(self, targets: str = "", kind: str = "") -> None:
         """Raise ValueError for a parameter out of range, or a loss of other targets."""
         check_positive("C", self.C)
         check_flag("fit_intercept", self.fit_intercept)
         check_one_of("offset", self.offset, ("eliminated", "feature"))
         _check_loop(self.tol, self.max_iter, self.max_idle)
         loss = make_loss(self.loss)
-        if loss.targets != targets:
+        if targets and loss.targets != targets:
             raise ValueError(f"the loss of a {kind} takes {targets}, got {self.loss!r}")
         regularizer = make_regularizer(self.regularizer)
         _uses_search(self.primal_search, loss, regularizer, self.inner)
@@ -98,14 +98,20 @@ class BundleParameters:
         y: np.ndarray,
         weights: np.ndarray,
         counters: Counters,
+        lam: float | None = None,
         pause: Pause | None = None,
     ) -> BundleResult:
-        """Run the loop, with lambda = 1 / (C sum of the weights)."""
-        lam = 1.0 / (float(self.C) * float(weights.sum()))
-        return _minimized(
-            X, y, weights, counters, make_loss(self.loss), make_regularizer(self.regularizer), lam,
-            self.inner, self.offset if self.fit_intercept else None, self.tol, self.max_iter,
-            self.max_idle, self.primal_search, pause,
+        """Run the loop, with lambda = 1 / (C sum of the weights) if none is given."""
+        lam = 1.0 / (float(self.C) * float(weights.sum())) if lam is None else lam
+        loss, regularizer = make_loss(self.loss), make_regularizer(self.regularizer)
+        offset = self.offset if self.fit_intercept else None
+        risk = Risk(X, y, loss, weights, offset, counters)
+        lowest, dimension = loss.lower_bound, risk.dimension
+        inner = make_inner(self.inner, regularizer, dimension, lam, lowest, self.max_idle)
+        search = _uses_search(self.primal_search, loss, regularizer, self.inner)
+        return minimize_bundle(
+            risk, regularizer, lam, inner, tol=self.tol, max_iter=self.max_iter, counters=counters,
+            make_search=PrimalSearch if search else None, pause=pause,
         )  # fmt: skip
 
 
@@ -167,7 +173,7 @@ class BundleClassifier(WeightedSolver, BundleParameters):
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         check_norms(problem.X)
         pause = _recording(problem, monitor)
-        found = self._train(problem.X, problem.y, problem.weights, problem.counters, pause)
+        found = self._train(problem.X, problem.y, problem.weights, problem.counters, pause=pause)
         self.trace_ = found.trace
         return _solution_of(found, self.tol)
 
@@ -416,12 +422,14 @@ def minimize_risk(
     ValueError
         For parameters out of range or data that the loss cannot take.
     """
-    loss, regularizer = make_loss(loss), make_regularizer(regularizer)
-    _check_loop(tol, max_iter, max_idle)
-    _uses_search(primal_search, loss, regularizer, inner)
+    loss = make_loss(loss)
+    settings = BundleParameters(
+        loss=loss, regularizer=regularizer, inner=inner, fit_intercept=offset is not None,
+        offset="feature" if offset is None else offset, max_idle=max_idle,
+        primal_search=primal_search, tol=tol, max_iter=max_iter,
+    )  # fmt: skip
+    settings._check_bundle_parameters()
     check_positive("lam", lam)
-    if offset is not None:
-        check_one_of("offset", offset, ("eliminated", "feature"))
     y = np.asarray(y)
     X = canonical(sparse.csr_matrix(X)) if sparse.issparse(X) else np.asarray(X)
     if X.dtype not in (np.float32, np.float64):
@@ -435,45 +443,10 @@ def minimize_risk(
         np.isfinite(weights).all() and weights.min() >= 0 < weights.max()
     ):
         raise ValueError(f"sample_weight must hold {len(y)} finite numbers >= 0, not all 0")
-    found = _minimized(
-        X, y, weights, Counters(), loss, regularizer, lam, inner, offset, tol, max_iter, max_idle,
-        primal_search,
-    )  # fmt: skip
+    found = settings._train(X, y, weights, Counters(), lam)
     if missing := found.shortfall(tol):
         warn_unconverged("minimize_risk", f"max_iter={max_iter!r}", missing, stacklevel=3)
     return found
-
-
-def _minimized(
-    X: Any,
-    y: np.ndarray,
-    weights: np.ndarray,
-    counters: Counters,
-    loss: Loss,
-    regularizer: Regularizer,
-    lam: float,
-    inner: str,
-    offset: str | None,
-    tol: float,
-    max_iter: int,
-    max_idle: int | None,
-    primal_search: bool | str,
-    pause: Pause | None = None,
-) -> BundleResult:
-    """The loop on a problem whose parts have been checked."""
-    risk = Risk(X, y, loss, weights, offset, counters)
-    search = _uses_search(primal_search, loss, regularizer, inner)
-    return minimize_bundle(
-        risk,
-        regularizer,
-        lam,
-        make_inner(inner, regularizer, risk.dimension, lam, loss.lower_bound, max_idle),
-        tol=tol,
-        max_iter=max_iter,
-        counters=counters,
-        make_search=PrimalSearch if search else None,
-        pause=pause,
-    )
 
 
 def _check_loop(tol: Any, max_iter: Any, max_idle: Any) -> None:

@@ -15,11 +15,7 @@ from ..numeric.compiling import njit
 from ..numeric.exponential import exponential, log_of_one_plus
 from ..numeric.matrices import matmul
 from ..numeric.validation import check_positive, check_whole
-from .offsets import (
-    BestOffset,
-    best_offset_by_slope,
-    best_offset_of_kinks,
-)
+from .offsets import BestOffset, best_offset_by_slope, best_offset_of_kinks
 
 _SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
 
@@ -57,40 +53,26 @@ class Loss(ABC):
         """
 
     def check(self, y: np.ndarray, weights: np.ndarray) -> None:
-        """Raise ValueError for targets or weights that the loss cannot take.
-
-        Parameters
-        ----------
-        y : ndarray, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        """
+        """Raise ValueError for targets or weights that the loss cannot take."""
         if self.targets == "labels" and not np.isin(y, (-1.0, 1.0)).all():
             raise ValueError(f"{type(self).__name__} takes labels -1 and +1 alone")
         if not self.supports_weights and np.ptp(weights) > 1e-12 * weights.max():
             raise ValueError(f"{type(self).__name__} has no weights of points: give none")
 
     def n_outputs(self, y: np.ndarray) -> int:
-        """How many scores a point has.
-
-        Parameters
-        ----------
-        y : ndarray, shape (n,)
-        """
+        """How many scores a point has."""
         return 1
 
 
 class PointwiseLoss(Loss):
     """A weighted mean of losses of one score each."""
 
-    @abstractmethod
     def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Losses and derivatives (or subgradients) of the points, each of shape (n,).
 
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
+        A loss defines this, or :meth:`evaluate` in one pass.
         """
+        raise NotImplementedError
 
     def evaluate(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
@@ -101,20 +83,9 @@ class PointwiseLoss(Loss):
     def without_offset(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray, guess: float = 0.0
     ) -> BestOffset:
-        """The minimum over b of the risk of ``scores + b``, a convex function of the scores.
+        """The minimum over b of the risk of ``scores + b``, a subgradient of it in them, and b.
 
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n,)
-        y : ndarray of float64, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        guess : float
-            Where to look for b first.
-
-        Returns
-        -------
-        BestOffset
-            The minimum, a subgradient of it, and b.
+        It looks for b near ``guess`` first.
 
         Raises
         ------
@@ -136,18 +107,9 @@ class PiecewiseLinearLoss(PointwiseLoss):
 
     @abstractmethod
     def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the slopes rise, and the slopes to the left of that.
+        """The scores at which each loss's slope rises, shape (n, n_kinks), in rising order.
 
-        Parameters
-        ----------
-        y : ndarray of float64, shape (n,)
-
-        Returns
-        -------
-        ndarray of float64, shape (n, n_kinks)
-            The kinks of each point's loss, as scores in rising order; the loss is 0 at the first.
-        ndarray of float64, shape (n,)
-            The slopes, <= 0.
+        The loss is 0 at the first; and the slopes to the left of it, <= 0, shape (n,).
         """
 
     def without_offset(
@@ -158,10 +120,6 @@ class PiecewiseLinearLoss(PointwiseLoss):
 
 class Hinge(PiecewiseLinearLoss):
     """max(0, 1 - y s), the soft-margin loss."""
-
-    def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        slack = 1.0 - y * scores
-        return np.maximum(0.0, slack), np.where(slack > 0, -y, 0.0)
 
     def evaluate(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
@@ -176,10 +134,6 @@ class Hinge(PiecewiseLinearLoss):
 class SquaredHinge(PointwiseLoss):
     """1/2 max(0, 1 - y s)^2; half of what LIBLINEAR sums."""
 
-    def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        slack = np.maximum(0.0, 1.0 - y * scores)
-        return 0.5 * slack * slack, -y * slack
-
     def evaluate(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
@@ -189,12 +143,6 @@ class SquaredHinge(PointwiseLoss):
 
 class Logistic(PointwiseLoss):
     """log(1 + exp(-y s))."""
-
-    def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        margins = y * scores
-        small = np.exp(-np.abs(margins))
-        losses = np.log1p(small) + np.maximum(0.0, -margins)
-        return losses, -y * np.where(margins > 0, small, 1.0) / (1.0 + small)
 
     def evaluate(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray

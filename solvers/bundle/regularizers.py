@@ -21,12 +21,7 @@ class Regularizer(ABC):
 
     @abstractmethod
     def value(self, w: np.ndarray) -> float:
-        """Omega(w).
-
-        Parameters
-        ----------
-        w : ndarray of float64, shape (dimension,)
-        """
+        """Omega(w)."""
 
 
 class Legendre(Regularizer):
@@ -36,21 +31,11 @@ class Legendre(Regularizer):
 
     @abstractmethod
     def conjugate(self, mu: np.ndarray) -> float:
-        """Omega*(mu) = sup over w of <mu, w> - Omega(w).
-
-        Parameters
-        ----------
-        mu : ndarray of float64, shape (dimension,)
-        """
+        """Omega*(mu) = sup over w of <mu, w> - Omega(w)."""
 
     @abstractmethod
     def primal(self, mu: np.ndarray) -> np.ndarray:
-        """The w at which that is reached, the gradient of Omega*.
-
-        Parameters
-        ----------
-        mu : ndarray of float64, shape (dimension,)
-        """
+        """The w at which that is reached, the gradient of Omega*."""
 
 
 class L2(Legendre):

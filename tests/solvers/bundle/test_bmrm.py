@@ -194,7 +194,7 @@ def test_removing_idle_planes_changes_no_optimum(linear_task, optimum, max_idle)
     risk = Risk(task.X, task.y, Hinge(), np.ones(task.n), None, counters)
 
     def pause(n_iter, best):
-        sizes.append(inner.n_planes)
+        sizes.append(len(inner._slots))
         assert np.isfinite(inner._planes).all()
         return False
 
