@@ -4,14 +4,15 @@ With ``dPsi_i(y) = Psi(x_i, y_i) - Psi(x_i, y)``, L is the mean of the margin lo
 Delta(y_i, y) - <w, dPsi_i(y)>``. A cut ``c + <w, g>`` lies below L, or below a sample of it::
 
     repeat
-        find the outputs y_i that violate the most at w                          (line 4)
+        find the outputs y_i that violate the most at w          (lines 13, 14, 13 of 1, 2, 3)
         Algorithm 1: c = mean of Delta(y_i, y_i'), g = - mean of dPsi_i(y_i'), over all i
         Algorithm 2: the same over r examples drawn from all
         Algorithm 3: c over all i; g of r examples drawn from the violating ones I, each with the
                      factor |I| / (n r), drawn anew until the cut lies above xi + epsilon
-        stop if c + <w, g> <= xi + epsilon       (Algorithm 2: for p samples in a row)
+        stop if c + <w, g> <= xi + epsilon                                              (line 4)
+              (Algorithm 2, which stops at once as printed: for p samples in a row, section 6.1)
         add the cut; w, xi = argmin 1/2 ||w||^2 + C1 xi,  xi >= c_k + <w, g_k> for all k, xi >= 0
-        drop cuts that have not been active for max_idle rounds
+        drop cuts that have not been active for max_idle rounds                    (section 6.1)
 
 :class:`ExactCuts`, :class:`ConstantTimeCuts` and :class:`LinearTimeCuts` find the cut;
 :class:`WorkingSet` solves the quadratic program in the dual, ``w = - sum_k a_k g_k``, ``a >= 0``,
@@ -22,7 +23,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -34,14 +36,7 @@ from ..kernels.oracle import KernelOracle
 from ..kernels.scoring import add_rows
 from ..numeric.matrices import matmul
 from ..numeric.simplex_qp import SimplexQP
-from .cut import (
-    Cut,
-    average,
-    combined,
-    cut_scores,
-    squared_norm,
-    weighted_sums,
-)
+from .cut import Cut, combined, cut_of, cut_scores, squared_norm, weighted_sums
 from .structure import Examples, StructuredProblem, Violations
 
 # After so many samples that make no violated cut the exact one is taken.
@@ -92,7 +87,7 @@ class CutFinder(ABC):
             found = self.find()
             if found is None:
                 return n_cuts, "converged" if self.holds() else "budget"
-            self.working.add(*found)
+            self.working.add_and_solve(*found)
             if pause(n_cuts + 1):
                 return n_cuts + 1, "stopped"
         return max_cuts, "budget"
@@ -131,10 +126,13 @@ class CutFinder(ABC):
             return self.tol * (risk + 0.5 * squared_norm / total)
         return self.tol
 
-    def _charge_up_to(self, evals: int) -> None:
-        """Bring the count of entries asked for to what a run without tricks asks for."""
+    @contextmanager
+    def _textbook_asks(self, evals: int) -> Iterator[None]:
+        """What runs inside asks for at least so many entries, as a run without tricks does."""
         counters = self.oracle.counters
-        counters.kernel_evals = max(counters.kernel_evals, evals)
+        least = counters.kernel_evals + evals
+        yield
+        counters.kernel_evals = max(counters.kernel_evals, least)
 
 
 class _FullPass(CutFinder):
@@ -146,9 +144,8 @@ class _FullPass(CutFinder):
         if not self._violated(risk):
             return None
         cut = self._make(violations, working.level + self.allowed)
-        before = self.oracle.counters.kernel_evals
-        scores = cut_scores(self.oracle, None, cut)
-        self._charge_up_to(before + self.oracle.n * cut.n_drawn)
+        with self._textbook_asks(self.oracle.n * cut.n_drawn):
+            scores = cut_scores(self.oracle, None, cut)
         products = working.products(cut, scores)
         squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
         return Found(working.keep_scores(cut, scores), products, squared, self.allowed)
@@ -193,7 +190,7 @@ class _FullPass(CutFinder):
         sizes = np.diff(examples.starts)
         violating = violations.values > 0
         factors = np.where(violating, examples.shares, 0.0)
-        return average(violations, factors, None, sizes, int(sizes[violating].sum()))
+        return cut_of(violations, factors, None, sizes, int(sizes[violating].sum()))
 
 
 class ExactCuts(_FullPass):
@@ -220,7 +217,7 @@ class LinearTimeCuts(_FullPass):
             factors = np.bincount(drawn, minlength=len(examples)) * (shares.sum() / self.n_samples)
             if offset - float((factors[violating] * fits[violating]).sum()) > threshold:
                 n_drawn = int(sizes[drawn].sum())
-                return average(violations, factors, None, sizes, n_drawn, offset)
+                return cut_of(violations, factors, None, sizes, n_drawn, offset)
         return self._exact(violations)
 
 
@@ -236,20 +233,21 @@ class ConstantTimeCuts(CutFinder):
             points, targets, starts = self.examples.take(index)
             sizes = np.diff(starts)
             n_drawn = int((counts * sizes).sum())
-            before = self.oracle.counters.kernel_evals
-            block, scores = self._scores(points, w)
-            violations = self.structure.most_violating(scores, explicit, targets, starts)
-            factors = counts / self.n_samples
-            risk = float((factors * violations.values).sum())
-            textbook = before + n_drawn * sum(cut.n_drawn for cut in working.cuts)
-            if self._violated(risk):
+            with self._textbook_asks(n_drawn * sum(cut.n_drawn for cut in working.cuts)):
+                block, scores = self._scores(points, w)
+                violations = self.structure.most_violating(scores, explicit, targets, starts)
+                factors = counts / self.n_samples
+                if not self._violated(float((factors * violations.values).sum())):
+                    continue
                 factors = np.where(violations.values > 0, factors, 0.0)
-                cut = average(violations, factors, points, sizes, n_drawn)
+                cut = cut_of(violations, factors, points, sizes, n_drawn)
                 slots = np.searchsorted(points, cut.points)
                 products = working.products(cut, self._at_cuts(cut, w, block, slots))
-                self._charge_up_to(textbook)
-                return Found(cut, products, self._squared_norm(cut), self.allowed)
-            self._charge_up_to(textbook)
+            allowance = n_drawn * (n_drawn + 1) // 2
+            with self._textbook_asks(allowance):
+                squared = squared_norm(self.oracle, cut, allowance)
+            squared += float((cut.explicit**2).sum())
+            return Found(cut, products, squared, self.allowed)
         return None
 
     def _scores(self, points: np.ndarray, w: Cut) -> tuple[np.ndarray | None, np.ndarray]:
@@ -283,13 +281,6 @@ class ConstantTimeCuts(CutFinder):
         scores[others] = cut_scores(self.oracle, others, cut)
         return scores
 
-    def _squared_norm(self, cut: Cut) -> float:
-        allowance = cut.n_drawn * (cut.n_drawn + 1) // 2
-        before = self.oracle.counters.kernel_evals
-        squared = squared_norm(self.oracle, cut, allowance)
-        self._charge_up_to(before + allowance)
-        return squared + float((cut.explicit**2).sum())
-
 
 FINDERS: dict[str, type[CutFinder]] = {
     "exact": ExactCuts,
@@ -303,14 +294,6 @@ class WorkingSet:
 
     The dual is a quadratic program over the simplex: ``w = -sum_k a_k g_k`` with ``a >= 0`` and
     ``sum a = C1``, where the first a belongs to the cut "xi >= 0", which is never removed.
-
-    Attributes
-    ----------
-    cuts : list of Cut
-    xi : float
-        The highest of the cuts at w, the w that the multipliers give.
-    level : float
-        xi less the gap of the dual over C1: w is optimal for a risk that is no higher than this.
     """
 
     def __init__(
@@ -334,17 +317,14 @@ class WorkingSet:
         self.qp.add([], 0.0, 0.0)
         self.cuts: list[Cut] = []
         self._idle: list[int] = []
+        # The highest of the cuts at w, the w that the multipliers give; and that less the gap of
+        # the dual over C1: w is optimal for a risk that is no higher than this level.
         self.xi = self.level = 0.0
 
     @property
     def multipliers(self) -> np.ndarray:
         """One for each cut, float64, shape (len(cuts),)."""
         return self.qp.b[1:]
-
-    @property
-    def dual_value(self) -> float:
-        """The optimum of the cuts' problem, up to the gap left; never above it."""
-        return -self.qp.value
 
     def squared_norm(self) -> float:
         """||w||^2."""
@@ -393,8 +373,10 @@ class WorkingSet:
         ]
         return np.array(found, dtype=np.float64)
 
-    def add(self, cut: Cut, products: np.ndarray, squared_norm: float, tol: float) -> None:
-        """Take a cut in, find the new optimum, and drop cuts that have long been idle."""
+    def add_and_solve(
+        self, cut: Cut, products: np.ndarray, squared_norm: float, tol: float
+    ) -> None:
+        """Take a cut in, find the new optimum (SOLVE_QP), and drop cuts that are long idle."""
         self.qp.add(np.concatenate(([0.0], products)), max(squared_norm, 0.0), cut.offset)
         self.cuts.append(cut)
         self._idle.append(0)

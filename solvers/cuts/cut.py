@@ -36,7 +36,7 @@ class Cut:
     scores: np.ndarray | None = None
 
 
-def average(
+def cut_of(
     violations: Violations,
     factors: np.ndarray,
     points: np.ndarray | None,
@@ -44,7 +44,7 @@ def average(
     n_drawn: int,
     offset: float | None = None,
 ) -> Cut:
-    """The sum of some examples' bounds of their own losses, each times a factor."""
+    """The cut (c, g): the sum of some examples' bounds of their own losses, each times a factor."""
     by_row = factors if len(factors) == len(violations.coef) else np.repeat(factors, sizes)
     rows = np.flatnonzero(by_row)
     coef = -by_row[rows, None] * violations.coef[rows]

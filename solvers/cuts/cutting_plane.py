@@ -155,9 +155,13 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
     With exact cuts the primal objective at the end is within ``tol`` times itself of the optimum,
     and with ``stopping="violation"`` within C1 tol. Sampled cuts are no lower bounds of L, and
     neither is the value of their dual: see [CUTS08]_ for what holds with high probability.
-    Deviations: the rule of [CUTS08]_ for the end is ``stopping="violation"``; where no more than r
-    points violate, "linear" takes the exact cut; the terms of its cut have the factor
-    |violating| / (n r) of Algorithm 3, not the 1 / r of the text.
+    Deviations: the rule of [CUTS08]_ for the end is ``stopping="violation"``; Algorithm 2 as
+    printed ends at the first sample without a violated cut (``patience=1``), its experiments after
+    four (section 6.1); where no more than r points violate, and after 100 samples without a
+    violated cut, "linear" takes the exact cut, where the paper draws on; points violate whose
+    margin loss is positive, in the paper those whose Delta is (they differ at ties alone); the
+    terms of the cut of "linear" have the factor |violating| / (n r) of Algorithm 3, not the 1 / r
+    of the text.
     """
 
     scalarization = "C"

@@ -75,27 +75,14 @@ class StructuredProblem(ABC):
 
     @abstractmethod
     def loss(self, target: Any, output: Any) -> float:
-        """Delta(target, output), between 0 and ``max_loss``; 0 if they are the same.
-
-        Parameters
-        ----------
-        target, output : object
-        """
+        """Delta(target, output), between 0 and ``max_loss``; 0 if they are the same."""
 
     @abstractmethod
     def psi(self, output: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
         """Joint features of an output with an input of so many points.
 
-        Parameters
-        ----------
-        output : object
-        n_points : int
-
-        Returns
-        -------
-        coef : ndarray, shape (n_points, n_channels)
-            Coefficients of ``phi(x_p)`` in each channel.
-        explicit : ndarray, shape (n_explicit,)
+        Coefficients of ``phi(x_p)`` in each channel, shape (n_points, n_channels); and the plain
+        numbers, shape (n_explicit,).
         """
 
     def most_violating(
@@ -141,11 +128,6 @@ class Examples:
     def __len__(self) -> int:
         return len(self.shares)
 
-    @property
-    def n_points(self) -> int:
-        """Number of points of all examples."""
-        return int(self.starts[-1])
-
     @cached_property
     def _bounds(self) -> np.ndarray | None:
         """Sums of the shares up to each example; None if all are the same."""
@@ -165,18 +147,15 @@ class Examples:
         # Rounding may put a number at the very end, behind the last share that is not zero.
         return np.minimum(places, np.searchsorted(bounds, bounds[-1]))
 
-    def sizes(self, index: np.ndarray) -> np.ndarray:
-        """Numbers of points of these examples."""
-        return self.starts[index + 1] - self.starts[index]
-
     def take(self, index: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
         """The points of these examples, their targets, and where each one's points begin."""
         if isinstance(self.targets, np.ndarray):
             targets: Sequence[Any] | np.ndarray = self.targets[index]
         else:
             targets = [self.targets[i] for i in index]
-        starts = np.concatenate(([0], np.cumsum(self.sizes(index))))
-        shift = np.repeat(self.starts[index] - starts[:-1], np.diff(starts))
+        sizes = self.starts[index + 1] - self.starts[index]
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        shift = np.repeat(self.starts[index] - starts[:-1], sizes)
         return np.arange(starts[-1]) + shift, targets, starts
 
 

@@ -79,26 +79,14 @@ class StructuredExpansion(Model):
         )
 
     def decision_function(self, Z: Matrix) -> np.ndarray:
-        """f_s(z) for each row of Z and each channel, float64, shape (len(Z), n_channels).
-
-        Parameters
-        ----------
-        Z : ndarray or csr_matrix, shape (n_points, n_features)
-            For a precomputed kernel k(z, x_i), shape (n_points, n_train).
-        """
+        """f_s(z) for each row of Z and each channel, float64, shape (len(Z), n_channels)."""
         if self.n_support == 0:
             return np.zeros((Z.shape[0], self.coef.shape[1]))
         support = self.channel(0).prepared()
         return expansion_scores(self.kernel, support, self.coef.T, Z, self.dtype)
 
     def squared_norm(self) -> float:
-        """||w||^2, the plain weights included; not for a precomputed kernel.
-
-        Raises
-        ------
-        ValueError
-            For a precomputed kernel, whose entries the model does not hold.
-        """
+        """||w||^2, the plain weights included; ValueError for a precomputed kernel."""
         of_weights = float((self.weights**2).sum())
         norms = [self.channel(s).squared_norm() for s in range(self.coef.shape[1])]
         return of_weights + sum(norms)

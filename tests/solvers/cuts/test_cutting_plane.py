@@ -46,7 +46,7 @@ def dense(cut, n):
 
 def steps(finder):
     while (found := finder.find()) is not None:
-        finder.working.add(*found)
+        finder.working.add_and_solve(*found)
         yield found
 
 
