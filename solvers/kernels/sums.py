@@ -40,6 +40,13 @@ def rows_added(storage, slots, coef, sums, start, stop):
                     total[i] += factor * row[i]
 
 
+@njit(error_model="numpy")
+def add_row(responses, y, row, coef):
+    """``responses_j += coef y_j row_j``."""
+    for j in range(len(responses)):
+        responses[j] += coef * y[j] * row[j]
+
+
 @njit(error_model="numpy", nogil=True)
 def weighted_sums(entries, coef, sums, start, stop):
     """``sums_ki = sum_j coef_kj entries_ij`` for the rows i from start to stop."""

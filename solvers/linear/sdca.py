@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,17 +15,7 @@ from ..interface.parameters import SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import LinearModel, Model
 from ..models.objectives import hinge
-from ..numeric.ascent import (
-    NO_STEP,
-    ascent_state,
-    begin_epoch,
-    best_value,
-    check_ascent,
-    end_epoch,
-    leaves,
-    meet,
-    violation,
-)
+from ..numeric.ascent import NO_STEP, Ascent, best_value, check_ascent, leaves, meet
 from ..numeric.compiling import njit
 from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix, matmul
@@ -98,13 +87,7 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         ascent = DualAscent(
-            problem.X,
-            problem.y,
-            float(self.C) * problem.weights,
-            order=self.order,
-            shrinking=self.shrinking,
-            rng=problem.rng,
-            counters=problem.counters,
+            problem.X, problem, float(self.C), problem.counters, self.order, self.shrinking
         )
 
         def snapshot() -> LinearModel:
@@ -153,15 +136,7 @@ def ascend(
     max_epochs: int,
 ) -> tuple[DualAscent, SolveStatus, str]:
     """Solve the linear SVM on features of the points to a duality gap, at no charge."""
-    ascent = DualAscent(
-        features,
-        problem.y,
-        C * problem.weights,
-        order="permutation",
-        shrinking=True,
-        rng=problem.rng,
-        counters=Counters(),
-    )
+    ascent = DualAscent(features, problem, C, Counters())
     for left in reversed(range(max_epochs)):
         ascent.epoch(lambda: math.inf, lambda: False)
         ascent.end_epoch(tol)
@@ -177,46 +152,37 @@ def ascend(
     return ascent, "budget", ascent_short_of("gap", gap, tol)
 
 
-@dataclass
-class DualAscent:
-    """The state of dual coordinate ascent on one training set."""
+class DualAscent(Ascent):
+    """The state of dual coordinate ascent on some features of the points, with its w."""
 
-    X: Matrix
-    y: np.ndarray
-    bounds: np.ndarray
-    order: str
-    shrinking: bool
-    rng: np.random.Generator
-    counters: Counters
-    n_iter: int = 0  # Draws done
-    alpha: np.ndarray = field(init=False)  # float64, shape (n,)
-    w: np.ndarray = field(init=False)  # float64, shape (n_features,)
-
-    def __post_init__(self) -> None:
-        n, n_features = self.X.shape
-        self.alpha, self.w = np.zeros(n), np.zeros(n_features)
-        self._rows = row_arrays(self.X)
-        self._diag = finite_squared_norms(self.X)
-        self.counters.inner_products += n
-        # A point without weight has alpha = 0 for good.
-        self._order = np.flatnonzero(self.bounds > 0)
-        self._state = ascent_state(len(self._order))
+    def __init__(
+        self,
+        X: Matrix,
+        problem: Problem,
+        C: float,
+        counters: Counters,
+        draw: str = "permutation",
+        shrinking: bool = True,
+    ) -> None:
+        super().__init__(C * problem.weights, shrinking=shrinking)
+        self.y, self.rng, self.counters, self._draw = problem.y, problem.rng, counters, draw
+        self.w = np.zeros(X.shape[1])
+        self._rows, self._diag = row_arrays(X), finite_squared_norms(X)
+        self.counters.inner_products += X.shape[0]
 
     def epoch(self, allowance: Callable[[], float], pause: Callable[[], bool]) -> bool:
         """One epoch, interrupted by ``pause`` after each allowance of draws."""
-        active = int(self._state["active"])
-        if self.order == "permutation":
-            self.rng.shuffle(self._order[:active])
-            draws = self._order
+        active, draws = self.begin_epoch(), self.order
+        if self._draw == "permutation":
+            self.rng.shuffle(draws[:active])
         else:
-            draws = self._order[self.rng.integers(active, size=active)]
-        begin_epoch(self._state)
+            draws = draws[self.rng.integers(active, size=active)]
         position = 0
-        while position < self._state["active"]:
+        while position < self.state["active"]:
             wanted = math.ceil(min(max(allowance(), 1.0), active))
             position, done = _steps(
                 self._rows, self.y, self._diag, self.bounds, draws, position, wanted,
-                self.shrinking, self.alpha, self.w, self._state,
+                self.shrinking, self.alpha, self.w, self.state,
             )  # fmt: skip
             self.n_iter += done
             self.counters.inner_products += done
@@ -224,28 +190,20 @@ class DualAscent:
                 return True
         return False
 
-    def end_epoch(self, tol: float) -> float:
-        """Set the thresholds of shrinking; bring all points back if those left are optimal."""
-        return end_epoch(self._state, len(self._order), tol)
-
-    @property
-    def complete(self) -> bool:
-        """Whether no point is left out at the moment."""
-        return bool(self._state["active"] == len(self._order))
+    def _margins(self) -> np.ndarray:
+        self.counters.inner_products += len(self.y)
+        return np.asarray(margins_of(self._rows, self.y, self.w))
 
     def gap(self) -> float:
         """Primal minus dual, over the sum of the bounds. Costs n inner products."""
-        margins = margins_of(self._rows, self.y, self.w)
-        self.counters.inner_products += len(margins)
+        margins = self._margins()
         primal = 0.5 * matmul(self.w, self.w) + matmul(self.bounds, hinge(margins))
         dual = self.alpha.sum() - 0.5 * matmul(self.w, self.w)
         return float((primal - dual) / self.bounds.sum())
 
     def violation(self) -> float:
         """How far the projected derivatives lie from 0 and each other. Costs n inner products."""
-        margins = margins_of(self._rows, self.y, self.w)
-        self.counters.inner_products += len(margins)
-        return violation(self.alpha, self.bounds, margins)
+        return self.violation_at(self._margins())
 
 
 @njit(error_model="numpy")

@@ -40,46 +40,57 @@ def check_ascent(solver: Any) -> None:
         )
 
 
-def ascent_state(n_points: int) -> np.void:
-    """The state of an ascent before its first epoch: nothing is shrunk."""
-    state = np.zeros(1, dtype=_ASCENT_STATE)[0]
-    state["active"], state["shrink_above"], state["shrink_below"] = n_points, np.inf, -np.inf
-    return state
+class Ascent:
+    """What dual ascents share: alpha, its bounds, the points in the order of an epoch."""
 
+    def __init__(self, bounds: np.ndarray, *, shrinking: bool) -> None:
+        self.alpha, self.bounds, self.shrinking = np.zeros(len(bounds)), bounds, shrinking
+        # A point without weight has alpha = 0 for good.
+        self.order = np.flatnonzero(bounds > 0)
+        self.state = np.zeros(1, dtype=_ASCENT_STATE)[0]
+        self._begin_anew()
+        self.n_iter = 0  # Draws done
 
-def violation(alpha: np.ndarray, bounds: np.ndarray, margins: np.ndarray) -> float:
-    """The same measure of the slopes of all points at one and the same alpha.
+    def _begin_anew(self) -> None:
+        """Nothing is shrunk."""
+        self.state["active"] = len(self.order)
+        self.state["shrink_above"], self.state["shrink_below"] = np.inf, -np.inf
 
-    The duality gap over the sum of the bounds is no more than that.
-    """
-    slopes = 1.0 - margins
-    blocked = np.where(slopes > 0, alpha >= bounds, alpha <= 0)
-    projected = np.where(blocked, 0.0, slopes)
-    highest, lowest = projected.max(), projected.min()
-    return float(max(highest - lowest, highest, -lowest))
+    @property
+    def complete(self) -> bool:
+        """Whether no point is left out at the moment."""
+        return bool(self.state["active"] == len(self.order))
 
+    def begin_epoch(self) -> int:
+        """No slope has been met in this epoch; how many points are active."""
+        self.state["highest"], self.state["lowest"] = -np.inf, np.inf
+        return int(self.state["active"])
 
-def begin_epoch(state: np.void) -> None:
-    """No slope has been met in this epoch of an ascent."""
-    state["highest"], state["lowest"] = -np.inf, np.inf
+    def end_epoch(self, tol: float) -> float:
+        """Set the thresholds of shrinking; bring all points back if those left are optimal.
 
+        Returns how far the slopes that were met lie from 0 and from each other, if no point was
+        left out.
+        """
+        highest, lowest = float(self.state["highest"]), float(self.state["lowest"])
+        measure, complete = max(highest - lowest, highest, -lowest), self.complete
+        if complete or measure > max(tol, NO_STEP):
+            self.state["shrink_above"] = highest if highest > 0 else np.inf
+            self.state["shrink_below"] = lowest if lowest < 0 else -np.inf
+        else:
+            self._begin_anew()
+        return measure if complete else np.inf
 
-def end_epoch(state: np.void, n_points: int, tol: float) -> float:
-    """Set the thresholds of shrinking; bring all points back if those left are optimal.
+    def violation_at(self, margins: np.ndarray) -> float:
+        """How far the projected slopes of all points lie from 0 and each other, at this alpha.
 
-    Returns how far the slopes that were met lie from 0 and from each other, if no point was left
-    out.
-    """
-    highest, lowest = float(state["highest"]), float(state["lowest"])
-    measure = max(highest - lowest, highest, -lowest)
-    complete = bool(state["active"] == n_points)
-    if complete or measure > max(tol, NO_STEP):
-        state["shrink_above"] = highest if highest > 0 else np.inf
-        state["shrink_below"] = lowest if lowest < 0 else -np.inf
-    else:
-        state["active"] = n_points
-        state["shrink_above"], state["shrink_below"] = np.inf, -np.inf
-    return measure if complete else np.inf
+        The duality gap over the sum of the bounds is no more than that.
+        """
+        slopes = 1.0 - margins
+        blocked = np.where(slopes > 0, self.alpha >= self.bounds, self.alpha <= 0)
+        projected = np.where(blocked, 0.0, slopes)
+        highest, lowest = projected.max(), projected.min()
+        return float(max(highest - lowest, highest, -lowest))
 
 
 @njit(error_model="numpy")

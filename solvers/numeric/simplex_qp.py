@@ -9,12 +9,14 @@ import numpy as np
 
 from .compiling import njit
 from .matrices import matmul
-from .validation import check_positive, check_whole
 
 # Added to the diagonal of the systems solved, relative to the largest entry: planes repeat.
 _RIDGE = 1e-13
 # A gap below this part of what cancels in it is rounding.
 _NOISE = 4e-16
+_MOST_STEPS = 10_000
+# So many variables have room at first.
+_ROOM = 32
 
 
 class SimplexQP:
@@ -26,19 +28,13 @@ class SimplexQP:
     it; then the variables above zero go to the minimum over their own face, or to the first bound
     on the way, until they reach it. Q may be singular.
 
-    Notes
-    -----
-    A step costs O(size * k + k^3) for k variables above zero. The state (Q, h and b) takes
-    capacity^2 numbers.
+    A step costs O(size * k + k^3) for k variables above zero.
     """
 
-    def __init__(self, total: float = 1.0, *, capacity: int = 32) -> None:
-        check_positive("total", total)
-        check_whole("capacity", capacity, at_least=1)
-        self.total = float(total)
-        self.size = 0
-        self._Q = np.zeros((capacity, capacity))
-        self._h, self._b = np.zeros(capacity), np.zeros(capacity)
+    def __init__(self, total: float = 1.0) -> None:
+        self.total, self.size = float(total), 0
+        self._Q = np.zeros((_ROOM, _ROOM))
+        self._h, self._b = np.zeros(_ROOM), np.zeros(_ROOM)
 
     @property
     def Q(self) -> np.ndarray:
@@ -73,12 +69,7 @@ class SimplexQP:
 
     def add(self, column: Any, diagonal: float, h: float) -> None:
         """Add a variable at the end. It is 0, but the first one is ``total``."""
-        column = np.asarray(column, dtype=np.float64)
         k = self.size
-        if column.shape != (k,):
-            raise ValueError(f"column must hold {k} entries, one per variable, got {column.shape}")
-        if not (np.isfinite(column).all() and math.isfinite(diagonal) and math.isfinite(h)):
-            raise ValueError(f"the entries of variable {k} must be finite numbers")
         if k == len(self._h):
             self._grow()
         self._Q[k, :k] = self._Q[:k, k] = column
@@ -91,8 +82,6 @@ class SimplexQP:
         present = np.ones(self.size, dtype=np.bool_)
         present[np.asarray(indices, dtype=np.intp)] = False
         kept = np.flatnonzero(present)
-        if not len(kept):
-            raise ValueError(f"cannot remove all {self.size} variables: one must be left")
         b, k = self.b[kept], len(kept)
         self._Q[:k, :k] = self._Q[kept][:, kept]
         self._h[:k] = self._h[kept]
@@ -100,13 +89,9 @@ class SimplexQP:
         self._b[:k] = b * (self.total / held) if held > 0 else self.total / k
         self.size = k
 
-    def solve(self, tol: float, *, max_steps: int = 10_000) -> float:
+    def solve(self, tol: float) -> float:
         """Go on until :attr:`gap` is at most ``tol``."""
-        check_positive("tol", tol, zero=True)
-        check_whole("max_steps", max_steps, at_least=1)
-        if not self.size:
-            raise ValueError("there is no variable yet: add one before solving")
-        return float(_solve(self._Q, self._h, self._b, self.size, self.total, tol, max_steps))
+        return float(_solve(self._Q, self._h, self._b, self.size, self.total, tol))
 
     def _grow(self) -> None:
         room = 2 * len(self._h)
@@ -116,7 +101,7 @@ class SimplexQP:
 
 
 @njit(error_model="numpy")
-def _solve(Q, h, b, size, total, tol, max_steps):
+def _solve(Q, h, b, size, total, tol):
     """Pairs and faces in turn until the gap is closed; returns the gap."""
     g = np.empty(size)
     gap, idle, steps = np.inf, 0, 0
@@ -130,7 +115,7 @@ def _solve(Q, h, b, size, total, tol, max_steps):
                 low, i = g[j], j
         gap = held - total * low
         # Steps that gain nothing, several in a row: the rest is rounding.
-        if gap <= max(tol, _NOISE * total * scale) or idle == 3 or steps == max_steps:
+        if gap <= max(tol, _NOISE * total * scale) or idle == 3 or steps == _MOST_STEPS:
             return gap
         gain = _move_pair(Q, b, size, g, i)
         gain += _descend_face(Q, h, b, size, total, g)

@@ -9,8 +9,8 @@ from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import CachedKernelParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
+from ..kernels.sums import add_row
 from ..models import KernelExpansion
-from ..numeric.compiling import njit
 from ..numeric.validation import check_positive, check_whole
 from ..registration import register
 
@@ -72,7 +72,8 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
             row = oracle.row(worst)
             squared_norm += 2 * margins[worst] + row[worst]
             counts[worst] += 1
-            worst = _add_row(margins, y, row, y[worst])
+            add_row(margins, y, row, y[worst])
+            worst = int(margins.argmin())
             t += 1
             lowest = margins[worst]
             if lowest > 0 and lowest >= self.target_margin * np.sqrt(squared_norm):
@@ -89,14 +90,3 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
             f"target_margin={self.target_margin:g}"
         )
         return Solution(snapshot(), t, status, shortfall)
-
-
-@njit(error_model="numpy")
-def _add_row(margins, y, row, sign):
-    """margins_j += sign y_j K_ij; returns the index of the smallest."""
-    worst = 0
-    for j in range(len(margins)):
-        margins[j] += sign * y[j] * row[j]
-        if margins[j] < margins[worst]:
-            worst = j
-    return worst

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..interface.problem import Problem
+from ..kernels.sums import add_row
 from ..numeric.compiling import njit
 from ..numeric.matrices import matmul
 
@@ -22,9 +23,14 @@ class Responses(Protocol):
     counts: np.ndarray  # int64, shape (n,)
 
     def advance(
-        self, draws: np.ndarray, position: int, done: int, slope: float
+        self, draws: np.ndarray, position: int, done: int, scale: float
     ) -> tuple[int, float]:
-        """Go on until the next mistake, or until something was spent."""
+        """The position of the next mistake from ``position`` on, and the response there.
+
+        Responses are those of the counts, ``y_i sum_j count_j y_j k(x_j, x_i)``. A mistake is one
+        of at most 0 or below ``scale`` times the draws done (Pegasos: a margin below 1, times
+        lambda t). Without a mistake before a stop that costs something, it is NaN.
+        """
 
     def add(self, i: int) -> None:
         """Count a mistake at point i, the one that the last ``advance`` found."""
@@ -39,33 +45,33 @@ class MaintainedResponses:
     def __init__(self, problem: Problem, state: dict[str, Any] | None = None) -> None:
         self._problem = problem
         self.counts = np.zeros(problem.n, dtype=np.int64)
-        self._scores = np.zeros(problem.n)
+        self._responses = np.zeros(problem.n)
         if state is not None:
-            self.counts, self._scores = state["counts"], state["scores"]
+            self.counts, self._responses = state["counts"], state["responses"]
         self._later = np.empty(0, dtype=np.int64)
         self._threshold = 0.0
 
     def state(self) -> dict[str, Any]:
-        return {"counts": self.counts, "scores": self._scores}
+        return {"counts": self.counts, "responses": self._responses}
 
     def advance(
-        self, draws: np.ndarray, position: int, done: int, slope: float
+        self, draws: np.ndarray, position: int, done: int, scale: float
     ) -> tuple[int, float]:
-        found, margin = _next_mistake(self._scores, self._problem.y, draws, position, done, slope)
+        found, response = _next_mistake(self._responses, draws, position, done, scale)
         self._later = draws[found + 1 :]
-        self._threshold = slope * (done + found - position)
-        return found, margin
+        self._threshold = scale * (done + found - position)
+        return found, response
 
     def add(self, i: int) -> None:
         self.counts[i] += 1
-        row = self._problem.oracle.row_ahead(i, self._probable)
-        _add_scaled(self._scores, row, self._problem.y[i])
+        y = self._problem.y
+        add_row(self._responses, y, self._problem.oracle.row_ahead(i, self._probable), y[i])
 
     def _probable(self, count: int) -> np.ndarray:
         """Draws to come of this epoch that would be mistakes if they came now."""
         later = self._later[:count]
-        margins = self._problem.y[later] * self._scores[later]
-        return later[(margins < self._threshold) | (margins <= 0)]
+        responses = self._responses[later]
+        return later[(responses < self._threshold) | (responses <= 0)]
 
 
 class OnDemandResponses:
@@ -84,17 +90,17 @@ class OnDemandResponses:
         return {"counts": self.counts, "support": self._support}
 
     def advance(
-        self, draws: np.ndarray, position: int, done: int, slope: float
+        self, draws: np.ndarray, position: int, done: int, scale: float
     ) -> tuple[int, float]:
         y = self._problem.y
         i = draws[position]
         support = self._support[: self._n_support]
-        margin = 0.0
+        response = 0.0
         if self._n_support > 0:
             entries = self._problem.oracle.block([i], support)[0].astype(np.float64)
-            margin = float(y[i] * matmul(entries, self.counts[support] * y[support]))
-        mistaken = margin < slope * done or margin <= 0
-        return position, margin if mistaken else np.nan
+            response = float(y[i] * matmul(entries, self.counts[support] * y[support]))
+        mistaken = response < scale * done or response <= 0
+        return position, response if mistaken else np.nan
 
     def add(self, i: int) -> None:
         if self.counts[i] == 0:
@@ -110,16 +116,9 @@ STRATEGIES: dict[str, Callable[[Problem, dict[str, Any] | None], Responses]] = {
 
 
 @njit(error_model="numpy")
-def _next_mistake(scores, y, draws, position, done, slope):
+def _next_mistake(responses, draws, position, done, scale):
     for p in range(position, len(draws)):
-        i = draws[p]
-        margin = y[i] * scores[i]
-        if margin < slope * (done + p - position) or margin <= 0.0:
-            return p, margin
+        response = responses[draws[p]]
+        if response < scale * (done + p - position) or response <= 0.0:
+            return p, response
     return len(draws) - 1, np.nan
-
-
-@njit(error_model="numpy")
-def _add_scaled(scores, row, sign):
-    for j in range(len(scores)):
-        scores[j] += sign * row[j]

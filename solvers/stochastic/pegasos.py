@@ -17,11 +17,7 @@ from ..interface.parameters import (
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
 from ..numeric.draws import draw_by_weight
-from ..numeric.validation import (
-    check_iteration_limit,
-    check_one_of,
-    check_positive,
-)
+from ..numeric.validation import check_iteration_limit, check_one_of, check_positive
 from ..registration import register
 from .mistakes import STRATEGIES
 
@@ -101,14 +97,14 @@ class Pegasos(
             draws = draw_by_weight(problem.rng, problem.weights, n)
             position, loss = 0, 0.0
             while position < n:
-                found, margin = responses.advance(draws, position, t, lam)
+                found, response = responses.advance(draws, position, t, lam)
                 t += found - position + 1
                 position = found + 1
-                if not math.isnan(margin):
+                if not math.isnan(response):
                     i = int(draws[found])
-                    loss += 1.0 - margin / (lam * (t - 1)) if t > 1 else 1.0
+                    loss += 1.0 - response / (lam * (t - 1)) if t > 1 else 1.0
                     if diag is not None:
-                        squared_sum += 2 * margin + diag[i]
+                        squared_sum += 2 * response + diag[i]
                     responses.add(i)
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
                     return solution("stopped")

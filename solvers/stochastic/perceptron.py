@@ -98,10 +98,10 @@ class Perceptron(Solver, SolverParameters, WarmStartParameters, CachedKernelPara
             draws = problem.rng.permutation(n)
             position, mistakes = 0, 0
             while position < n:
-                found, margin = responses.advance(draws, position, t, 0.0)
+                found, response = responses.advance(draws, position, t, 0.0)
                 t += found - position + 1
                 position = found + 1
-                if not math.isnan(margin):
+                if not math.isnan(response):
                     i = int(draws[found])
                     mistakes += 1
                     visits_at_mistakes[i] += t

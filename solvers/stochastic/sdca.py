@@ -11,24 +11,12 @@ from ..interface.base import WeightedSolver
 from ..interface.convergence import ascent_short_of
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import (
-    CachedKernelParameters,
-    SoftMarginParameters,
-    SolverParameters,
-)
+from ..interface.parameters import CachedKernelParameters, SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
+from ..kernels.sums import add_row
 from ..models import KernelExpansion
 from ..models.objectives import hinge
-from ..numeric.ascent import (
-    ascent_state,
-    begin_epoch,
-    best_value,
-    check_ascent,
-    end_epoch,
-    leaves,
-    meet,
-    violation,
-)
+from ..numeric.ascent import Ascent, best_value, check_ascent, leaves, meet
 from ..numeric.compiling import njit
 from ..numeric.matrices import matmul
 from ..registration import register
@@ -110,77 +98,56 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
         return Solution(snapshot(), ascent.n_iter, status, shortfall)
 
 
-class _Ascent:
-    """The state of dual coordinate ascent: alpha, the responses of all points, what is left out."""
+class _Ascent(Ascent):
+    """The state of dual coordinate ascent, with the responses of all points."""
 
     def __init__(self, problem: Problem, C: float, *, shrinking: bool) -> None:
-        self._problem = problem
-        self._bounds = C * problem.weights
-        self._shrinking = shrinking
-        self._diag = problem.oracle.diag()
-        self.alpha = np.zeros(problem.n)
+        super().__init__(C * problem.weights, shrinking=shrinking)
+        self._problem, self._diag = problem, problem.oracle.diag()
         self._margins = np.zeros(problem.n)
-        # A point without weight has alpha = 0 for good.
-        self._order = np.flatnonzero(self._bounds > 0)
-        self._state = ascent_state(len(self._order))
-        self.n_iter = 0
 
     def epoch(self, order: str, pause: Callable[[], bool]) -> bool:
         """Draw as many points as are active; ``pause`` comes after each change."""
-        active, before = int(self._state["active"]), self.n_iter
+        active, before = self.begin_epoch(), self.n_iter
         rng, oracle, y = self._problem.rng, self._problem.oracle, self._problem.y
-        members = np.sort(self._order[:active])
+        members = np.sort(self.order[:active])
         if order == "permutation":
-            draws = self._order
+            draws = self.order
             draws[:active] = members[rng.permutation(active)]
         else:
             draws = members[rng.integers(active, size=active)]
-        begin_epoch(self._state)
-        variables = self.alpha, self._margins, self._diag, self._bounds
+        variables = self.alpha, self._margins, self._diag, self.bounds
         position = 0
         while True:
-            position, target = _next_change(
-                *variables, draws, position, self._shrinking, self._state
-            )
-            left = int(self._state["active"])
+            position, target = _next_change(*variables, draws, position, self.shrinking, self.state)
+            left = int(self.state["active"])
             # Points that were shrunk away were drawn as well.
             self.n_iter = before + active - left + min(position + 1, left)
             if position == left:
                 return False
             i = draws[position]
             position += 1
-            row = oracle.row_ahead(i, partial(_changes, *variables, draws[position:left]))
-            _add_row(self._margins, y, row, (target - self.alpha[i]) * y[i])
+            row = oracle.row_ahead(i, partial(self._changes, draws[position:left]))
+            add_row(self._margins, y, row, (target - self.alpha[i]) * y[i])
             self.alpha[i] = target
             if pause():
                 return True
 
-    def end_epoch(self, tol: float) -> float:
-        """Set the thresholds of shrinking; bring all points back if those left are optimal."""
-        return end_epoch(self._state, len(self._order), tol)
+    def _changes(self, draws: np.ndarray, count: int) -> np.ndarray:
+        """Of the first ``count`` draws those that would change their variable now."""
+        draws = draws[:count]
+        targets = _targets(self.alpha, self._margins, self._diag, self.bounds, draws)
+        return draws[targets != self.alpha[draws]]
 
     def violation(self) -> float:
         """How far the projected derivatives of all points lie from 0 and from each other."""
-        return violation(self.alpha, self._bounds, self._margins)
+        return self.violation_at(self._margins)
 
     def gap(self) -> float:
         """Primal minus dual, over the sum of the bounds; of all points, those left out included."""
         squared_norm = matmul(self.alpha, self._margins)
-        loss = matmul(self._bounds, hinge(self._margins))
-        return float((squared_norm + loss - self.alpha.sum()) / self._bounds.sum())
-
-
-def _changes(
-    alpha: np.ndarray,
-    margins: np.ndarray,
-    diag: np.ndarray,
-    bounds: np.ndarray,
-    draws: np.ndarray,
-    count: int,
-) -> np.ndarray:
-    """Of the first ``count`` draws those that would change their variable now."""
-    draws = draws[:count]
-    return draws[_targets(alpha, margins, diag, bounds, draws) != alpha[draws]]
+        loss = matmul(self.bounds, hinge(self._margins))
+        return float((squared_norm + loss - self.alpha.sum()) / self.bounds.sum())
 
 
 @njit(error_model="numpy")
@@ -213,10 +180,3 @@ def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state
             return position, target
         position += 1
     return position, 0.0
-
-
-@njit(error_model="numpy")
-def _add_row(margins, y, row, coef):
-    """margins_j += coef y_j K_ij."""
-    for j in range(len(margins)):
-        margins[j] += coef * y[j] * row[j]

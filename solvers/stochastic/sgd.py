@@ -11,6 +11,7 @@ from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import CachedKernelParameters, SolverParameters, WarmStartParameters
 from ..interface.problem import Problem, Solution, SolveStatus
+from ..kernels.sums import add_row
 from ..models import KernelExpansion
 from ..numeric.compiling import njit
 from ..numeric.draws import draw_by_weight
@@ -86,8 +87,11 @@ class SGD(WeightedSolver, SolverParameters, WarmStartParameters, CachedKernelPar
                     summed = t - 1
                     alpha[i] += step
                     alpha *= scale
-                    row = oracle.row_ahead(i, partial(_violations, margins, draws[position:]))
-                    _move(margins, y, row, step * y[i], scale)
+                    later = draws[position:]
+                    row = oracle.row_ahead(i, partial(_violations, margins, later))
+                    add_row(margins, y, row, step * y[i])
+                    if scale < 1:
+                        margins *= scale
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
                     return solution("stopped")
         return solution("budget")
@@ -106,10 +110,3 @@ def _next_violation(margins, draws, position):
         if margins[draws[p]] < 1.0:
             return p
     return len(draws)
-
-
-@njit(error_model="numpy")
-def _move(margins, y, row, signed_step, scale):
-    """margins_j <- scale (margins_j + signed_step y_j K_ij)."""
-    for j in range(len(margins)):
-        margins[j] = scale * (margins[j] + signed_step * y[j] * row[j])
