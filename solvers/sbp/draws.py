@@ -15,17 +15,13 @@ _NEIGHBOURS = 512
 class DrawStream:
     """Uniform draws from some points, one after the other, known before they are taken.
 
-    Attributes
-    ----------
-    known : ndarray of int64
-        Candidates, soonest first.
-    n_taken : int
-        How many of them have been taken or rejected.
+    Draws from the covered points alone are made of them by rejection: see :func:`draw`.
     """
 
     def __init__(self, rng: np.random.Generator, points: np.ndarray) -> None:
         self._rng = rng
         self._points = points
+        # Candidates, soonest first, and how many of them have been taken or rejected.
         self.known = np.empty(0, dtype=np.int64)
         self.n_taken = 0
 
@@ -93,10 +89,11 @@ class Draws:
 
 @njit(error_model="numpy")
 def draw(basins, heights, candidates, taken, drawn):
-    """The next covered candidate of each stream into ``drawn``, SBP12 Algorithm 1 lines 5 and 6.
+    """A covered point of each stream into ``drawn``, SBP12 Algorithm 1 lines 5 and 6.
 
-    At a tie for the k-th place of a class the first in the order of the points is covered. Returns
-    the stream that has run out of candidates, or -1; then those before are rejected for good.
+    By rejection sampling: uniform candidates are passed over until one is covered. At a tie for the
+    k-th place of a class the first in the order of the points is covered. Returns the stream that
+    has run out of candidates, or -1; then those before are rejected for good.
     """
     standing, positive = basins.standing, basins.positive
     end_up = end_down = len(heights)

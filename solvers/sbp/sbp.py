@@ -14,12 +14,7 @@ from ..interface.parameters import CachedKernelParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
 from ..numeric.compiling import njit
-from ..numeric.validation import (
-    check_iteration_limit,
-    check_one_of,
-    check_positive,
-    check_whole,
-)
+from ..numeric.validation import check_iteration_limit, check_one_of, check_positive, check_whole
 from ..registration import register
 from .draws import Draws, draw
 from .state import Iterates, move
@@ -47,12 +42,15 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     bias the classes are two basins that share the water, and b moves the levels against each other;
     k points of each class are covered. A step draws one of each, and goes half as far towards each.
 
+    If several b are optimal it is the middle one (``two_basins.stand``), and it is that of the
+    average w: the b of the iterations are not averaged.
+
     Deviations from the paper: points exactly at the level may be drawn (the printed strict
-    inequality leaves no point at ``nu = 0``; see ``ties``); ||w||^2 is ``sum_i alpha_i c_i`` (the
-    square is missing in print); the level is found by Newton's method from the level before, with
-    selection as the fallback; the two basins are reduced to one of rank-wise sums,
-    instead of Algorithm 3 (whose directions are printed with two signs). If several b are optimal
-    it is the middle one. b is that of the average w: the b of the iterations are not averaged.
+    inequality leaves no point at ``nu = 0``; see ``ties``); with bias a step draws a pair, 2n
+    evaluations, where the paper draws one point (``sampling="single"``); ||w||^2 is
+    ``sum_i alpha_i c_i`` (the square is missing in print); the level is found by Newton's method
+    from the level before, with selection as the fallback; the two basins are reduced to one of
+    rank-wise sums, instead of Algorithm 3 (whose directions are printed with two signs).
 
     Parameters
     ----------
@@ -69,7 +67,8 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         With bias: draw one covered point of each class in an iteration, or one in all. One costs
         half as much and has twice the variance.
     burn_in : int >= 0
-        The first iterations, which the average leaves out. The paper averages all.
+        The first iterations, which the average leaves out. The paper averages all; perhaps it is
+        the T_0 that Algorithm 1 declares and does not use.
     averaging : {"all", "suffix"}
         Average all iterates after the burn-in, as the paper does, or the last half to three
         quarters of them (suffix averaging, [RSS12]_): those after the first 2^(k-1), if they are at
@@ -162,7 +161,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         status: SolveStatus = "budget"
         t = 0
         while t < limit:
-            ahead = min(limit - t, check_every - t % check_every, run.iterates.until_mark())
+            ahead = min(limit - t, check_every - t % check_every, run.iterates.until_keeping())
             if self.drift_check is not None:
                 ahead = min(ahead, self.drift_check - t % self.drift_check)
             evals = min(_MOST_ENTRIES, max(1.0, monitor.next_checkpoint - problem.kernel_evals))
@@ -195,7 +194,7 @@ class _Run:
         diag = problem.oracle.diag()
         if not diag.max() > 0:
             raise ValueError("every k(x, x) is 0: there is no direction to move in")
-        self.radius = float(np.sqrt(diag.max()))
+        self.radius = float(np.sqrt(diag.max()))  # SBP12 Algorithm 1 line 1: eta_0 is 1 / radius
         self.volume = len(self.train) * float(solver.nu)
         pairs = solver.fit_intercept and solver.sampling == "pair"
         # With single draws for two classes their frequencies are looked at class by class.
@@ -220,18 +219,18 @@ class _Run:
         drawn = np.empty((n_iterations, len(streams)), dtype=np.int64)
         done = 0
         while done < n_iterations:
-            more, short = self._iterate(drawn[done:], *oracle.stored, is_drawn=False)
+            more, short = self._run_compiled(drawn[done:], *oracle.stored, is_drawn=False)
             oracle.note_read(drawn[done : done + more].ravel())
             done += more
             if short >= 0:
                 streams[short].extend()
             elif done < n_iterations:
                 fetched = self._fetched(drawn[done], left - done - 1)
-                self._iterate(drawn[done : done + 1], *fetched, is_drawn=True)
+                self._run_compiled(drawn[done : done + 1], *fetched, is_drawn=True)
                 done += 1
-        self.iterates.mark()
+        self.iterates.keep_sums()
 
-    def _iterate(
+    def _run_compiled(
         self, drawn: np.ndarray, rows: np.ndarray, slots: np.ndarray, *, is_drawn: bool
     ) -> tuple[int, int]:
         streams = self.draws.streams
@@ -263,7 +262,7 @@ class _Run:
         return self._average()[2]
 
     def model(self) -> KernelExpansion:
-        """The average w and its bias, divided by the level."""
+        """The average w and its bias, divided by the level (SBP12 Algorithm 1 line 14)."""
         alpha, _, level, bias = self._average()
         scale = 1.0 / level if level > 0 else 1.0
         return self.problem.expansion(alpha * scale * self.problem.y, bias * scale)
@@ -319,7 +318,7 @@ class _Run:
         return self.problem.y[index] * scores
 
     def _average(self) -> tuple[np.ndarray, np.ndarray, float, float]:
-        """alpha and the responses of the average w, its level and its bias."""
+        """alpha and the responses of the average w, its level and its bias (line 13)."""
         alpha, responses = self.iterates.average()
         return alpha, responses, *self.draws.level(responses[self.train])
 
@@ -362,10 +361,7 @@ def _iterate(state, basins, candidates, taken, rows, slots, radius, drawn, is_dr
 def hold_out(y: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
     """The points to train on, ascending: all but this part of each class.
 
-    Raises
-    ------
-    ValueError
-        If that would be all points of a class, or none of a fraction that is not 0.
+    ValueError if that would be all points of a class, or none of a fraction that is not 0.
     """
     train = np.ones(len(y), dtype=bool)
     for label in (-1.0, 1.0) if fraction > 0 else ():

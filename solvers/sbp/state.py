@@ -95,14 +95,14 @@ class Iterates:
         state = self.state
         return np.asarray(state.total + (state.progress["weight"] * state.values - state.lag))
 
-    def until_mark(self) -> float:
-        """Iterations to the next one after which :meth:`mark` has to be called."""
+    def until_keeping(self) -> float:
+        """Iterations to the next one after which :meth:`keep_sums` has to be called."""
         if not self._suffix:
             return np.inf
         burn_in = self.state.burn_in
         return burn_in + 2 ** max(self.n_iter - burn_in, 0).bit_length() - self.n_iter
 
-    def mark(self) -> None:
+    def keep_sums(self) -> None:
         """After an iteration: keep the sums if the number of iterates in them is a power of 2."""
         n_counted = self.n_iter - self.state.burn_in
         if self._suffix and n_counted > 0 and n_counted & (n_counted - 1) == 0:
@@ -157,7 +157,8 @@ class Iterates:
 def move(state, drawn, rows, slots, step):
     """w <- w + step times the mean y_i Phi_i of the drawn one or two, back into the unit ball.
 
-    SBP12 Algorithm 1, lines 7 to 13; ``rows[slots[i]]`` is the kernel row of point i.
+    SBP12 Algorithm 1, lines 7 to 12, and the sums of line 13; ``rows[slots[i]]`` is the kernel row
+    of point i.
     """
     responses, response_sum, signs = state.responses, state.response_sum, state.signs
     progress, diag = state.progress, state.diag

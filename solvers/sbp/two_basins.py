@@ -68,8 +68,6 @@ class Levels(NamedTuple):
 def two_basin_level(positives: np.ndarray, negatives: np.ndarray, volume: float) -> Levels:
     """Maximise (u + v) / 2 over levels u and v of two basins that share the water.
 
-    Notes
-    -----
     Expected time and memory O(n). SBP12 Algorithm 3 moves a pivot in one class at a time, in a
     direction whose sign is printed two ways; with rank-wise sums there is no direction to choose.
     """
@@ -87,7 +85,10 @@ def levels_by_selection(positives, negatives, volume, hint):
 
 @njit(error_model="numpy")
 def stand(rank, left, last_positive, last_negative, gap_positive, gap_negative):
-    """The fields of Levels from the k-th heights, the gaps to the next, and the water left."""
+    """The fields of Levels from the k-th heights, the gaps to the next, and the water left.
+
+    SBP12 Algorithm 3, lines 39 to 43: the depth is Delta gamma, the room of a class its own.
+    """
     depth = left / rank
     room_positive, room_negative = min(depth, gap_positive), min(depth, gap_negative)
     lead = (room_positive - room_negative) / 2

@@ -24,8 +24,9 @@ _CHECK_EVERY = 16
 def solve(K, alpha, F, y, C, diag, with_bias, tol, max_steps):
     """One variable at a time, or two with a bias, until no condition is violated by more than tol.
 
-    The single variable is that of the largest exact gain, the pair that of FCL05 WSS 2, with
-    y' alpha kept. Changes ``alpha`` and ``F`` (both of shape (m,)) in place; returns the steps.
+    The single variable is that of the largest exact gain, the pair that of FCL05's second-order
+    rule, with y' alpha kept. Changes ``alpha`` and ``F``, of shape (m,), in place; returns the
+    steps.
     """
     m = len(F)
     # 0 where a variable may go up (down), else an infinity that takes it out of every maximum.
@@ -65,8 +66,7 @@ def solve(K, alpha, F, y, C, diag, with_bias, tol, max_steps):
 @njit(error_model="numpy")
 def move_pair(alpha, F, y, C, i, j, curvature):
     """Solve for the pair (i up, j down) exactly; the step along y_i, -y_j."""
-    if curvature <= 0.0:
-        curvature = TAU
+    curvature = curvature if curvature > 0.0 else TAU
     room_i = C[i] - alpha[i] if y[i] > 0.0 else alpha[i]
     room_j = alpha[j] if y[j] > 0.0 else C[j] - alpha[j]
     step = min((F[i] - F[j]) / curvature, room_i, room_j)
@@ -130,7 +130,7 @@ def _lowest(F, not_down):
 
 @njit(error_model="numpy", fastmath=_FAST)
 def _pair_gains(F, not_down, row_i, diag, F_i, diag_i, gain):
-    """Second-order gain of each variable as the partner of i (FCL05 eq. 9); 0 for none."""
+    """Second-order gain of each variable as the partner of i (FCL05); 0 for none."""
     zero, two, floor = np.float32(0.0), np.float32(2.0), np.float32(TAU)
     for t in range(len(F)):
         difference = max(np.float32(F_i - F[t]) - not_down[t], zero)

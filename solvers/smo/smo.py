@@ -44,12 +44,13 @@ class SMO(
 
     By default large working sets are optimised at a time, an idea of [JOA99]_ in the form of
     [WSL18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
-    with the kernel entries among them, pair by pair; then the rows of those that changed bring the
-    gradient of all points up to date.
+    with the kernel entries among them, pair by pair (``inner.solve``); then the rows of those that
+    changed bring the gradient of all points up to date.
 
     The textbook variants change one variable at a time without bias, the one with the largest
-    exact clipped gain, as in the experiments of [SBP12]_; and two with bias, chosen by the
-    second-order rule WSS 2 of [FCL05]_ (section 3; the first index wins a tie, in LIBSVM the last).
+    exact clipped gain, our reading of the "second order heuristic" in the experiments of [SBP12]_;
+    and two with bias, chosen by the second-order rule of [FCL05]_ (the first index wins a tie, in
+    LIBSVM the last; a curvature that is not positive counts as 1e-12, as in LIBSVM).
 
     Sums are float64, entries float32 by default. Before it says that it has converged, it looks at
     what their rounding has done to the gradient: if all errors together could be more than an
@@ -180,7 +181,10 @@ def _scaled_into_box(alpha: np.ndarray, C: np.ndarray) -> np.ndarray:
 def _solve_textbook(
     problem: Problem, monitor: Monitor, dual: Dual, tol: float, limit: int
 ) -> Solution:
-    """The variable of the largest gain each time without bias; with bias a pair by WSS 2."""
+    """The variable of the largest gain each time without bias; with bias a pair (FCL05).
+
+    The selections are those of ``inner.py`` for whole rows: a pair's second costs no evaluation.
+    """
     oracle, diag = problem.oracle, problem.oracle.diag()
     arrays = dual.alpha, dual.F, problem.y, dual.C, diag
     choose = _first_of_pair if dual.with_bias else _best_single
@@ -259,16 +263,14 @@ def _first_of_pair(alpha, F, y, C, diag):
 
 @njit(error_model="numpy")
 def _second_of_pair(alpha, F, y, C, diag, row_i, i):
-    """j = argmax of the second-order gain with i (FCL05 eq. 9)."""
+    """j = argmax of the second-order gain with i (FCL05)."""
     j, best = -1, -np.inf
     for t in range(len(alpha)):
         down = alpha[t] > 0.0 if y[t] > 0.0 else alpha[t] < C[t]
         difference = F[i] - F[t]
         if down and difference > 0.0:
             curvature = diag[i] + diag[t] - 2.0 * row_i[t]
-            if curvature <= 0.0:
-                curvature = TAU
-            gain = difference * difference / curvature
+            gain = difference * difference / (curvature if curvature > 0.0 else TAU)
             if gain > best:
                 j, best = t, gain
     return j

@@ -57,7 +57,7 @@ class Dual:
         return np.where(positive_class, below, above), np.where(positive_class, above, below)
 
     def violation(self) -> float:
-        """Largest violation of the optimality conditions, in units of the margin."""
+        """Largest violation of the optimality conditions, FCL05's m(alpha) - M(alpha) with bias."""
         up, down = self.movable()
         highest = self.F[up].max(initial=-np.inf)
         lowest = self.F[down].min(initial=np.inf)
@@ -141,19 +141,14 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
 
 
 class Gradient:
-    """Knows how far rounded kernel entries have led F away from what alpha implies.
-
-    Attributes
-    ----------
-    in_vain : int
-        How often in a row F was recomputed without a larger dual value than ever before.
-    """
+    """Knows how far rounded kernel entries have led F away from what alpha implies."""
 
     def __init__(self, problem: Problem, dual: Dual, tol: float) -> None:
         self._problem, self._dual, self._tol = problem, dual, tol
         # The alpha whose F is exact.
         self._alpha = np.zeros_like(dual.alpha)
         self._best = dual.value()
+        # How often in a row F was recomputed without a larger dual value than ever before.
         self.in_vain = 0
 
     def is_known(self) -> bool:
