@@ -15,11 +15,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from ..interface.base import WeightedSolver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import (
-    KernelParameters,
-    SoftMarginParameters,
-    SolverParameters,
-)
+from ..interface.parameters import KernelParameters, SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels.oracle import KernelOracle
 from ..linear.sdca import ascend

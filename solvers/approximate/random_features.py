@@ -12,21 +12,13 @@ from ..interface.base import WeightedSolver
 from ..interface.declaration import hyperparameters
 from ..interface.inputs import generator, new_points, training_points
 from ..interface.monitor import Monitor
-from ..interface.parameters import (
-    SeedParameters,
-    SoftMarginParameters,
-    SolverParameters,
-)
+from ..interface.parameters import SeedParameters, SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution
 from ..kernels import RBF, Kernel, make_kernel
 from ..linear.sdca import ascend
 from ..models.fourier import FourierExpansion, draw_frequencies, fourier_features
 from ..numeric.rows import finite_squared_norms
-from ..numeric.validation import (
-    check_iteration_limit,
-    check_positive,
-    check_whole,
-)
+from ..numeric.validation import check_iteration_limit, check_positive, check_whole
 from ..registration import register
 
 

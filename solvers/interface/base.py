@@ -23,13 +23,7 @@ from .callbacks import fit_with_callbacks
 from .classes import ClassMonitor, together
 from .convergence import warn_unconverged
 from .declaration import hyperparameters
-from .inputs import (
-    class_weights,
-    dtype_name,
-    generator,
-    new_points,
-    training_points,
-)
+from .inputs import class_weights, dtype_name, generator, new_points, training_points
 from .monitor import Monitor, Progress, progress_line
 from .problem import Problem, Solution
 

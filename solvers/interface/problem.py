@@ -131,13 +131,9 @@ class Problem:
         return self.counters.kernel_evals
 
     def gram(self, index: np.ndarray, jitter: float = 0.0) -> np.ndarray:
-        """Kernel entries between these points, float64, shape (m, m). Costs m^2 entries.
+        """Kernel entries between these m points, float64, shape (m, m). Costs m^2 entries.
 
-        Parameters
-        ----------
-        index : ndarray of int, shape (m,)
-        jitter : float, default=0.0
-            Times the mean diagonal, or 1 if that is 0, it is added to the diagonal.
+        The jitter times the mean diagonal, or 1 if that is 0, is added to the diagonal.
         """
         own, m = self.X[index], len(index)
         if not self.kernel.evaluates:

@@ -6,13 +6,7 @@ nothing of counting or caching; that is the oracle's work.
 
 from .base import Frame, Kernel, Points
 from .callable import CallableKernel
-from .choice import (
-    is_registered,
-    kernel_class,
-    kernel_names,
-    kernel_of,
-    make_kernel,
-)
+from .choice import is_registered, kernel_class, kernel_names, kernel_of, make_kernel
 from .precomputed import Precomputed
 from .products import Linear, Polynomial
 from .rbf import RBF

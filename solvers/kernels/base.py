@@ -116,25 +116,12 @@ class Kernel(ABC):
 
     @classmethod
     def of(
-        cls,
-        values: Mapping[str, Any],
-        X: Matrix | None = None,
-        weights: np.ndarray | None = None,
+        cls, values: Mapping[str, Any], X: Matrix | None = None, weights: np.ndarray | None = None
     ) -> Self:
         """The kernel with these parameters; those left out have the defaults of the class.
 
-        Parameters
-        ----------
-        values : mapping
-        X : ndarray or csr_matrix, shape (n_points, n_features), optional
-            The training points, for values that depend on them.
-        weights : ndarray of float64, shape (n_points,), optional
-            How often each of them counts; once by default.
-
-        Raises
-        ------
-        ValueError
-            For a parameter that the kernel does not have, or one out of range.
+        Values may depend on the training points X and on how often each counts, its weight.
+        ValueError for a parameter that the kernel does not have, or one out of range.
         """
         known = cls.parameters()
         for name in values:
@@ -177,12 +164,7 @@ class Kernel(ABC):
     def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
         """``sums_ki = sum_j coef_kj k(a_i, b_j)`` for the first points of A, as many as fit.
 
-        Parameters
-        ----------
-        A, B : Points
-        coef : ndarray of float64, shape (n_outputs, len(B))
-        sums : ndarray of float64, shape (n_outputs, n_sums)
-            Where to put them; ``n_sums <= len(A)``.
+        ``coef`` has the shape (n_outputs, len(B)), ``sums`` (n_outputs, at most len(A)).
         """
         # Here, since numba takes long to import, and kernels are also there for their names.
         from .sums import weighted_sums
@@ -193,12 +175,7 @@ class Kernel(ABC):
     def weights(self, B: Points, coef: np.ndarray) -> np.ndarray | None:
         """The w_k with ``sum_j coef_kj k(b_j, z) = <w_k, z>``; None unless the kernel is linear.
 
-        Float64, shape (n_outputs, n_features).
-
-        Parameters
-        ----------
-        B : Points
-        coef : ndarray of float64, shape (n_outputs, len(B))
+        Float64, shape (n_outputs, n_features), for ``coef`` of shape (n_outputs, len(B)).
         """
         return None
 
@@ -214,13 +191,7 @@ class Kernel(ABC):
         """A bound on the absolute error of an entry between points like these.
 
         Infinite unless a kernel knows better: of a function that is a black box nothing is known.
-
-        Parameters
-        ----------
-        points : Points
-            Prepared, of either type.
-        dtype : {"float32", "float64"}, default="float32"
-            Type of the entry.
+        The points are prepared; ``dtype`` is that of the entry.
         """
         return math.inf
 

@@ -22,13 +22,7 @@ def kernel_names() -> list[str]:
 
 
 def kernel_class(name: str) -> type[Kernel]:
-    """The kernel of this name.
-
-    Raises
-    ------
-    ValueError
-        If there is none; a near miss is suggested.
-    """
+    """The kernel of this name; ValueError, which suggests a near miss, if there is none."""
     known = kernel_entries()
     if name not in known:
         near = get_close_matches(name, known, n=1)
@@ -86,13 +80,7 @@ def make_kernel(
 
 
 def kernel_of(description: Mapping[str, Any]) -> Kernel:
-    """The kernel that :meth:`Kernel.describe` described.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name or parameter, or a parameter out of range.
-    """
+    """The kernel that :meth:`Kernel.describe` described; ValueError if it is none."""
     parameters = dict(description)
     return kernel_class(parameters.pop("name")).of(parameters)
 

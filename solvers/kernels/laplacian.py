@@ -12,14 +12,7 @@ from ..numeric.compiling import njit
 from ..numeric.matrices import Matrix, as_dense, stored
 from ..numeric.threads import in_parts
 from ..registration import register_kernel
-from .base import (
-    Kernel,
-    Points,
-    check_range,
-    kept_dense,
-    placed,
-    rounding_unit,
-)
+from .base import Kernel, Points, check_range, kept_dense, placed, rounding_unit
 from .parameters import Width, parameter
 
 

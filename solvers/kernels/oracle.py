@@ -137,19 +137,10 @@ class KernelOracle:
         return self.block(index, None)
 
     def stored_rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of the index where they are stored, for compiled loops: nothing is copied.
+        """The rows of at most ``chunk`` distinct points where they are stored, and their slots.
 
-        Parameters
-        ----------
-        index : ndarray of int64
-            Distinct; at most ``chunk`` of them.
-
-        Returns
-        -------
-        storage : ndarray, shape (n_slots, n)
-            Read-only, valid until rows are asked for again.
-        slots : ndarray of int64, shape (len(index),)
-            ``storage[slots[p]]`` is the row of ``index[p]``. Costs n entries each.
+        For compiled loops: nothing is copied. ``storage[slots[p]]`` is the row of ``index[p]``,
+        read-only and valid until rows are asked for again. Costs n entries each.
         """
         self.charge(len(index) * self.n, 0)
         if self._cache is None:
@@ -163,16 +154,9 @@ class KernelOracle:
         return self._cache.rows, slots
 
     def add_rows(self, index: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
-        """``sums_j += sum_p coef_p k(x_p, x_j)`` for p in the index and all j.
+        """``sums_j += sum_p coef_p k(x_p, x_j)`` for the distinct p of the index and all j.
 
         Costs n entries for each of the index. Rows are stored where that pays.
-
-        Parameters
-        ----------
-        index : ndarray of int64
-            Distinct.
-        coef : ndarray of float64, shape (len(index),)
-        sums : ndarray of float64, shape (n,)
         """
         if self.storing_pays:
             for start in range(0, len(index), self.chunk):
@@ -187,15 +171,8 @@ class KernelOracle:
     def among(self, index: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Entries of these points among each other, in an order of its own, and that order.
 
-        Costs m^2 entries. What stored rows hold is read from them; where rows are stored, the rest
-        is computed on one side of the diagonal only.
-
-        Parameters
-        ----------
-        index : ndarray of int64, shape (m,)
-            Distinct.
-        room : ndarray, shape (at least m^2,)
-            Where to put the entries.
+        Costs m^2 entries, which go into the room. What stored rows hold is read from them; where
+        rows are stored, the rest is computed on one side of the diagonal only.
         """
         m = len(index)
         entries = room[: m * m].reshape(m, m)
@@ -223,20 +200,15 @@ class KernelOracle:
 
         If the row is to be computed, it is computed in one block with some of the next ones that
         are not there either. Nobody has asked for those yet: they count as computed only. Without
-        a cache they wait in a small buffer.
-
-        Parameters
-        ----------
-        i : int
-        upcoming : callable
-            Takes a number and returns at most so many of the next indices, soonest first, int64;
-            the same one may come more than once. Called only if the row is to be computed.
+        a cache they wait in a small buffer. ``upcoming`` takes a number and returns at most so many
+        of the next indices, soonest first, int64, perhaps repeated; it is called only if the row is
+        to be computed.
         """
         if self.looks_ahead:
             store, ahead = self._store_ahead
-            if ahead.awaits(i):
+            if ahead.waiting[i]:
                 ahead.note(np.array([i]))
-            if not store.has(i):
+            if store.slot_of_row[i] < 0:
                 self._fill_by_block(store, ahead.choose(i, upcoming))
         return self.row(i)
 
@@ -260,13 +232,7 @@ class KernelOracle:
         return rows, slots
 
     def note_read(self, index: np.ndarray) -> None:
-        """Count rows that were read from :attr:`stored`, as if :meth:`row_ahead` had given them.
-
-        Parameters
-        ----------
-        index : ndarray of int64
-            In the order in which they were read; a row may come more than once.
-        """
+        """Count rows read from :attr:`stored`, in this order, as if :meth:`row_ahead` gave them."""
         self.charge(len(index) * self.n, 0)
         store = self._cache
         if self.looks_ahead:
@@ -340,12 +306,7 @@ class KernelOracle:
         return entries
 
     def fresh_block(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The same as :meth:`block`, all computed anew: faster where gathering from rows is slow.
-
-        Parameters
-        ----------
-        index, columns : ndarray of int64
-        """
+        """Like :meth:`block`, but all computed anew: faster where gathering from rows is slow."""
         if self._keeps_all:
             return self.block(index, columns)
         self.charge(len(index) * len(columns), 0)
@@ -384,14 +345,8 @@ class KernelOracle:
     ) -> np.ndarray:
         """sum_j coef_j k(x_j, x_i) for i in the index (None: all), float64.
 
-        Costs an entry, float64 and computed anew, for each of them and each coefficient but 0.
-
-        Parameters
-        ----------
-        coef : ndarray of float64, shape (n,)
-        index : ndarray of int64, optional
-        charged : bool, default=True
-            Whether a textbook run would ask for them; if not, they count as computed alone.
+        Costs an entry, float64 and computed anew, for each of them and each coefficient but 0. What
+        is not charged, since no textbook run would ask for it, counts as computed alone.
         """
         support = np.flatnonzero(coef)
         entries = len(support) * (self.n if index is None else len(index))

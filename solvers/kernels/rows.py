@@ -22,12 +22,7 @@ class RowCache:
     """Kernel rows in one array; flat index arrays, no object per row.
 
     Rows asked for together that are new stand one behind the other, as long as there is room that
-    was never used.
-
-    Attributes
-    ----------
-    slot_of_row : ndarray of int64, shape (n,)
-        Where each row is stored; -1 if it is not.
+    was never used. ``slot_of_row`` says where each row is stored; -1 if it is not.
     """
 
     def __init__(self, n: int, dtype: Any, max_bytes: int) -> None:
@@ -63,10 +58,6 @@ class RowCache:
         slots = self.slot_of_row[index]
         self._touch(slots[slots >= 0])
         return slots
-
-    def has(self, i: int) -> bool:
-        """Whether row i is stored; it does not become the more recently used by it."""
-        return bool(self.slot_of_row[i] >= 0)
 
     def holds(self, index: np.ndarray) -> np.ndarray:
         """Whether each row is stored; no row becomes the more recently used by it."""
@@ -107,20 +98,16 @@ class RowsAhead:
 
     def __init__(self, store: RowCache, n: int) -> None:
         self._store = store
-        self._waiting = np.zeros(n, dtype=bool)
+        self.waiting = np.zeros(n, dtype=bool)  # Rows computed ahead and not asked for yet
         self._computed = np.empty(0, dtype=np.int64)
         self._used = 0
         self._limit = _FEWEST_ROWS
 
-    def awaits(self, i: int) -> bool:
-        """Whether row i was computed ahead and not asked for yet."""
-        return bool(self._waiting[i])
-
     def note(self, index: np.ndarray) -> None:
         """These rows are asked for, int64; the same one may come more than once."""
-        waiting = index[self._waiting[index]]
+        waiting = index[self.waiting[index]]
         if len(waiting):
-            self._waiting[waiting] = False
+            self.waiting[waiting] = False
             self._used += len(np.unique(waiting))
 
     def choose(self, i: int, upcoming: Callable[[int], np.ndarray]) -> np.ndarray:
@@ -132,21 +119,21 @@ class RowsAhead:
         # What is there already and wanted soon must not make room for the new rows.
         self._store.slots(soon)
         missing = soon[~self._store.holds(soon) & (soon != i)][: at_most - 1]
-        self._waiting[missing] = True
+        self.waiting[missing] = True
         self._computed = np.append(self._computed, missing)
         return np.append(np.int64(i), missing)
 
     def _learn(self, soon: np.ndarray) -> None:
         """Adapt the number of rows to what became of those computed before."""
-        waiting = self._computed[self._waiting[self._computed]]
-        self._waiting[waiting] = False
+        waiting = self._computed[self.waiting[self._computed]]
+        self.waiting[waiting] = False
         still_wanted = np.isin(waiting, soon)
         wasted = len(waiting) - int(still_wanted.sum())
         self._limit = min(2 * self._limit, _MOST_ROWS)
         if wasted > self._used:
             self._limit = max(_FEWEST_ROWS, self._limit // 4)
         self._computed = waiting[still_wanted]
-        self._waiting[self._computed] = True
+        self.waiting[self._computed] = True
         self._used = 0
 
 

@@ -122,13 +122,7 @@ class KernelExpansion(Model):
         return len(self.coef)
 
     def decision_function(self, Z: Matrix) -> np.ndarray:
-        """f(z) for each row of Z, float64, shape (len(Z),).
-
-        Parameters
-        ----------
-        Z : ndarray or csr_matrix, shape (n_points, n_features)
-            For a precomputed kernel k(z, x_i), shape (n_points, n_train).
-        """
+        """f(z) for each row of Z (for a precomputed kernel k(z, x_i)), float64, shape (len(Z),)."""
         if self.n_support == 0:
             return np.full(Z.shape[0], self.intercept)
         return self._scorer(Z) + self.intercept
@@ -138,13 +132,7 @@ class KernelExpansion(Model):
         return expansion_scorer(self.kernel, self.prepared(), self.coef, self.dtype)
 
     def squared_norm(self) -> float:
-        """||w||^2 = sum_ij coef_i coef_j k(x_i, x_j); not for a precomputed kernel.
-
-        Raises
-        ------
-        ValueError
-            For a precomputed kernel, whose entries the model does not hold.
-        """
+        """||w||^2 = sum_ij coef_i coef_j k(x_i, x_j); ValueError for a precomputed kernel."""
         if not self.kernel.evaluates:
             raise ValueError("a model of a precomputed kernel does not hold the kernel's entries")
         return _squared_norm(self.kernel, self.points, self.coef, self.dtype)

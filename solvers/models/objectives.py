@@ -16,26 +16,10 @@ def hinge(margins: np.ndarray) -> np.ndarray:
 
 
 def primal_value(squared_norm: float, margins: np.ndarray, C: float) -> float:
-    """1/2 ||w||^2 + C sum_i hinge_i, in C units.
-
-    Parameters
-    ----------
-    squared_norm : float
-        ||w||^2.
-    margins : ndarray, shape (n,)
-        y_i f(x_i), the bias included.
-    C : float
-    """
+    """1/2 ||w||^2 + C sum_i hinge_i, in C units; margins are y_i f(x_i), the bias included."""
     return 0.5 * squared_norm + C * float(hinge(margins).sum(dtype=np.float64))
 
 
 def dual_value(alpha: np.ndarray, squared_norm: float) -> float:
-    """sum_i alpha_i - 1/2 ||w(alpha)||^2, in C units; a lower bound of the optimum if feasible.
-
-    Parameters
-    ----------
-    alpha : ndarray, shape (n,) or only its non-zeros
-    squared_norm : float
-        ||w(alpha)||^2 = sum_ij alpha_i alpha_j y_i y_j K_ij.
-    """
+    """sum_i alpha_i - 1/2 ||w(alpha)||^2, in C units; a lower bound of the optimum if feasible."""
     return float(alpha.sum(dtype=np.float64)) - 0.5 * squared_norm

@@ -46,13 +46,7 @@ class OneVsRestModel(Model):
         return sum(part.n_support for part in self._known)
 
     def decision_function(self, Z: Matrix) -> np.ndarray:
-        """f_c(z) for each row of Z and each class, float64, shape (len(Z), n_classes).
-
-        Parameters
-        ----------
-        Z : ndarray or csr_matrix, shape (n_points, n_features)
-            For a precomputed kernel k(z, x_i), shape (n_points, n_train).
-        """
+        """f_c(z) for each row of Z and each class, float64, shape (len(Z), n_classes)."""
         scores = np.zeros((Z.shape[0], len(self.parts)))
         trained = [c for c, part in enumerate(self.parts) if part is not None]
         known = self._known

@@ -48,13 +48,7 @@ class VotedExpansion(Model):
         return self.last.n_support
 
     def decision_function(self, Z: Matrix) -> np.ndarray:
-        """The votes for the positive class less those against it, float64, shape (len(Z),).
-
-        Parameters
-        ----------
-        Z : ndarray or csr_matrix, shape (n_points, n_features)
-            For a precomputed kernel k(z, x_i), shape (n_points, n_train).
-        """
+        """The votes for the positive class less those against it, float64, shape (len(Z),)."""
         scores = np.zeros(Z.shape[0])
         if self.n_support == 0:
             return scores
@@ -69,13 +63,7 @@ class VotedExpansion(Model):
         return scores
 
     def squared_norm(self) -> float:
-        """Not defined: a vote is no linear function of the features.
-
-        Raises
-        ------
-        ValueError
-            Always.
-        """
+        """Not defined: a vote is no linear function of the features."""
         raise ValueError("a voted predictor is no vector w, so it has no norm")
 
     def attributes(self) -> dict[str, Any]:

@@ -12,11 +12,7 @@ from ..interface.base import Solver
 from ..interface.convergence import short_of
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import (
-    CachedKernelParameters,
-    SoftMarginParameters,
-    SolverParameters,
-)
+from ..interface.parameters import CachedKernelParameters, SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels import Kernel
 from ..numeric.validation import check_positive, check_whole

@@ -15,11 +15,7 @@ from ..interface.parameters import SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import LinearModel
 from ..numeric.rows import finite_squared_norms
-from ..numeric.validation import (
-    check_flag,
-    check_iteration_limit,
-    check_positive,
-)
+from ..numeric.validation import check_flag, check_iteration_limit, check_positive
 from ..registration import register
 
 

@@ -42,8 +42,6 @@ def _parts(block: np.ndarray) -> Iterator[slice]:
 class Columns:
     """The kernel entries of all points with some of them, ``K_nm``, for repeated products.
 
-    Notes
-    -----
     Each product asks for n m entries. Rows whose entries are kept are computed once.
     """
 
