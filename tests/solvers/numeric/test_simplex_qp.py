@@ -64,9 +64,9 @@ def test_the_gap_bounds_the_distance_to_the_minimum():
     Q, h = random_qp(4, 30, 10)
     expected = interior_point(Q, h, 2.0)
     qp = filled(Q, h, 2.0)
-    for steps in range(1, 12):
-        gap = qp.solve(1e-9, max_steps=1)
-        assert expected - 1e-8 <= qp.value <= expected + qp.gap + 1e-8, steps
+    for tol in np.geomspace(100.0, 1e-9, 12):
+        gap = qp.solve(tol)
+        assert expected - 1e-8 <= qp.value <= expected + qp.gap + 1e-8, tol
         assert gap == pytest.approx(qp.gap, rel=1e-6, abs=1e-10)
 
 
