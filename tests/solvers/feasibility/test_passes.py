@@ -33,8 +33,8 @@ def test_blocks_fit_the_cache(rows):
 def test_smoothed_weights_are_the_softmax(storage, mu):
     rng = np.random.default_rng(550)
     A, y = rng.standard_normal((5, 50)), rng.standard_normal(5)
-    weights, image = np.empty(50), np.empty(5)
-    low = smooth(storages(A)[storage], y, mu, weights, image, 8)
+    weights, images = np.empty(50), np.empty((1, 5))
+    low = smooth(storages(A)[storage], y[None], mu, weights, images, 8)
     s = y @ A
     expected = np.exp(-(s - s.min()) / mu)
     expected /= expected.sum()
