@@ -1,6 +1,6 @@
 """Write what follows from the code: docs/studies.md, and the parts of pages below a note: the
-commands with their options, the registered datasets, and the keys of study files. For the pages of
-solvers see docs/pages.py.
+commands with their options, the registered datasets, the keys of study files, the columns of
+records, and the rows of the papers. For the pages of solvers see docs/pages.py.
 
 python docs/generate.py            # write them
 python docs/generate.py --check    # exit with 1 if they are not what this would write
@@ -10,25 +10,32 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import itertools
 import json
 import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import typer
 from numpydoc.docscrape import NumpyDocString
 from pydantic import BaseModel
 
 from marginbench.data_loaders.sources import sources
+from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
+from marginbench.harness.results.measures import columns_of
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.svm import Checkpoint, Record
 from marginbench.harness.study.feasibility import Cell, FeasibilityStudy, Images
 from marginbench.harness.study.grid import Axes
 from marginbench.harness.study.model import Budget, SolverEntry, StudyBase
 from marginbench.harness.study.svm import ReferenceSettings, Study, Task, Tuning
 from marginbench.harness.study.toml import load_study, study_names
 from marginbench.reports.command import add_commands, build_app, report, write_report
+from marginbench.reports.papers.published import PAPERS, Paper, read_paper
 
 HERE = Path(__file__).resolve().parent
 _NOTE = "<!-- Written by docs/generate.py. Edit the code that it reads, not this page. -->"
@@ -47,10 +54,14 @@ def studies_page() -> Iterator[str]:
     """The lines of docs/studies.md."""
     yield from ("# Shipped studies", "", _NOTE, "")
     yield from (
-        "`marginbench run NAME` runs a study. To run a part of it, use `--dataset`, `--solver`,",
-        "`--seeds` and `--timeout`; see [the command line](command-line.md).",
+        "`marginbench run NAME` runs a study, or [a part](command-line.md#parts-of-a-study).",
+        "Tasks that differ only in numbers share a row; `marginbench study show NAME` lists each.",
         "",
     )
+    feeds: dict[str, list[str]] = {}
+    for paper in map(read_paper, PAPERS):
+        for study in dict.fromkeys(source.study for source in paper.sources):
+            feeds.setdefault(study, []).append(f"[{paper.name}](reproducing.md#{paper.name})")
     studies = {name: load_study(name) for name in study_names()}
     yield from table(
         ("study", "what it compares", "requirements"),
@@ -63,9 +74,29 @@ def studies_page() -> Iterator[str]:
         yield from ("", f"## {name}", "", f"**{study.title}.**" if study.title else "")
         yield from ("", *filled(study.description), "")
         yield from table(
-            ("task", "problem"), ((task.label, problem_of(task)) for task in study.tasks)
+            ("task", "problem"), collapsed((task.label, problem_of(task)) for task in study.tasks)
         )
         yield from ("", *filled(f"Solvers: {solvers_of(study)}."))
+        if name in feeds:
+            yield from ("", f"Numbers of a paper that it reproduces: {', '.join(feeds[name])}.")
+
+
+#: A number in a text, such as 1e-3, 0.05 or 50 000.
+_NUMBER = re.compile(r"(?<![\w.])(\d+(?: \d{3})*(?:\.\d+)?(?:e-?\d+)?)")
+
+
+def collapsed(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
+    """Rows of a table; three or more in a row that differ in numbers alone are one."""
+    for _, group in itertools.groupby(rows, lambda row: [_NUMBER.sub("#", cell) for cell in row]):
+        first, *others = group
+        if len(others) < 2:
+            yield from (first, *others)
+            continue
+        parts = [map(_NUMBER.split, cells) for cells in zip(first, others[-1], strict=True)]
+        yield tuple(
+            "".join(a if a == b else f"{a} to {b}" for a, b in zip(*cells, strict=True))
+            for cells in parts
+        )
 
 
 def filled(text: str) -> Iterator[str]:
@@ -127,6 +158,10 @@ def _parameter(parameter: Any) -> tuple[str, str, str]:
     name = ", ".join(parameter.opts) if is_option else (parameter.metavar or parameter.name.upper())
     value = f" {parameter.metavar}" if is_option and parameter.metavar else ""
     default = "" if parameter.default in (None, False, "") else f"`{parameter.default}`"
+    if isinstance(parameter.show_default, str):
+        default = parameter.show_default
+    if parameter.required:
+        default = "required"
     return f"`{name}{value}`", str(getattr(parameter, "help", None) or ""), default
 
 
@@ -146,6 +181,60 @@ def datasets_part() -> Iterator[str]:
             for source in sources()
         ),
     )
+
+
+def papers_part() -> Iterator[str]:
+    """The rows of each paper that are measured, by the beginnings of their names."""
+    for paper in map(read_paper, PAPERS):
+        yield from ("", f"### {paper.name}", "", f"{paper.title} ({paper.citation}).", "")
+        yield from table(("`--only`", "rows", "the first of them", "studies"), _groups(paper))
+
+
+def _groups(paper: Paper) -> Iterator[tuple[str, str, str, str]]:
+    tables = {table.id for table in paper.tables}
+    groups: dict[str, list[Any]] = {}
+    for row in paper.rows:
+        head, _, rest = row.id.partition("/")
+        name = head if head in tables else f"{head}/{rest.partition('/')[0]}"
+        if row.measure:
+            groups.setdefault(name, []).append(row)
+    for name, rows in groups.items():
+        able = (
+            source.study
+            for source in paper.sources
+            if any(paper.pairs(source, row) is not None for row in rows)
+        )
+        studies = ", ".join(f"[{study}](studies.md#{study})" for study in dict.fromkeys(able))
+        yield f"`{name}`", str(len(rows)), rows[0].says, studies
+
+
+def columns_part() -> Iterator[str]:
+    """Every column of runs.parquet with its type."""
+    common = {item.name for item in fields(RecordBase)}
+    kinds = (
+        ("every run", RecordBase, set()),
+        ("runs of SVM solvers", Record, common),
+        ("runs of feasibility methods", FeasibilityRecord, common),
+        ("a checkpoint in `trace`, of SVM solvers", Checkpoint, set()),
+        ("a checkpoint in `trace`, of feasibility methods", Stage, set()),
+    )
+    for heading, declared, known in kinds:
+        types = get_type_hints(declared)
+        yield ""
+        yield from table(
+            (f"column of {heading}", "type", "meaning"),
+            (
+                (f"`{name}`", _type(types[name]), item.doc)
+                for name, item in columns_of(declared).items()
+                if name not in known
+            ),
+        )
+
+
+def _type(hint: Any) -> str:
+    plain = get_args(hint)[0] if type(None) in get_args(hint) else hint
+    words = {int: "int64", float: "double", bool: "bool", dict[str, int]: "map of int64"}
+    return words.get(plain, "list" if plain == list[Any] else "string")
 
 
 def keys_part() -> Iterator[str]:
@@ -190,6 +279,8 @@ PAGES = {"studies.md": studies_page}
 PARTS = {
     "command-line.md": commands_part,
     "datasets.md": datasets_part,
+    "reproducing.md": papers_part,
+    "results-folder.md": columns_part,
     "study-files.md": keys_part,
 }
 #: The tables of study files and what reads them.

@@ -11,7 +11,10 @@ import typer
 from ..errors import EXIT_DATA, UserError
 from .output import complain, data_code, help_only, print_table
 
-_Names = Annotated[list[str] | None, typer.Argument(metavar="NAME...", show_default=False)]
+_Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME...", help="Names that 'data list' shows.", show_default=False),
+]
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of an imported dataset.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

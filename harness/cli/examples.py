@@ -48,7 +48,7 @@ _EXAMPLES = {
     "study validate": "marginbench study validate my-study.toml",
     "new solver": "marginbench new solver MySolver",
     "data list": "marginbench data list",
-    "data fetch": "marginbench data fetch adult,a9a",
+    "data fetch": "marginbench data fetch adult,ijcnn1",
     "data verify": "marginbench data verify",
     "data import": "marginbench data import bank bank.csv --option target=y",
     "data info": "marginbench data info adult",

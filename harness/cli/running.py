@@ -54,8 +54,8 @@ def add(
         study: Annotated[
             str | None,
             typer.Argument(
-                help="A study that ships with marginbench, or a TOML file (default: quickstart; "
-                "with data that it lacks, a study of these alone).",
+                help="A study that ships with marginbench, or a TOML file (default: quickstart; if "
+                "--dataset names other data, a new study of those data only).",
                 show_default=False,
             ),
         ] = None,
@@ -87,7 +87,7 @@ def add(
             ),
         ] = None,
         retry_failed: Annotated[
-            bool, typer.Option("--retry-failed", help="Run again what did not go as planned.")
+            bool, typer.Option("--retry-failed", help="Rerun failed runs.")
         ] = False,
         dry_run: Annotated[
             bool, typer.Option("--dry-run", help="Only say what would be run, and for how long.")
@@ -97,7 +97,7 @@ def add(
         ] = False,
         as_json: _Json = False,
         log_json: Annotated[
-            bool, typer.Option("--log-json", help="Log one JSON object an event to stderr.")
+            bool, typer.Option("--log-json", help="Write one JSON object per event to stderr.")
         ] = False,
         scheduler: Annotated[
             str | None,
@@ -175,7 +175,7 @@ def add(
             str,
             typer.Option(
                 metavar="EXPR",
-                help="Show only runs with these properties, as 'run --where' chooses them.",
+                help="Show only runs that match the expression (see run --where).",
                 show_default=False,
             ),
         ] = "",

@@ -53,7 +53,12 @@ study.callback(invoke_without_command=True)(help_only)
 
 
 @study.command("new", help="Write NAME.toml, a small study to begin with.")
-def _new(name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)]) -> None:
+def _new(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="Names the study and its file.", show_default=False),
+    ],
+) -> None:
     from ..storage import storing
 
     plain = name.removesuffix(".toml")

@@ -30,7 +30,7 @@ class Cell(TaskEntry):
     Attributes
     ----------
     label : str
-        What tables and options call the cell; must be unique.
+        Name in tables and options; must be unique.
     generator : {"ldfp", "lap"}
         ``"ldfp"``: separable problems; ``"lap"``: problems that nothing separates.
     m : int
@@ -76,7 +76,7 @@ class Images(DatasetTask):
     Attributes
     ----------
     label : str
-        What tables and options call the data; must be unique.
+        Name in tables and options; must be unique.
     dataset : str
         A data set with more than two classes, a registered one or your own, as in a task.
     dataset_params : dict
@@ -131,7 +131,7 @@ class FeasibilityStudy(StudyBase):
     ----------
     source : str
         Where the published numbers come from. All other keys but ``seeds``, ``[reference]`` and
-        ``[tuning]`` are those above; how often a method runs, ``instances`` says.
+        ``[tuning]`` are those above; ``instances`` sets how often a method runs.
     """
 
     task_tables: ClassVar[tuple[str, ...]] = ("cell", "images")

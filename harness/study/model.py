@@ -241,7 +241,7 @@ class SolverEntry(StudyPart):
         file), ``"package.module:Class"``, or a classifier or program from elsewhere, see
         docs/outside-solvers.md.
     label : str, the class
-        What tables and options call the solver; must be unique.
+        Name in tables and options; must be unique.
     params : dict
         Parameters of the class; ``nu = "reference"`` takes the value at the reference optimum, in
         studies of SVM solvers.
@@ -394,8 +394,8 @@ class Budget(StudyPart):
         CPU seconds of solving, all threads and child processes together: a limit that other work on
         the machine does not change. ``timeout`` holds as well; set it well above.
     kernel_evals : float or None
-        Evaluations at which a run ends: kernel entries and what other methods have in their place,
-        counted as in :class:`marginbench.Counters` and looked at when a checkpoint is due; see
+        Evaluations at which a run ends: kernel entries, inner products and matrix entries, counted
+        as in :class:`marginbench.Counters` and looked at when a checkpoint is due; see
         docs/tuning.md.
     iterations : int or None
         Iterations at which a run ends, looked at when a checkpoint is due.
@@ -413,7 +413,7 @@ class Budget(StudyPart):
         Seconds for loading the data.
     evaluation_timeout : float
         Seconds for one evaluation.
-    total_timeout : float or None, the sum of the four, ``timeout`` twice
+    total_timeout : float or None, 2 ``timeout`` + ``compile_``, ``data_``, ``evaluation_timeout``
         Seconds of everything together.
     """
 

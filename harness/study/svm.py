@@ -103,7 +103,7 @@ class Task(DatasetTask):
     dataset_params : dict
         Parameters of the dataset, such as ``{ n_train = 1000 }``, or options of your own data.
     label : str, the dataset
-        What tables and options call the task; must be unique.
+        Name in tables and options; must be unique.
     kernel : str
         ``"rbf"``, ``"linear"``, ``"poly"``, ``"laplacian"``, or your own, ``"file.py:Name"``, see
         docs/adding-a-solver.md.
@@ -313,7 +313,7 @@ class Study(StudyBase):
     name : str
         Letters, digits, ``.``, ``_`` and ``-``; names the results folder.
     kind : str
-        ``"feasibility"`` for feasibility methods, see [below](#feasibility-methods).
+        ``"feasibility"`` for feasibility methods, see [above](#feasibility-methods).
     title : str
         Text for the report.
     description : str

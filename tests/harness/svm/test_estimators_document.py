@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -75,6 +76,15 @@ def test_the_classifiers_run(tmp_path: Path) -> None:
     assert max(found[label].suboptimality for label in ("SMO", "SVC")) < 1e-3
     assert found["SVC"].n_support > 0
     assert all(record.test_error < 0.2 for record in found.values())
+
+
+def test_a_fair_comparison_tunes_both_sides(tmp_path: Path) -> None:
+    found = ended(tmp_path, example('name = "fair"'), InProcess())
+    chosen = {label: json.loads(record.params) for label, record in found.items()}
+    assert chosen["KNeighborsClassifier"]["n_neighbors"] in (1, 3, 9)
+    assert "C" not in chosen["KNeighborsClassifier"]
+    assert all(len(json.loads(record.tuning or "[]")) > 2 for record in found.values())
+    assert {record.n_train for record in found.values()} == {958}  # four fifths of 1 198
 
 
 def test_a_program_in_a_classifier_finds_what_the_library_finds(tmp_path: Path) -> None:
