@@ -24,7 +24,9 @@ import typer
 from numpydoc.docscrape import NumpyDocString
 from pydantic import BaseModel
 
-from marginbench.data_loaders.sources import sources
+from marginbench.data_loaders.sources import Source, sources
+from marginbench.harness.conformance import estimators, methods
+from marginbench.harness.conformance.running import CHECKS
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.measures import columns_of
 from marginbench.harness.results.records import RecordBase
@@ -169,18 +171,31 @@ def datasets_part() -> Iterator[str]:
     """Every registered dataset."""
     yield ""
     yield from table(
-        ("name", "what it holds", "read from", "split", "parameters and defaults"),
+        (
+            "name",
+            "what it holds",
+            "read from",
+            "files of a mirror",
+            "split",
+            "parameters and defaults",
+        ),
         (
             (
                 f"`{source.name}`",
                 source.summary,
                 source.format,
+                _files_of(source),
                 source.split,
                 ", ".join(f"`{name} = {value!r}`" for name, value in source.parameters.items()),
             )
             for source in sources()
         ),
     )
+
+
+def _files_of(source: Source) -> str:
+    folder = source.mirror_folder or source.name
+    return f"`{folder}/`: " + ", ".join(f.name for f in source.files) if source.files else "none"
 
 
 def papers_part() -> Iterator[str]:
@@ -206,6 +221,28 @@ def _groups(paper: Paper) -> Iterator[tuple[str, str, str, str]]:
         )
         studies = ", ".join(f"[{study}](studies.md#{study})" for study in dict.fromkeys(able))
         yield f"`{name}`", str(len(rows)), rows[0].says, studies
+
+
+def checks_part() -> Iterator[str]:
+    """What each check of ``marginbench check`` expects."""
+    kinds = (("a solver", "estimator", estimators), ("a method on columns", "method", methods))
+    for subject, sort, module in kinds:
+        found = {name: getattr(module, re.sub("[ -]", "_", name)) for name in CHECKS[sort]}
+        yield ""
+        yield from table(
+            (f"check of {subject}", "what it expects"),
+            (
+                (f"`{name}`", _linked((inspect.getdoc(check) or "").partition("\n")[0]))
+                for name, check in found.items()
+            ),
+        )
+
+
+def _linked(text: str) -> str:
+    """Names of pages as links."""
+    return re.sub(
+        r"docs/([\w-]+)\.md", lambda found: f"[{found[1].replace('-', ' ')}]({found[1]}.md)", text
+    )
 
 
 def columns_part() -> Iterator[str]:
@@ -262,10 +299,7 @@ def _keys_of(part: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
             value = field.get_default(call_default_factory=True)
             default = "none" if value is None else f"`{_toml(value)}`" if value != "" else "empty"
         words = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(entry.desc)).replace("``", "`")
-        meaning = re.sub(
-            r"docs/([\w-]+)\.md", lambda m: f"[{m[1].replace('-', ' ')}]({m[1]}.md)", words
-        )
-        yield f"`{entry.name}`", default.replace("``", "`"), meaning
+        yield f"`{entry.name}`", default.replace("``", "`"), _linked(words)
     if isinstance(getattr(part, "axes", None), Axes):
         yield "`zip`", "none", "Lists that are taken together, see [above](#grids)."
 
@@ -277,6 +311,7 @@ def _toml(value: Any) -> str:
 PAGES = {"studies.md": studies_page}
 #: Pages whose last part is written here, below the note.
 PARTS = {
+    "adding-a-solver.md": checks_part,
     "command-line.md": commands_part,
     "datasets.md": datasets_part,
     "reproducing.md": papers_part,

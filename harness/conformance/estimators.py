@@ -287,7 +287,7 @@ def _random_state() -> tuple[Any, ...]:
 
 
 def scikit_learn(subject: Subject) -> None:
-    """scikit-learn's check_estimator finds nothing."""
+    """scikit-learn's check_estimator finds nothing but what docs/conformance.md explains."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(subject.make(dtype="float64"), on_fail=None, on_skip=None)

@@ -1,6 +1,6 @@
 """What a paper printed: tables, numbers and claims, read from its file in ``studies/published``.
 
-docs/reproducing.md explains the keys. Every cell of a table and every claim becomes a :class:`Row`.
+Every cell of a table and every claim becomes a :class:`Row`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Row(_Published):
     below, above : float, optional
         Of a claim: the bounds of the measured quantity, in the unit.
     measure, task, solver, at, tasks, by, against
-        The quantity: see :mod:`.quantities`.
+        The quantity: see :mod:`.quantities`. ``by`` is the "value"; its "ratio" or "difference" to
+        that of ``against``; or its "slope" in logarithms over ``tasks`` of several sizes.
     not_run : str
         Why no study has it.
     explanation : str
@@ -313,7 +314,9 @@ def _row(values: Mapping[str, Any], name: str) -> Row:
 def _table(item: dict[str, Any]) -> Table:
     """A table with a row for each cell: its keys are those of the table, row, column and cell.
 
-    With ``ratio_to``, the head of a column or row, times are held to their ratio to the cell there.
+    ``columns`` have ``head`` and ``group``, ``rows`` have ``head`` and ``cells``. A cell is a
+    number, a text, or a table of keys; later keys win. ``texts`` says what printed words mean. With
+    ``ratio_to``, the head of a column or row, times are held to their ratio to the cell there.
     """
     columns, rows = item.pop("columns"), item.pop("rows")
     name, title, corner = item.pop("id"), item.pop("title"), item.pop("corner", "")
