@@ -144,6 +144,7 @@ def page() -> Iterator[str]:
         "|---|---|---|---|",
     )
     total = passed = 0
+    numbers: dict[str, int] = {}
     for name, estimator in estimators().items():
         count, failed = failures(estimator)
         expected = expected_failures(estimator)
@@ -154,11 +155,12 @@ def page() -> Iterator[str]:
         total, passed = total + count, passed + count - len(expected)
         why = "; ".join(
             ", ".join(f"`{check}`" for check in expected if expected[check] == reason)
-            + f": {reason}"
+            + f" ({numbers.setdefault(reason, len(numbers) + 1)})"
             for reason in dict.fromkeys(expected.values())
         )
         yield f"| `{name}` | {count - len(expected)} | {len(expected)} | {why} |"
-    yield from ("", f"Together {passed} of {total} checks pass.")
+    yield from ("", f"Together {passed} of {total} checks pass. Why the others do not:", "")
+    yield from (f"{number}. {reason}." for reason, number in numbers.items())
 
 
 def main() -> int:

@@ -125,7 +125,7 @@ class Record(RecordBase):
     )
     tuning_cpu_s: float | None = column("CPU seconds meanwhile", default=None, low=0)
     tuning_evals: int | None = column(
-        "evaluations asked for in all trials; null: not counted", default=None, low=0
+        "evaluations requested in all trials; null: not counted", default=None, low=0
     )
     epochs: str = column(
         "what a solver that keeps a trace_ noted at the end of each epoch",

@@ -32,7 +32,10 @@ SESSION = 1.1
 #: Checkpoints of a study that does not say how far apart they are.
 _CHECKPOINT_FACTOR = 1.19
 
-_SUM_TITLES = {"evaluations": "Evaluations asked", "evaluations_computed": "Evaluations computed"}
+_SUM_TITLES = {
+    "evaluations": "Evaluations requested",
+    "evaluations_computed": "Evaluations computed",
+}
 _GAP = Measure("Duality gap", "duality gap", "scientific", better="")
 # First what a solver achieves, then what it costs.
 _ORDER = (

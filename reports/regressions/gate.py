@@ -49,7 +49,7 @@ def _exact(title: str, bound: float = 1.01, form: Format = "integer", absolute: 
 _KNOWN: Mapping[str, Compared] = MappingProxyType(
     {
         "unsolved": _exact("Without a certificate", 1.0),
-        "evaluations": _exact("Evaluations asked"),
+        "evaluations": _exact("Evaluations requested"),
         "evaluations_computed": _exact("Evaluations computed"),
         "iterations": _exact("Iterations"),
         "products": _exact("Products with the matrix"),
@@ -59,7 +59,7 @@ _KNOWN: Mapping[str, Compared] = MappingProxyType(
         # Of the exact solver on thousands of points. When it leaves a sub-problem depends on
         # rounding.
         "pairs_moved": _exact("Pairs moved", 1.2),
-        "entries_asked": _exact("Entries asked", 1.2),
+        "entries_asked": _exact("Entries requested", 1.2),
         "violation": _exact("Violation", 1.1, "number"),
     }
 )

@@ -124,7 +124,7 @@ def test_a_row_for_each_value_that_moved_with_its_changes(folder):
     found = rows(folder / "index.html")
     times = "\N{MULTIPLICATION SIGN}"
     assert (
-        f"SMO rbf dense evaluations asked 3333333333 : 1,000 → 2,000 ( 2.00{times} ) 2,000" in found
+        f"SMO rbf dense evaluations requested 3333333333 : 1,000 → 2,000 ( 2.00{times} ) 2,000" in found
     )
     assert any(
         "test error 3333333333 : 20.00 % → 19.00 %" in re.sub("\u202f", " ", row) for row in found
@@ -137,7 +137,7 @@ def test_a_row_for_each_value_that_moved_with_its_changes(folder):
 
 def test_the_page_of_two_commits_tells_verdict_changes_and_commands(make, folder):
     text = make.page(folder / "pair.html").text
-    assert "SMO is worse in evaluations asked on 2 of 2 tasks and better in test error" in text
+    assert "SMO is worse in evaluations requested on 2 of 2 tasks and better in test error" in text
     assert "git switch --detach 3333333333 && python -m benchmarks.work 'SMO rbf dense'" in text
 
 
