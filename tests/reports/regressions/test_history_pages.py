@@ -124,7 +124,8 @@ def test_a_row_for_each_value_that_moved_with_its_changes(folder):
     found = rows(folder / "index.html")
     times = "\N{MULTIPLICATION SIGN}"
     assert (
-        f"SMO rbf dense evaluations requested 3333333333 : 1,000 → 2,000 ( 2.00{times} ) 2,000" in found
+        f"SMO rbf dense evaluations requested 3333333333 : 1,000 → 2,000 ( 2.00{times} ) 2,000"
+        in found
     )
     assert any(
         "test error 3333333333 : 20.00 % → 19.00 %" in re.sub("\u202f", " ", row) for row in found
