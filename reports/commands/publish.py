@@ -69,8 +69,10 @@ def publish(
 
     if repository is not None and history is None:
         raise ReportError("--repository: is for the commits of --history; give that, too")
+    # `reproduce` leaves the pages of papers beside the studies behind them: they are made anew.
+    studies = [each for each in folders or [] if not (each / "journals.tar").is_file()]
     site = publish(
-        folders or [],
+        studies,
         out,
         title=title,
         pages=_pages(with_ or []),

@@ -266,7 +266,10 @@ def test_what_is_left_out_is_said_in_one_line(folders, tmp_path, monkeypatch, ca
     out = tmp_path / "site"
     out.mkdir()
     (out / "mine.txt").write_text("mine")
-    words = ["publish", folders[2], tmp_path, "--out", out, "--force", "--keep-going"]
+    papers = tmp_path / "papers"  # as `reproduce` leaves it, beside the studies
+    papers.mkdir()
+    (papers / "journals.tar").write_bytes(b"")
+    words = ["publish", folders[2], papers, tmp_path, "--out", out, "--force", "--keep-going"]
     monkeypatch.setattr(sys, "argv", ["marginbench", *map(str, words)])
     with pytest.raises(SystemExit) as ended:
         main()
