@@ -107,6 +107,4 @@ def test_a_study_with_it_runs_and_runs_again_when_it_changes(
     assert (again.key, again.started_at) == (first.key, first.started_at)
     assert str(tmp_path) not in (tmp_path / "results/study.json").read_text()
     file.write_text(KERNELS.replace("** 2", "** 3.0"))
-    changed = record()
-    assert changed.key != first.key
-    assert changed.started_at != first.started_at
+    assert record().key != first.key
