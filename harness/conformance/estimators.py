@@ -105,7 +105,7 @@ _BLOBS = "check_classifiers_train"
 
 
 def warm_up(subject: Subject) -> None:
-    """The fit to a few points that precedes the timed ones, of arrays that may not be written to."""
+    """The fit to a few points that comes first, of arrays that may not be written to."""
     X, y = overlapping(20)
     for array in (X, y):
         array.flags.writeable = False
