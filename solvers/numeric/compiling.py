@@ -43,8 +43,7 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     """
 
     def compiled(function: Function) -> Function:
-        # A wrapper for calls from C takes a seventh of the time to compile, and nobody calls it.
-        dispatcher: Any = numba.njit(no_cfunc_wrapper=True, **options)(function)
+        dispatcher: Any = numba.njit(**options)(function)
         file = Path(function.__code__.co_filename).resolve()
         if file.is_relative_to(_SOURCES) and file.is_file() and not config.DISABLE_JIT:
             dispatcher._cache = _Cache(function)

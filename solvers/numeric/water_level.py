@@ -115,7 +115,7 @@ def _sum_of_lowest(values, start, end, stop, base):
 
 @njit(error_model="numpy")
 def lowest(values, start):
-    """The lowest of values[start:]; infinite if there are none. numpy's compiles for seconds."""
+    """The lowest of values[start:]; infinite if there are none."""
     found = np.inf
     for i in range(start, len(values)):
         found = min(found, values[i])
