@@ -13,6 +13,7 @@ from ...harness.cli.output import complain
 from ...harness.cli.running import results_folder
 from ...harness.errors import EXIT_OK, EXIT_RUNS
 from ..errors import ReportError
+from .reproduce import ARCHIVE
 
 #: Of the command.
 HELP = "Write a static site of results folders, for any web server."
@@ -70,7 +71,7 @@ def publish(
     if repository is not None and history is None:
         raise ReportError("--repository: is for the commits of --history; give that, too")
     # `reproduce` leaves the pages of papers beside the studies behind them: they are made anew.
-    studies = [each for each in folders or [] if not (each / "journals.tar").is_file()]
+    studies = [each for each in folders or [] if not (each / ARCHIVE).is_file()]
     site = publish(
         studies,
         out,

@@ -21,6 +21,8 @@ _PAPERS = "sbp12, bsca18, mpfp14, cuts08 or bmrm07"
 
 #: Of the command.
 HELP = "Run what the papers print, and show it beside their numbers."
+#: The journals behind the pages of the papers, packed, in the folder of these pages.
+ARCHIVE = "journals.tar"
 
 
 def reproduce(
@@ -135,7 +137,7 @@ def _show(names: Sequence[str], only: str, out: Path, *, as_json: bool) -> int:
     found = judge(folders)
     feeding = {source.study for each in found for source in each.paper.sources}
     journals = {name: folder for name, folder in folders.items() if name in feeding}
-    archive = write_journals(out / "papers" / "journals.tar", journals)
+    archive = write_journals(out / "papers" / ARCHIVE, journals)
     write_pages(out / "papers", paper_pages(found, links, archive))
     chosen = {
         each.paper.name: [v for v in each.found.values() if v.row.id.startswith(only)]
