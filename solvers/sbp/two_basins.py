@@ -225,14 +225,14 @@ def _levels_in_windows(basins, low_positive, low_negative, skip_up, skip_down, p
         return False, nothing
     # What lies above a window must not matter: neither for the rank nor for the bias.
     depth = left / rank
-    if next_up == np.inf and skip_up + len(up) < len(basins.members):
+    more_up = next_up == np.inf and skip_up + len(up) < len(basins.members)
+    more_down = next_down == np.inf and skip_down + len(down) < len(basins.others)
+    if more_up:
         next_up = low_positive + 2 * standing.width
-        if next_up - last_up <= depth:
-            return False, nothing
-    if next_down == np.inf and skip_down + len(down) < len(basins.others):
+    if more_down:
         next_down = low_negative + 2 * standing.width
-        if next_down - last_down <= depth:
-            return False, nothing
+    if (more_up and next_up - last_up <= depth) or (more_down and next_down - last_down <= depth):
+        return False, nothing
     return True, stand(rank, left, last_up, last_down, next_up - last_up, next_down - last_down)
 
 
