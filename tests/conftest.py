@@ -1,10 +1,7 @@
 """How the tests are spread over processes, which a system can run, and how timings show."""
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,21 +60,21 @@ _LEFT_OUT = {
 _REASON, collect_ignore = _LEFT_OUT.get(sys.platform, ("", []))
 
 
-def pytest_report_header() -> str | None:
+def pytest_report_header():
     """What is not collected here."""
     if not collect_ignore:
         return None
     return f"left out on {sys.platform}, as {_REASON}: tests/{', tests/'.join(collect_ignore)}"
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     """Skip what needs signals and limits where there are none."""
     if sys.platform == "win32" and item.get_closest_marker("posix"):
         pytest.skip("needs signals or limits that Windows does not have")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call() -> Iterator[object]:
+def pytest_pyfunc_call():
     """Skip a test that turns out to need a run where there can be none."""
     if sys.platform != "win32":
         return (yield)
@@ -90,7 +87,7 @@ def pytest_pyfunc_call() -> Iterator[object]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
+def pytest_cmdline_main(config):
     """Two workers, unless the command says otherwise (``-n``) or they are in the way.
 
     Each takes whole files, so that what a file shares is made once and its loops are mostly
@@ -112,7 +109,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(trylast=True)  # pytest itself sorts by the parameters of fixtures
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """What is listed comes first, the rest in the order of the folders.
 
     With ``--benchmark-only``, other tests are left out rather than listed as skipped.
@@ -120,7 +117,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     first = LONGEST if config.option.markexpr == "slow" else FIRST
     rank = {TESTS / name: place for place, name in enumerate(first)}
 
-    def place(item: pytest.Item) -> int:
+    def place(item):
         return min(rank.get(path, len(rank)) for path in (item.path, *item.path.parents))
 
     items.sort(key=place)
@@ -131,23 +128,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_this_process(monkeypatch):
     """What a pool of workers would do is done in the process of the test."""
     from marginbench.data_loaders import DataError
     from marginbench.harness.execution.workbench import InProcess
-    from marginbench.harness.jobs import Ended, Event, Job, Outcome
+    from marginbench.harness.jobs import Ended, Outcome
 
     class Here(InProcess):
-        def __init__(self, *arguments: object, **options: object) -> None:
+        def __init__(self, *arguments, **options):
             """Takes the place of the pool."""
 
-        def __enter__(self) -> Here:
+        def __enter__(self):
             return self
 
-        def __exit__(self, *error: object) -> None:
+        def __exit__(self, *error):
             pass
 
-        def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        def execute(self, jobs):
             for job in jobs:
                 try:
                     yield from super().execute(iter([job]))
@@ -169,7 +166,7 @@ def pytest_benchmark_group_stats():
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_benchmark_update_machine_info(machine_info) -> None:
+def pytest_benchmark_update_machine_info(machine_info):
     """What a time depends on is saved with it: processor, memory and versions.
 
     Clock rates and flags are left out: ``--benchmark-compare`` would warn at every change of them.

@@ -1,7 +1,5 @@
 """One thread for everything that is timed, as in studies: CPU time then is the time of the work."""
 
-from __future__ import annotations
-
 import numba
 import pytest
 from threadpoolctl import threadpool_limits

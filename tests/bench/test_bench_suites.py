@@ -1,11 +1,8 @@
 """Local timings: pytest-benchmark times of the installed code what asv times of commits."""
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 from itertools import product
-from typing import Any
 
 import pytest
 
@@ -25,7 +22,7 @@ CASES = [
 
 
 @cache
-def shared(suite: type[Any]) -> tuple[Any, ...]:
+def shared(suite):
     """What a suite makes once for all of its cells."""
     return (suite().setup_cache(),) if hasattr(suite, "setup_cache") else ()
 
@@ -35,7 +32,7 @@ def shared(suite: type[Any]) -> tuple[Any, ...]:
     CASES,
     ids=[f"{suite.__name__} {table} {row}" for suite, _, table, row in CASES],
 )
-def test_time(benchmark: Any, suite: type[Any], values: Any, table: str, row: Any) -> None:
+def test_time(benchmark, suite, values, table, row):
     timed, given = suite(), (*shared(suite), *values)
     benchmark.group = f"{suite.__name__}, {table}" if table else suite.__name__
     [name] = [name for name in dir(suite) if name.startswith("time_")]

@@ -1,7 +1,5 @@
 """The asv suites: nothing registered is left out, and their numbers are right and repeat."""
 
-from __future__ import annotations
-
 import math
 import pkgutil
 import re
@@ -26,7 +24,7 @@ CLASSES = registry()
 CELLS = tasks.cells(CLASSES)
 
 
-def cell(name: str) -> tasks.Cell:
+def cell(name):
     [found] = [item for item in CELLS if item.name == name]
     return found
 

@@ -1,7 +1,5 @@
 """The scripts that keep asv's results on a branch, with git as it is and a stand-in for asv."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -41,7 +39,7 @@ exit "${ASV_EXIT:-0}"
 class Place:
     """A bare repository, a checkout of it, and an ``asv`` on the path."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         self.origin, self.checkout = folder / "origin.git", folder / "checkout"
         self.calls = folder / "calls"
@@ -63,7 +61,7 @@ class Place:
         (self.checkout / ".gitignore").write_text(".asv/\n", encoding="utf-8")
         self.commit()
 
-    def git(self, *arguments: str, at: Path | None = None) -> str:
+    def git(self, *arguments, at=None):
         who = ["-c", "user.name=x", "-c", "user.email=x@localhost"]
         done = subprocess.run(
             ["git", *who, *arguments],
@@ -75,22 +73,22 @@ class Place:
         )
         return done.stdout.strip()
 
-    def clone(self, name: str) -> Path:
+    def clone(self, name):
         self.git("clone", "--quiet", str(self.origin), name, at=self.folder)
         return self.folder / name
 
-    def commit(self) -> str:
+    def commit(self):
         """Add a commit to main; the name that asv has for it."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", "A change")
         self.git("push", "--quiet", "origin", "HEAD:main")
         return self.git("rev-parse", "--short=8", "HEAD")
 
-    def fresh(self) -> None:
+    def fresh(self):
         """Lose the checkout's results, as the next runner would."""
         shutil.rmtree(self.checkout / ".asv")
 
-    def nightly(self, **environment: str) -> subprocess.CompletedProcess[str]:
+    def nightly(self, **environment):
         return subprocess.run(
             [str(self.checkout / ".ci" / "asv-nightly.sh")],
             env=self.environment | environment,
@@ -99,7 +97,7 @@ class Place:
             check=False,
         )
 
-    def kept(self) -> dict[str, str]:
+    def kept(self):
         """The value of each result on the remote's branch, by commit."""
         names = self.git("ls-tree", "-r", "--name-only", BRANCH, at=self.origin).splitlines()
         found = {}
@@ -109,17 +107,17 @@ class Place:
                 found[name.removeprefix("ci/").partition("-")[0]] = json.loads(text)["value"]
         return found
 
-    def runs(self) -> list[str]:
+    def runs(self):
         calls = self.calls.read_text("utf-8").splitlines()
         return [call.split()[1] for call in calls if call.startswith("run ")]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path):
     return Place(tmp_path)
 
 
-def test_the_first_run_makes_an_orphan_branch_and_the_second_adds_to_it(place: Place) -> None:
+def test_the_first_run_makes_an_orphan_branch_and_the_second_adds_to_it(place):
     first = place.git("rev-parse", "--short=8", "HEAD")
     done = place.nightly()
     assert done.returncode == 0, done.stderr
@@ -137,20 +135,20 @@ def test_the_first_run_makes_an_orphan_branch_and_the_second_adds_to_it(place: P
     assert place.runs() == ["HEAD^!", "NEW"]
 
 
-def test_a_failing_benchmark_fails_the_job_and_keeps_the_results(place: Place) -> None:
+def test_a_failing_benchmark_fails_the_job_and_keeps_the_results(place):
     head = place.git("rev-parse", "--short=8", "HEAD")
     assert place.nightly(ASV_EXIT="2").returncode == 2
     assert place.kept() == {head: "1"}
 
 
-def test_asv_is_interrupted_in_time_and_what_it_has_is_kept(place: Place) -> None:
+def test_asv_is_interrupted_in_time_and_what_it_has_is_kept(place):
     head = place.git("rev-parse", "--short=8", "HEAD")
     slow = f"mkdir -p {RESULTS}/ci; echo '{{\"value\": 0}}' >{RESULTS}/ci/{head}-env.json; sleep 60"
     assert place.nightly(ASV_MEANWHILE=slow, ASV_SECONDS="1").returncode == 124
     assert place.kept() == {head: 0}
 
 
-def _pushes(other: Path, name: str, value: str) -> str:
+def _pushes(other, name, value):
     """What another runner does while this one measures: push a result of its own."""
     return (
         f"cd {other}; git config user.name y; git config user.email y@localhost; mkdir -p ci; "
@@ -159,7 +157,7 @@ def _pushes(other: Path, name: str, value: str) -> str:
     )
 
 
-def test_a_race_loses_nothing(place: Place) -> None:
+def test_a_race_loses_nothing(place):
     first = place.git("rev-parse", "--short=8", "HEAD")
     place.nightly()
     other = place.clone("other")
@@ -170,7 +168,7 @@ def test_a_race_loses_nothing(place: Place) -> None:
     assert place.kept() == {first: "1", second: "2", "f" * 8: "9"}
 
 
-def test_results_that_could_not_be_pushed_are_pushed_by_the_next_job(place: Place) -> None:
+def test_results_that_could_not_be_pushed_are_pushed_by_the_next_job(place):
     head = place.git("rev-parse", "--short=8", "HEAD")
     refusal = place.origin / "hooks" / "pre-receive"
     refusal.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
@@ -187,7 +185,7 @@ def test_results_that_could_not_be_pushed_are_pushed_by_the_next_job(place: Plac
     assert len(place.runs()) == 1
 
 
-def test_a_remote_that_does_not_answer_is_not_one_without_results(place: Place) -> None:
+def test_a_remote_that_does_not_answer_is_not_one_without_results(place):
     place.git("remote", "set-url", "origin", str(place.folder / "gone.git"))
     done = place.nightly()
     assert done.returncode == 2

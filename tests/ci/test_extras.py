@@ -1,7 +1,5 @@
 """What messages and pages advise to install is there to be installed."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -13,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ADVISED = re.compile(r"pip install (?:-e )?'(?:marginbench|\.)\[([\w,-]+)\]'")
 
 
-def test_every_extra_that_is_advised_exists() -> None:
+def test_every_extra_that_is_advised_exists():
     sources = chain(
         *((ROOT / folder).rglob("*.py") for folder in ("data_loaders", "harness", "solvers")),
         *((ROOT / folder).rglob("*.py") for folder in ("reports", "benchmarks")),
@@ -66,7 +64,7 @@ absent(".dask.", ".distributed.", ".tornado.", ".reports.")
 """
 
 
-def test_nothing_is_imported_before_it_is_needed() -> None:
+def test_nothing_is_imported_before_it_is_needed():
     """Solving needs no package of studies and pages, one solver no other, running no Dask."""
     done = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,5 @@
 """The script that judges a branch, with git as it is and a stand-in for tox."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -26,7 +24,7 @@ exit "${TOX_EXIT:-0}"
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path):
     """A branch that has left main, which has gone on since."""
     (tmp_path / "tools").mkdir()
     tool = tmp_path / "tools" / "tox"
@@ -48,7 +46,7 @@ def checkout(tmp_path: Path) -> Path:
     return checkout
 
 
-def judge(checkout: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def judge(checkout, *arguments, **environment):
     path = f"{checkout.parent / 'tools'}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         [str(checkout / ".ci" / SCRIPT.name), *arguments],
@@ -60,7 +58,7 @@ def judge(checkout: Path, *arguments: str, **environment: str) -> subprocess.Com
 
 
 @pytest.mark.parametrize("code", [0, 1, 2])
-def test_the_verdict_is_shown_and_summarised_whatever_it_is(checkout: Path, code: int) -> None:
+def test_the_verdict_is_shown_and_summarised_whatever_it_is(checkout, code):
     done = judge(checkout, "main", "branch", "--suite", "work", TOX_EXIT=str(code))
     assert done.returncode == code
     # From where the branch left main, not from what main has become.
@@ -71,11 +69,11 @@ def test_the_verdict_is_shown_and_summarised_whatever_it_is(checkout: Path, code
     assert f"exit code {code}" in summary
 
 
-def test_a_failed_installation_is_a_failure_and_no_verdict(checkout: Path) -> None:
+def test_a_failed_installation_is_a_failure_and_no_verdict(checkout):
     assert judge(checkout, "main", "branch", TOX_SETUP="1").returncode == 2
 
 
-def test_commits_that_are_not_here_are_named(checkout: Path) -> None:
+def test_commits_that_are_not_here_are_named(checkout):
     done = judge(checkout, "main", "absent")
     assert done.returncode == 2
     assert "main, absent: no common ancestor here" in done.stderr

@@ -1,16 +1,12 @@
 """What the workflows run exists, and they ask for no more than they need."""
 
-from __future__ import annotations
-
 import configparser
 import functools
 import os
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
@@ -27,16 +23,16 @@ EXPRESSION = "${{"
 pytestmark = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path):
     return yaml.safe_load(path.read_text("utf-8"))
 
 
-def steps(workflow: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def steps(workflow):
     for job in workflow["jobs"].values():
         yield from job["steps"]
 
 
-def commands(workflow: dict[str, Any]) -> Iterator[list[str]]:
+def commands(workflow):
     """The words of each command of each step."""
     for step in steps(workflow):
         for line in re.split(r"\n|&&", step.get("run", "")):
@@ -44,7 +40,7 @@ def commands(workflow: dict[str, Any]) -> Iterator[list[str]]:
             yield from [words] if words else []
 
 
-def braced(text: str) -> list[str]:
+def braced(text):
     """``py{311,312}`` written out."""
     before, opening, rest = text.partition("{")
     if not opening:
@@ -53,7 +49,7 @@ def braced(text: str) -> list[str]:
     return [f"{before}{part}{after}" for part in inner.split(",")]
 
 
-def tox_environments() -> set[str]:
+def tox_environments():
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini", "utf-8")
     named = {name.partition(":")[2] for name in tox.sections() if name.startswith("testenv:")}
@@ -61,17 +57,17 @@ def tox_environments() -> set[str]:
     return named | {"py"} | {name for text in listed for name in braced(text)}
 
 
-def project() -> dict[str, Any]:
+def project():
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
-def option(words: list[str], name: str) -> str:
+def option(words, name):
     assert name in words, words
     return words[words.index(name) + 1]
 
 
 @functools.cache
-def command_options() -> dict[str, set[str]]:
+def command_options():
     """The options of each command of marginbench."""
     app = build_app(lambda results, command: results)
     add_commands(app)
@@ -82,7 +78,7 @@ def command_options() -> dict[str, set[str]]:
     }
 
 
-def check_exists(words: list[str]) -> None:
+def check_exists(words):
     """Fail unless what a command names is there."""
     program = words[0]
     if program == "tox":
@@ -102,19 +98,19 @@ def check_exists(words: list[str]) -> None:
         assert words[:2] == ["sudo", "apt-get"], words
 
 
-def test_what_the_steps_run_exists(path: Path) -> None:
+def test_what_the_steps_run_exists(path):
     found = list(commands(read(path)))
     assert found
     for words in found:
         check_exists(words)
 
 
-def test_expressions_reach_scripts_through_the_environment(path: Path) -> None:
+def test_expressions_reach_scripts_through_the_environment(path):
     # Written into a script, the name of a branch would be run as a part of it.
     assert not [step for step in steps(read(path)) if EXPRESSION in step.get("run", "")]
 
 
-def test_permissions_are_those_that_are_needed(path: Path) -> None:
+def test_permissions_are_those_that_are_needed(path):
     workflow = read(path)
     assert workflow["permissions"] == {"contents": "read"}
     wider = {
@@ -127,13 +123,13 @@ def test_permissions_are_those_that_are_needed(path: Path) -> None:
     assert "secrets." not in path.read_text("utf-8")
 
 
-def test_actions_are_pinned(path: Path) -> None:
+def test_actions_are_pinned(path):
     used = [step["uses"] for step in steps(read(path)) if "uses" in step]
     assert used
     assert [name for name in used if not re.search(r"@(v\d+|[0-9a-f]{40})$", name)] == []
 
 
-def test_the_versions_of_python_are_those_of_tox_and_of_the_package(path: Path) -> None:
+def test_the_versions_of_python_are_those_of_tox_and_of_the_package(path):
     wanted = {
         found.group(1)
         for text in project()["classifiers"]

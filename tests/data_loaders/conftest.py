@@ -1,17 +1,14 @@
 """Fixtures: an empty cache, small datasets of one's own, a web server on this machine."""
 
-from __future__ import annotations
-
 import os
 import threading
-from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from marginbench.data_loaders import Dataset, Source, find, load
+from marginbench.data_loaders import Source, find, load
 from marginbench.data_loaders.files import RemoteFile
 from marginbench.data_loaders.libsvm import read_pair
 
@@ -22,7 +19,7 @@ TEST = b"-1 3:1\n+1 1:2 2:3\n"
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     """An empty cache, and no mirror, for every test; the folder of the cached files."""
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MARGINBENCH_MIRROR", raising=False)
@@ -31,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def mirror(tmp_path: Path) -> Path:
+def mirror(tmp_path):
     """A folder laid out as a mirror, with the two files of the dataset `tiny`."""
     folder = tmp_path / "mirror" / "tiny"
     folder.mkdir(parents=True)
@@ -41,10 +38,10 @@ def mirror(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tiny() -> Callable[..., Source]:
+def tiny():
     """Make a source of two LIBSVM files, with 4 features and classes -1 and +1."""
 
-    def make(url: str = "http://127.0.0.1:9", sha256: str | None = None, **kwargs: object):
+    def make(url="http://127.0.0.1:9", sha256=None, **kwargs):
         defaults = {
             "name": "tiny",
             "summary": "a test",
@@ -66,7 +63,7 @@ def tiny() -> Callable[..., Source]:
 
 
 @pytest.fixture
-def real_mirror(monkeypatch: pytest.MonkeyPatch) -> Path:
+def real_mirror(monkeypatch):
     """The mirror that the tests were started with, if it has the adult files."""
     if not (Path(REAL_MIRROR) / "adult" / "a9a").is_file():
         pytest.skip("MARGINBENCH_MIRROR is not a folder with adult/a9a: no real data here")
@@ -75,10 +72,10 @@ def real_mirror(monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def real_data(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Dataset]:
+def real_data(monkeypatch):
     """Load a dataset from the mirror that the tests were started with, if that has its files."""
 
-    def load_real(name: str, params: dict[str, object] | None = None) -> Dataset:
+    def load_real(name, params=None):
         source = find(name)
         folder = Path(REAL_MIRROR) / (source.mirror_folder or source.name)
         for file in source.files:
@@ -95,7 +92,7 @@ def real_data(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Dataset]:
 
 
 @pytest.fixture
-def server(mirror: Path) -> Iterator[str]:
+def server(mirror):
     """The address of a web server that serves the mirror."""
     yield from serve(partial(Quiet, directory=str(mirror)))
 
@@ -103,16 +100,16 @@ def server(mirror: Path) -> Iterator[str]:
 class Quiet(SimpleHTTPRequestHandler):
     """Serves a folder without a log."""
 
-    def log_message(self, *args: object) -> None:
+    def log_message(self, *args):
         """Say nothing."""
 
 
 @pytest.fixture
-def serving() -> Iterator[Callable[[type[SimpleHTTPRequestHandler]], str]]:
+def serving():
     """Start a server with a handler of one's own; returns its address."""
     running = []
 
-    def start(handler: type[SimpleHTTPRequestHandler]) -> str:
+    def start(handler):
         running.append(serve(handler))
         return next(running[-1])
 
@@ -121,7 +118,7 @@ def serving() -> Iterator[Callable[[type[SimpleHTTPRequestHandler]], str]]:
         server.close()
 
 
-def serve(handler: Callable[..., SimpleHTTPRequestHandler]) -> Iterator[str]:
+def serve(handler):
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
         thread = threading.Thread(target=partial(httpd.serve_forever, poll_interval=0.01))
         thread.start()

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -19,7 +18,7 @@ from marginbench.data_loaders import DataError, DataWarning, fetch, load, store,
 from marginbench.data_loaders.content import Content, Part, fingerprint
 
 
-def arrays(X) -> list[np.ndarray]:
+def arrays(X):
     return [X.data, X.indices, X.indptr] if issparse(X) else [X]
 
 
@@ -30,7 +29,7 @@ def assert_same_bits(a, b):
         assert mine.tobytes() == other.tobytes()
 
 
-def content(make=np.array, dtype=np.float64, classes=(-1, 1), label=np.int8, n=40) -> Content:
+def content(make=np.array, dtype=np.float64, classes=(-1, 1), label=np.int8, n=40):
     rng = np.random.default_rng(7)
 
     def part(n):
@@ -42,7 +41,7 @@ def content(make=np.array, dtype=np.float64, classes=(-1, 1), label=np.int8, n=4
     return Content(part(n), part(n // 2))
 
 
-def own(tiny, made: Content, **kwargs):
+def own(tiny, made, **kwargs):
     """A source of given content; nothing is read."""
     return tiny(files=(), read=lambda files, params: made, **kwargs)
 
@@ -122,17 +121,17 @@ def test_a_full_disk_leaves_nothing_behind(tiny, cache, monkeypatch):
     assert [path.name for path in cache.iterdir() if path.suffix != ".lock"] == []
 
 
-def truncate(path: Path) -> None:
+def truncate(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def flip_in_the_middle(path: Path) -> None:
+def flip_in_the_middle(path):
     data = bytearray(path.read_bytes())
     data[len(data) // 3] ^= 0x10
     path.write_bytes(bytes(data))
 
 
-def rewrite(path: Path, *gone: str, **said: object) -> None:
+def rewrite(path, *gone, **said):
     """Write a file again, with these changes of its metadata."""
     table, about = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[b"marginbench"])
     about = {key: value for key, value in (about | said).items() if key not in ("checksum", *gone)}
@@ -141,7 +140,7 @@ def rewrite(path: Path, *gone: str, **said: object) -> None:
         writer.add_key_value_metadata({b"marginbench": json.dumps(about).encode()})
 
 
-def incomplete_metadata(path: Path) -> None:
+def incomplete_metadata(path):
     rewrite(path, "fingerprint")
 
 
@@ -207,7 +206,7 @@ def test_a_file_of_an_older_release_is_made_anew_without_a_word(tiny, change):
     assert verify(newer).state == "ok"
 
 
-def start(script: str) -> subprocess.Popen:
+def start(script):
     return subprocess.Popen(
         [sys.executable, "-c", script],
         env=os.environ.copy(),
@@ -249,7 +248,7 @@ X = np.array([[0, 1, 0, 2], [3, 0, 0, 0]], dtype=np.float32)
 Y = np.array([1, -1], dtype=np.int8)
 
 
-def damage(path, X, y=Y, **said) -> str:
+def damage(path, X, y=Y, **said):
     """Why a file of these points and labels cannot be read, with these changes of its metadata."""
     store.write(path, HEADER, Content(Part(X, y), Part(X, y)))
     rewrite(path, **said)

@@ -10,10 +10,10 @@ from marginbench.data_loaders import DataError, content as content_module
 from marginbench.data_loaders.content import Content, Part, check, fingerprint
 
 
-def example(d: int = 7) -> Content:
+def example(d=7):
     rng = np.random.default_rng(0)
 
-    def part(rows: int) -> Part:
+    def part(rows):
         X = rng.integers(-4, 5, (rows, d)) / 4
         X[rng.random(X.shape) < 0.6] = 0
         return Part(X, np.where(np.arange(rows) % 3 == 0, 1, -1).astype(np.int64))
@@ -21,7 +21,7 @@ def example(d: int = 7) -> Content:
     return Content(part(50), part(25))
 
 
-def changed(content: Content, make_X=lambda X: X, make_y=lambda y: y) -> Content:
+def changed(content, make_X=lambda X: X, make_y=lambda y: y):
     return Content(*(Part(make_X(part.X), make_y(part.y)) for _, part in content.parts()))
 
 

@@ -9,7 +9,6 @@ import time
 import zipfile
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ from marginbench.data_loaders.files import RemoteFile
 from .conftest import TEST, TRAIN
 
 
-def refusal(source) -> str:
+def refusal(source):
     with pytest.raises(DataError) as caught:
         load(source)
     message = str(caught.value)
@@ -28,7 +27,7 @@ def refusal(source) -> str:
     return message
 
 
-def cached_names(cache) -> list[str]:
+def cached_names(cache):
     """What is there besides locks."""
     return sorted(path.name for path in cache.iterdir() if path.suffix != ".lock")
 
@@ -128,13 +127,13 @@ def test_content_that_is_not_the_pinned_one_is_refused(tiny, mirror, monkeypatch
 
 
 @pytest.fixture
-def zipped(tiny, mirror: Path):
+def zipped(tiny, mirror):
     """A source whose two files stand in one archive of the mirror, and what writes that."""
     for name in ("tiny.trn", "tiny.tst"):
         (mirror / "tiny" / name).unlink()
     path = mirror / "tiny" / "both.zip"
 
-    def write(**files: bytes) -> None:
+    def write(**files):
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, data in files.items():
                 archive.writestr(name.replace("_", "."), data)

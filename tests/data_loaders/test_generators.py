@@ -1,7 +1,5 @@
 """The generators keep what they promise: shapes, distributions, seeds, and certificates."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 
@@ -41,7 +39,7 @@ def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part
     assert abs(first.X_test[:n] - first.X_train[:n]).max() > 0
 
 
-def cells(X: np.ndarray) -> np.ndarray:
+def cells(X):
     return np.floor(X + 2).astype(int)
 
 

@@ -4,16 +4,14 @@ import bz2
 import gzip
 import io
 import tarfile
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
-from marginbench.data_loaders import DataError, Source, find, libsvm, load
+from marginbench.data_loaders import DataError, find, libsvm, load
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.files import RemoteFile
 
@@ -21,10 +19,10 @@ from .test_readers import packed
 
 
 @pytest.fixture
-def offered(server: str, mirror: Path) -> Callable[..., Source]:
+def offered(server, mirror):
     """Offer files at the local server in place of those of an entry of the table."""
 
-    def offer(name: str, *contents: bytes) -> Source:
+    def offer(name, *contents):
         source = find(name)
         folder = mirror / "published"
         folder.mkdir(exist_ok=True)
@@ -38,7 +36,7 @@ def offered(server: str, mirror: Path) -> Callable[..., Source]:
     return offer
 
 
-def refusal(source: Source, params: dict[str, object] | None = None) -> str:
+def refusal(source, params=None):
     with pytest.raises(DataError) as caught:
         load(source, params)
     assert "\n" not in str(caught.value)
@@ -117,14 +115,14 @@ def test_aut_avn_needs_a_label_for_each_point(offered, labels, complaint):
     assert complaint in refusal(offered("aut-avn", b"1:1\n" * 10, labels))
 
 
-def forest(n: int = 80) -> np.ndarray:
+def forest(n=80):
     """Rows of Covertype's kind: 54 integers and a class from 1 to 7."""
     table = np.random.default_rng(0).integers(0, 4000, (n, 55))
     table[:, 54] = np.arange(n) % 7 + 1
     return table
 
 
-def csv(table: np.ndarray, form: str = "%d") -> bytes:
+def csv(table, form="%d"):
     text = io.BytesIO()
     np.savetxt(text, table, fmt=form, delimiter=",")
     return text.getvalue()
@@ -200,7 +198,7 @@ def test_mnist_and_its_likes(offered):
     np.testing.assert_array_equal(load(source, {"positive": "none"}).y_test, arrays[3])
 
 
-def connection(words: str, label: str, **numbers: float) -> bytes:
+def connection(words, label, **numbers):
     """A line of the KDD Cup: numbers by column, from 1, all others 0."""
     columns = ["0"] * 41
     columns[1:4] = words.split()

@@ -1,7 +1,5 @@
 """The readers of published formats: all spellings alike, and a wrong line refused by its number."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -18,7 +16,7 @@ from marginbench.data_loaders import DataError, csv_text, find, idx, libsvm
 from marginbench.data_loaders.files import LocalFile
 
 
-def refusal(read, *given, **options) -> str:
+def refusal(read, *given, **options):
     with pytest.raises(DataError) as caught:
         read(*given, **options)
     message = str(caught.value)
@@ -26,7 +24,7 @@ def refusal(read, *given, **options) -> str:
     return message
 
 
-def file(path: Path, data: bytes) -> LocalFile:
+def file(path, data):
     path.write_bytes(data)
     return LocalFile(path, path.name)
 
@@ -186,7 +184,7 @@ def test_lines_without_labels(tmp_path):
 CSV = b"1,0.5,-2,0\n-1,1e-3,0,7\n1,3,.25,1\n"
 
 
-def read_csv(path: Path, text: bytes, **options):
+def read_csv(path, text, **options):
     options = {"classes": (-1, 1), "label": "first", "every": (3, 2), **options}
     return csv_text.read({"it": file(path, text)}, {}, name="it", width=3, **options)
 
@@ -243,7 +241,7 @@ def test_csv_refuses_a_wrong_line_and_says_where(tmp_path, line, complaint):
 # Images
 
 
-def packed(array: np.ndarray, magic: bytes | None = None) -> bytes:
+def packed(array, magic=None):
     """The IDX form of an array, written from the format's definition."""
     magic = magic or bytes([0, 0, 8, array.ndim])
     return magic + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()

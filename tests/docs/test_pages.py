@@ -1,14 +1,10 @@
 """The documents: their Python runs, their commands are those of the program, their links lead
 somewhere. Links among the pages of the site are checked when it is built (tox -e docs)."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -38,11 +34,11 @@ OF_RESULTS = ("exporting.md", "publishing.md", "results-folder.md", "tuning.md")
 _END = re.compile(r"\s+#|\s*(?:&&|[|;&>])\s|\s2>")
 
 
-def blocks(page: Path, language: str) -> list[str]:
+def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
 
 
-def commands() -> Iterator[tuple[str, str]]:
+def commands():
     for page in PAGES:
         for text in blocks(page, "sh"):
             for line in text.replace("\\\n", " ").splitlines():
@@ -51,7 +47,7 @@ def commands() -> Iterator[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def program() -> click.Command:
+def program():
     app = build_app(write_report, report)
     add_commands(app)
     command = typer.main.get_command(app)
@@ -59,14 +55,14 @@ def program() -> click.Command:
     return command
 
 
-def leaves(command: Any, words: str = "marginbench") -> Iterator[tuple[str, Any]]:
+def leaves(command, words="marginbench"):
     for name, below in getattr(command, "commands", {}).items():
         yield from leaves(below, f"{words} {name}")
     if not hasattr(command, "commands"):
         yield words, command
 
 
-def test_each_command_has_examples_and_prints_json_if_asked(program: click.Command) -> None:
+def test_each_command_has_examples_and_prints_json_if_asked(program):
     for words, command in leaves(program):
         *_, examples = command.epilog.partition("Examples:\n")
         assert all(line.startswith(f"  {words}") for line in examples.splitlines()), words
@@ -77,7 +73,7 @@ def test_each_command_has_examples_and_prints_json_if_asked(program: click.Comma
         )
 
 
-def test_the_commands_of_the_pages_are_those_of_the_program(program: click.Command) -> None:
+def test_the_commands_of_the_pages_are_those_of_the_program(program):
     helped = {
         ("help", _END.split(line.removeprefix("  marginbench "))[0])
         for _, command in leaves(program)
@@ -89,7 +85,7 @@ def test_the_commands_of_the_pages_are_those_of_the_program(program: click.Comma
         words, command, context = shlex.split(line), program, click.Context(program)
         assert not replacement(words), (page, line)
         while words and words[0] in getattr(command, "commands", {}):
-            command = command.commands[words.pop(0)]  # type: ignore[attr-defined]
+            command = command.commands[words.pop(0)]
             context = click.Context(command, info_name=line)
         assert command is not program, (page, line)
         # Unknown options raise; what they say is not looked at.
@@ -105,17 +101,12 @@ def test_the_commands_of_the_pages_are_those_of_the_program(program: click.Comma
         if blocks(page, "python") and page.name not in {*ELSEWHERE, *OF_RESULTS}
     ],
 )
-def test_the_python_of_a_page_runs(
-    page: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     # Machine code stays where it is, so that workers need not compile it.
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_folder().parent))
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
-    names: dict[str, object] = {}
+    names = {}
     for code in blocks(page, "python"):
         if "results/" not in code:  # of a study that was run before
             exec(compile(code, page.name, "exec"), names)
@@ -125,7 +116,7 @@ def test_the_python_of_a_page_runs(
 
 
 @pytest.fixture(scope="module")
-def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def studies(tmp_path_factory):
     """A folder with results under the names that the pages use, all of one small study."""
     folder = tmp_path_factory.mktemp("studies")
     task = {"dataset": "checkers", "dataset_params": {"n_train": 100, "n_test": 50}}
@@ -140,11 +131,9 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_RESULTS)
-def test_the_python_of_a_page_reads_results(
-    name: str, studies: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_python_of_a_page_reads_results(name, studies, monkeypatch):
     monkeypatch.chdir(studies)
-    names: dict[str, Any] = {}
+    names = {}
     for code in blocks(ROOT / "docs" / name, "python"):
         exec(compile(code, name, "exec"), names)
     if "verify" in names:
@@ -154,12 +143,12 @@ def test_the_python_of_a_page_reads_results(
             names["verify"](_changed(journal, studies / "changed"))
 
 
-def _changed(journal: Path, copy: Path) -> Path:
+def _changed(journal, copy):
     copy.write_bytes(journal.read_bytes().replace(b'"record"', b'"Record"'))
     return copy
 
 
-def test_links_between_files_of_the_checkout_lead_somewhere() -> None:
+def test_links_between_files_of_the_checkout_lead_somewhere():
     for page in ROOT.glob("*.md"):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
             assert (ROOT / target).exists(), (page.name, target)

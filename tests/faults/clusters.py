@@ -1,14 +1,10 @@
 """A Dask cluster of processes on this machine, started by its command lines."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any, Self
 
 import psutil
 
@@ -27,16 +23,16 @@ class DaskCluster:
         Of all processes.
     """
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, folder, environment):
         self.folder, self.environment = folder, environment
         folder.mkdir(exist_ok=True)
-        self.nannies: list[subprocess.Popen[bytes]] = []
+        self.nannies = []
         self.scheduler = self.start_scheduler()
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         for process in [*self.nannies, self.scheduler]:
             with contextlib.suppress(psutil.Error):
                 family = psutil.Process(process.pid).children(recursive=True)
@@ -47,11 +43,11 @@ class DaskCluster:
             process.wait()
 
     @property
-    def address(self) -> str:
+    def address(self):
         """That of the scheduler."""
         return str(json.loads((self.folder / "scheduler.json").read_text())["address"])
 
-    def start_scheduler(self) -> subprocess.Popen[bytes]:
+    def start_scheduler(self):
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
         where = ("--host", "127.0.0.1", "--port", "0")
@@ -62,7 +58,7 @@ class DaskCluster:
             time.sleep(0.02)
         return found
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
+    def start_worker(self):
         """Start a worker; it joins by and by."""
         scratch = self.folder / f"scratch-{len(self.nannies)}"
         found = self._start(
@@ -72,7 +68,7 @@ class DaskCluster:
         self.nannies.append(found)
         return found
 
-    def dask_worker(self, nanny: subprocess.Popen[bytes]) -> psutil.Process | None:
+    def dask_worker(self, nanny):
         """The process of a worker, below its nanny."""
         with contextlib.suppress(psutil.Error):
             for child in psutil.Process(nanny.pid).children():
@@ -80,7 +76,7 @@ class DaskCluster:
                     return child
         return None
 
-    def _start(self, *command: str) -> subprocess.Popen[bytes]:
+    def _start(self, *command):
         with (self.folder / f"{command[0]}.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "dask", command[0], "--no-dashboard", *command[1:]],
@@ -92,7 +88,7 @@ class DaskCluster:
             )
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
+def lines(path):
     """The JSON objects of a log, one a line; other lines do not count."""
     found = []
     for line in path.read_text().splitlines():

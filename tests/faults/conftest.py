@@ -10,16 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.records import RecordBase
 from marginbench.solvers.numeric.compiling import cache_folder
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
@@ -54,7 +51,7 @@ class Ended:
     err: str
 
     @property
-    def said(self) -> list[str]:
+    def said(self):
         """What the command itself complained of, without the lines of its progress."""
         return [line for line in self.err.splitlines() if line.startswith("marginbench: ")]
 
@@ -66,7 +63,7 @@ class Place:
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.write_study()
         self.environment = {
             **os.environ,
@@ -76,11 +73,11 @@ class Place:
         }
         self.environment.pop("COLUMNS", None)
 
-    def write_study(self, epochs: int = 3) -> None:
+    def write_study(self, epochs=3):
         text = STUDY.replace("EPOCHS", str(epochs))
         (self.folder / "small.toml").write_text(text, encoding="utf-8")
 
-    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    def start(self, *arguments, **options):
         """Start a command in a session of its own."""
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         environment = self.environment | options.pop("env", {})
@@ -96,7 +93,7 @@ class Place:
             **options,
         )
 
-    def end(self, process: subprocess.Popen[str]) -> Ended:
+    def end(self, process):
         """Wait for a command; none of its processes outlives it."""
         out, err = process.communicate(timeout=120)
         deadline = time.monotonic() + 10
@@ -105,16 +102,16 @@ class Place:
             time.sleep(0.02)
         return Ended(process.returncode, out or "", err or "")
 
-    def command(self, *arguments: str, **options: Any) -> Ended:
+    def command(self, *arguments, **options):
         return self.end(self.start(*arguments, **options))
 
-    def leftovers(self) -> list[Path]:
+    def leftovers(self):
         """Unfinished files, anywhere."""
         found = self.folder.rglob("*")
         return [path for path in found if ".writing-" in path.name or ".partial-" in path.name]
 
 
-def family(session: int) -> list[str]:
+def family(session):
     """The processes of a session that still run."""
     found = []
     for process in psutil.process_iter():
@@ -126,21 +123,21 @@ def family(session: int) -> list[str]:
     return found
 
 
-def numbers(results: Path) -> dict[str, dict[str, Any]]:
+def numbers(results):
     """What the records of a folder say, without clocks; by key."""
     return {record.key: _without_clocks(record) for record in Journal(results).records()}
 
 
-def _without_clocks(record: RecordBase) -> dict[str, Any]:
+def _without_clocks(record):
     trace = [_rest(point) for point in record.trace]
     return _rest(record) | {"trace": trace}
 
 
-def _rest(row: object) -> dict[str, Any]:
+def _rest(row):
     return {name: value for name, value in vars(row).items() if name not in CLOCKS}
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+def wait_for(condition, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -148,18 +145,18 @@ def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path):
     return Place(tmp_path)
 
 
 @pytest.fixture(scope="session")
-def make_place() -> Callable[[Path], Place]:
+def make_place():
     """Makes a place in a folder, for fixtures that several tests share."""
     return Place
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def undisturbed(tmp_path_factory):
     """What the records of the study say where nothing happens."""
     place = Place(tmp_path_factory.mktemp("undisturbed"))
     ended = place.command("run", "small.toml")

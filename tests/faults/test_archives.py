@@ -10,7 +10,6 @@ import tarfile
 import tracemalloc
 import warnings
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -26,11 +25,11 @@ N_DAMAGED = 3000 if os.environ.get("MARGINBENCH_FAULTS") == "long" else 150
 
 
 @pytest.fixture(autouse=True)
-def no_limit_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_limit_of_the_user(monkeypatch):
     monkeypatch.delenv(files.BYTES_VARIABLE, raising=False)
 
 
-def zipped(entries: list[tuple[str, bytes]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def zipped(entries, method=zipfile.ZIP_DEFLATED):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # duplicate names are meant
@@ -39,7 +38,7 @@ def zipped(entries: list[tuple[str, bytes]], method: int = zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
-def bomb(kind: str, n_mib: int = 80) -> bytes:
+def bomb(kind, n_mib=80):
     """A small file that expands to so many MiB of zeros."""
     if kind in PACK:
         return PACK[kind](bytes(MIB)) * n_mib  # streams in a row are one file
@@ -49,12 +48,12 @@ def bomb(kind: str, n_mib: int = 80) -> bytes:
     return zipped([("inner", bomb(inner, n_mib))])
 
 
-def local(path: Path, kind: str, data: bytes, **kwargs) -> LocalFile:
+def local(path, kind, data, **kwargs):
     path.write_bytes(data)
     return LocalFile(path, str(path), "inner" if "zip" in kind else None, **kwargs)
 
 
-def n_read(file: LocalFile, block: int = MIB) -> int:
+def n_read(file, block=MIB):
     total = 0
     with reading(file) as stream:
         while data := stream.read(block):
@@ -62,7 +61,7 @@ def n_read(file: LocalFile, block: int = MIB) -> int:
     return total
 
 
-def refusal(read, *args) -> str:
+def refusal(read, *args):
     with pytest.raises(DataError) as caught:
         read(*args)
     message = str(caught.value)
@@ -131,7 +130,7 @@ def test_a_zip_that_zipfile_cannot_handle_is_named(tmp_path, changes, reason):
     assert reason in message
 
 
-def tar(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+def tar(*members):
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for info, data in members:
@@ -139,7 +138,7 @@ def tar(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def member(name: str, data: bytes = b"", **fields) -> tuple[tarfile.TarInfo, bytes]:
+def member(name, data=b"", **fields):
     info = tarfile.TarInfo(name)
     info.size = len(data)
     for key, value in fields.items():
@@ -147,11 +146,11 @@ def member(name: str, data: bytes = b"", **fields) -> tuple[tarfile.TarInfo, byt
     return info, data
 
 
-def whole(folder: str = "") -> list[tuple[tarfile.TarInfo, bytes]]:
+def whole(folder=""):
     return [member(folder + name, data) for name, data in RECORDS.items()]
 
 
-def read_tar(path: Path, data: bytes, **kwargs):
+def read_tar(path, data, **kwargs):
     path.write_bytes(data)
     return idx.read_cifar({"it": LocalFile(path, str(path), **kwargs)}, {}, name="it")
 
@@ -232,7 +231,7 @@ def test_damage_raises_nothing_but_an_error_of_one_line(tmp_path, kind):
         assert message is None or message.isprintable()
 
 
-def complaint(path: Path, kind: str, data: bytes) -> str | None:
+def complaint(path, kind, data):
     try:
         if kind.startswith("tar"):
             read_tar(path, data)

@@ -5,12 +5,9 @@ The commands that submit and cancel jobs are stand-ins that start and kill the j
 The scripts, the options and the conversation are those of dask-jobqueue.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -74,7 +71,7 @@ DIRECTIVES = {
 
 
 @pytest.fixture
-def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+def place(tmp_path, request):
     place = Place(tmp_path)
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -94,7 +91,7 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
     return place
 
 
-def jobs_alive(place: Place) -> list[int]:
+def jobs_alive(place):
     found = []
     for group in map(int, (place.folder / "jobs").read_text().split()):
         try:
@@ -107,9 +104,7 @@ def jobs_alive(place: Place) -> list[int]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("system", COMMANDS)
-def test_a_study_has_the_records_of_a_local_one_and_leaves_no_job(
-    place: Place, system: str
-) -> None:
+def test_a_study_has_the_records_of_a_local_one_and_leaves_no_job(place, system):
     options = ("--cluster", system, "--cluster-options", "short.toml", "--out", "there")
     done = place.command("run", "batch.toml", *options)
     assert done.code == 0, done
@@ -127,7 +122,7 @@ def test_a_study_has_the_records_of_a_local_one_and_leaves_no_job(
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("system", COMMANDS)
-def test_a_refusal_is_told_in_the_words_of_the_batch_system(place: Place, system: str) -> None:
+def test_a_refusal_is_told_in_the_words_of_the_batch_system(place, system):
     options = ("--cluster", system, "--cluster-options", "refused-queue.toml", "--out", "there")
     with (place.folder / "log").open("w") as log:
         command = place.start("run", "batch.toml", *options, stderr=log, stdout=subprocess.DEVNULL)

@@ -3,17 +3,12 @@
 The long form (MARGINBENCH_FAULTS=long) has 500 runs, and what else can go wrong.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -73,7 +68,7 @@ class Sleeper(Pegasos):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def place(tmp_path_factory):
     place = Place(tmp_path_factory.mktemp("clusters"))
     (place.folder / "shared.toml").write_text(STUDY.replace("SEEDS", str(SEEDS)))
     (place.folder / "own.py").write_text(OWN)
@@ -83,25 +78,25 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 @pytest.fixture(scope="module")
-def cluster(place: Place) -> Iterator[DaskCluster]:
+def cluster(place):
     with DaskCluster(place.folder / "cluster", place.environment) as cluster:
         for _ in range(2):
             cluster.start_worker()
         yield cluster
 
 
-def start(place: Place, cluster: DaskCluster, *more: str, log: str) -> subprocess.Popen[str]:
+def start(place, cluster, *more, log):
     """A command on the cluster, with its events in a log."""
     with (place.folder / log).open("a") as stderr:
         options = ("--scheduler", cluster.address, "--log-json", *more)
         return place.start("run", *options, stderr=stderr, stdout=subprocess.DEVNULL)
 
 
-def ended(place: Place, log: str) -> list[dict[str, Any]]:
+def ended(place, log):
     return [item for item in lines(place.folder / log) if item.get("event") == "ended"]
 
 
-def values(results: Path) -> dict[str, dict[str, Any]]:
+def values(results):
     """The numbers of the records; how many workers shared the machine is none of them."""
     found = numbers(results)
     for row in found.values():
@@ -110,12 +105,10 @@ def values(results: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.timeout(3600)
-def test_a_study_whose_workers_are_killed_has_the_records_of_a_local_one(
-    place: Place, cluster: DaskCluster
-) -> None:
+def test_a_study_whose_workers_are_killed_has_the_records_of_a_local_one(place, cluster):
     local = place.start("run", "shared.toml", "--out", "local", "--quiet")
     rng = random.Random(SEED)
-    kills: Counter[str] = Counter()
+    kills = Counter()
     commands = 0
     while True:
         log = f"killed-{commands}.log"
@@ -156,7 +149,7 @@ def test_a_study_whose_workers_are_killed_has_the_records_of_a_local_one(
     print(f"{dict(kills)} in {commands} commands")  # shown by pytest -s
 
 
-def kill_one(cluster: DaskCluster, rng: random.Random, *, nanny: bool) -> str:
+def kill_one(cluster, rng, *, nanny):
     """Kill a worker, which its nanny starts anew, or a nanny, for which another one comes."""
     alive = [process for process in cluster.nannies if process.poll() is None]
     workers = [worker for worker in map(cluster.dask_worker, alive) if worker is not None]
@@ -171,9 +164,7 @@ def kill_one(cluster: DaskCluster, rng: random.Random, *, nanny: bool) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=only_long)])
-def test_what_a_command_has_started_elsewhere_ends_with_it(
-    place: Place, cluster: DaskCluster, number: int
-) -> None:
+def test_what_a_command_has_started_elsewhere_ends_with_it(place, cluster, number):
     log = f"stopped-{number}.log"
     more = ("shared.toml", "--solver", "sleeper.py:Sleeper", "--seeds", "2", "--out", log[:-4])
     command = start(place, cluster, *more, log=log)
@@ -190,21 +181,19 @@ def test_what_a_command_has_started_elsewhere_ends_with_it(
     assert cluster.dask_worker(cluster.nannies[-1]) == before
 
 
-def asleep() -> list[int]:
+def asleep():
     """What solvers have started to sleep for them, wherever it runs."""
     return [process.pid for process in psutil.process_iter() if command_of(process) == SLEEP]
 
 
-def command_of(process: psutil.Process) -> str:
+def command_of(process):
     with contextlib.suppress(psutil.Error):
         return " ".join(process.cmdline())
     return ""
 
 
 @only_long
-def test_a_scheduler_that_goes_away_ends_the_command_in_one_line(
-    place: Place, cluster: DaskCluster
-) -> None:
+def test_a_scheduler_that_goes_away_ends_the_command_in_one_line(place, cluster):
     out = ("shared.toml", "--seeds", "30", "--out", "resumed")
     command = start(place, cluster, *out, log="gone.log")
     wait_for(lambda: len(ended(place, "gone.log")) >= 5, 600)

@@ -1,7 +1,5 @@
 """Every exit code of docs/command-line.md, of the command as it is installed."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess
@@ -13,21 +11,19 @@ import pytest
 from marginbench.harness import errors
 from marginbench.harness.cli import app
 
-from .conftest import Place
-
 pytestmark = pytest.mark.slow
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 
 
-def test_the_document_lists_the_codes_that_there_are() -> None:
+def test_the_document_lists_the_codes_that_there_are():
     listed = re.findall(r"^\| (\d+) \| ", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
     known = {value for name, value in vars(errors).items() if name.startswith("EXIT_")}
     assert {int(code) for code in listed} == known | {app.EXIT_PIPE}
 
 
 @pytest.mark.parametrize("merged", [True, False])
-def test_141_a_reader_that_has_enough(place: Place, merged: bool) -> None:
+def test_141_a_reader_that_has_enough(place, merged):
     errors = subprocess.STDOUT if merged else subprocess.PIPE
     process = place.start("data", "list", stderr=errors)
     assert process.stdout is not None
@@ -41,7 +37,7 @@ def test_141_a_reader_that_has_enough(place: Place, merged: bool) -> None:
     assert "Exception ignored" not in said
 
 
-def test_streams_that_the_shell_has_closed(place: Place) -> None:
+def test_streams_that_the_shell_has_closed(place):
     command = shlex.join([sys.executable, "-m", "marginbench", "run", "small.toml"])
     done = subprocess.run(
         ["bash", "-c", f"{command} <&- >&- 2>&-"],

@@ -5,8 +5,6 @@ harm. No status may depend on how busy the machine is: the long form (MARGINBENC
 runs all of them again beside processes that burn every core.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import multiprocessing
@@ -14,9 +12,7 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -24,9 +20,8 @@ import pytest
 from marginbench.harness.evaluation.feasibility import CellWork
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution.local import LocalPool
-from marginbench.harness.jobs import Ended, Job, Limits, Outcome, Work
+from marginbench.harness.jobs import Ended, Job, Limits
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.records import RecordBase
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -130,7 +125,7 @@ tol = 0.0
 """
 
 
-def entries(table: str, cls: str, tried: dict[str, Any], params: str = "") -> str:
+def entries(table, cls, tried, params=""):
     return "".join(
         f'[[{table}]]\nname = "{HERE}/hostile.py:{cls}"\nlabel = "{how}"\n'
         f'params = {{ how = "{how}"{params} }}\n'
@@ -138,7 +133,7 @@ def entries(table: str, cls: str, tried: dict[str, Any], params: str = "") -> st
     )
 
 
-def run(study: str, folder: Path) -> dict[str, RecordBase]:
+def run(study, folder):
     """The records of the study by label, run by the command."""
     file = folder / "hostile.toml"
     file.write_text(study)
@@ -157,9 +152,9 @@ def run(study: str, folder: Path) -> dict[str, RecordBase]:
     return {record.solver: record for record in Journal(folder / "results").records()}
 
 
-def pooled(folder: Path, works: dict[str, Work]) -> dict[str, Outcome]:
+def pooled(folder, works):
     """The outcomes of jobs whose worker serves the next one as well; a verdict is theirs."""
-    seconds: Any = {"compile": 300.0, "solve": TIMEOUT, "evaluate": 6.0}
+    seconds = {"compile": 300.0, "solve": TIMEOUT, "evaluate": 6.0}
     jobs = (Job(how, work, Limits(seconds, 700.0)) for how, work in works.items())
     with LocalPool(2, folder / "logs") as pool:
         ended = [event for event in pool.execute(jobs) if isinstance(event, Ended)]
@@ -170,18 +165,18 @@ def pooled(folder: Path, works: dict[str, Work]) -> dict[str, Outcome]:
     return {event.job.tag: event.outcome for event in ended}
 
 
-def fit(how: str) -> Work:
+def fit(how):
     data = {"n_train": 200, "n_test": 100}
     problem = Problem("checkers", data, {"name": "rbf", "gamma": 10.0}, 1.0, False)
     return FitWork(problem, f"{HERE}/hostile.py:Hostile", {"gamma": 10.0, "how": how}, 1.19)
 
 
-def separate(how: str) -> Work:
+def separate(how):
     return CellWork("ldfp", 8, 100, 1.5, 0, f"{HERE}/hostile.py:HostileMethod", {"how": how}, 60.0)
 
 
 @contextlib.contextmanager
-def busy(cores: int) -> Iterator[None]:
+def busy(cores):
     """Processes that burn so many cores."""
     burning = [multiprocessing.Process(target=_burn, daemon=True) for _ in range(cores)]
     for process in burning:
@@ -193,26 +188,26 @@ def busy(cores: int) -> Iterator[None]:
             process.kill()
 
 
-def _burn() -> None:
+def _burn():
     while True:
         pass
 
 
 @pytest.fixture(scope="module", params=["idle", "busy"] if LONG else ["idle"])
-def load(request: pytest.FixtureRequest) -> Iterator[str]:
+def load(request):
     with busy((os.cpu_count() or 1) + 1 if request.param == "busy" else 0):
         yield request.param
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, load: str) -> Path:
+def folder(tmp_path_factory, load):
     return tmp_path_factory.mktemp(f"hostile-{load}")
 
 
 @pytest.fixture(scope="module")
-def ended(folder: Path) -> dict[str, dict[str, Any]]:
+def ended(folder):
     """How each ended, by kind."""
-    found: dict[str, dict[str, Any]] = {
+    found = {
         "pool": pooled(folder, {how: fit(how) for how in TRIED["pool"]}),
         "pool of methods": pooled(folder, {how: separate(how) for how in METHODS}),
     }
@@ -229,9 +224,7 @@ def ended(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("kind", "how"), CASES)
-def test_each_gets_the_status_it_deserves(
-    kind: str, how: str, ended: dict[str, dict[str, Any]]
-) -> None:
+def test_each_gets_the_status_it_deserves(kind, how, ended):
     status, reason = TRIED[kind][how]
     found = ended[kind][how]
     expected = {status} if status else {"converged", "budget"}
@@ -241,7 +234,7 @@ def test_each_gets_the_status_it_deserves(
     assert len(found.reason) < 1000
 
 
-def test_no_process_or_file_is_left(ended: dict[str, dict[str, Any]], folder: Path) -> None:
+def test_no_process_or_file_is_left(ended, folder):
     assert ended
     left = [
         process.info
@@ -257,23 +250,21 @@ def test_no_process_or_file_is_left(ended: dict[str, dict[str, Any]], folder: Pa
     ]  # fmt: skip
 
 
-def _environment(process: psutil.Process) -> dict[str, str]:
+def _environment(process):
     with contextlib.suppress(psutil.Error):
         return process.environ()
     return {}
 
 
 @pytest.mark.parametrize("how", ["changes_its_labels", "prints_much", "leaves_threads"])
-def test_what_a_solver_does_besides_changes_no_result(
-    how: str, ended: dict[str, dict[str, Any]]
-) -> None:
+def test_what_a_solver_does_besides_changes_no_result(how, ended):
     honest, record = ended["solver"]["before"], ended["solver"][how]
     for name in ("test_error", "train_error", "primal", "dual", "n_support", "counters"):
         assert getattr(record, name) == getattr(honest, name)
     assert [item.primal for item in record.trace] == [item.primal for item in honest.trace]
 
 
-def test_runs_that_are_cut_short_keep_their_trace(ended: dict[str, dict[str, Any]]) -> None:
+def test_runs_that_are_cut_short_keep_their_trace(ended):
     honest = [item.primal for item in ended["solver"]["before"].trace][:-1]
     assert honest
     for kind, tried in (
@@ -284,7 +275,7 @@ def test_runs_that_are_cut_short_keep_their_trace(ended: dict[str, dict[str, Any
             assert [item.primal for item in ended[kind][how].trace] == honest
 
 
-def test_limits_hold_and_failures_have_their_place(ended: dict[str, dict[str, Any]]) -> None:
+def test_limits_hold_and_failures_have_their_place(ended):
     found = ended["pool"]
     assert found["loops"].solve_s >= TIMEOUT
     assert 700 < ended["method"]["eats"].peak_memory_mb < 1600
@@ -293,7 +284,7 @@ def test_limits_hold_and_failures_have_their_place(ended: dict[str, dict[str, An
     assert "in segfaults" in ended["solver"]["segfaults"].traceback
 
 
-def test_pages_and_records_stay_small(folder: Path, ended: dict[str, dict[str, Any]]) -> None:
+def test_pages_and_records_stay_small(folder, ended):
     results = folder / "solver" / "results"
     assert (results / "report.html").stat().st_size < 2_000_000
     assert max(entry.size for entry in Journal(results).entries) < 400_000

@@ -8,9 +8,7 @@ import contextlib
 import random
 import resource
 import threading
-from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +18,6 @@ from marginbench.data_loaders.files import RemoteFile, gather
 
 CONTENT = random.Random(1).randbytes(300_000)
 #: A request, answered.
-Answer = Callable[["Handler"], None]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -28,20 +25,20 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:
-        site = self.server.site  # type: ignore[attr-defined]
+    def do_GET(self):
+        site = self.server.site
         number = len(site.requests)
         site.requests.append(dict(self.headers))
         self.close_connection = True
         with contextlib.suppress(OSError):  # whoever asked has gone
             site.answers[min(number, len(site.answers) - 1)](self)
 
-    def log_message(self, *args: object) -> None:
+    def log_message(self, *args):
         """Say nothing."""
 
 
-def fixed(status: int = 200, body: bytes = b"", **headers: object) -> Answer:
-    def answer(handler: Handler) -> None:
+def fixed(status=200, body=b"", **headers):
+    def answer(handler):
         handler.send_response(status)
         handler.send_header("Connection", "close")
         for name, value in ({"Content_Length": len(body)} | headers).items():
@@ -60,12 +57,12 @@ SHORT = fixed(200, CONTENT[:1000], Content_Length=len(CONTENT))
 class Site:
     """A server on this machine."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self.url = f"http://127.0.0.1:{port}/file"
-        self.answers: tuple[Answer, ...] = (WHOLE,)
-        self.requests: list[dict[str, str]] = []
+        self.answers = (WHOLE,)
+        self.requests = []
 
-    def fetch(self, folder: Path, *answers: Answer, **fields) -> bytes:
+    def fetch(self, folder, *answers, **fields):
         """The bytes that a download gives; DataError if it fails."""
         self.answers = answers or self.answers
         path = gather("data", (RemoteFile("file", (self.url,), **fields),), folder)["file"].path
@@ -73,7 +70,7 @@ class Site:
         path.unlink()
         return data
 
-    def refusal(self, folder: Path, *answers: Answer, **fields) -> str:
+    def refusal(self, folder, *answers, **fields):
         with pytest.raises(DataError) as caught:
             self.fetch(folder, *answers, **fields)
         message = str(caught.value)
@@ -84,20 +81,20 @@ class Site:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
+def site():
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.site = Site(server.server_port)  # type: ignore[attr-defined]
+        server.site = Site(server.server_port)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield server.site  # type: ignore[attr-defined]
+            yield server.site
         finally:
             server.shutdown()
             thread.join()
 
 
 @pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def settings(monkeypatch):
     monkeypatch.delenv("MARGINBENCH_MIRROR", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(files, "PAUSES_S", (0.001,) * 3)
@@ -114,7 +111,7 @@ def test_a_connection_that_breaks_off_is_tried_again(site, tmp_path):
 
 
 def test_an_endless_body_stops_at_the_limit(site, tmp_path, monkeypatch):
-    def endless(handler: Handler) -> None:
+    def endless(handler):
         handler.send_response(200)
         handler.end_headers()
         while True:

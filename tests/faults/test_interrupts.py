@@ -1,7 +1,5 @@
 """Ctrl-C at any moment: one line and exit code 130, no traceback, nothing left behind."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time
@@ -10,7 +8,7 @@ import pytest
 
 from marginbench.harness.results.journal import Journal
 
-from .conftest import LONG, Place, wait_for
+from .conftest import LONG, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +19,7 @@ MOMENTS = sorted(_RNG.uniform(0.0, 3.0) for _ in range(30))
 SHORT = MOMENTS[10:11]
 
 
-def before_the_command(err: str) -> bool:
+def before_the_command(err):
     """Whether Python itself was still starting, or reading the first lines of the command."""
     return "marginbench: " not in err and "reports" not in err and "harness/cli/app" not in err
 
@@ -30,7 +28,7 @@ def before_the_command(err: str) -> bool:
     "moment",
     [pytest.param(at, id=f"{at:.3f} s") for at in MOMENTS if LONG or at in SHORT],
 )
-def test_an_interrupt_at_any_moment(place: Place, moment: float) -> None:
+def test_an_interrupt_at_any_moment(place, moment):
     place.write_study(epochs=6000)
     process = place.start("run", "small.toml")
     time.sleep(moment)
@@ -47,7 +45,7 @@ def test_an_interrupt_at_any_moment(place: Place, moment: float) -> None:
     assert ended.out == ""
 
 
-def test_an_interrupted_study_has_a_page_and_resumes(place: Place) -> None:
+def test_an_interrupted_study_has_a_page_and_resumes(place):
     place.write_study(epochs=3000)
     results = place.folder / "results" / "small"
     process = place.start("run", "small.toml")
@@ -68,7 +66,7 @@ def test_an_interrupted_study_has_a_page_and_resumes(place: Place) -> None:
     assert kept <= set(Journal(results).current.values())
 
 
-def test_where_interrupts_are_ignored_they_remain_so(place: Place) -> None:
+def test_where_interrupts_are_ignored_they_remain_so(place):
     """As under ``nohup``, or in the background of a script."""
     process = place.start("solvers", interrupts=signal.SIG_IGN)
     time.sleep(0.4)

@@ -3,8 +3,6 @@
 The long form (MARGINBENCH_FAULTS=long) kills 60 times, in studies of twice as many runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -12,9 +10,6 @@ import random
 import signal
 import subprocess
 import uuid
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -64,7 +59,7 @@ name = "own.py:Own"
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def place(tmp_path_factory):
     place = Place(tmp_path_factory.mktemp("kills"))
     place.environment[MARK] = TOKEN
     (place.folder / "own.py").write_text(OWN)
@@ -73,21 +68,21 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(place: Place) -> dict[str, dict[str, Any]]:
+def undisturbed(place):
     assert start(place, "undisturbed").wait(300) == 0, log_of(place, "undisturbed")
     return numbers(place.folder / "undisturbed")
 
 
-def start(place: Place, name: str, *more: str) -> subprocess.Popen[str]:
+def start(place, name, *more):
     with (place.folder / f"{name}.log").open("a") as log:
         return place.start("run", "killed.toml", "--out", name, *more, stdout=log, stderr=log)
 
 
-def log_of(place: Place, name: str) -> str:
+def log_of(place, name):
     return (place.folder / f"{name}.log").read_text()
 
 
-def processes() -> list[psutil.Process]:
+def processes():
     """Every process of the commands here, guardians and what solvers have started included."""
     found = []
     for process in psutil.process_iter():
@@ -97,22 +92,22 @@ def processes() -> list[psutil.Process]:
     return found
 
 
-def kill_group(command: subprocess.Popen[str], rng: random.Random) -> None:
+def kill_group(command, rng):
     os.killpg(command.pid, signal.SIGKILL)
 
 
-def kill_parent(command: subprocess.Popen[str], rng: random.Random) -> None:
+def kill_parent(command, rng):
     command.kill()
 
 
-def kill_one_of_the_workers(command: subprocess.Popen[str], rng: random.Random) -> None:
+def kill_one_of_the_workers(command, rng):
     """Workers, guardians, and what solvers have started."""
     family = psutil.Process(command.pid).children(recursive=True)
     with contextlib.suppress(psutil.Error, IndexError):
         rng.choice(family).kill()
 
 
-WAYS: tuple[Callable[[subprocess.Popen[str], random.Random], None], ...] = (
+WAYS = (
     kill_group,
     kill_parent,
     kill_one_of_the_workers,
@@ -120,9 +115,7 @@ WAYS: tuple[Callable[[subprocess.Popen[str], random.Random], None], ...] = (
 
 
 @pytest.mark.timeout(3600)
-def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
-    place: Place, undisturbed: dict[str, dict[str, Any]]
-) -> None:
+def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(place, undisturbed):
     rng = random.Random(SEED)
     kills = {way.__name__: 0 for way in WAYS}
     rounds = 0
@@ -152,22 +145,20 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
     print(f"{kills} in {rounds} studies")  # shown by pytest -s
 
 
-def leftovers(results: Path) -> list[str]:
+def leftovers(results):
     """Whatever does not belong into a results folder."""
     known = {"report.html", "journal", "runs.parquet", "study.json", "sources", "facts.json"}
     return [path.name for path in results.iterdir() if path.name not in known]
 
 
-def test_commands_at_once_share_the_runs(
-    place: Place, undisturbed: dict[str, dict[str, Any]]
-) -> None:
+def test_commands_at_once_share_the_runs(place, undisturbed):
     both = [start(place, "shared") for _ in range(2)]
     assert [command.wait(300) for command in both] == [0, 0], log_of(place, "shared")
     assert numbers(place.folder / "shared") == undisturbed
     assert leftovers(place.folder / "shared") == []
 
 
-def test_the_plan_is_that_of_the_undisturbed_study(place: Place) -> None:
+def test_the_plan_is_that_of_the_undisturbed_study(place):
     plans = [json.loads(path.read_text())["planned"] for path in place.folder.glob("*/study.json")]
     assert len(plans) >= 2
     assert all(plan == plans[0] for plan in plans)

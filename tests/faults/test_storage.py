@@ -1,22 +1,18 @@
 """Full, read-only and broken disks: one line, exit code 4, nothing half written, and it resumes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from marginbench.harness.results.journal import Journal
 
-from .conftest import LONG, Place, numbers, only_long, wait_for
+from .conftest import LONG, numbers, only_long, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +26,9 @@ WRITES = {
     "page": ("report.html", 20_000),
 }
 REASONS = (errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT)
-Numbers = dict[str, dict[str, Any]]
 
 
-def fault(what: str, rng: random.Random, number: int = 0) -> dict[str, Any]:
+def fault(what, rng, number=0):
     path, size = WRITES[what]
     return {
         "path": path,
@@ -44,7 +39,7 @@ def fault(what: str, rng: random.Random, number: int = 0) -> dict[str, Any]:
     }
 
 
-def run_with(place: Place, broken: dict[str, Any]) -> str:
+def run_with(place, broken):
     """Run the study with one write that fails, and check how the command ends; what it says."""
     ended = place.command(
         "run",
@@ -62,9 +57,7 @@ def run_with(place: Place, broken: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("seed", range(8) if LONG else [1])
-def test_each_write_may_fail_and_the_command_resumes(
-    place: Place, undisturbed: Numbers, seed: int
-) -> None:
+def test_each_write_may_fail_and_the_command_resumes(place, undisturbed, seed):
     """Faults are injected into the processes (``injected/sitecustomize.py``), one at a time."""
     rng = random.Random(seed)
     results = place.folder / "results" / "small"
@@ -89,7 +82,7 @@ def test_each_write_may_fail_and_the_command_resumes(
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path):
     """An empty filesystem that can be made small and read-only."""
     path = tmp_path / "disk"
     path.mkdir()
@@ -99,13 +92,13 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(path)], check=True)
 
 
-def mount(path: Path, options: str, kind: str = "") -> subprocess.CompletedProcess[bytes]:
+def mount(path, options, kind=""):
     source = ["-t", kind, kind] if kind else []
     return subprocess.run(["mount", "-o", options, *source, str(path)], capture_output=True)
 
 
 @pytest.mark.parametrize("seed", range(8) if LONG else [0])
-def test_a_full_disk(place: Place, disk: Path, undisturbed: Numbers, seed: int) -> None:
+def test_a_full_disk(place, disk, undisturbed, seed):
     """A real filesystem, too small for the study's 150 kB of results."""
     size = random.Random(seed).randrange(0, 120, 4)
     assert mount(disk, f"remount,size={4 + size}k").returncode == 0
@@ -122,7 +115,7 @@ def test_a_full_disk(place: Place, disk: Path, undisturbed: Numbers, seed: int) 
 
 
 @only_long
-def test_a_disk_that_becomes_read_only(place: Place, disk: Path) -> None:
+def test_a_disk_that_becomes_read_only(place, disk):
     assert mount(disk, "remount,size=10m").returncode == 0
     place.write_study(epochs=3000)
     results = disk / "results"
@@ -149,7 +142,7 @@ def test_a_disk_that_becomes_read_only(place: Place, disk: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["results", "records"] if LONG else ["results"])
-def test_a_folder_removed_while_a_study_runs(place: Place, what: str) -> None:
+def test_a_folder_removed_while_a_study_runs(place, what):
     place.write_study(epochs=3000)
     results = place.folder / "results" / "small"
     process = place.start("run", "small.toml")
@@ -169,7 +162,7 @@ def test_a_folder_removed_while_a_study_runs(place: Place, what: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-def test_an_output_that_takes_nothing(place: Place) -> None:
+def test_an_output_that_takes_nothing(place):
     with open("/dev/full", "w") as full:
         ended = place.command("data", "list", stdout=full)
         assert ended.code == 4
@@ -179,7 +172,7 @@ def test_an_output_that_takes_nothing(place: Place) -> None:
         ]
 
 
-def test_a_cache_that_cannot_be_written(place: Place) -> None:
+def test_a_cache_that_cannot_be_written(place):
     (place.folder / "cache").write_text("a file")
     ended = place.command("run", "small.toml")
     assert ended.code == 4, ended

@@ -4,8 +4,6 @@ Whatever happens on the way, the records are those of a local run. The long form
 (MARGINBENCH_FAULTS=long) kills commands at more moments.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
@@ -17,10 +15,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -41,7 +37,7 @@ from marginbench.reports.results import load_results
 from marginbench.solvers.numeric.compiling import cache_folder
 
 from ..harness.conftest import BOARD
-from .conftest import LONG, Place, numbers, only_long, wait_for
+from .conftest import LONG, numbers, only_long, wait_for
 
 WHY = "of the extra 'cloud' and the group 'dev'"
 boto3 = pytest.importorskip("boto3", reason=WHY)
@@ -53,7 +49,6 @@ BUCKET = "studies"
 #: What the proxy does to a request.
 Fault = Literal["", "503", "slow", "cut", "lost"]
 #: Given its number, method and path.
-Choose = Callable[[int, str, str], Fault]
 
 
 class Proxy(BaseHTTPRequestHandler):
@@ -61,8 +56,8 @@ class Proxy(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def handle_any(self) -> None:
-        site = self.server.site  # type: ignore[attr-defined]
+    def handle_any(self):
+        site = self.server.site
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         with site.lock:
             site.requests.append((self.command, self.path))
@@ -81,7 +76,7 @@ class Proxy(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any
 
-    def _passed_on(self, port: int, body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def _passed_on(self, port, body):
         server = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         server.request(self.command, self.path, body, dict(self.headers))
         found = server.getresponse()
@@ -92,9 +87,7 @@ class Proxy(BaseHTTPRequestHandler):
         server.close()
         return found.status, kept, content
 
-    def _answer(
-        self, status: int, headers: dict[str, str], content: bytes, *, cut: bool = False
-    ) -> None:
+    def _answer(self, status, headers, content, *, cut=False):
         self.send_response(status)
         for name, value in ({"Content-Length": str(len(content))} | headers).items():
             self.send_header(name, value)
@@ -103,7 +96,7 @@ class Proxy(BaseHTTPRequestHandler):
         if cut:
             self.close_connection = True
 
-    def log_message(self, *args: object) -> None:
+    def log_message(self, *args):
         """Say nothing."""
 
 
@@ -113,23 +106,23 @@ _OF_A_CONNECTION = {"connection", "content-length", "transfer-encoding", "server
 class Site:
     """S3 on this machine, behind the proxy."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self.port = port
-        self.requests: list[tuple[str, str]] = []
+        self.requests = []
         self.lock = threading.Lock()
-        self.choose: Choose = lambda number, method, path: ""
+        self.choose = lambda number, method, path: ""
 
-    def client(self) -> Any:
+    def client(self):
         """S3 past the proxy."""
         return boto3.client("s3", endpoint_url=f"http://127.0.0.1:{self.port}")
 
-    def names(self, folder: str) -> list[str]:
+    def names(self, folder):
         found = self.client().list_objects_v2(Bucket=BUCKET, Prefix=f"{folder}/")
         return [item["Key"].partition("/")[2] for item in found.get("Contents", [])]
 
 
 @pytest.fixture(scope="module")
-def environment() -> Iterator[pytest.MonkeyPatch]:
+def environment():
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith("AWS_"):
@@ -143,7 +136,7 @@ def environment() -> Iterator[pytest.MonkeyPatch]:
 
 
 @pytest.fixture(scope="module")
-def port(environment: pytest.MonkeyPatch) -> Iterator[int]:
+def port(environment):
     """That of moto's server."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -154,7 +147,7 @@ def port(environment: pytest.MonkeyPatch) -> Iterator[int]:
         stderr=subprocess.DEVNULL,
     )
 
-    def serves() -> bool:
+    def serves():
         with socket.socket() as client:
             return client.connect_ex(("127.0.0.1", port)) == 0
 
@@ -167,11 +160,9 @@ def port(environment: pytest.MonkeyPatch) -> Iterator[int]:
 
 
 @pytest.fixture
-def site(
-    port: int, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+def site(port, monkeypatch, tmp_path_factory):
     with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        site = server.site = Site(port)  # type: ignore[attr-defined]
+        site = server.site = Site(port)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
@@ -184,21 +175,21 @@ def site(
 
 
 @pytest.fixture(autouse=True)
-def own_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_mirrors(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_folder().parent))
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def url(request: pytest.FixtureRequest) -> StoreUrl:
+def url(request):
     """A path of this test alone."""
     name = "".join(c if c.isalnum() else "-" for c in request.node.name)
     return StoreUrl.parsed(f"s3://{BUCKET}/{name}")
 
 
 @pytest.fixture(scope="module")
-def board() -> Study:
-    values: dict[str, Any] = {
+def board():
+    values = {
         "name": "board",
         "seeds": 4,
         "task": [{**BOARD, "label": "a"}],
@@ -208,13 +199,13 @@ def board() -> Study:
 
 
 @pytest.fixture(scope="module")
-def alone(board: Study, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def alone(board, tmp_path_factory):
     folder = tmp_path_factory.mktemp("alone") / "results"
     run_study(board, folder, executor=InProcess())
     return numbers(folder)
 
 
-def run(study: Study, url: StoreUrl) -> Path:
+def run(study, url):
     """Run a study on a store; the mirror."""
     with synced(str(url), lambda line: None) as (folder, exchange):
         summary = run_study(study, folder, executor=InProcess(), exchange=exchange)
@@ -222,25 +213,25 @@ def run(study: Study, url: StoreUrl) -> Path:
         return folder
 
 
-def forget_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def forget_mirrors(tmp_path, monkeypatch):
     """As if on another machine."""
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "elsewhere"))
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def files(folder):
     """What of a mirror is in the store."""
     patterns = ("journal/*.jsonl", "sources/*.json", "study.json")
     paths = [path for pattern in patterns for path in folder.glob(pattern)]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
-def every(number: int, fault: Fault) -> Choose:
+def every(number, fault):
     return lambda count, method, path: fault if count % number == 0 else ""
 
 
-def in_turn(count: int, method: str, path: str) -> Fault:
+def in_turn(count, method, path):
     """Each fault now and then."""
-    faults: dict[int, Fault] = {3: "503", 7: "cut", 11: "lost", 15: "slow"}
+    faults = {3: "503", 7: "cut", 11: "lost", 15: "slow"}
     return faults.get(count % 17, "")
 
 
@@ -250,9 +241,9 @@ def in_turn(count: int, method: str, path: str) -> Fault:
     ids=["in turn", *(("busy", "cut", "lost") if LONG else ())],
 )
 def test_a_server_that_fails_now_and_then_changes_nothing(
-    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], choose: Choose, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    site, url, board, alone, choose, tmp_path,
+    monkeypatch,
+):  # fmt: skip
     site.choose = choose
     mirror = run(board, url)
     assert numbers(mirror) == alone
@@ -266,12 +257,12 @@ def test_a_server_that_fails_now_and_then_changes_nothing(
 
 
 def test_a_server_that_is_gone_ends_no_study_and_the_next_command_pushes(
-    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], monkeypatch
-) -> None:
+    site, url, board, alone, monkeypatch
+):
     monkeypatch.setenv(RETRY_VARIABLE, "0.5")
     is_gone = threading.Event()
 
-    def from_the_first_line_on(number: int, method: str, path: str) -> Fault:
+    def from_the_first_line_on(number, method, path):
         if method == "PUT" and "/journal/" in path:
             is_gone.set()
         return "503" if is_gone.is_set() else ""
@@ -295,8 +286,8 @@ def test_a_server_that_is_gone_ends_no_study_and_the_next_command_pushes(
 
 @only_long
 def test_a_damaged_object_is_named_and_its_run_is_done_again(
-    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], tmp_path: Path, monkeypatch
-) -> None:
+    site, url, board, alone, tmp_path, monkeypatch
+):
     run(board, url)
     for name in sorted(site.names(url.path), reverse=True):
         key = {"Bucket": BUCKET, "Key": f"{url.path}/{name}"}
@@ -311,9 +302,7 @@ def test_a_damaged_object_is_named_and_its_run_is_done_again(
     assert numbers(run(board, url)) == alone
 
 
-def test_what_is_wrong_with_a_store_is_said_in_a_line(
-    site: Site, url: StoreUrl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_is_wrong_with_a_store_is_said_in_a_line(site, url, monkeypatch, tmp_path):
     with pytest.raises(UserError, match=rf"^{url}: no results here \(study.json is missing\)$"):
         local_folder(str(url))
     with pytest.raises(
@@ -335,9 +324,7 @@ def test_what_is_wrong_with_a_store_is_said_in_a_line(
 
 @only_long
 @pytest.mark.parametrize("seed", range(10))
-def test_of_two_machines_one_may_be_killed(
-    site: Site, url: StoreUrl, place: Place, undisturbed: dict[str, Any], seed: int
-) -> None:
+def test_of_two_machines_one_may_be_killed(site, url, place, undisturbed, seed):
     place.write_study(epochs=3)
     elsewhere = {"MARGINBENCH_CACHE": str(place.folder / "elsewhere")}
     arguments = ("run", "small.toml", "--out", str(url), "--json")

@@ -1,13 +1,10 @@
 """Stand-ins for workers that answer at once, and for what shows a user how it goes."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import replace
 
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.progress import Progress
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.jobs import Ended, Outcome, Started
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
@@ -32,20 +29,20 @@ class FakeExecutor:
     ``reference`` what the optimum is.
     """
 
-    def __init__(self, data: Outcome | None = None, **outcomes: Outcome) -> None:
+    def __init__(self, data=None, **outcomes):
         self.outcomes = outcomes
         self.data = data or Outcome("done", DATA)
         self.reference = Outcome("done", REFERENCE)
-        self.ran: list[Job] = []
-        self.interrupt_after: int | None = None
+        self.ran = []
+        self.interrupt_after = None
         self.closed = False
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs):
         for job in jobs:
             yield Started(job)
             yield Ended(job, replace(self.answer(job)))
 
-    def answer(self, job: Job) -> Outcome:
+    def answer(self, job):
         if isinstance(job.work, DatasetWork):
             return self.data
         if isinstance(job.work, DescribeWork):
@@ -57,16 +54,16 @@ class FakeExecutor:
         self.ran.append(job)
         return self.outcomes.get(job.work.solver, GOOD)
 
-    def close(self) -> None:
+    def close(self):
         self.closed = True
 
 
 class Told(Progress):
     """Keeps what is said."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.lines: list[str] = []
+        self.lines = []
 
-    def say(self, line: str) -> None:
+    def say(self, line):
         self.lines.append(line)

@@ -1,10 +1,5 @@
 """Shared by the tests of the harness: a cache of their own, small studies, and commands."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
 
 from marginbench.harness.cli.app import build_app, run_app
@@ -38,7 +33,7 @@ BOARD = {
 
 
 @pytest.fixture(autouse=True, scope="session")
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def own_cache(tmp_path_factory):
     """Datasets and reference optima of the tests stay out of the user's cache.
 
     Machine code stays in it, so that workers need not compile for every session of tests.
@@ -51,21 +46,21 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def make_study() -> Callable[..., Study]:
+def make_study():
     """Builds a study: one task of 200 points, SMO, one seed; with changes where they are given."""
     return lambda **changes: Study.model_validate({**SMALL_STUDY, **changes})
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def run(capsys):
     """Runs a command in this process: exit code, output and errors. A page is the command."""
 
-    def write_report(results: Path, command: str, *_: object) -> Path:
+    def write_report(results, command, *_):
         path = results / "report.html"
         path.write_text(command)
         return path
 
-    def call(*arguments: str) -> tuple[int, str, str]:
+    def call(*arguments):
         with pytest.raises(SystemExit) as ended:
             run_app(build_app(write_report), list(arguments))
         output = capsys.readouterr()

@@ -1,12 +1,9 @@
 """The command line: one line for a mistake, the right exit code, and nothing lost on the way."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +15,11 @@ from marginbench.harness.environment import version
 from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.execution import runner
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.jobs import Ended, Outcome, Started
 from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.journal import Journal
 
 from ..faults.conftest import wait_for
-
-Run = Callable[..., tuple[int, str, str]]
 
 #: Runs of a good half second each.
 STUDY = """
@@ -72,9 +67,7 @@ run_app(build_app(write_report))
         (["data", "verfy"], "No such command 'verfy'"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(
-    run: Run, arguments: list[str], message: str
-) -> None:
+def test_a_mistake_is_one_line_and_exit_code_2(run, arguments, message):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith(f"marginbench: {message}")
@@ -99,7 +92,7 @@ name = "SBP"
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None) -> Path:
+def small(tmp_path, monkeypatch, in_this_process):
     """A folder with a study; runs of its solvers are done in this process."""
 
     monkeypatch.chdir(tmp_path)
@@ -120,9 +113,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None
     ],
     ids=lambda arguments: " ".join(arguments).replace("z" * 300, "z..."),
 )
-def test_a_path_that_no_file_can_have_is_one_line(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-) -> None:
+def test_a_path_that_no_file_can_have_is_one_line(run, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     code, out, err = run(*arguments)
     assert (code, out) == (4, "")
@@ -130,7 +121,7 @@ def test_a_path_that_no_file_can_have_is_one_line(
     assert "cannot be read or written (File name too long)" in err.splitlines()[0]
 
 
-def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
+def test_a_run_tells_what_it_did_and_where(run, small):
     code, out, err = run("run", "small.toml", "--solver", "smo", "--seeds", "2")
     assert code == 0
     assert out.splitlines() == [
@@ -147,18 +138,16 @@ def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
     ]
 
 
-def test_a_report_that_is_up_to_date_is_left_as_it_is(
-    small: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_that_is_up_to_date_is_left_as_it_is(small, capsys):
     written = []
 
-    def write_report(results: Path, command: str, *_: object) -> Path:
+    def write_report(results, command, *_):
         written.append(command)
         page = results / "report.html"
         page.write_text(f"by marginbench {version()}")
         return page
 
-    def call() -> list[str]:
+    def call():
         with pytest.raises(SystemExit):
             run_app(build_app(write_report), ["run", "small.toml", "--solver", "smo"])
         return capsys.readouterr().out.splitlines()
@@ -177,7 +166,7 @@ def test_a_report_that_is_up_to_date_is_left_as_it_is(
     assert len(written) == 4
 
 
-def test_quiet_prints_the_report_and_what_failed(run: Run, small: Path) -> None:
+def test_quiet_prints_the_report_and_what_failed(run, small):
     assert run("run", "small.toml", "--solver", "smo", "--quiet") == (
         0,
         "results/small/report.html\n",
@@ -190,7 +179,7 @@ def test_quiet_prints_the_report_and_what_failed(run: Run, small: Path) -> None:
     assert err.count("\n") == 1
 
 
-def test_json_is_one_object_on_the_output(run: Run, small: Path) -> None:
+def test_json_is_one_object_on_the_output(run, small):
     code, out, err = run("run", "small.toml", "--json")
     assert out.count("\n") == 1
     found = json.loads(out)
@@ -209,9 +198,7 @@ def test_json_is_one_object_on_the_output(run: Run, small: Path) -> None:
     assert "[1/1] checkers · SMO · seed 0: converged" in err
 
 
-def test_a_dry_run_runs_and_writes_nothing(
-    run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_runs_and_writes_nothing(run, small, monkeypatch):
     monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", runner.LocalPool)
     arguments = ("run", "small.toml", "--dry-run", "--seeds", "2", "--timeout", "30")
     code, out, _ = run(*arguments, "--jobs", "4")
@@ -232,15 +219,13 @@ def test_a_dry_run_runs_and_writes_nothing(
     assert (found["planned"], found["solving_s"]) == (4, 30.0)
 
 
-def test_a_dry_run_computes_no_reference_optimum(
-    run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_computes_no_reference_optimum(run, small, monkeypatch):
     monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", runner.LocalPool)
     monkeypatch.setenv("MARGINBENCH_CACHE", str(small / "cache"))
     text = SMALL.replace("reference = false\n", "")
     (small / "small.toml").write_text(text)
 
-    def answer(self: InProcess, jobs: Iterator[Job]) -> Iterator[Event]:
+    def answer(self, jobs):
         for job in jobs:
             yield Started(job)
             try:
@@ -258,7 +243,7 @@ def test_a_dry_run_computes_no_reference_optimum(
     assert not (small / "cache" / "references").exists()
 
 
-def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_explained(run, small, monkeypatch):
     run("run", "small.toml", "--solver", "smo")
     monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", runner.LocalPool)
     code, out, _ = run("explain", "results/small")
@@ -279,7 +264,7 @@ def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.Monkey
     assert "no planned run 'nothing'" in err
 
 
-def test_version_and_help(run: Run) -> None:
+def test_version_and_help(run):
     assert run("--version")[1].startswith("marginbench 0.")
     code, out, _ = run()
     assert code == 0
@@ -287,9 +272,7 @@ def test_version_and_help(run: Run) -> None:
         assert f"  {command} " in out
 
 
-def test_data_are_fetched_and_verified(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_are_fetched_and_verified(run, tmp_path, monkeypatch):
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path))
     assert run("data", "verify", "digits")[0] == 0
     assert "\ndigits " in run("data", "list")[1]
@@ -304,8 +287,8 @@ def test_data_are_fetched_and_verified(
     assert "digits: damaged" in out
 
 
-def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    def write_report(results: Path, command: str, *_: object) -> Path:
+def test_a_bug_is_not_hidden(capsys, tmp_path):
+    def write_report(results, command, *_):
         raise RuntimeError("a bug")
 
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION})
@@ -313,7 +296,7 @@ def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         run_app(build_app(write_report), ["report", str(tmp_path)])
 
 
-def test_help_needs_no_heavy_module() -> None:
+def test_help_needs_no_heavy_module():
     code = (
         "import sys, marginbench.harness.cli.app as c; c.build_app(lambda d, s: d); "
         "print(sorted({'numpy', 'numba', 'sklearn', 'pyarrow', 'pydantic'} & set(sys.modules)))"
@@ -323,13 +306,13 @@ def test_help_needs_no_heavy_module() -> None:
 
 
 @pytest.fixture
-def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def script(tmp_path):
     """Starts the command in a process of its own, in an empty folder with a study."""
     (tmp_path / "slow.toml").write_text(STUDY)
     (tmp_path / "command.py").write_text(SCRIPT)
-    started: list[subprocess.Popen[str]] = []
+    started = []
 
-    def start(*arguments: str) -> subprocess.Popen[str]:
+    def start(*arguments):
         process = subprocess.Popen(
             [sys.executable, "command.py", *arguments],
             cwd=tmp_path,
@@ -349,9 +332,7 @@ def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 @pytest.mark.slow
-def test_a_second_interrupt_ends_the_report_at_once(
-    script: Callable[..., subprocess.Popen[str]], tmp_path: Path
-) -> None:
+def test_a_second_interrupt_ends_the_report_at_once(script, tmp_path):
     process = script("run", "slow.toml")
     wait_for(lambda: Journal(tmp_path / "results" / "slow").entries)
     process.send_signal(signal.SIGINT)
@@ -364,9 +345,7 @@ def test_a_second_interrupt_ends_the_report_at_once(
 
 
 @pytest.mark.slow
-def test_the_report_of_an_interrupted_study_takes_a_bounded_time(
-    script: Callable[..., subprocess.Popen[str]], tmp_path: Path
-) -> None:
+def test_the_report_of_an_interrupted_study_takes_a_bounded_time(script, tmp_path):
     bounded = "import marginbench.harness.cli.running as r; r._PAGE_SECONDS = 0.5\n"
     (tmp_path / "command.py").write_text(bounded + SCRIPT)
     process = script("run", "slow.toml")
@@ -377,7 +356,7 @@ def test_the_report_of_an_interrupted_study_takes_a_bounded_time(
     assert err.endswith("run the same command again to resume: marginbench run slow.toml\n")
 
 
-def test_what_was_removed_names_its_replacement(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_removed_names_its_replacement(run, monkeypatch):
     from marginbench.harness import removed
 
     monkeypatch.setattr(removed, "COMMANDS", {"gather": "use 'report'", "run --far": "give --out"})
@@ -391,7 +370,7 @@ def test_what_was_removed_names_its_replacement(run: Run, monkeypatch: pytest.Mo
         marginbench.old_name
 
 
-def test_nothing_is_said_to_be_removed_that_is_there(run: Run) -> None:
+def test_nothing_is_said_to_be_removed_that_is_there(run):
     from marginbench.harness import removed
 
     for name in removed.COMMANDS:
@@ -399,7 +378,7 @@ def test_nothing_is_said_to_be_removed_that_is_there(run: Run) -> None:
     assert not set(removed.NAMES).intersection(dir(marginbench))
 
 
-def test_every_public_name_is_found() -> None:
+def test_every_public_name_is_found():
     names = dir(marginbench)
     assert {"run", "report", "load_study", "load_results", "SMO"}.issubset(names)
     assert all(hasattr(marginbench, name) for name in names)
@@ -413,12 +392,7 @@ def test_every_public_name_is_found() -> None:
         ("14", ["a  word", "    one two", "    three four", "    five", "b  x     one"]),
     ],
 )
-def test_a_table_is_no_wider_than_the_terminal(
-    columns: str,
-    expected: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_table_is_no_wider_than_the_terminal(columns, expected, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", columns or "10")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: bool(columns))
     print_table([("a", "word", "one two three four five"), ("b", "x", "one")])

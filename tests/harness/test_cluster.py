@@ -1,16 +1,12 @@
 """From options to an engine, and what each mistake is told."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,21 +14,18 @@ from marginbench.harness.errors import EngineError, UserError
 from marginbench.harness.execution import cluster
 from marginbench.harness.execution.cluster import Engine, chosen_engine
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.jobs import Executor, Job, Outcome
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.study.svm import Study
 
 from .answers import FakeExecutor
 
 
 @pytest.fixture(autouse=True)
-def all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def all_installed(monkeypatch):
     monkeypatch.setattr(cluster, "find_spec", lambda name: name)
 
 
-def test_a_scheduler_and_a_cluster(tmp_path: Path) -> None:
+def test_a_scheduler_and_a_cluster(tmp_path):
     engine = chosen_engine("tcp://node0:8786", timing=True)
-    assert engine is not None
     assert (engine.scheduler, engine.timing) == ("tcp://node0:8786", True)
     file = tmp_path / "slurm.toml"
     for text in (
@@ -41,7 +34,6 @@ def test_a_scheduler_and_a_cluster(tmp_path: Path) -> None:
     ):
         file.write_text(text)
         engine = chosen_engine(cluster="slurm", options=file)
-        assert engine is not None
         assert (engine.cluster, engine.workers) == ("slurm", 20)
         assert engine.options == {"memory": "4GB"}
 
@@ -62,7 +54,7 @@ def test_a_scheduler_and_a_cluster(tmp_path: Path) -> None:
         ({"cluster": "slurm", "options": Path("no.toml")}, r"no\.toml: cannot be read"),
     ],
 )
-def test_what_does_not_go_together_is_told(given: dict[str, Any], words: str) -> None:
+def test_what_does_not_go_together_is_told(given, words):
     with pytest.raises(UserError, match=words):
         chosen_engine(**given)
 
@@ -70,30 +62,27 @@ def test_what_does_not_go_together_is_told(given: dict[str, Any], words: str) ->
 @pytest.mark.parametrize(
     "address", ["tcp://node0:8786", "node0:8786", "tls://10.0.0.1:1", "tcp://[::1]:8786"]
 )
-def test_what_dask_takes_for_an_address_is_taken(address: str) -> None:
+def test_what_dask_takes_for_an_address_is_taken(address):
     engine = chosen_engine(address)
-    assert engine is not None
     assert engine.scheduler == address
 
 
 @pytest.mark.parametrize("text", ["jobs = 0", "jobs = true", "jobs = '3'", "cluster = 1", "jobs"])
-def test_options_that_make_no_sense(text: str, tmp_path: Path) -> None:
+def test_options_that_make_no_sense(text, tmp_path):
     file = tmp_path / "options.toml"
     file.write_text(text)
     with pytest.raises(UserError, match=r"options\.toml: "):
         chosen_engine(cluster="slurm", options=file)
 
 
-def test_a_package_that_is_missing_is_named_with_how_to_install_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_package_that_is_missing_is_named_with_how_to_install_it(monkeypatch):
     monkeypatch.setattr(cluster, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"--scheduler needs the package distributed: pip install"):
         chosen_engine("tcp://a:1")
 
 
 @pytest.mark.slow
-def test_the_classes_of_clusters_are_there_and_ctrl_c_stays_what_it_was() -> None:
+def test_the_classes_of_clusters_are_there_and_ctrl_c_stays_what_it_was():
     pytest.importorskip("distributed", reason="needs marginbench[dask]")
     code = """
 import signal
@@ -127,7 +116,7 @@ for module, name in clusters.CLUSTERS.values():
         ({"job_script_prologue": "export A=secret"}, "job_script_prologue must be a list of texts"),
     ],
 )
-def test_options_are_checked_without_a_batch_system(options: dict[str, Any], words: str) -> None:
+def test_options_are_checked_without_a_batch_system(options, words):
     pytest.importorskip("dask_jobqueue", reason="needs marginbench[dask]")
     engine = Engine(cluster="slurm", options={"cores": 1, "memory": "1GB", **options})
     if not words:
@@ -140,9 +129,7 @@ def test_options_are_checked_without_a_batch_system(options: dict[str, Any], wor
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_does_not_answer_is_told_in_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_scheduler_that_does_not_answer_is_told_in_one_line(monkeypatch):
     pytest.importorskip("distributed", reason="needs marginbench[dask]")
     from marginbench.harness.execution import dask
 
@@ -161,31 +148,31 @@ SETTING = {"processor": "Xeon", "cores_logical": 8, "memory_mb": 32_000}
 class Cluster(FakeExecutor):
     """Stands for workers on machines, and for the cluster itself."""
 
-    def __init__(self, wrong: str = "") -> None:
+    def __init__(self, wrong=""):
         super().__init__()
         self.wrong, self.opened_times = wrong, 0
 
-    def check(self) -> None:
+    def check(self):
         if self.wrong:
             raise EngineError(self.wrong)
 
     @contextlib.contextmanager
-    def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
+    def opened(self, say):
         self.opened_times += 1
         yield self
 
-    def answer(self, job: Job) -> Outcome:
+    def answer(self, job):
         return replace(super().answer(job), setting={"environment": json.dumps(SETTING), "jobs": 3})
 
 
 @pytest.fixture
-def study(make_study: Callable[..., Study]) -> Study:
+def study(make_study):
     task = {"dataset": "digits", "gamma": 0.1, "C": 1.0, "reference": False}
     return make_study(task=[task], solver=[{"name": "Pegasos"}], seeds=2)
 
 
-def test_records_are_of_the_machine_where_the_run_took_place(study: Study, tmp_path: Path) -> None:
-    engine: Any = Cluster()
+def test_records_are_of_the_machine_where_the_run_took_place(study, tmp_path):
+    engine = Cluster()
     summary = run_study(study, tmp_path, executor=FakeExecutor(), engine=engine)
     assert summary.statuses == {"converged": 2}
     records = list(Journal(tmp_path).records())
@@ -196,10 +183,8 @@ def test_records_are_of_the_machine_where_the_run_took_place(study: Study, tmp_p
     assert engine.opened_times == 1
 
 
-def test_what_keeps_a_cluster_from_opening_is_told_before_anything_is_planned(
-    study: Study, tmp_path: Path
-) -> None:
-    engine: Any = Cluster("tcp://there: no Dask scheduler answers there")
+def test_what_keeps_a_cluster_from_opening_is_told_before_anything_is_planned(study, tmp_path):
+    engine = Cluster("tcp://there: no Dask scheduler answers there")
     with pytest.raises(EngineError, match="no Dask scheduler answers"):
         run_study(study, tmp_path, executor=FakeExecutor(), engine=engine)
     assert not (tmp_path / "study.json").exists()

@@ -3,24 +3,19 @@
 The workers are threads of this process, and most runs take no time; tests/faults kills real ones.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("distributed", reason="needs marginbench[dask]")
 
-from distributed import LocalCluster, Worker
+from distributed import LocalCluster
 
 from marginbench.harness.errors import EngineError
 from marginbench.harness.evaluation.svm import FitWork, Problem
@@ -48,12 +43,12 @@ class Own:
 """
 
 
-def job(solver: str) -> Job:
+def job(solver):
     return Job("tag", FitWork(PROBLEM, solver, {}, 2.0), Limits({}, 1.0), foreign=True)
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def own(tmp_path):
     folder = tmp_path / "mine"
     (folder / "inner").mkdir(parents=True)
     (folder / "own.py").write_text(OWN)
@@ -63,8 +58,8 @@ def own(tmp_path: Path) -> Path:
     return folder / "own.py"
 
 
-def test_a_users_file_is_imported_from_what_travelled(own: Path, tmp_path: Path) -> None:
-    files: dict[str, dict[str, bytes]] = {}
+def test_a_users_file_is_imported_from_what_travelled(own, tmp_path):
+    files = {}
     sent = pickle.dumps(packed(job(f"{own}:Own"), files))
     assert b"SECRET" not in sent
     # Later edits do not count for the runs of a command, nor must the file still be there.
@@ -81,7 +76,7 @@ def test_a_users_file_is_imported_from_what_travelled(own: Path, tmp_path: Path)
     assert names == ["__init__.py", "helper.py", "own.py"]
 
 
-def test_a_kernel_in_a_file_must_be_the_same_there(own: Path, tmp_path: Path) -> None:
+def test_a_kernel_in_a_file_must_be_the_same_there(own, tmp_path):
     name = f"{own}:SCALE"
     problem = replace(PROBLEM, kernel={"name": name}, kernel_code=kernel_code(name))
     parcel = packed(Job("tag", FitWork(problem, "SMO", {}, 2.0), Limits({}, 1.0)), {})
@@ -95,7 +90,7 @@ def test_a_kernel_in_a_file_must_be_the_same_there(own: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_an_installed_module_must_be_the_same_there(tmp_path: Path) -> None:
+def test_an_installed_module_must_be_the_same_there(tmp_path):
     parcel = packed(job("sklearn.svm:SVC"), {})
     assert "scikit-learn" in parcel.needs["the module sklearn.svm"]
     assert parcel.unpacked(tmp_path) == parcel.job
@@ -107,17 +102,14 @@ def test_an_installed_module_must_be_the_same_there(tmp_path: Path) -> None:
 # Which worker gets what.
 
 
-Do = Callable[[str, str, Callable[[], bool]], Outcome | None]
-
-
 class Cluster:
     """Workers in this process; ``do(tag, address, is_wanted)`` stands for what they do."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch):
         self.monkeypatch = monkeypatch
-        self.said: list[str] = []
-        self.done: list[tuple[str, str]] = []
-        self.do: Do = lambda tag, address, is_wanted: Outcome("done", tag)
+        self.said = []
+        self.done = []
+        self.do = lambda tag, address, is_wanted: Outcome("done", tag)
         self.dask = LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
         )
@@ -125,23 +117,23 @@ class Cluster:
         monkeypatch.setattr(dask, "_SETTLED", 0.2)
         monkeypatch.setattr(Slot, "do", self._do)
 
-    def _do(self, parcel: dask.Parcel, is_wanted: Callable[[], bool]) -> Outcome | None:
+    def _do(self, parcel, is_wanted):
         address = dask.get_worker().address
         self.done.append((parcel.job.tag, address))
         return self.do(parcel.job.tag, address, is_wanted)
 
-    def executor(self, **options: Any) -> DaskExecutor:
+    def executor(self, **options):
         return DaskExecutor(self.dask.scheduler_address, self.said.append, **options)
 
-    def addresses(self) -> list[str]:
+    def addresses(self):
         return [worker.address for worker in self.dask.workers.values()]
 
-    def lose(self, address: str) -> None:
+    def lose(self, address):
         """The scheduler hears nothing of a worker any more."""
         scheduler = self.dask.scheduler
         self.dask.sync(scheduler.remove_worker, address, stimulus_id="lost", close=False)
 
-    def outcomes(self, executor: DaskExecutor, tags: str) -> dict[str, Outcome]:
+    def outcomes(self, executor, tags):
         events = list(executor.execute(jobs(tags)))
         started = [event.job.tag for event in events if isinstance(event, Started)]
         ended = [event for event in events if isinstance(event, Ended)]
@@ -149,18 +141,18 @@ class Cluster:
         return {event.job.tag: event.outcome for event in ended}
 
 
-def jobs(tags: str) -> Iterator[Job]:
+def jobs(tags):
     return (Job(tag, DescribeWork("SMO", "svm"), Limits({}, 1000.0)) for tag in tags)
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+def cluster(monkeypatch):
     cluster = Cluster(monkeypatch)
     yield cluster
     cluster.dask.close()
 
 
-def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster: Cluster) -> None:
+def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster):
     with closing(cluster.executor()) as executor:
         # Of a study that several commands share, runs are put off and asked for again.
         for tags in ("abcdefgh", "", "i"):
@@ -176,8 +168,8 @@ def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster: Cluste
     assert cluster.said == []
 
 
-def test_it_works_where_an_event_loop_runs_as_in_a_notebook(cluster: Cluster) -> None:
-    async def cell() -> dict[str, Outcome]:
+def test_it_works_where_an_event_loop_runs_as_in_a_notebook(cluster):
+    async def cell():
         dask.check_answers(cluster.dask.scheduler_address)
         with closing(cluster.executor()) as executor:
             return cluster.outcomes(executor, "abc")
@@ -185,8 +177,8 @@ def test_it_works_where_an_event_loop_runs_as_in_a_notebook(cluster: Cluster) ->
     assert set(asyncio.run(cell())) == set("abc")
 
 
-def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster: Cluster) -> None:
-    def do(tag: str, address: str, is_wanted: Callable[[], bool]) -> Outcome | None:
+def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster):
+    def do(tag, address, is_wanted):
         if tag == "b" and len([done for done, _ in cluster.done if done == "b"]) == 1:
             cluster.lose(address)
         return Outcome("done", address)
@@ -201,8 +193,8 @@ def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster: Cluster) -> 
     assert line.endswith(f"({first}) was lost; its run is begun again")
 
 
-def test_a_run_that_loses_more_workers_than_dask_allows_has_crashed(cluster: Cluster) -> None:
-    def do(tag: str, address: str, is_wanted: Callable[[], bool]) -> Outcome | None:
+def test_a_run_that_loses_more_workers_than_dask_allows_has_crashed(cluster):
+    def do(tag, address, is_wanted):
         if tag == "b":
             cluster.lose(address)
         return Outcome("done", tag)
@@ -220,9 +212,7 @@ def test_a_run_that_loses_more_workers_than_dask_allows_has_crashed(cluster: Clu
     assert found["b"].reason.startswith("its workers were lost: ")
 
 
-def test_runs_wait_for_workers_and_go_to_those_that_come(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_wait_for_workers_and_go_to_those_that_come(cluster, monkeypatch):
     monkeypatch.setattr(dask, "_A_MOMENT", 0.0)
     for address in cluster.addresses():
         cluster.lose(address)
@@ -245,8 +235,8 @@ def test_runs_wait_for_workers_and_go_to_those_that_come(
     ],
 )
 def test_a_worker_with_another_program_gets_no_run_and_is_named(
-    cluster: Cluster, changes: dict[str, str], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cluster, changes, words, monkeypatch
+):
     monkeypatch.setattr(dask, "_NONE_FITS", 0.3)
     # Another command with the code of the workers does not make them fit for this one.
     with closing(cluster.executor()) as executor:
@@ -263,12 +253,10 @@ def test_a_worker_with_another_program_gets_no_run_and_is_named(
     assert cluster.said[0].endswith("; install the same there")
 
 
-def test_what_a_worker_raises_that_has_no_marginbench_is_told(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_worker_raises_that_has_no_marginbench_is_told(cluster, monkeypatch):
     monkeypatch.setattr(dask, "_NONE_FITS", 0.3)
 
-    async def raising(ours: dict[str, str], dask_worker: Worker) -> Machine:
+    async def raising(ours, dask_worker):
         raise ModuleNotFoundError("No module named 'marginbench'")
 
     monkeypatch.setattr(dask, "welcome", raising)
@@ -281,10 +269,10 @@ def test_what_a_worker_raises_that_has_no_marginbench_is_told(
 
 
 @pytest.mark.parametrize("status", ["data", "storage"])
-def test_what_one_worker_lacks_another_may_have(cluster: Cluster, status: Any) -> None:
+def test_what_one_worker_lacks_another_may_have(cluster, status):
     lacking = cluster.addresses()[0]
 
-    def do(tag: str, address: str, is_wanted: Callable[[], bool]) -> Outcome | None:
+    def do(tag, address, is_wanted):
         if address == lacking:
             return Outcome(status, reason="mine.csv: no such file")
         # The next run comes once it is known.
@@ -303,7 +291,7 @@ def test_what_one_worker_lacks_another_may_have(cluster: Cluster, status: Any) -
         assert [address for _, address in cluster.done].count(lacking) == 1
 
 
-def test_what_no_worker_has_ends_the_run(cluster: Cluster) -> None:
+def test_what_no_worker_has_ends_the_run(cluster):
     cluster.do = lambda *_: Outcome("data", reason="mine.csv: no such file")
     with closing(cluster.executor()) as executor:
         found = cluster.outcomes(executor, "ab")
@@ -313,14 +301,14 @@ def test_what_no_worker_has_ends_the_run(cluster: Cluster) -> None:
     assert found["a"].reason.endswith("; each worker loads its own data)")
 
 
-def test_what_nobody_wants_any_more_is_killed(cluster: Cluster) -> None:
-    killed: list[str] = []
+def test_what_nobody_wants_any_more_is_killed(cluster):
+    killed = []
 
-    def do(tag: str, address: str, is_wanted: Callable[[], bool]) -> Outcome | None:
+    def do(tag, address, is_wanted):
         while is_wanted():
             time.sleep(0.01)
         killed.append(tag)
-        return None
+        return
 
     cluster.do = do
     with closing(cluster.executor()) as executor:
@@ -334,7 +322,7 @@ def test_what_nobody_wants_any_more_is_killed(cluster: Cluster) -> None:
     assert sorted(killed) == ["a", "b"]
 
 
-def test_a_scheduler_that_is_gone_ends_the_command(tmp_path: Path) -> None:
+def test_a_scheduler_that_is_gone_ends_the_command(tmp_path):
     with (
         DaskCluster(tmp_path, dict(os.environ)) as killed,
         closing(DaskExecutor(killed.address, print)) as executor,
@@ -346,22 +334,14 @@ def test_a_scheduler_that_is_gone_ends_the_command(tmp_path: Path) -> None:
             list(events)
 
 
-def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(cluster, monkeypatch):
     # Two workers on one machine, one on another of its model, one on a third of another model.
     machines = iter([("one", 8), ("one", 8), ("two", 8), ("big", 64), ("big", 64)])
-    names: dict[str, str] = {}
+    names = {}
     ask = DaskExecutor._ask
 
-    def described(
-        self: DaskExecutor,
-        function: Any,
-        argument: Any,
-        address: str,
-        then: Callable[[Any], None] = lambda found: None,
-    ) -> None:
-        def renamed(found: Any) -> None:
+    def described(self, function, argument, address, then=lambda found: None):
+        def renamed(found):
             if isinstance(found, Machine):
                 names[address], cores = next(machines)
                 setting = {"processor": "Xeon", "cores_logical": cores, "memory_mb": 32_010}

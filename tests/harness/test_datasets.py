@@ -1,13 +1,9 @@
 """The user's own data in studies: where they are found, what keys and pages know of them."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,10 +13,10 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation import judging
 from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.execution.progress import Progress
-from marginbench.harness.execution.runner import RunSummary, run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.planning.plan import Run, kind_named
+from marginbench.harness.jobs import Ended, Outcome, Started
+from marginbench.harness.planning.plan import kind_named
 from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.planning.report import explain
 from marginbench.harness.results.description import read_description
@@ -48,7 +44,7 @@ params = { max_epochs = 1 }
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A folder with a study and its data."""
     home = tmp_path / "home"
     (home / "data").mkdir(parents=True)
@@ -58,9 +54,9 @@ def folder(tmp_path: Path) -> Path:
     return home
 
 
-def planned(study: Any) -> tuple[list[Run], list[str]]:
+def planned(study):
     """The runs of a study, and what the user is told."""
-    told: list[str] = []
+    told = []
     kind = kind_named(study.kind)
     facts = preflight(study, InProcess(), told.append)
     return kind.plan(study, facts), told
@@ -69,7 +65,7 @@ def planned(study: Any) -> tuple[list[Run], list[str]]:
 class Lenient(InProcess):
     """Reports data that cannot be loaded, as workers do."""
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs):
         for job in jobs:
             yield Started(job)
             try:
@@ -79,11 +75,11 @@ class Lenient(InProcess):
             yield Ended(job, outcome)
 
 
-def carried_out(study: Any, results: Path) -> RunSummary:
+def carried_out(study, results):
     return run_study(study, results, executor=InProcess(), progress=Progress())
 
 
-def test_paths_begin_at_the_study_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_begin_at_the_study_file(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     (task,) = load_study("home/mine.toml").tasks
     assert (task.label, task.names) == ("bank.csv", ("bank.csv", "data/bank.csv"))
@@ -100,7 +96,7 @@ def test_paths_begin_at_the_study_file(folder: Path, monkeypatch: pytest.MonkeyP
         load_study("home/mine.toml")
 
 
-def test_what_the_data_are_decides_the_key(folder: Path, tmp_path: Path) -> None:
+def test_what_the_data_are_decides_the_key(folder, tmp_path):
     (first,), told = planned(load_study(folder / "mine.toml"))
     assert told[0].startswith("data/bank.csv: target: column 'y': +1 = 'yes' (15 training, 15 test")
     assert first.columns["dataset"] == "data/bank.csv"
@@ -114,11 +110,9 @@ def test_what_the_data_are_decides_the_key(folder: Path, tmp_path: Path) -> None
     assert told
 
 
-def test_data_that_change_after_planning_are_refused_and_others_are_read_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_that_change_after_planning_are_refused_and_others_are_read_once(folder, monkeypatch):
     (found,), _ = planned(load_study(folder / "mine.toml"))
-    work: Any = found.work
+    work = found.work
     assert load_task_data(work.problem) is load_task_data(work.problem)
     (folder / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
     monkeypatch.setattr(judging, "_LOADED", {})  # as in another process
@@ -126,37 +120,34 @@ def test_data_that_change_after_planning_are_refused_and_others_are_read_once(
         load_task_data(work.problem)
 
 
-def test_the_width_follows_from_the_data(folder: Path) -> None:
+def test_the_width_follows_from_the_data(folder):
     study = load_study(folder / "mine.toml")
     (task,) = study.tasks
     assert isinstance(task, Task)
     assert (task.C, task.gamma) == (1.0, None)
     (found,), _ = planned(study)
-    work: Any = found.work
+    work = found.work
     X = load_task_data(work.problem).X_train.astype(float)
     assert work.problem.kernel["gamma"] == float(f"{1 / (X.shape[1] * X.var()):.3g}")
     assert json.loads(found.columns["kernel"])["gamma"] == work.problem.kernel["gamma"]
     own = study.with_tasks([task.model_copy(update={"gamma": 0.5})])
     (found,), _ = planned(own)
-    assert found.work.problem.kernel["gamma"] == 0.5  # type: ignore[attr-defined]
+    assert found.work.problem.kernel["gamma"] == 0.5
 
 
-def test_a_results_folder_says_what_was_decided_and_where_nothing_is(folder: Path) -> None:
+def test_a_results_folder_says_what_was_decided_and_where_nothing_is(folder):
     results = folder / "results"
     carried_out(load_study(folder / "mine.toml"), results)
     text = (results / "study.json").read_text()
     assert str(folder) not in text
     described = read_description(results)
-    assert described is not None
     assert described["tasks"][0]["dataset"] == "data/bank.csv"
     assert described["study"]["tasks"]["bank.csv"]["dataset"] == "../data/bank.csv"
     decided = described["tasks"][0]["decided"]
     assert decided[-1].startswith("scale: standard")
 
 
-def test_explaining_finds_the_data_from_anywhere(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_explaining_finds_the_data_from_anywhere(folder, tmp_path, monkeypatch):
     carried_out(load_study(folder / "mine.toml"), folder / "results")
     monkeypatch.chdir(tmp_path)
     (item,) = explain(folder / "results", InProcess())
@@ -167,7 +158,7 @@ def test_explaining_finds_the_data_from_anywhere(
     assert "task.fingerprint" in [difference.field for difference in item.differences]
 
 
-def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder: Path) -> None:
+def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder):
     (folder / "data" / "bank.csv").write_text(BANK + "31,clerk\n")
     study = load_study(folder / "mine.toml")
     summary = run_study(study, folder / "results", executor=Lenient())
@@ -179,9 +170,7 @@ def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder: Path
     assert record.reason.startswith(message)
 
 
-def test_the_command_line_takes_a_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, make_study: Callable[..., Study]
-) -> None:
+def test_the_command_line_takes_a_file(folder, monkeypatch, make_study):
     monkeypatch.chdir(folder)
     (task,) = select(make_study(), datasets=["data/bank.csv"]).tasks
     assert (task.label, task.C) == ("bank.csv", 1.0)
@@ -195,7 +184,7 @@ def test_the_command_line_takes_a_file(
         select(make_study(), datasets=["chekers"])
 
 
-def test_an_imported_dataset_is_like_the_file(folder: Path) -> None:
+def test_an_imported_dataset_is_like_the_file(folder):
     import_data("bank", folder / "data" / "bank.csv", replace=True)
     file, keys = folder / "mine.toml", []
     for dataset in ("bank", "data/bank.csv"):
@@ -205,7 +194,7 @@ def test_an_imported_dataset_is_like_the_file(folder: Path) -> None:
     assert keys[0] == keys[1]
 
 
-def test_images_of_ones_own(folder: Path) -> None:
+def test_images_of_ones_own(folder):
     rows = "".join(f"{k % 9},{k % 7},{'abc'[k % 3]}\n" for k in range(90))
     keys = set()
     for name in ("here.csv", "there.csv"):
@@ -227,7 +216,7 @@ def test_images_of_ones_own(folder: Path) -> None:
     assert len(keys) == 1
 
 
-def test_code_that_makes_data_runs_when_they_are_loaded_and_not_before(folder: Path) -> None:
+def test_code_that_makes_data_runs_when_they_are_loaded_and_not_before(folder):
     log = folder / "log"
     (folder / "mine.py").write_text(
         "import numpy as np\n"
@@ -247,9 +236,7 @@ def test_code_that_makes_data_runs_when_they_are_loaded_and_not_before(folder: P
 
 
 @pytest.mark.slow
-def test_a_file_on_the_command_line_from_end_to_end(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_on_the_command_line_from_end_to_end(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder / "data")
     monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
     command = ["run", "--dataset", "bank.csv", "--solver", "SMO", "--seeds", "1"]
@@ -276,11 +263,8 @@ def test_a_file_on_the_command_line_from_end_to_end(
 
 
 def test_data_that_could_not_be_loaded_are_not_planned_again(
-    folder: Path,
-    in_this_process: None,
-    monkeypatch: pytest.MonkeyPatch,
-    run: Callable[..., tuple[int, str, str]],
-) -> None:
+    folder, in_this_process, monkeypatch, run
+):
     monkeypatch.chdir(folder / "data")
     monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
     Path("bad.csv").write_text("a,y\n1,yes\n2\n")
@@ -296,9 +280,7 @@ def test_data_that_could_not_be_loaded_are_not_planned_again(
     assert described["command"].count("bad.csv") == 0
 
 
-def test_the_commands_about_imported_data(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_the_commands_about_imported_data(folder, monkeypatch, run):
     monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
     monkeypatch.chdir(folder)
     call = partial(run, "data")
@@ -335,14 +317,14 @@ def test_the_commands_about_imported_data(
     assert "imported" not in call("list")[1]
 
 
-def test_a_study_in_python_takes_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_in_python_takes_a_file(folder, monkeypatch):
     monkeypatch.chdir(folder)
     study = Study(
         name="mine",
         seeds=1,
         task=(Task(dataset="data/bank.csv"),),
-        solver=[{"name": "Perceptron"}],  # type: ignore[arg-type]
+        solver=[{"name": "Perceptron"}],
     )
     (found,), _ = planned(study)
     assert found.task == "bank.csv"
-    assert found.work.problem.C == 1.0  # type: ignore[attr-defined]
+    assert found.work.problem.C == 1.0

@@ -1,10 +1,6 @@
 """``study.json`` as it is read: by whom it was written, and whether it can be one at all."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +13,7 @@ from marginbench.harness.results.description import (
 )
 
 
-def test_that_of_another_release_is_not_taken_for_one_of_this(tmp_path: Path) -> None:
+def test_that_of_another_release_is_not_taken_for_one_of_this(tmp_path):
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION + 1, "name": "a"})
     message = rf"study\.json: written by another release of marginbench .*{SCHEMA_VERSION + 1}"
     with pytest.raises(UserError, match=message) as told:
@@ -27,14 +23,14 @@ def test_that_of_another_release_is_not_taken_for_one_of_this(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("values", [{"tasks": 3}, {"planned": [1]}, {"solvers": {"a": 1}}])
-def test_what_is_no_list_of_objects_is_damaged(tmp_path: Path, values: dict[str, Any]) -> None:
+def test_what_is_no_list_of_objects_is_damaged(tmp_path, values):
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION, "name": "a", **values})
     (name,) = values
     with pytest.raises(DamagedDescriptionError, match=f"its {name} are no list of objects"):
         read_description(tmp_path)
 
 
-def test_no_damage_shows_another_description(tmp_path: Path) -> None:
+def test_no_damage_shows_another_description(tmp_path):
     values = {"schema_version": SCHEMA_VERSION, "name": "é", "tasks": [{"C": 0.1}] * 9}
     write_description(tmp_path, values)
     path, rng = tmp_path / "study.json", random.Random(3)

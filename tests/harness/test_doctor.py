@@ -1,7 +1,5 @@
 """``marginbench doctor``, and the completion of words in a shell."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -49,7 +47,7 @@ def test_a_full_disk_is_noted(tmp_path, monkeypatch):
 
 
 def test_a_shell_completes_commands_and_options():
-    def words(line: str) -> list[str]:
+    def words(line):
         asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
         done = subprocess.run(
             [sys.executable, "-m", "marginbench"],

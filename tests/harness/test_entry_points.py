@@ -1,13 +1,9 @@
 """Solvers that installed packages offer: named and run like others, and never in the way."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +14,6 @@ from marginbench.harness.planning.preflight import SolverInfo
 from marginbench.harness.study.model import resolve_solver_name
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import load_study
-
-Run = Callable[..., tuple[int, str, str]]
-Install = Callable[..., Path]
 
 MODULE = """
 import sys
@@ -38,13 +31,13 @@ class TheirMethod(VN):
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+def install(tmp_path, monkeypatch):
     """Installs a package with these entry points into a folder of the path; returns the folder."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
 
-    def make(points: str, name: str = "their-solvers", module: str = "their_solvers") -> Path:
+    def make(points, name="their-solvers", module="their_solvers"):
         (folder / f"{module}.py").write_text(MODULE)
         info = folder / f"{name.replace('-', '_')}-1.2.dist-info"
         info.mkdir()
@@ -56,12 +49,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def elsewhere(tmp_path, monkeypatch):
     """Every command is in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_name_that_a_package_offers_is_a_solver(install: Install) -> None:
+def test_a_name_that_a_package_offers_is_a_solver(install):
     install("Theirs = their_solvers:Theirs")
     assert resolve_solver_name("theirs", "svm") == "their_solvers:Theirs"
     (entry,) = select(load_study("quickstart"), solvers=["THEIRS"]).solvers
@@ -72,7 +65,7 @@ def test_a_name_that_a_package_offers_is_a_solver(install: Install) -> None:
         resolve_solver_name("Thiers", "svm")
 
 
-def test_a_study_file_names_it_and_its_label_is_the_name(install: Install, tmp_path: Path) -> None:
+def test_a_study_file_names_it_and_its_label_is_the_name(install, tmp_path):
     install("fast = their_solvers:Theirs")
     file = tmp_path / "study.toml"
     file.write_text(
@@ -102,7 +95,7 @@ def test_a_study_file_names_it_and_its_label_is_the_name(install: Install, tmp_p
         ("a,b = their_solvers:Theirs", "a name with ':' or ','; name it their_solvers:Theirs"),
     ],
 )
-def test_an_offer_that_cannot_be_used_says_why(install: Install, points: str, problem: str) -> None:
+def test_an_offer_that_cannot_be_used_says_why(install, points, problem):
     install(points)
     (offer,) = (item for item in offers() if item.distribution == "their-solvers 1.2")
     assert problem in offer.problem
@@ -113,7 +106,7 @@ def test_an_offer_that_cannot_be_used_says_why(install: Install, points: str, pr
     assert resolve_solver_name("SMO", "svm") == "SMO"
 
 
-def test_a_name_that_two_packages_offer_belongs_to_neither(install: Install) -> None:
+def test_a_name_that_two_packages_offer_belongs_to_neither(install):
     install("theirs = their_solvers:Theirs")
     install("Theirs = others:Theirs", name="others", module="others")
     with pytest.raises(SolverError, match=r"others 1\.2 offers .* and so does their-solvers 1\.2"):
@@ -121,7 +114,7 @@ def test_a_name_that_two_packages_offer_belongs_to_neither(install: Install) -> 
     assert [bool(offer.problem) for offer in offers()] == [True, True]
 
 
-def test_damaged_metadata_hide_no_other_package(install: Install) -> None:
+def test_damaged_metadata_hide_no_other_package(install):
     install("good = their_solvers:Theirs")
     folder = install("no equals sign", name="damaged", module="damaged")
     assert offered("good") is not None
@@ -130,7 +123,7 @@ def test_damaged_metadata_hide_no_other_package(install: Install) -> None:
     assert offered("good") is not None
 
 
-def test_offers_are_listed_without_being_imported(run: Run, install: Install) -> None:
+def test_offers_are_listed_without_being_imported(run, install):
     install("theirs = their_solvers:Theirs\nSMO = their_solvers:Theirs")
     code, out, err = run("solvers")
     assert code == 0
@@ -152,7 +145,7 @@ def test_offers_are_listed_without_being_imported(run: Run, install: Install) ->
 
 
 @pytest.mark.slow
-def test_what_is_offered_is_described(run: Run, install: Install) -> None:
+def test_what_is_offered_is_described(run, install):
     install("theirs = their_solvers:Theirs\nmethod = their_solvers:TheirMethod")
     code, out, _ = run("solver", "theirs")
     assert code == 0
@@ -163,9 +156,7 @@ def test_what_is_offered_is_described(run: Run, install: Install) -> None:
     assert list(json.loads(run("solver", "method", "--json")[1])) == ["feasibility"]
 
 
-def test_odd_defaults_and_no_parameters_at_all_can_be_shown(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_odd_defaults_and_no_parameters_at_all_can_be_shown(run, monkeypatch):
     info = SolverInfo(
         "odd.py:Odd", "Odd.", {"most": math.inf, "by": ("\u202e",)}, ("nu",), {"scalarization": "C"}
     )

@@ -1,7 +1,5 @@
 """The recorded setting names software and hardware, and neither hosts nor users."""
 
-from __future__ import annotations
-
 import getpass
 import json
 import platform
@@ -9,7 +7,7 @@ import platform
 from marginbench.harness.environment import environment, version
 
 
-def test_what_is_recorded() -> None:
+def test_what_is_recorded():
     found = environment()
     assert found["marginbench"] == version()
     assert found["python"] == platform.python_version()
@@ -20,7 +18,7 @@ def test_what_is_recorded() -> None:
     assert {"commit", "dirty", "platform", "processor"} <= set(found)
 
 
-def test_no_names_of_hosts_or_users() -> None:
+def test_no_names_of_hosts_or_users():
     words = json.dumps(environment()).replace('"', " ").replace("/", " ").split()
     assert platform.node() not in words
     assert getpass.getuser() not in words

@@ -1,17 +1,12 @@
 """The command of a finished study asks no worker, unless something has changed that matters."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
 
 from marginbench import DataError
-from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
-from marginbench.harness.execution.runner import RunSummary, run_study
+from marginbench.harness.evaluation.svm import ReferenceWork
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Send
+from marginbench.harness.jobs import Ended, Outcome
 from marginbench.harness.planning.preflight import FACTS
 from marginbench.harness.planning.report import preview
 from marginbench.harness.study.toml import load_study
@@ -36,7 +31,6 @@ class Mine(Perceptron):
     number = {number}
 """
 POINTS = "x,y\n" + "".join(f"{place},{'yes' if place > 9 else 'no'}\n" for place in range(20))
-Command = Callable[..., tuple[int, RunSummary]]
 
 
 class Counting(InProcess):
@@ -44,7 +38,7 @@ class Counting(InProcess):
 
     asked = 0
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs):
         for job in jobs:
             self.asked += 1
             try:
@@ -54,7 +48,7 @@ class Counting(InProcess):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """A study of a user's own solver on a user's own data."""
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "mine.toml").write_text(STUDY.format(reference="false"))
@@ -64,10 +58,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def command(folder: Path) -> Command:
+def command(folder):
     """Runs the study; how much was asked of the executor, and the summary."""
 
-    def run(*, retry_failed: bool = False) -> tuple[int, RunSummary]:
+    def run(*, retry_failed=False):
         executor = Counting()
         summary = run_study(
             load_study(folder / "mine.toml"),
@@ -80,7 +74,7 @@ def command(folder: Path) -> Command:
     return run
 
 
-def test_nothing_is_asked_when_nothing_is_left_to_do(folder: Path, command: Command) -> None:
+def test_nothing_is_asked_when_nothing_is_left_to_do(folder, command):
     first, whole = command()
     assert first > 0
     again, summary = command()
@@ -100,9 +94,7 @@ def test_nothing_is_asked_when_nothing_is_left_to_do(folder: Path, command: Comm
         ("mine.toml", STUDY.format(reference="false").replace("C = 1.0", "C = 2.0")),
     ],
 )
-def test_what_has_changed_is_asked_and_run_again(
-    folder: Path, command: Command, file: str, content: str
-) -> None:
+def test_what_has_changed_is_asked_and_run_again(folder, command, file, content):
     command()
     before = (folder / file).read_text()
     (folder / file).write_text(content)
@@ -114,7 +106,7 @@ def test_what_has_changed_is_asked_and_run_again(
     assert summary.already_recorded == 1
 
 
-def test_lost_data_optima_and_records_are_asked_for(folder: Path, command: Command) -> None:
+def test_lost_data_optima_and_records_are_asked_for(folder, command):
     (folder / "mine.toml").write_text(STUDY.format(reference="true"))
     command()
     for lost in ("datasets/**/*.parquet", "references/*.json", "facts.json"):
@@ -131,10 +123,8 @@ def test_lost_data_optima_and_records_are_asked_for(folder: Path, command: Comma
     assert summary.already_recorded == 0
 
 
-def test_an_optimum_that_could_not_be_had_is_asked_for_each_time(
-    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(self: ReferenceWork, send: Send) -> ReferenceInfo:
+def test_an_optimum_that_could_not_be_had_is_asked_for_each_time(folder, command, monkeypatch):
+    def fails(self, send):
         raise DataError("no optimum")
 
     (folder / "mine.toml").write_text(STUDY.format(reference="true"))

@@ -1,9 +1,5 @@
 """Grids: which entries a list stands for, what they are called, and what is refused."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from marginbench.harness.errors import StudyError
@@ -16,20 +12,18 @@ from marginbench.harness.study.toml import parse_study
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
 
 
-def study(
-    task: dict[str, Any] | None = None, solver: dict[str, Any] | SolverEntry | None = None
-) -> Study:
+def study(task=None, solver=None):
     return Study(name="grid", task=[TASK if task is None else task], solver=[solver or SMO])
 
 
 SMO = {"name": "SMO"}
 
 
-def labels(entries: Any) -> list[str]:
+def labels(entries):
     return [entry.label for entry in entries]
 
 
-def test_lists_make_every_combination_in_the_order_written() -> None:
+def test_lists_make_every_combination_in_the_order_written():
     found = study({"dataset": "digits", "C": [10.0, 0.1], "gamma": [0.5, 1e-5, 2]})
     assert [(task.C, task.gamma) for task in found.task] == [
         (C, gamma) for C in (10, 0.1) for gamma in (0.5, 1e-5, 2)
@@ -39,7 +33,7 @@ def test_lists_make_every_combination_in_the_order_written() -> None:
     assert labels(other.task) == ["digits, gamma=0.5, C=1", "digits, gamma=0.5, C=2"]
 
 
-def test_datasets_and_parameters_of_all_tables_may_be_lists() -> None:
+def test_datasets_and_parameters_of_all_tables_may_be_lists():
     found = study(
         {
             "dataset": ["checkers", "digits"],
@@ -55,7 +49,7 @@ def test_datasets_and_parameters_of_all_tables_may_be_lists() -> None:
     assert found.solver[1].params == {"nu": 0.5, "max_epochs": 3}
 
 
-def test_a_given_label_is_the_stem() -> None:
+def test_a_given_label_is_the_stem():
     found = study(
         {"label": "ours", "dataset": ["digits", "checkers"], "C": [1.0, 2.0]},
         {"name": "mine.py:Mine", "params": {"tol": [0.1]}},
@@ -64,7 +58,7 @@ def test_a_given_label_is_the_stem() -> None:
     assert labels(found.solver) == ["Mine, tol=0.1"]
 
 
-def test_a_parameter_may_be_a_list_itself() -> None:
+def test_a_parameter_may_be_a_list_itself():
     params = {"sizes": {"value": [1, 2]}, "tol": [0.1, 0.2], "table": {"value": 3}}
     found = study(solver={"name": "SMO", "params": params})
     assert [entry.params["sizes"] for entry in found.solver] == [[1, 2], [1, 2]]
@@ -79,7 +73,7 @@ def test_a_parameter_may_be_a_list_itself() -> None:
     assert study(solver=entry).solver == (entry,)
 
 
-def test_lists_that_go_together() -> None:
+def test_lists_that_go_together():
     task = {"dataset": "digits", "C": [1.0, 2.0], "kernel": ["rbf"], "gamma": [0.1, 0.2]}
     found = study(task | {"zip": ["gamma", "C"]})
     assert labels(found.task) == [
@@ -108,7 +102,7 @@ def test_lists_that_go_together() -> None:
     ]
 
 
-def test_a_feasibility_study_has_grids_too() -> None:
+def test_a_feasibility_study_has_grids_too():
     cell = {"label": "easy", "generator": "ldfp", "m": [4, 8], "n": 50, "tol": 0.0}
     images = {"label": "ten", "dataset": "digits", "gammas": [0.5, 2.0], "n_train": [50, 100]}
     found = FeasibilityStudy(
@@ -149,13 +143,13 @@ def test_a_feasibility_study_has_grids_too() -> None:
         ),
     ],
 )
-def test_a_grid_that_makes_no_sense_is_refused(task: dict[str, Any], message: str) -> None:
+def test_a_grid_that_makes_no_sense_is_refused(task, message):
     with pytest.raises(StudyError) as caught:
         study({"dataset": "digits", **task})
     assert str(caught.value) == message
 
 
-def test_a_mistake_in_a_grid_names_the_line_and_the_entry_as_written() -> None:
+def test_a_mistake_in_a_grid_names_the_line_and_the_entry_as_written():
     text = """name = "grid"
 [[task]]
 dataset = "digits"
@@ -194,5 +188,5 @@ name = "SMO"
         ([1, 2], "[1, 2]"),
     ],
 )
-def test_labels_show_values_in_short_and_never_two_alike(value: Any, text: str) -> None:
+def test_labels_show_values_in_short_and_never_two_alike(value, text):
     assert short(value) == text

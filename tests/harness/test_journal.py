@@ -1,17 +1,12 @@
 """Records and their journal: what comes back, what damage costs, and which line counts."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math
 import os
 import random
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,12 +14,12 @@ from marginbench import parse_record
 from marginbench.harness.errors import RecordError, StorageError, UserError
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import TABLE, Journal, line_of, record_line, runs_table
-from marginbench.harness.results.records import SCHEMA_VERSION, RecordBase
+from marginbench.harness.results.records import SCHEMA_VERSION
 from marginbench.harness.results.svm import Checkpoint, Record
 from marginbench.harness.study.model import KINDS
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
-COMMON: dict[str, Any] = {
+COMMON = {
     "key": "ab" * 32,
     "budget": '{"timeout":60.0}',
     "study": "s",
@@ -37,7 +32,7 @@ COMMON: dict[str, Any] = {
 }
 
 
-def svm_record(**changes: Any) -> Record:
+def svm_record(**changes):
     checkpoint = Checkpoint(
         n_iter=1, counters={"kernel_evals": 10}, wall_s=0.1, cpu_s=0.1, n_support=3,
         train_error=0.2, test_error=0.3, primal=5.0, dual=None,
@@ -47,19 +42,19 @@ def svm_record(**changes: Any) -> Record:
     )
 
 
-def feasibility_record(**changes: Any) -> FeasibilityRecord:
+def feasibility_record(**changes):
     stage = Stage(n_iter=1, counters={"matvecs": 4}, wall_s=0.1, phi_lo=-0.5, phi_up=1 / 3)
     return FeasibilityRecord(**(COMMON | {"found": "separable", "trace": [stage]}) | changes)
 
 
-MAKERS: dict[str, Callable[..., RecordBase]] = {
+MAKERS = {
     "svm": svm_record,
     "feasibility": feasibility_record,
 }
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def journal_with(results: Path, *records: RecordBase, **plan: str) -> Journal:
+def journal_with(results, *records, **plan):
     """A journal of one command, whose plan has the keys of these records."""
     with closing(Journal(results)) as journal:
         journal.append_plan("s", {(r.task, r.solver, r.seed): r.key for r in records})
@@ -68,22 +63,22 @@ def journal_with(results: Path, *records: RecordBase, **plan: str) -> Journal:
     return Journal(results)
 
 
-def without_end(path: Path) -> bytes:
+def without_end(path):
     """What a command has written that is killed before it ends."""
     return b"".join(path.read_bytes().splitlines(keepends=True)[:-1])
 
 
-def several(n: int) -> list[Record]:
+def several(n):
     return [svm_record(key=f"{seed:064x}", seed=seed) for seed in range(n)]
 
 
-def current(results: Path) -> list[RecordBase]:
+def current(results):
     journal = Journal(results)
     return [journal.load(entry) for entry in journal.current.values()]
 
 
 @each_kind
-def test_a_record_comes_back_as_it_was(tmp_path: Path, kind: str) -> None:
+def test_a_record_comes_back_as_it_was(tmp_path, kind):
     records = [
         MAKERS[kind](),
         MAKERS[kind](seed=1, key="cd" * 32, counters=None, trace=[], status="failed"),
@@ -96,13 +91,13 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path, kind: str) -> None:
     assert path.stat().st_mode & 0o044  # others may read results
 
 
-def test_a_line_is_strict_json() -> None:
+def test_a_line_is_strict_json():
     stage = Stage(n_iter=1, wall_s=0.1, phi_lo=-math.inf, phi_up=math.inf)
     record = feasibility_record(phi_lo=-math.inf, phi_up=math.nan, trace=[stage], reason="é\u2028")
     line = record_line(record)
     assert line.count(b"\n") == line.count(b"\t") == 1
 
-    def refuse(word: str) -> None:
+    def refuse(word):
         raise AssertionError(word)
 
     body = json.loads(line.partition(b"\t")[2], parse_constant=refuse)
@@ -125,7 +120,7 @@ def test_a_line_is_strict_json() -> None:
         ({"trace": {"n_iter": [1]}}, "columns differ from the schema: counters, cpu_s, "),
     ],
 )
-def test_a_record_of_another_schema_is_refused(changes: dict[str, Any], complaint: str) -> None:
+def test_a_record_of_another_schema_is_refused(changes, complaint):
     line = line_of({"type": "record", "schema": SCHEMA_VERSION}, svm_record().values() | changes)
     with pytest.raises(RecordError, match=complaint):
         parse_record(line)
@@ -143,16 +138,14 @@ def test_a_record_of_another_schema_is_refused(changes: dict[str, Any], complain
         ({"test_error": 1.5}, "test_error is 1.5"),
     ],
 )
-def test_what_no_run_can_have_is_impossible(
-    kind: str, changes: dict[str, Any], complaint: str
-) -> None:
+def test_what_no_run_can_have_is_impossible(kind, changes, complaint):
     record = MAKERS[kind]()
     assert record.impossible == ""
     assert replace(record, **changes).impossible == complaint
     assert replace(record, trace=[replace(record.trace[0], n_iter=-3)]).impossible == "n_iter is -3"
 
 
-def test_a_line_of_another_release_ends_the_command(tmp_path: Path) -> None:
+def test_a_line_of_another_release_ends_the_command(tmp_path):
     journal_with(tmp_path, svm_record())
     line = line_of({"type": "record", "schema": 99, "key": "k"}, {})
     with pytest.raises(RecordError, match=r"another release .*schema version 99"):
@@ -164,20 +157,20 @@ def test_a_line_of_another_release_ends_the_command(tmp_path: Path) -> None:
         Journal(tmp_path)
 
 
-def flip(content: bytearray, rng: random.Random) -> None:
+def flip(content, rng):
     content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
 
 
-def cut(content: bytearray, rng: random.Random) -> None:
+def cut(content, rng):
     del content[rng.randrange(len(content)) :]
 
 
-def cut_out(content: bytearray, rng: random.Random) -> None:
+def cut_out(content, rng):
     start = rng.randrange(len(content))
     del content[start : start + rng.randint(1, 2000)]
 
 
-def insert(content: bytearray, rng: random.Random) -> None:
+def insert(content, rng):
     place = rng.randrange(len(content))
     content[place:place] = rng.choice((rng.randbytes(9), b"\n", bytes(content)))
 
@@ -185,7 +178,7 @@ def insert(content: bytearray, rng: random.Random) -> None:
 DAMAGES = (flip, cut, cut_out, insert)
 
 
-def test_no_damage_is_misread_or_fatal(tmp_path: Path) -> None:
+def test_no_damage_is_misread_or_fatal(tmp_path):
     rng = random.Random(5)
     intact = {record.key: record for record in several(6)}
     (path,) = journal_with(tmp_path, *intact.values()).segments()
@@ -202,7 +195,7 @@ def test_no_damage_is_misread_or_fatal(tmp_path: Path) -> None:
             assert damaged[: damage.byte].count(b"\n") == damage.line - 1
 
 
-def test_a_damaged_line_costs_its_run_and_is_named_once(tmp_path: Path) -> None:
+def test_a_damaged_line_costs_its_run_and_is_named_once(tmp_path):
     records = several(3)
     (path,) = journal_with(tmp_path, *records).segments()
     lines = path.read_bytes().splitlines(keepends=True)
@@ -219,7 +212,7 @@ def test_a_damaged_line_costs_its_run_and_is_named_once(tmp_path: Path) -> None:
     assert current(tmp_path) == records
 
 
-def test_half_a_line_is_damage_only_when_its_writer_is_gone(tmp_path: Path) -> None:
+def test_half_a_line_is_damage_only_when_its_writer_is_gone(tmp_path):
     first, second = several(2)
     with closing(Journal(tmp_path)) as writer:
         writer.append_record(first)
@@ -237,16 +230,14 @@ def test_half_a_line_is_damage_only_when_its_writer_is_gone(tmp_path: Path) -> N
     assert Journal(tmp_path).others() == []
 
 
-def test_a_line_that_is_finished_while_it_is_looked_at_is_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_is_finished_while_it_is_looked_at_is_no_damage(tmp_path, monkeypatch):
     (path,) = journal_with(tmp_path, several(1)[0]).segments()
     whole = without_end(path)
     path.write_bytes(whole[:-50])
     reader = Journal(tmp_path / "elsewhere")
     reader.folder = path.parent
 
-    def finished(path: Path) -> bool:
+    def finished(path):
         """The writer writes the rest and gives up the file, just before it is asked for."""
         path.write_bytes(whole)
         return False
@@ -257,9 +248,7 @@ def test_a_line_that_is_finished_while_it_is_looked_at_is_no_damage(
 
 
 @pytest.mark.parametrize("step", ["write", "sync"])
-def test_a_full_disk_leaves_no_half_line(
-    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_no_half_line(tmp_path, step, monkeypatch):
     first, second = several(2)
     with closing(Journal(tmp_path)) as journal:
         journal.append_record(first)
@@ -267,7 +256,7 @@ def test_a_full_disk_leaves_no_half_line(
         size = path.stat().st_size
         write = os.write
 
-        def full(descriptor: int, content: Any = b"") -> int:
+        def full(descriptor, content=b""):
             if step == "write" and path.stat().st_size == size:
                 return write(descriptor, content[:50])
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -282,11 +271,11 @@ def test_a_full_disk_leaves_no_half_line(
     assert [entry.key for entry in Journal(tmp_path).entries] == [first.key, second.key]
 
 
-def statuses(results: Path) -> list[str]:
+def statuses(results):
     return [entry.status for entry in Journal(results).current.values()]
 
 
-def test_the_last_line_with_the_planned_key_counts(tmp_path: Path) -> None:
+def test_the_last_line_with_the_planned_key_counts(tmp_path):
     record = svm_record(status="budget")
     other = replace(record, key="cd" * 32, status="converged")
     journal_with(tmp_path, record)
@@ -300,7 +289,7 @@ def test_the_last_line_with_the_planned_key_counts(tmp_path: Path) -> None:
     assert len(Journal(tmp_path).entries) == 3
 
 
-def test_a_line_that_was_cut_short_never_replaces_a_whole_one(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_short_never_replaces_a_whole_one(tmp_path):
     with closing(Journal(tmp_path)) as journal:
         record = svm_record()
         journal.append_plan("s", {(record.task, record.solver, 0): record.key})
@@ -316,9 +305,7 @@ def test_a_line_that_was_cut_short_never_replaces_a_whole_one(tmp_path: Path) ->
             assert statuses(tmp_path) == [counts]
 
 
-def test_files_come_in_the_order_of_their_commands_whatever_the_clock_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_come_in_the_order_of_their_commands_whatever_the_clock_says(tmp_path, monkeypatch):
     (path,) = journal_with(tmp_path, svm_record(status="budget")).segments()
     late = path.with_name(f"2999{path.name[4:]}")
     path.rename(late)
@@ -326,7 +313,7 @@ def test_files_come_in_the_order_of_their_commands_whatever_the_clock_says(
     assert statuses(tmp_path) == ["converged"]
 
 
-def test_what_others_have_begun_is_known_while_they_live(tmp_path: Path) -> None:
+def test_what_others_have_begun_is_known_while_they_live(tmp_path):
     first, second = several(2)
     mine = Journal(tmp_path)
     with closing(Journal(tmp_path)) as other:
@@ -343,7 +330,7 @@ def test_what_others_have_begun_is_known_while_they_live(tmp_path: Path) -> None
     assert Journal(tmp_path).running() == []
 
 
-def test_a_folder_that_is_removed_does_not_come_back(tmp_path: Path) -> None:
+def test_a_folder_that_is_removed_does_not_come_back(tmp_path):
     results = tmp_path / "results"
     results.mkdir()
     with closing(Journal(results)) as journal:
@@ -354,7 +341,7 @@ def test_a_folder_that_is_removed_does_not_come_back(tmp_path: Path) -> None:
         assert not (results / "journal").exists()
 
 
-def test_the_table_is_that_of_the_journal(tmp_path: Path) -> None:
+def test_the_table_is_that_of_the_journal(tmp_path):
     records = several(4)
     (path,) = journal_with(tmp_path, *records[:3]).segments()
     table, damaged = runs_table(tmp_path, Record, write=True)
@@ -382,7 +369,7 @@ def test_the_table_is_that_of_the_journal(tmp_path: Path) -> None:
 #: What pages, tables and the terminal show, by kind: columns of runs and of checkpoints.
 
 
-def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint() -> None:
+def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint():
     stages = [
         Stage(
             n_iter=n, wall_s=float(n), counters={"matvecs": 4 * n}, phi_lo=-1.0 / n, phi_up=1.0 / n

@@ -1,13 +1,10 @@
 """Run keys change with all that determines a run, and with nothing else."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
@@ -24,18 +21,18 @@ from marginbench.solvers.registration import entries
 COMMON = {f"solvers/{room}" for room in COMMON_ROOMS} | {EVALUATION}
 
 
-def files_of(name: str, kind: str = "svm") -> dict[str, str]:
+def files_of(name, kind="svm"):
     """The code behind a registered solver."""
     module = entries()[name].module.split(".")[2:]
     path = fingerprint.project_roots()["solvers"].joinpath(*module).with_suffix(".py")
     return source_files(name, path, kind)
 
 
-def folders(files: dict[str, str]) -> set[str]:
+def folders(files):
     return {"/".join(name.split("/")[:2]) for name in files}
 
 
-def test_the_code_of_a_solver_is_its_room_the_common_ones_and_the_evaluation() -> None:
+def test_the_code_of_a_solver_is_its_room_the_common_ones_and_the_evaluation():
     assert folders(files_of("SMO")) == {"solvers/smo", *COMMON}
     assert folders(files_of("LowRankSVM")) == {"solvers/approximate", *COMMON}
     methods = files_of("MPLFP", "feasibility")
@@ -44,7 +41,7 @@ def test_the_code_of_a_solver_is_its_room_the_common_ones_and_the_evaluation() -
 
 
 @pytest.fixture
-def copied_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copied_project(tmp_path, monkeypatch):
     """A copy of the packages of the project that is taken for the real one."""
     roots = {}
     for package, folder in fingerprint.project_roots().items():
@@ -57,11 +54,11 @@ def copied_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 SOLVERS = {"SMO": "svm", "SBP": "svm", "SDCA": "svm", "LowRankSVM": "svm", "MPLFP": "feasibility"}
 
 
-def keyed(copy: Path) -> dict[str, dict[str, str]]:
+def keyed(copy):
     return {name: files_of(name, kind) for name, kind in SOLVERS.items()}
 
 
-def test_an_edit_changes_the_keys_of_the_solvers_of_its_folder(copied_project: Path) -> None:
+def test_an_edit_changes_the_keys_of_the_solvers_of_its_folder(copied_project):
     before = keyed(copied_project)
     for name, users in {
         "solvers/sbp/draws.py": {"SBP"},
@@ -132,7 +129,7 @@ TOPS = {"harness", "solvers"}
 
 
 @pytest.fixture(scope="module")
-def imported() -> dict[str, list[str]]:
+def imported():
     """The modules of marginbench that a run of each solver imports."""
     names = ("SMO", "LowRankSVM", "LIBSVM", "MPLFP", "MPKFP")
     done = subprocess.run(
@@ -145,9 +142,7 @@ def imported() -> dict[str, list[str]]:
 
 @pytest.mark.posix
 @pytest.mark.parametrize("name", ["SMO", "LowRankSVM", "LIBSVM", "MPLFP", "MPKFP"])
-def test_a_run_imports_nothing_that_could_change_it_from_other_folders(
-    name: str, imported: dict[str, list[str]]
-) -> None:
+def test_a_run_imports_nothing_that_could_change_it_from_other_folders(name, imported):
     kind = "feasibility" if name.startswith("MP") else "svm"
     counted = set(files_of(name, kind))
     roots = fingerprint.project_roots()
@@ -166,19 +161,19 @@ def test_a_run_imports_nothing_that_could_change_it_from_other_folders(
     assert len(judged) > 10
 
 
-def local_files(file: Path) -> dict[str, str]:
+def local_files(file):
     """The hashes of a user's own files."""
     files = source_files(f"{file}:Mine", file, "svm")
     return {name: found for name, found in files.items() if not name.startswith(("solv", "harn"))}
 
 
-def write(folder: Path, files: dict[str, str]) -> None:
+def write(folder, files):
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
 
 
-def test_a_users_file_counts_with_what_it_imports_wherever_it_is(tmp_path: Path) -> None:
+def test_a_users_file_counts_with_what_it_imports_wherever_it_is(tmp_path):
     files = {
         "mine.py": "import near, json, pandas.api\ndef late():\n    from parts.deep import value\n",
         "near.py": "from loose import step\n",
@@ -202,9 +197,7 @@ def test_a_users_file_counts_with_what_it_imports_wherever_it_is(tmp_path: Path)
         local_files(tmp_path / "none.py")
 
 
-def test_what_builds_on_our_solvers_counts_with_all_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_builds_on_our_solvers_counts_with_all_of_them(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     write(
         tmp_path,
@@ -217,7 +210,7 @@ def test_what_builds_on_our_solvers_counts_with_all_of_them(
         },
     )
 
-    def counted(name: str, file: str) -> set[str]:
+    def counted(name, file):
         return folders(source_files(name, tmp_path / file, "svm"))
 
     assert {"solvers/sbp", "solvers/smo"} < counted(f"{tmp_path}/ours.py:Mine", "ours.py")

@@ -7,23 +7,20 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from marginbench.harness.errors import SolverError, first_line
 from marginbench.harness.execution.progress import PlainProgress
-from marginbench.harness.execution.runner import RunSummary, run_study
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.execution.runner import run_study
+from marginbench.harness.jobs import Ended, Outcome, Started
 from marginbench.harness.planning.plan import kind_named, wider_limits
 from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.measures import columns_of, measures_of
-from marginbench.harness.results.records import RecordBase
 from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import load_study, parse_study, study_names
@@ -107,7 +104,7 @@ class Case:
     own: str
     filled: tuple[str, ...]
 
-    def study(self, folder: Path, *hows: str, **budget: float) -> StudyBase:
+    def study(self, folder, *hows, **budget):
         """Two runs of a known solver, one of the user's, and one for each misbehaviour."""
         (folder / "mine.py").write_text(MISBEHAVE + self.own)
         text = f'{self.head}\n[budget]\ntimeout = 20.0\n[[{self.table}]]\nname = "{self.known}"\n'
@@ -160,10 +157,10 @@ CASES = {
 class Here:
     """Runs jobs in this process, and remembers which were runs of the study."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.runs = 0
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs):
         for job in jobs:
             yield Started(job)
             self.runs += bool(re.fullmatch("[0-9a-f]{64}", job.tag))  # a key
@@ -173,7 +170,7 @@ class Here:
                 outcome = Outcome("failed", reason=first_line(error), phase="solve")
             yield Ended(job, outcome)
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
@@ -186,16 +183,16 @@ class Ran:
     results: Path
     by_workers: bool
 
-    def copied(self, folder: Path) -> Path:
+    def copied(self, folder):
         """The results in a folder that a test may spoil."""
         return Path(shutil.copytree(self.results, folder / "results"))
 
 
-def records_of(results: Path) -> dict[tuple[str, int], RecordBase]:
+def records_of(results):
     return {(record.solver, record.seed): record for record in Journal(results).records()}
 
 
-def again(study: StudyBase, results: Path, **options: Any) -> tuple[RunSummary, int, str]:
+def again(study, results, **options):
     """Run a study in this process: its summary, how many runs were done, what was said."""
     executor, stream = Here(), io.StringIO()
     progress = PlainProgress(stream=stream)
@@ -204,7 +201,7 @@ def again(study: StudyBase, results: Path, **options: Any) -> tuple[RunSummary, 
 
 
 @pytest.fixture(scope="session", params=CASES)
-def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def ran(request, tmp_path_factory):
     case = CASES[request.param]
     folder = tmp_path_factory.mktemp(f"kind-{request.param}")
     study = case.study(folder, "raises")
@@ -215,7 +212,7 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return Ran(case, study, results, by_workers)
 
 
-def test_every_run_is_recorded_with_the_columns_of_its_kind(ran: Ran) -> None:
+def test_every_run_is_recorded_with_the_columns_of_its_kind(ran):
     records = records_of(ran.results)
     assert set(records) == {(ran.case.known, 0), (ran.case.known, 1), ("Mine", 0), ("raises", 0)}
     described = json.loads((ran.results / "study.json").read_text())
@@ -251,14 +248,14 @@ def test_every_run_is_recorded_with_the_columns_of_its_kind(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize("ran", ["svm"], indirect=True)
-def test_only_workers_import_a_users_file(ran: Ran) -> None:
+def test_only_workers_import_a_users_file(ran):
     pids = (ran.results.parent / "imported").read_text().split()
     # One describes the class, and each run has a worker of its own.
     assert len(pids) == len(set(pids)) == 3
     assert str(os.getpid()) not in pids
 
 
-def test_damaged_lines_are_named_and_their_runs_done_again(ran: Ran, tmp_path: Path) -> None:
+def test_damaged_lines_are_named_and_their_runs_done_again(ran, tmp_path):
     results = ran.copied(tmp_path)
     (path,) = Journal(results).segments()
     first = Journal(results).current[ran.case.task, ran.case.known, 0]
@@ -278,7 +275,7 @@ def test_damaged_lines_are_named_and_their_runs_done_again(ran: Ran, tmp_path: P
     assert len(found) == len(pq.read_table(results / "runs.parquet")) == 4
 
 
-def test_a_selection_runs_only_what_it_names(ran: Ran, tmp_path: Path) -> None:
+def test_a_selection_runs_only_what_it_names(ran, tmp_path):
     results = ran.copied(tmp_path)
     for selection, planned in (
         ({"solvers": [ran.case.known.lower()]}, 2),
@@ -295,9 +292,7 @@ def test_a_selection_runs_only_what_it_names(ran: Ran, tmp_path: Path) -> None:
     ("before", "now", "done"),
     [(1.0, 2.0, 1), (1.0, None, 1), (1.0, 1.0, 0), (2.0, 1.0, 0), (None, 1.0, 0), (None, None, 0)],
 )
-def test_no_limit_of_cpu_time_is_the_widest(
-    ran: Ran, before: float | None, now: float | None, done: int
-) -> None:
+def test_no_limit_of_cpu_time_is_the_widest(ran, before, now, done):
     budgets = [
         ran.study.budget.model_copy(update={"cpu_timeout": limit}) for limit in (before, now)
     ]
@@ -317,9 +312,7 @@ def test_no_limit_of_cpu_time_is_the_widest(
     ],
     ids=["hangs", "exits"],
 )
-def test_a_file_that_cannot_be_imported_ends_the_command_and_nothing_else(
-    tmp_path: Path, first: str, message: str
-) -> None:
+def test_a_file_that_cannot_be_imported_ends_the_command_and_nothing_else(tmp_path, first, message):
     case = CASES["cells"]
     study = case.study(tmp_path, compile_timeout=0.5)
     study = select(study, solvers=["Mine"])
@@ -333,7 +326,7 @@ def test_a_file_that_cannot_be_imported_ends_the_command_and_nothing_else(
 
 
 @pytest.mark.parametrize("name", study_names())
-def test_every_shipped_study_can_be_planned(name: str) -> None:
+def test_every_shipped_study_can_be_planned(name):
     study = select(load_study(name), seeds=1)
     kind = kind_named(study.kind)
     facts = preflight(study, FakeExecutor(), lambda line: None)

@@ -1,9 +1,5 @@
 """From a solver's name to its class, and one line for each way in which that can fail."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from marginbench.harness.errors import SolverError
@@ -19,13 +15,13 @@ class Mine(SMO):
 """
 
 
-def test_names_of_the_registry_and_of_modules() -> None:
+def test_names_of_the_registry_and_of_modules():
     assert load_class("SMO") is SMO
     assert load_class("marginbench.solvers.smo.smo:SMO") is SMO
     assert shown_name(SMO, SolverSpec.parse("SMO")) == "marginbench:SMO"
 
 
-def test_a_file_with_modules_of_its_own(tmp_path: Path) -> None:
+def test_a_file_with_modules_of_its_own(tmp_path):
     (tmp_path / "beside_it.py").write_text("TOL = 0.125\n")
     (tmp_path / "mine.py").write_text(f"import beside_it\n{GOOD}    default = beside_it.TOL\n")
     cls = load_class("mine.py:Mine", tmp_path)
@@ -55,9 +51,7 @@ def test_a_file_with_modules_of_its_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_file_is_one_line(
-    tmp_path: Path, content: str | None, name: str, message: str
-) -> None:
+def test_what_is_wrong_with_a_file_is_one_line(tmp_path, content, name, message):
     path = tmp_path / "solver.py"
     if content is not None:
         path.write_text(content)
@@ -80,9 +74,7 @@ def test_what_is_wrong_with_a_file_is_one_line(
         ),
     ],
 )
-def test_a_class_that_is_none_for_the_kind_is_refused(
-    tmp_path: Path, kind: str, content: str, message: str
-) -> None:
+def test_a_class_that_is_none_for_the_kind_is_refused(tmp_path, kind, content, message):
     path = tmp_path / "solver.py"
     path.write_text(content)
     with pytest.raises(SolverError) as caught:
@@ -91,7 +83,7 @@ def test_a_class_that_is_none_for_the_kind_is_refused(
     assert message in str(caught.value)
 
 
-def test_each_kind_has_solvers_of_its_own() -> None:
+def test_each_kind_has_solvers_of_its_own():
     assert load_class("MPLFP", kind="feasibility").__name__ == "MPLFP"
     assert load_class("MPKFP", kind="feasibility") is load_class("MPKFP", kind="svm")
     with pytest.raises(SolverError, match=r"unknown solver 'MPLFP' \(did you mean 'MPKFP'"):
@@ -100,7 +92,7 @@ def test_each_kind_has_solvers_of_its_own() -> None:
         load_class("SMO", kind="feasibility")
 
 
-def test_a_module_that_is_not_there() -> None:
+def test_a_module_that_is_not_there():
     with pytest.raises(SolverError, match="no module named 'no_such_module'"):
         load_class("no_such_module.solvers:X")
     with pytest.raises(SolverError, match=r"unknown solver 'SMQ' \(did you mean 'SMO'"):

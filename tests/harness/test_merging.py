@@ -1,13 +1,9 @@
 """Merged folders: each run once, conflicts named, nothing lost, the rules of plans kept."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +14,6 @@ from marginbench.harness.planning import merging
 from marginbench.harness.planning.merging import merge
 from marginbench.harness.results.description import read_description, write_description
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.records import RecordBase
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
@@ -29,7 +24,7 @@ from .conftest import BOARD
 
 
 @pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def parts(tmp_path_factory):
     """One study, run whole and in two parts that share a task."""
     study = completed_study(
         Study.model_validate(
@@ -53,23 +48,22 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(parts: Path, tmp_path: Path) -> Path:
+def folder(parts, tmp_path):
     copy = tmp_path / "parts"
     shutil.copytree(parts, copy)
     return copy
 
 
-def planned(folder: Path) -> list[dict[str, Any]]:
+def planned(folder):
     found = read_description(folder)
-    assert found is not None
-    return found["planned"]  # type: ignore[no-any-return]
+    return found["planned"]
 
 
-def records(folder: Path) -> dict[str, RecordBase]:
+def records(folder):
     return {record.key: record for record in Journal(folder).records()}
 
 
-def edit(folder: Path, task: str, **changes: Any) -> RecordBase:
+def edit(folder, task, **changes):
     """Record a run anew, as another command might have done."""
     record = next(r for r in records(folder).values() if (r.task, r.seed) == (task, 0))
     edited = replace(record, **changes)
@@ -81,12 +75,10 @@ def edit(folder: Path, task: str, **changes: Any) -> RecordBase:
     return edited
 
 
-def test_parts_of_a_study_become_the_whole(folder: Path) -> None:
+def test_parts_of_a_study_become_the_whole(folder):
     done = merge([folder / "one", folder / "two"], folder / "out")
     assert (done.records, done.copied, done.alike, done.conflicts) == (6, 6, 2, ())
     found, whole = read_description(folder / "out"), read_description(folder / "whole")
-    assert found is not None
-    assert whole is not None
     assert found["of"] == whole["of"]
     assert [entry["label"] for entry in found["tasks"]] == ["a", "b"]
     of_whole = [run for run in whole["planned"] if run["task"] == "a" or run["seed"] == 0]
@@ -99,13 +91,13 @@ def test_parts_of_a_study_become_the_whole(folder: Path) -> None:
     assert read_description(folder / "out") == whole
 
 
-def test_the_environment_of_each_record_is_kept(folder: Path) -> None:
+def test_the_environment_of_each_record_is_kept(folder):
     edited = edit(folder / "two", "b", environment='{"processor": "Another"}', wall_s=99.0)
     merge([folder / "one", folder / "two"], folder / "out")
     assert records(folder / "out")[edited.key] == edited
 
 
-def test_records_that_differ_are_refused_and_named(folder: Path) -> None:
+def test_records_that_differ_are_refused_and_named(folder):
     edited = edit(folder / "two", "a", test_error=0.123, started_at="9999-01-01T00:00:00+00:00")
     before = records(folder / "one")[edited.key]
     with pytest.raises(UserError) as caught:
@@ -125,7 +117,7 @@ def test_records_that_differ_are_refused_and_named(folder: Path) -> None:
         assert records(folder / "one")[edited.key] == before
 
 
-def test_records_of_other_versions_stay_and_do_not_count(folder: Path) -> None:
+def test_records_of_other_versions_stay_and_do_not_count(folder):
     key, one = "ab" * 32, folder / "one"
     edited = edit(folder / "two", "a", key=key, key_parts="{}")
     with pytest.raises(UserError, match="seed 0: recorded under different keys in"):
@@ -144,7 +136,7 @@ def test_records_of_other_versions_stay_and_do_not_count(folder: Path) -> None:
     assert Journal(folder / "out").recorded(key) is not None
 
 
-def test_a_preferred_record_counts_though_it_was_cut_short(folder: Path) -> None:
+def test_a_preferred_record_counts_though_it_was_cut_short(folder):
     record = next(iter(records(folder / "two").values()))
     shutil.rmtree(folder / "two" / "journal")
     with closing(Journal(folder / "two")) as journal:
@@ -156,7 +148,7 @@ def test_a_preferred_record_counts_though_it_was_cut_short(folder: Path) -> None
     assert records(folder / "out")[record.key].status == "timeout"
 
 
-def test_damaged_records_are_named(folder: Path) -> None:
+def test_damaged_records_are_named(folder):
     journal = Journal(folder / "two")
     entry = next(entry for entry in journal.entries if entry.task == "b")
     (path,) = journal.segments()
@@ -171,15 +163,15 @@ def test_damaged_records_are_named(folder: Path) -> None:
     assert json.loads(json.dumps(done.as_dict()))["damaged"] == list(done.damaged)
 
 
-def test_a_folder_that_is_written_to_is_left_alone(folder: Path) -> None:
+def test_a_folder_that_is_written_to_is_left_alone(folder):
     with closing(Journal(folder / "one")) as journal:
         journal.append_plan("board", journal.plan)
         with pytest.raises(BusyError, match="another marginbench command is writing here"):
             merge([folder / "one", folder / "two"], folder / "one")
 
 
-def test_what_cannot_be_merged_is_refused(folder: Path) -> None:
-    def refused(match: str, *folders: Path, out: Path, **options: Any) -> None:
+def test_what_cannot_be_merged_is_refused(folder):
+    def refused(match, *folders, out, **options):
         with pytest.raises(UserError, match=match):
             merge(list(folders), out, **options)
 
@@ -205,10 +197,10 @@ def test_what_cannot_be_merged_is_refused(folder: Path) -> None:
     refused("holds the study 'other'", one, two, out=folder / "more")
 
 
-def test_an_interrupted_merge_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_merge_goes_on(folder, monkeypatch):
     original = merging._copy
 
-    def copy(source: Path, target: Path) -> None:
+    def copy(source, target):
         if target.exists() or source.parent.name == "sources":
             raise KeyboardInterrupt
         original(source, target)

@@ -1,14 +1,8 @@
 """What a folder plans after several commands: its page shows all that its records hold."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from marginbench.harness.execution.runner import RunSummary, run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.manifest import restored_study
 from marginbench.harness.results.description import read_description
@@ -21,9 +15,6 @@ from marginbench.reports.views.svm import protocol_section
 
 from .conftest import BOARD
 
-MakeStudy = Callable[..., Study]
-Planned = list[tuple[str, str, int]]
-
 FILE = """
 from marginbench import Perceptron
 
@@ -33,7 +24,7 @@ class Mine(Perceptron):
 
 
 @pytest.fixture
-def whole(make_study: MakeStudy) -> Study:
+def whole(make_study):
     """Two tasks, two solvers, two seeds."""
     return make_study(
         title="The whole study",
@@ -44,10 +35,10 @@ def whole(make_study: MakeStudy) -> Study:
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Callable[..., RunSummary]:
+def command(tmp_path):
     """Runs a part of a study, as the command line does."""
 
-    def run(whole: Study, **selection: Any) -> RunSummary:
+    def run(whole, **selection):
         return run_study(
             select(whole, **selection),
             tmp_path / "results",
@@ -60,23 +51,21 @@ def command(tmp_path: Path) -> Callable[..., RunSummary]:
     return run
 
 
-def described(folder: Path) -> dict[str, Any]:
+def described(folder):
     found = read_description(folder / "results")
     assert found is not None
     return found
 
 
-def planned(folder: Path) -> Planned:
+def planned(folder):
     return [(run["task"], run["solver"], run["seed"]) for run in described(folder)["planned"]]
 
 
-def cautions(folder: Path) -> list[str]:
+def cautions(folder):
     return analysis.cautions(load_results(folder / "results"))
 
 
-def test_a_part_keeps_what_was_planned_before(
-    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
-) -> None:
+def test_a_part_keeps_what_was_planned_before(tmp_path, whole, command):
     assert command(whole).part == ""
     before = described(tmp_path)
     assert len(before["planned"]) == 8
@@ -86,9 +75,7 @@ def test_a_part_keeps_what_was_planned_before(
     assert not [text for text in cautions(tmp_path) if "part of the study" in text]
 
 
-def test_parts_add_up_and_the_page_says_how_far(
-    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
-) -> None:
+def test_parts_add_up_and_the_page_says_how_far(tmp_path, whole, command):
     command(whole, datasets=["b"], solvers=["Pegasos"])
     assert planned(tmp_path) == [("b", "Pegasos", 0), ("b", "Pegasos", 1)]
     assert "Only a part of the study was run: 1 of 2 tasks and 1 of 2 solvers." in cautions(
@@ -108,9 +95,7 @@ def test_parts_add_up_and_the_page_says_how_far(
     assert found["seeds"] == [0, 1]
 
 
-def test_what_the_study_no_longer_has_is_dropped(
-    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
-) -> None:
+def test_what_the_study_no_longer_has_is_dropped(tmp_path, whole, command):
     command(whole)
     fewer = whole.with_solvers(whole.solvers[:1]).with_seeds(1)
     command(fewer, datasets=["a"])
@@ -127,9 +112,7 @@ def test_what_the_study_no_longer_has_is_dropped(
 
 
 @pytest.mark.parametrize("changed", ["task", "solver"])
-def test_a_changed_entry_drops_its_earlier_runs(
-    tmp_path: Path, whole: Study, command: Callable[..., RunSummary], changed: str
-) -> None:
+def test_a_changed_entry_drops_its_earlier_runs(tmp_path, whole, command, changed):
     """The page would show them beside a description that is not theirs."""
     command(whole)
     if changed == "task":
@@ -143,9 +126,7 @@ def test_a_changed_entry_drops_its_earlier_runs(
         assert ("b", "Perceptron", 0) in planned(tmp_path)
 
 
-def test_a_solver_that_an_option_added_stays(
-    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
-) -> None:
+def test_a_solver_that_an_option_added_stays(tmp_path, whole, command):
     file = tmp_path / "mine.py"
     file.write_text(FILE)
     command(whole)
@@ -167,9 +148,7 @@ def test_a_solver_that_an_option_added_stays(
     assert study.with_solvers(study.solvers[:2]) == whole
 
 
-def test_the_page_says_which_solvers_ran_once(
-    tmp_path: Path, make_study: MakeStudy, command: Callable[..., RunSummary]
-) -> None:
+def test_the_page_says_which_solvers_ran_once(tmp_path, make_study, command):
     solvers = [{"name": "SMO"}, {"name": "Pegasos", "params": {"max_epochs": 1}}]
     command(make_study(task=[BOARD], solver=solvers, seeds=2))
     assert said_of_seeds(tmp_path) == (
@@ -180,7 +159,7 @@ def test_the_page_says_which_solvers_ran_once(
     assert said_of_seeds(tmp_path) == ""
 
 
-def said_of_seeds(folder: Path) -> Any:
+def said_of_seeds(folder):
     """What the page's protocol says of solvers that ran once."""
     (section,) = protocol_section(load_results(folder / "results"))
     return section.data["run_once"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from marginbench.harness.execution.local import LocalPool
-from marginbench.harness.jobs import Ended, Job, Limits, PhaseMessage, Send, Started, Work
+from marginbench.harness.jobs import Ended, Job, Limits, PhaseMessage, Started, Work
 
 pytestmark = pytest.mark.posix
 
@@ -22,7 +21,7 @@ class Clocked(Work):
     note: Path
     fails: bool = False
 
-    def run(self, send: Send) -> float:
+    def run(self, send):
         self.note.touch()
         send(PhaseMessage("solve"))
         if self.fails:
@@ -30,12 +29,12 @@ class Clocked(Work):
         return time.monotonic()
 
 
-def test_clocks_of_a_job_start_when_the_one_before_is_dealt_with(tmp_path: Path) -> None:
+def test_clocks_of_a_job_start_when_the_one_before_is_dealt_with(tmp_path):
     notes = [tmp_path / name for name in ("fails", "first", "second")]
-    drawn: list[str] = []
-    told: list[tuple[str, str]] = []
+    drawn = []
+    told = []
 
-    def jobs() -> Iterator[Job]:
+    def jobs():
         for note in notes:
             drawn.append(note.name)
             yield Job(note.name, Clocked(note, note.name == "fails"), Limits({}, 1000.0))

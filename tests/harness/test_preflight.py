@@ -1,22 +1,15 @@
 """What is asked of workers before a study is planned, in which order, and how failures end."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started, Waiting
+from marginbench.harness.jobs import Ended, Outcome, Started, Waiting
 from marginbench.harness.planning import preflight as module
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, preflight
-from marginbench.harness.study.svm import Study
 
-MakeStudy = Callable[..., Study]
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0", default_gamma=0.25)
 OPTIMUM = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
 TASKS = [
@@ -29,12 +22,12 @@ TASKS = [
 class Workers:
     """Answers all questions; ``eager`` ones take every job that there is before the first ends."""
 
-    def __init__(self, eager: bool = False) -> None:
+    def __init__(self, eager=False):
         self.eager = eager
-        self.asked: list[Job] = []
-        self.outcomes: dict[type[Any], list[Outcome]] = {}
+        self.asked = []
+        self.outcomes = {}
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs):
         for job in list(jobs) if self.eager else jobs:
             self.asked.append(job)
             yield Started(job)
@@ -42,24 +35,24 @@ class Workers:
             waiting = self.outcomes.get(type(job.work), [])
             yield Ended(job, waiting.pop(0) if waiting else self.answer(job))
 
-    def answer(self, job: Job) -> Outcome:
+    def answer(self, job):
         if isinstance(job.work, DatasetWork):
             return Outcome("done", DATA)
         if isinstance(job.work, ReferenceWork):
             return Outcome("done", OPTIMUM)
         return Outcome("done", job.work.run(lambda message: None))
 
-    def close(self) -> None:
+    def close(self):
         """Nothing is held."""
 
 
 @pytest.fixture
-def study(make_study: MakeStudy) -> Study:
+def study(make_study):
     return make_study(task=TASKS, solver=[{"name": "Pegasos"}, {"name": "SBP"}])
 
 
 @pytest.mark.parametrize("eager", [False, True])
-def test_each_class_dataset_and_optimum_is_asked_for_once(study: Study, eager: bool) -> None:
+def test_each_class_dataset_and_optimum_is_asked_for_once(study, eager):
     workers = Workers(eager)
     facts = preflight(study, workers, lambda line: None)
     tags = [job.tag for job in workers.asked]
@@ -79,7 +72,7 @@ def test_each_class_dataset_and_optimum_is_asked_for_once(study: Study, eager: b
     assert {work.problem.fingerprint for work in optima} == {DATA.fingerprint}
 
 
-def test_a_class_that_cannot_be_imported_ends_it_before_data_are_loaded(study: Study) -> None:
+def test_a_class_that_cannot_be_imported_ends_it_before_data_are_loaded(study):
     workers = Workers()
     workers.outcomes[module.DescribeWork] = [Outcome("timeout", reason="took longer than 60 s")]
     with pytest.raises(SolverError, match=r"Pegasos: cannot be imported: took .*compile_timeout"):
@@ -87,9 +80,7 @@ def test_a_class_that_cannot_be_imported_ends_it_before_data_are_loaded(study: S
     assert [job.tag for job in workers.asked] == ["importing Pegasos"]
 
 
-def test_values_for_a_users_class_are_tried_where_it_is_imported(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
+def test_values_for_a_users_class_are_tried_where_it_is_imported(tmp_path, make_study):
     file = tmp_path / "mine.py"
     file.write_text("from marginbench import SMO\nclass Mine(SMO): pass\n")
     name, workers = f"{file}:Mine", Workers()
@@ -103,9 +94,7 @@ def test_values_for_a_users_class_are_tried_where_it_is_imported(
     assert all(job.foreign for job in workers.asked)
 
 
-def test_a_users_data_are_loaded_apart_from_other_jobs(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
+def test_a_users_data_are_loaded_apart_from_other_jobs(tmp_path, make_study):
     file = tmp_path / "mine.py"
     file.write_text("def load(): pass\n")
     study = make_study(task=[{"dataset": f"{file}:load", "C": 1.0}], solver=[{"name": "Pegasos"}])
@@ -121,9 +110,7 @@ def test_a_users_data_are_loaded_apart_from_other_jobs(
         (True, {"checkers"}, "failed: no gap below 1e-6"),
     ],
 )
-def test_what_cannot_be_had_is_a_reason_and_no_more(
-    study: Study, eager: bool, unloaded: set[str], reason: str
-) -> None:
+def test_what_cannot_be_had_is_a_reason_and_no_more(study, eager, unloaded, reason):
     """A worker that is lost once is replaced; data whose worker is lost twice cannot be loaded."""
     workers, told = Workers(eager), list[str]()
     lost = Outcome("crashed", reason="the process was killed by SIGKILL")
@@ -138,9 +125,9 @@ def test_what_cannot_be_had_is_a_reason_and_no_more(
     assert told == ([] if "digits" in unloaded else [expected])
 
 
-def test_what_takes_long_is_announced(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_long_is_announced(study, monkeypatch):
     monkeypatch.setattr(module, "_A_MOMENT", -1.0)
-    told: list[str] = []
+    told = []
     preflight(study, Workers(), told.append)
     assert "loading digits ..." in told
     assert "computing the reference optimum of digits-2 ..." in told

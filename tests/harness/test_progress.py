@@ -1,11 +1,8 @@
 """What the user sees, and the forecast of the time that is left."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -16,7 +13,7 @@ from marginbench.harness.execution.progress import (
     PlainProgress,
     outcome_line,
 )
-from marginbench.harness.jobs import Limits, Phase
+from marginbench.harness.jobs import Limits
 from marginbench.harness.planning.forecast import Forecast, Interval, Pair, eta_words, span
 from marginbench.harness.planning.plan import Details, Run, in_rounds
 from marginbench.harness.planning.preflight import DatasetWork
@@ -24,12 +21,12 @@ from marginbench.harness.results.feasibility import FeasibilityRecord
 from marginbench.harness.results.svm import Record
 
 
-def planned(task: str, solver: str, seed: int) -> Run:
+def planned(task, solver, seed):
     details = Details(DatasetWork("digits", {}), {})
     return Run("k", task, solver, seed, Limits({}, 1.0), lambda _: details)
 
 
-def record(task: str, solver: str, seed: int, **values: Any) -> Record:
+def record(task, solver, seed, **values):
     settings = {"status": "converged", "wall_s": 1.25, "test_error": 0.0312, **values}
     return Record(
         key="k", study="s", task=task, dataset="d", solver=solver, solver_class="c", seed=seed,
@@ -37,7 +34,7 @@ def record(task: str, solver: str, seed: int, **values: Any) -> Record:
     )  # fmt: skip
 
 
-def test_a_pair_that_has_been_run_takes_the_mean_of_its_runs() -> None:
+def test_a_pair_that_has_been_run_takes_the_mean_of_its_runs():
     forecast = Forecast()
     known = Pair("a", "SMO")
     assert forecast.remaining({known: 2}) is None
@@ -48,7 +45,7 @@ def test_a_pair_that_has_been_run_takes_the_mean_of_its_runs() -> None:
     assert Forecast(jobs=2).remaining({}) is None
 
 
-def test_a_pair_that_has_not_been_run_is_scaled_from_other_tasks_and_capped() -> None:
+def test_a_pair_that_has_not_been_run_is_scaled_from_other_tasks_and_capped():
     forecast = Forecast()
     forecast.add(Pair("small", "SMO", 1000), 10.0, solving=8.0)
     forecast.add(Pair("small", "SBP", 1000), 1.0, solving=1.0)
@@ -63,7 +60,7 @@ def test_a_pair_that_has_not_been_run_is_scaled_from_other_tasks_and_capped() ->
     assert forecast.expected(Pair("other", "New", 1000)) == Interval(1.0, 10.0)
 
 
-def test_the_first_compilation_of_a_solver_is_not_expected_again() -> None:
+def test_the_first_compilation_of_a_solver_is_not_expected_again():
     forecast = Forecast()
     forecast.add(Pair("a", "SMO"), 12.0, solving=1.0, compiling=10.0)
     forecast.add(Pair("b", "SMO"), 3.0, solving=2.0, compiling=0.5)
@@ -71,7 +68,7 @@ def test_the_first_compilation_of_a_solver_is_not_expected_again() -> None:
     assert forecast.expected(Pair("c", "SMO")) == Interval(2.5, 3.0)
 
 
-def test_runs_that_have_begun_count_and_none_is_spread_over_several_jobs() -> None:
+def test_runs_that_have_begun_count_and_none_is_spread_over_several_jobs():
     forecast = Forecast(jobs=2)
     slow, fast = Pair("a", "slow"), Pair("a", "fast")
     forecast.add(slow, 100.0)
@@ -80,7 +77,7 @@ def test_runs_that_have_begun_count_and_none_is_spread_over_several_jobs() -> No
     assert forecast.remaining({fast: 1}, [(slow, 10.0)]) == Interval(90.0, 90.0)
 
 
-def test_the_runs_that_are_recorded_tell_the_time_of_the_others() -> None:
+def test_the_runs_that_are_recorded_tell_the_time_of_the_others():
     stream = io.StringIO()
     progress = PlainProgress(stream=stream)
     runs = [planned("digits", "SMO", seed) for seed in range(3)]
@@ -98,11 +95,11 @@ def test_the_runs_that_are_recorded_tell_the_time_of_the_others() -> None:
      (180.0, 530.0, "about 3 to 9 min"), (20.0, 70.0, "about 20 to 70 s"),
      (30.0, 600.0, "at most 10 min"), (7200.0, 20_000.0, "about 2 to 6 h")],
 )  # fmt: skip
-def test_an_interval_of_time_in_words(low: float, high: float, words: str) -> None:
+def test_an_interval_of_time_in_words(low, high, words):
     assert eta_words(Interval(low, high)) == words
 
 
-def test_one_run_of_each_pair_comes_first() -> None:
+def test_one_run_of_each_pair_comes_first():
     runs = [
         replace(planned(task, solver, seed), key=f"{task}{solver}{seed}")
         for task in "ab"
@@ -117,7 +114,7 @@ def test_one_run_of_each_pair_comes_first() -> None:
     assert sorted(run.key for run in ordered) == sorted(run.key for run in runs)
 
 
-def test_plain_lines_count_the_runs() -> None:
+def test_plain_lines_count_the_runs():
     stream = io.StringIO()
     progress = PlainProgress(stream=stream)
     runs = [planned("digits", "SMO", seed) for seed in (0, 1)]
@@ -134,7 +131,7 @@ def test_plain_lines_count_the_runs() -> None:
     )
 
 
-def test_the_line_of_a_feasibility_run_says_what_was_found() -> None:
+def test_the_line_of_a_feasibility_run_says_what_was_found():
     common = {"key": "k", "study": "s", "task": "cell", "solver": "VN", "solver_class": "c"}
     found = FeasibilityRecord(
         **common, seed=3, status="converged", found="separable", n_iter=12, wall_s=0.5
@@ -146,7 +143,7 @@ def test_the_line_of_a_feasibility_run_says_what_was_found() -> None:
     assert outcome_line(cut) == "cell · VN · seed 0: budget, test error 25.00 %"
 
 
-def test_the_live_display_shows_what_runs_and_takes_names_as_they_are() -> None:
+def test_the_live_display_shows_what_runs_and_takes_names_as_they_are():
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=100)
     progress = LiveProgress(console=console)
@@ -163,9 +160,7 @@ def test_the_live_display_shows_what_runs_and_takes_names_as_they_are() -> None:
     assert "1 of 1 runs left" in shown
 
 
-def test_the_live_display_has_clocks_before_the_first_run_and_tells_of_compilation(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_live_display_has_clocks_before_the_first_run_and_tells_of_compilation(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     stream = io.StringIO()
@@ -173,7 +168,7 @@ def test_the_live_display_has_clocks_before_the_first_run_and_tells_of_compilati
     progress = LiveProgress(console=console)
     optimum = "computing the reference optimum of adult"
 
-    def shown(phases: dict[str, Phase], at: float) -> str:
+    def shown(phases, at):
         clock[0] = at
         before = len(stream.getvalue())
         progress.refresh(phases)
@@ -196,11 +191,11 @@ def test_the_live_display_has_clocks_before_the_first_run_and_tells_of_compilati
     [(0.4, "0 s"), (59.6, "1 min 00 s"), (61, "1 min 01 s"), (3599, "59 min 59 s"),
      (3600, "1 h 00 min"), (36061, "10 h 01 min")],
 )  # fmt: skip
-def test_spans_of_time(seconds: float, words: str) -> None:
+def test_spans_of_time(seconds, words):
     assert span(seconds) == words
 
 
-def test_a_study_as_events() -> None:
+def test_a_study_as_events():
     stream = io.StringIO()
     progress = JsonProgress(stream=stream)
     progress.say("two\nlines")

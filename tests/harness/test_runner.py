@@ -1,13 +1,8 @@
 """Running studies: nothing is repeated, nothing is lost, and the exit code tells the truth."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +13,7 @@ from marginbench.harness.errors import (
     UserError,
 )
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.jobs import Ended, Event, Job, Outcome
+from marginbench.harness.jobs import Ended, Outcome
 from marginbench.harness.planning.preflight import (
     DatasetWork,
     DescribeWork,
@@ -27,26 +22,24 @@ from marginbench.harness.planning.preflight import (
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
-from marginbench.harness.study.svm import Study
 
 from .answers import FakeExecutor, Told
 
-MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
 #: With all seeds of the study, although it is deterministic.
 SMO = {"name": "SMO", "seeds": 9}
 
 
-def records_of(results: Path) -> dict[tuple[str, int], Record]:
+def records_of(results):
     return {(r.solver, r.seed): r for r in Journal(results).records() if isinstance(r, Record)}
 
 
 @pytest.fixture
-def two_solvers(make_study: MakeStudy) -> Study:
+def two_solvers(make_study):
     return make_study(task=[TASK], solver=[SMO, {"name": "SDCA"}], seeds=2)
 
 
-def test_a_second_call_repeats_and_writes_nothing(tmp_path: Path, two_solvers: Study) -> None:
+def test_a_second_call_repeats_and_writes_nothing(tmp_path, two_solvers):
     first, second = FakeExecutor(), FakeExecutor()
     before = run_study(two_solvers, tmp_path, executor=first)
     assert (before.planned, before.already_recorded, len(first.ran)) == (4, 0, 4)
@@ -61,11 +54,11 @@ def test_a_second_call_repeats_and_writes_nothing(tmp_path: Path, two_solvers: S
     }
     # Of more seeds only the new ones are run.
     run_study(select(two_solvers, seeds=3), tmp_path, executor=second)
-    seeds = [job.work.params.get("random_state") for job in second.ran]  # type: ignore[union-attr]
+    seeds = [job.work.params.get("random_state") for job in second.ran]
     assert seeds == [2, 2]
 
 
-def test_what_is_recorded_of_a_run(tmp_path: Path, two_solvers: Study) -> None:
+def test_what_is_recorded_of_a_run(tmp_path, two_solvers):
     run_study(two_solvers, tmp_path, executor=FakeExecutor(), jobs=2)
     record = records_of(tmp_path)["SMO", 1]
     assert record.suboptimality == pytest.approx(0.05)
@@ -82,7 +75,7 @@ def test_what_is_recorded_of_a_run(tmp_path: Path, two_solvers: Study) -> None:
     assert [record.key for record in Journal(tmp_path).records()] == keys
 
 
-def test_every_failure_counts_for_the_exit_code(tmp_path: Path, two_solvers: Study) -> None:
+def test_every_failure_counts_for_the_exit_code(tmp_path, two_solvers):
     executor = FakeExecutor(SDCA=Outcome("crashed", reason="killed by SIGSEGV"))
     summary = run_study(two_solvers, tmp_path, executor=executor)
     assert summary.statuses == {"converged": 2, "crashed": 2}
@@ -92,7 +85,7 @@ def test_every_failure_counts_for_the_exit_code(tmp_path: Path, two_solvers: Stu
     assert run_study(two_solvers, tmp_path, executor=FakeExecutor()).exit_code == 1
 
 
-def test_failures_are_run_again_only_when_asked(tmp_path: Path, two_solvers: Study) -> None:
+def test_failures_are_run_again_only_when_asked(tmp_path, two_solvers):
     bad = FakeExecutor(SDCA=Outcome("failed", reason="ValueError: no"))
     run_study(two_solvers, tmp_path, executor=bad)
     still, again = FakeExecutor(), FakeExecutor()
@@ -112,9 +105,7 @@ def test_failures_are_run_again_only_when_asked(tmp_path: Path, two_solvers: Stu
         ("memory", "timeout", 99.0, False),
     ],
 )
-def test_a_raised_limit_gives_another_chance(
-    tmp_path: Path, two_solvers: Study, status: Any, limit: str, value: float, repeated: bool
-) -> None:
+def test_a_raised_limit_gives_another_chance(tmp_path, two_solvers, status, limit, value, repeated):
     run_study(two_solvers, tmp_path, executor=FakeExecutor(SDCA=Outcome(status, reason="x")))
     budget = two_solvers.budget.model_copy(update={limit: value})
     executor = FakeExecutor()
@@ -125,11 +116,11 @@ def test_a_raised_limit_gives_another_chance(
 class Yields(FakeExecutor):
     """Gives others their turn after each run."""
 
-    def __init__(self, turn: Callable[[], object]) -> None:
+    def __init__(self, turn):
         super().__init__()
         self.turn = turn
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs):
         for event in super().execute(jobs):
             yield event
             if isinstance(event, Ended) and self.ran:
@@ -137,8 +128,8 @@ class Yields(FakeExecutor):
 
 
 def test_of_several_commands_none_repeats_what_others_have_recorded(
-    tmp_path: Path, two_solvers: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, two_solvers, monkeypatch
+):
     monkeypatch.setattr("marginbench.harness.execution.runner.EXCHANGE_S", 10.0)
     other, exchanged = FakeExecutor(), list[int]()
     executor = Yields(lambda: other.ran or run_study(two_solvers, tmp_path, executor=other))
@@ -156,7 +147,7 @@ def test_of_several_commands_none_repeats_what_others_have_recorded(
     assert exchanged == [0, 1]
 
 
-def test_each_command_begins_with_a_share_of_its_own(tmp_path: Path, two_solvers: Study) -> None:
+def test_each_command_begins_with_a_share_of_its_own(tmp_path, two_solvers):
     other = Journal(tmp_path)
     other.append_plan(two_solvers.name, {})
     executor = FakeExecutor()
@@ -169,8 +160,8 @@ def test_each_command_begins_with_a_share_of_its_own(tmp_path: Path, two_solvers
 
 
 def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
-    tmp_path: Path, two_solvers: Study
-) -> None:
+    tmp_path, two_solvers
+):
     first = FakeExecutor()
     run_study(two_solvers, tmp_path, executor=first)
     shutil.rmtree(tmp_path / "journal")
@@ -179,7 +170,7 @@ def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
     other.append_start(key, ("digits", "SMO", 0))
 
     class Ends(Told):
-        def say(self, line: str) -> None:
+        def say(self, line):
             super().say(line)
             if line.startswith("waiting"):
                 other.close()
@@ -191,9 +182,7 @@ def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
     assert len(executor.ran) == 4
 
 
-def test_unsupported_combinations_are_skipped_with_a_reason(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
+def test_unsupported_combinations_are_skipped_with_a_reason(tmp_path, make_study):
     study = make_study(
         task=[TASK, {**TASK, "label": "bias", "fit_intercept": True}],
         solver=[{"name": "Pegasos"}, {"name": "LIBSVM"}],
@@ -213,11 +202,9 @@ def test_unsupported_combinations_are_skipped_with_a_reason(
     assert len(executor.ran) == 2
 
 
-def test_data_that_cannot_be_loaded_fail_their_runs_only(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
+def test_data_that_cannot_be_loaded_fail_their_runs_only(tmp_path, make_study):
     class OneBroken(FakeExecutor):
-        def answer(self, job: Job) -> Outcome:
+        def answer(self, job):
             if isinstance(job.work, DatasetWork) and job.work.dataset == "adult":
                 return Outcome("data", reason="adult: cannot fetch a9a")
             return super().answer(job)
@@ -232,9 +219,7 @@ def test_data_that_cannot_be_loaded_fail_their_runs_only(
     assert (summary.statuses, summary.exit_code) == ({"converged": 2}, 0)
 
 
-def test_without_a_reference_only_its_columns_are_missing(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
+def test_without_a_reference_only_its_columns_are_missing(tmp_path, make_study):
     study = make_study(task=[TASK], solver=[{"name": "SMO"}, {"name": "SBP"}])
     executor = FakeExecutor()
     executor.reference = Outcome("timeout", reason="solving took longer than 1800 s")
@@ -246,7 +231,7 @@ def test_without_a_reference_only_its_columns_are_missing(
     # Once there is one, what was recorded is compared with it, without another run.
     later = FakeExecutor()
     run_study(study, tmp_path, executor=later)
-    assert [job.work.solver for job in later.ran] == ["SBP"]  # type: ignore[union-attr]
+    assert [job.work.solver for job in later.ran] == ["SBP"]
     assert records_of(tmp_path)["SMO", 0].suboptimality == pytest.approx(0.05)
 
 
@@ -257,9 +242,7 @@ def test_without_a_reference_only_its_columns_are_missing(
         ({"max_iter": 0}, "solver 'SMO': max_iter must be a whole number >= 1, got 0"),
     ],
 )
-def test_parameters_are_checked_before_anything_runs(
-    tmp_path: Path, make_study: MakeStudy, params: dict[str, Any], message: str
-) -> None:
+def test_parameters_are_checked_before_anything_runs(tmp_path, make_study, params, message):
     executor = FakeExecutor()
     study = make_study(task=[TASK], solver=[{"name": "SMO", "params": params}])
     with pytest.raises(StudyError, match=message):
@@ -267,9 +250,7 @@ def test_parameters_are_checked_before_anything_runs(
     assert executor.ran == []
 
 
-def test_a_deterministic_solver_runs_once_and_says_so(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
+def test_a_deterministic_solver_runs_once_and_says_so(tmp_path, make_study):
     entries = [
         {"name": "SMO"},
         {"name": "SMO", "label": "again", "seeds": 2},
@@ -295,9 +276,7 @@ def test_a_deterministic_solver_runs_once_and_says_so(
     assert found["of"]["runs"] == len(planned) == 7
 
 
-def test_a_deterministic_solver_whose_task_is_tuned_has_every_seed(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
+def test_a_deterministic_solver_whose_task_is_tuned_has_every_seed(tmp_path, make_study):
     # The seed decides which points values are tried on, and so what is chosen.
     task = {k: v for k, v in TASK.items() if k != "C"} | {"tune": {"C": [1.0, 10.0]}}
     study = make_study(task=[task], solver=[{"name": "SMO"}], seeds=3)
@@ -308,7 +287,7 @@ def test_a_deterministic_solver_whose_task_is_tuned_has_every_seed(
     assert [run["seed"] for run in found["planned"]] == [0, 1, 2]
 
 
-def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path: Path) -> None:
+def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(
         "from marginbench import SMO\n"
@@ -323,7 +302,7 @@ def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path: Pat
     assert found == {"Inherits": False, "Says": True, "SaysToo": True}
 
 
-def test_only_values_that_are_known_are_checked(tmp_path: Path) -> None:
+def test_only_values_that_are_known_are_checked(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(
         "from marginbench import Solver\n"
@@ -334,7 +313,7 @@ def test_only_values_that_are_known_are_checked(tmp_path: Path) -> None:
         "        if isinstance(self.size, str): raise KeyError('a bug')\n"
         "    def _solve(self, problem, monitor): ...\n"
     )
-    given: tuple[dict[str, Any], ...] = (
+    given = (
         {"nu": -1.0},
         {"nu": 1.0, "size": np.ones(3)},
         {"nu": "reference"},  # of the task
@@ -346,19 +325,15 @@ def test_only_values_that_are_known_are_checked(tmp_path: Path) -> None:
     assert found.refusals == ("nu is below 0", "", "", "", "", "")
 
 
-def test_a_hung_warm_up_is_not_waited_for_again(tmp_path: Path, two_solvers: Study) -> None:
+def test_a_hung_warm_up_is_not_waited_for_again(tmp_path, two_solvers):
     hung = Outcome("timeout", reason="building took longer than 60 s", phase="compile")
     executor = FakeExecutor(SDCA=hung)
     run_study(two_solvers, tmp_path, executor=executor)
-    limits = [
-        job.limits.seconds["compile"]
-        for job in executor.ran
-        if job.work.solver == "SDCA"  # type: ignore[union-attr]
-    ]
+    limits = [job.limits.seconds["compile"] for job in executor.ran if job.work.solver == "SDCA"]
     assert limits == [60.0, 20.0]
 
 
-def test_a_folder_keeps_the_runs_of_one_study(tmp_path: Path, make_study: MakeStudy) -> None:
+def test_a_folder_keeps_the_runs_of_one_study(tmp_path, make_study):
     first = make_study(name="first", task=[TASK], solver=[{"name": "SMO"}], seeds=1)
     run_study(first, tmp_path, executor=FakeExecutor())
     before = (tmp_path / "study.json").read_bytes()
@@ -376,9 +351,7 @@ def test_a_folder_keeps_the_runs_of_one_study(tmp_path: Path, make_study: MakeSt
     assert json.loads((tmp_path / "study.json").read_text())["name"] == "first"
 
 
-def test_what_a_run_found_before_it_was_killed_is_recorded(
-    tmp_path: Path, make_study: MakeStudy
-) -> None:
+def test_what_a_run_found_before_it_was_killed_is_recorded(tmp_path, make_study):
     found = {"C": 3.0, "tuning": "[]", "tuning_evals": 7}
     killed = Outcome("timeout", reason="too long", columns=found, phase="solve", solve_s=2.0)
     run_study(make_study(task=[TASK]), tmp_path, executor=FakeExecutor(SMO=killed))
@@ -386,7 +359,7 @@ def test_what_a_run_found_before_it_was_killed_is_recorded(
     assert (record.status, record.C, record.tuning_evals, record.wall_s) == ("timeout", 3.0, 7, 2.0)
 
 
-def test_an_interrupt_keeps_what_is_recorded(tmp_path: Path, two_solvers: Study) -> None:
+def test_an_interrupt_keeps_what_is_recorded(tmp_path, two_solvers):
     executor, results = FakeExecutor(), tmp_path / "a"
     executor.interrupt_after = 3
     with pytest.raises(InterruptedRunError, match="3 of 4 runs are recorded") as caught:
@@ -402,27 +375,25 @@ def test_an_interrupt_keeps_what_is_recorded(tmp_path: Path, two_solvers: Study)
     assert run_study(two_solvers, results, executor=rest).statuses == {"converged": 4}
     assert len(rest.ran) == 1
 
-    def interrupted(job: Job) -> Outcome:
+    def interrupted(job):
         raise KeyboardInterrupt
 
-    executor.answer = interrupted  # type: ignore[method-assign]
+    executor.answer = interrupted
     with pytest.raises(InterruptedRunError, match="before the first run") as caught:
         run_study(two_solvers, tmp_path / "b", executor=executor)
     assert caught.value.summary is None
 
 
-def test_an_interrupt_is_raised_where_nothing_is_half_done(
-    tmp_path: Path, two_solvers: Study
-) -> None:
+def test_an_interrupt_is_raised_where_nothing_is_half_done(tmp_path, two_solvers):
     executor = FakeExecutor()
     answer, handled = executor.answer, []
 
-    def interrupted(job: Job) -> Outcome:
+    def interrupted(job):
         signal.raise_signal(signal.SIGINT)
         handled.append(job)  # the signal has come, and this line is reached
         return answer(job)
 
-    executor.answer = interrupted  # type: ignore[method-assign]
+    executor.answer = interrupted
     with pytest.raises(InterruptedRunError):
         run_study(two_solvers, tmp_path, executor=executor)
     assert len(handled) == 1

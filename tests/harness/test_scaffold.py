@@ -1,11 +1,7 @@
 """``marginbench new solver``: files that work at once, and never in the place of others."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,9 +23,7 @@ from marginbench.solvers import SMO
         ("dualAscent", "DualAscent", "dual_ascent"),
     ],
 )
-def test_any_spelling_of_a_name_will_do(
-    tmp_path: Path, text: str, class_name: str, module: str
-) -> None:
+def test_any_spelling_of_a_name_will_do(tmp_path, text, class_name, module):
     assert names_of(text, tmp_path) == Names(class_name, module)
 
 
@@ -47,9 +41,7 @@ def test_any_spelling_of_a_name_will_do(
         ("solution", "'solution': the file of a solver imports this name"),
     ],
 )
-def test_a_name_that_would_do_harm_is_refused(
-    tmp_path: Path, text: str, message: str | None
-) -> None:
+def test_a_name_that_would_do_harm_is_refused(tmp_path, text, message):
     if message is None:
         assert names_of(text, tmp_path).module == "num_py"
         return
@@ -58,16 +50,14 @@ def test_a_name_that_would_do_harm_is_refused(
 
 
 @pytest.mark.parametrize("existing", ["my_solver.py", "test_my_solver.py"])
-def test_a_file_that_is_there_is_never_replaced(tmp_path: Path, existing: str) -> None:
+def test_a_file_that_is_there_is_never_replaced(tmp_path, existing):
     (tmp_path / existing).write_text("mine")
     with pytest.raises(UserError, match=f"{existing} exists; remove it or choose another name"):
         write_solver(Names("MySolver", "my_solver"), tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {existing: "mine"}
 
 
-def test_the_command_names_what_it_wrote_and_three_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_the_command_names_what_it_wrote_and_three_commands(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     code, out, _ = run("new", "solver", "AbcSolver")
     assert code == 0
@@ -83,7 +73,7 @@ def test_the_command_names_what_it_wrote_and_three_commands(
     ]
 
 
-def test_the_solver_that_is_written_finds_the_optimum(tmp_path: Path) -> None:
+def test_the_solver_that_is_written_finds_the_optimum(tmp_path):
     write_solver(Names("AbcSolver", "abc_solver"), tmp_path)
     rng = np.random.default_rng(0)
     y = np.where(np.arange(40) % 2, 1, -1)
@@ -99,7 +89,7 @@ def test_the_solver_that_is_written_finds_the_optimum(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_tests_that_are_written_pass_and_the_files_are_well_formatted(tmp_path: Path) -> None:
+def test_the_tests_that_are_written_pass_and_the_files_are_well_formatted(tmp_path):
     written = write_solver(Names("AbcSolver", "abc_solver"), tmp_path)
     ruff = [sys.executable, "-m", "ruff"]
     line = "line-length = 100"

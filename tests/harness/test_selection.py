@@ -1,12 +1,8 @@
 """Parts of a study: by names, by numbers, by expressions, and what a folder plans of them."""
 
-from __future__ import annotations
-
 import random
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -61,15 +57,13 @@ params = { max_iter = 3 }
         ({"solvers": ["vn"]}, ["easy", "none"], ["VN"]),
     ],
 )
-def test_tasks_and_methods_are_selected_by_label_or_name(
-    selection: dict[str, list[str]], tasks: list[str], solvers: list[str]
-) -> None:
+def test_tasks_and_methods_are_selected_by_label_or_name(selection, tasks, solvers):
     chosen = select(parse(FEASIBILITY), **selection)
     assert [task.label for task in chosen.tasks] == tasks
     assert [entry.label for entry in chosen.solvers] == solvers
 
 
-def test_seeds_and_timeout_are_changed_and_nothing_else() -> None:
+def test_seeds_and_timeout_are_changed_and_nothing_else():
     chosen = select(parse(FEASIBILITY), seeds=1, timeout=3)
     assert [task.instances for task in chosen.tasks] == [1, 1]
     assert chosen.budget == Budget(timeout=3.0)
@@ -84,9 +78,7 @@ def test_seeds_and_timeout_are_changed_and_nothing_else() -> None:
     assert list(select(quickstart, datasets=["digits"]).tasks) == digits
 
 
-def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("my data.csv").write_text("x,y\n" + "1,a\n2,b\n" * 9)
     quickstart = load_study("quickstart")
@@ -109,7 +101,7 @@ def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(
     assert many != of_its_own(quickstart, tasks * 9, ["SBP"]).name
 
 
-def test_the_label_of_a_grid_means_all_that_it_stands_for() -> None:
+def test_the_label_of_a_grid_means_all_that_it_stands_for():
     study = parse(
         VALID.replace("C = 10", 'C = [1, 10]\nlabel = "ours"')
         + 'label = "S"\nparams = { tol = [0.1, 0.2] }\n[[solver]]\nname = "LIBSVM"\n'
@@ -123,12 +115,12 @@ def test_the_label_of_a_grid_means_all_that_it_stands_for() -> None:
         select(study, datasets=["our"])
 
 
-def test_a_label_may_have_a_comma() -> None:
+def test_a_label_may_have_a_comma():
     study = parse(VALID.replace('dataset = "digits"', 'dataset = "digits"\nlabel = "a, b"'))
     assert select(study, datasets=["A, b"]).task == study.task
 
 
-def test_a_selected_file_keeps_its_parameters(tmp_path: Path) -> None:
+def test_a_selected_file_keeps_its_parameters(tmp_path):
     file = tmp_path / "own.py"
     file.write_text("class Own: pass\n")
     study = parse(VALID.replace('"SMO"', f'"{file}:Own"\nparams = {{ tol = 0.5 }}'))
@@ -136,7 +128,7 @@ def test_a_selected_file_keeps_its_parameters(tmp_path: Path) -> None:
         assert select(study, solvers=[name]).solver == study.solver
 
 
-def test_selection_adds_what_the_study_does_not_have(tmp_path: Path) -> None:
+def test_selection_adds_what_the_study_does_not_have(tmp_path):
     study, file = parse(VALID), tmp_path / "own.py"
     file.write_text("class Own: pass\n")
     chosen = select(study, datasets=["breast-cancer"], solvers=["LIBSVM", "SMO", f"{file}:Own"])
@@ -163,13 +155,13 @@ def test_selection_adds_what_the_study_does_not_have(tmp_path: Path) -> None:
         (FEASIBILITY, {"solvers": ["PCT, 4 stepps"]}, "unknown solver '4 stepps' (did you mean 'P"),
     ],
 )
-def test_a_wrong_selection_is_refused(text: str, selection: dict[str, Any], message: str) -> None:
+def test_a_wrong_selection_is_refused(text, selection, message):
     with pytest.raises(StudyError) as caught:
         select(parse(text), **selection)
     assert str(caught.value).startswith(message)
 
 
-def test_a_file_whose_name_no_table_could_show_is_refused(tmp_path: Path) -> None:
+def test_a_file_whose_name_no_table_could_show_is_refused(tmp_path):
     study = load_study("quickstart")
     name = "A" * 101
     for file, cls, message in (
@@ -205,15 +197,14 @@ name = "SDCA"
 
 
 @pytest.fixture(scope="module")
-def grid() -> Study:
+def grid():
     study = parse_study(GRID, where="grid.toml")
     assert isinstance(study, Study)
     return study
 
 
-def chosen(study: Study, text: str) -> set[tuple[str, str, int]]:
+def chosen(study, text):
     selection = select(study, where=text).selection
-    assert selection is not None
     return set(selection.runs)
 
 
@@ -239,14 +230,12 @@ def chosen(study: Study, text: str) -> set[tuple[str, str, int]]:
         ("C > -1 and not (C == 1 or seed == 0)", lambda t, s, seed: t.C == 10 and seed == 1),
     ],
 )
-def test_an_expression_chooses_the_runs_of_which_it_is_true(
-    grid: Study, text: str, holds: Callable[..., bool]
-) -> None:
+def test_an_expression_chooses_the_runs_of_which_it_is_true(grid, text, holds):
     expected = {(t.label, s.label, seed) for t, s, seed in all_runs_of(grid) if holds(t, s, seed)}
     assert chosen(grid, text) == expected
 
 
-def all_runs_of(study: Study) -> list[tuple[Any, Any, int]]:
+def all_runs_of(study):
     return [(t, s, seed) for t in study.task for s in study.solver for seed in range(study.seeds)]
 
 
@@ -272,7 +261,7 @@ def all_runs_of(study: Study) -> list[tuple[Any, Any, int]]:
         ("C == 1 or " * 400 + "C == 2", f"an expression may have {MAX_LENGTH} characters"),
     ],
 )
-def test_a_mistake_is_one_line(grid: Study, text: str, message: str) -> None:
+def test_a_mistake_is_one_line(grid, text, message):
     with pytest.raises(StudyError) as caught:
         select(grid, where=text)
     assert str(caught.value).startswith("--where")
@@ -280,7 +269,7 @@ def test_a_mistake_is_one_line(grid: Study, text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_noise_is_chosen_or_refused(grid: Study) -> None:
+def test_noise_is_chosen_or_refused(grid):
     draw = random.Random(5)
     pieces = [
         *("C", "gamma", "class", "solver", "solver.", ".", "seed", "==", "!=", "<", "in", "not in"),
@@ -297,40 +286,36 @@ def test_noise_is_chosen_or_refused(grid: Study) -> None:
     assert 300 < refused <= 600
 
 
-def test_a_seed_that_a_deterministic_solver_does_not_have(
-    tmp_path: Path, make_study: Callable[..., Study]
-) -> None:
+def test_a_seed_that_a_deterministic_solver_does_not_have(tmp_path, make_study):
     whole = make_study(task=[BOARD], solver=[{"name": "SMO"}, {"name": "Perceptron"}], seeds=2)
     part = select(whole, where="seed == 1")
     assert run_study(part, tmp_path, whole=whole, executor=InProcess()).planned == 1
     found = read_description(tmp_path)
-    assert found is not None
     assert [solver["label"] for solver in found["solvers"]] == ["Perceptron"]
     none = select(whole, where='seed == 1 and class == "SMO"')
     with pytest.raises(StudyError, match="no run of the study is chosen; a deterministic solver"):
         run_study(none, tmp_path, whole=whole, executor=InProcess())
 
 
-def test_only_what_is_chosen_is_prepared(grid: Study) -> None:
+def test_only_what_is_chosen_is_prepared(grid):
     part = select(grid, where='C == 1 and solver == "SDCA"')
     assert [task.label for task in part.task] == ["digits, C=1"]
     assert [entry.label for entry in part.solver] == ["SDCA"]
     cells = select(load_study("mpfp14-table2"), where="m == 100 and seed < 3 and class == 'VN'")
-    assert {task.m for task in cells.tasks} == {100}  # type: ignore[attr-defined]
-    assert {seed for _, _, seed in cells.selection.runs} == {0, 1, 2}  # type: ignore[union-attr]
+    assert {task.m for task in cells.tasks} == {100}
+    assert {seed for _, _, seed in cells.selection.runs} == {0, 1, 2}
 
 
-def test_parts_that_are_no_product_add_up(tmp_path: Path, make_study: Callable[..., Study]) -> None:
+def test_parts_that_are_no_product_add_up(tmp_path, make_study):
     whole = make_study(
         task=[BOARD | {"C": [1.0, 2.0]}],
         solver=[{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
         seeds=2,
     )
 
-    def run(where: str | None) -> tuple[int, str, list[tuple[str, str, int]]]:
+    def run(where):
         summary = run_study(select(whole, where=where), tmp_path, whole=whole, executor=InProcess())
         found = read_description(tmp_path)
-        assert found is not None
         planned = [(run["task"], run["solver"], run["seed"]) for run in found["planned"]]
         return summary.planned, summary.part, planned
 
@@ -346,11 +331,11 @@ def test_parts_that_are_no_product_add_up(tmp_path: Path, make_study: Callable[.
         [*first[:2], (two, "Perceptron", 0), first[2], (two, "Pegasos", 0), (two, "Pegasos", 1)],
     )
     assert run(None)[0] == 8
-    assert read_description(tmp_path)["of"]["runs"] == 8  # type: ignore[index]
+    assert read_description(tmp_path)["of"]["runs"] == 8
 
 
 @pytest.mark.slow
-def test_a_large_grid_is_planned_in_time(tmp_path: Path) -> None:
+def test_a_large_grid_is_planned_in_time(tmp_path):
     """Seconds, not minutes: no step goes through all entries for each run."""
     values = ", ".join(str(number) for number in range(1, 5001))
     text = GRID.decode().replace("C = [1, 10]", f"C = [{values}]")

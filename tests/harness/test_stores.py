@@ -1,26 +1,21 @@
 """Commands and studies on stores, and looks at them while they go on."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import InterruptedRunError
 from marginbench.harness.execution import runner
-from marginbench.harness.execution.runner import RunSummary, run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.jobs import Event, Job, Started
+from marginbench.harness.jobs import Started
 from marginbench.harness.planning import status
 from marginbench.harness.planning.merging import OF_THE_MACHINE
 from marginbench.harness.planning.status import Monitor
@@ -37,19 +32,16 @@ from .conftest import BOARD
 
 pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
 
-Command = Callable[..., tuple[int, str, str]]
 _ONE_RUN = threading.Lock()
 
 
 class Counting(InProcess):
     """Counts the runs; may wait before one, or end there; each may take a while."""
 
-    def __init__(
-        self, seen: Counter[str], before: Any = lambda number: None, longest: float = 0.0
-    ) -> None:
+    def __init__(self, seen, before=lambda number: None, longest=0.0):
         self.seen, self.before, self.longest = seen, before, longest
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs):
         events = super().execute(jobs)
         while True:
             # The harness takes a process to do one run at a time.
@@ -67,9 +59,9 @@ class Counting(InProcess):
 
 
 @pytest.fixture(scope="module")
-def board() -> Study:
+def board():
     """Two solvers on one task with three seeds."""
-    values: dict[str, Any] = {
+    values = {
         "name": "board",
         "seeds": 3,
         "task": [{**BOARD, "label": "a"}],
@@ -79,26 +71,26 @@ def board() -> Study:
 
 
 @pytest.fixture(scope="module")
-def alone(board: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def alone(board, tmp_path_factory):
     folder = tmp_path_factory.mktemp("alone") / "results"
     run_study(board, folder, executor=InProcess())
     return folder
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(tmp_path):
     return tmp_path / "store"
 
 
 class Machine:
     """A machine with a mirror of its own."""
 
-    def __init__(self, store: Path, cache: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, store, cache, patch):
         patch.setenv("MARGINBENCH_CACHE", str(cache))
         self.mirror = Mirror(StoreUrl.parsed(f"file://{store}"))
         self.mirror.pull()
 
-    def run(self, study: Study, executor: InProcess, whole: Study | None = None) -> RunSummary:
+    def run(self, study, executor, whole=None):
         exchange = _Exchange(self.mirror, lambda line: None)
         try:
             return run_study(
@@ -108,17 +100,12 @@ class Machine:
             exchange.finish()
 
 
-MakeMachine = Callable[[str], Machine]
-
-
 @pytest.fixture
-def machine(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], Machine]:
+def machine(store, tmp_path, monkeypatch):
     return lambda name: Machine(store, tmp_path / name, monkeypatch)
 
 
-def values(folder: Path) -> dict[str, dict[str, Any]]:
+def values(folder):
     """What the records that count say, without clocks and machines."""
     journal = Journal(folder)
     assert not journal.damages
@@ -131,14 +118,14 @@ def values(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_two_machines_share_a_study(
-    board: Study, store: Path, alone: Path, machine: MakeMachine,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    board, store, alone, machine,
+    monkeypatch,
+):  # fmt: skip
     monkeypatch.setattr(runner, "LOOK_S", 0.0)
-    seen: Counter[str] = Counter()
+    seen = Counter()
     together = threading.Barrier(2, timeout=60)
 
-    def before(number: int) -> None:
+    def before(number):
         if number <= 2:
             together.wait()  # both are in the middle of it
 
@@ -157,17 +144,17 @@ def test_two_machines_share_a_study(
 
 @pytest.mark.slow
 def test_parts_that_are_planned_at_the_same_time_are_planned_together_then(
-    board: Study, store: Path, machine: MakeMachine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    board, store, machine, monkeypatch
+):
     monkeypatch.setattr(runner, "LOOK_S", 0.0)
     first, second = machine("here"), machine("there")
     planned = threading.Barrier(2, timeout=60)
 
-    def before(number: int) -> None:
+    def before(number):
         if number <= 2:
             planned.wait()
 
-    seen: Counter[str] = Counter()
+    seen = Counter()
     with ThreadPoolExecutor(2) as pool:
         parts = [
             pool.submit(each.run, select(board, solvers=[part]), Counting(seen, before, 0.1), board)
@@ -182,14 +169,12 @@ def test_parts_that_are_planned_at_the_same_time_are_planned_together_then(
     assert [solver["label"] for solver in solvers] == ["Perceptron", "Pegasos"]
 
 
-def test_an_interrupted_command_pushes_what_it_has(
-    board: Study, store: Path, alone: Path, machine: MakeMachine
-) -> None:
-    def before(number: int) -> None:
+def test_an_interrupted_command_pushes_what_it_has(board, store, alone, machine):
+    def before(number):
         if number == 4:
             raise KeyboardInterrupt
 
-    seen: Counter[str] = Counter()
+    seen = Counter()
     with pytest.raises(InterruptedRunError, match="3 of 6 runs are recorded in "):
         machine("here").run(board, Counting(seen, before))
     assert len(values(store)) == 3
@@ -200,13 +185,11 @@ def test_an_interrupted_command_pushes_what_it_has(
     assert {path.name for path in store.iterdir()} == {"study.json", "journal", "sources"}
 
 
-def test_a_look_reads_only_what_is_new_and_shows_what_runs(
-    board: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_reads_only_what_is_new_and_shows_what_runs(board, tmp_path, monkeypatch):
     looks, read = [], list[Entry]()
     environment_of = status._environment
 
-    def counted(folder: Path, entry: Entry) -> Any:
+    def counted(folder, entry):
         read.append(entry)
         return environment_of(folder, entry)
 
@@ -232,9 +215,9 @@ def test_a_look_reads_only_what_is_new_and_shows_what_runs(
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        def write_report(results: Path, command: str, *_: object) -> Path:
+def command(capsys):
+    def run(*arguments):
+        def write_report(results, command, *_):
             path = results / "report.html"
             path.write_text(f"page of {len(Journal(results).current)} records")
             return path
@@ -250,18 +233,18 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 @pytest.fixture
-def stored(alone: Path, store: Path) -> Path:
+def stored(alone, store):
     """A store with the results of the study."""
     return shutil.copytree(alone, store, ignore=shutil.ignore_patterns("runs.parquet", ".*"))
 
 
-def test_a_report_goes_to_the_store(stored: Path, command: Command) -> None:
+def test_a_report_goes_to_the_store(stored, command):
     code, out, _ = command("report", f"file://{stored}")
     assert (code, out) == (0, f"report: {stored}/report.html\n")
     assert (stored / "report.html").read_text() == "page of 6 records"
 
 
-def test_merging_stores_and_folders(stored: Path, command: Command, tmp_path: Path) -> None:
+def test_merging_stores_and_folders(stored, command, tmp_path):
     both = tmp_path / "both"
     second = shutil.copytree(stored, tmp_path / "second")
     code, out, _ = command(
@@ -275,7 +258,7 @@ def test_merging_stores_and_folders(stored: Path, command: Command, tmp_path: Pa
     assert (code, out.partition(":")[0]) == (0, "6 records in file")
 
 
-def test_watching_once(stored: Path, command: Command, tmp_path: Path) -> None:
+def test_watching_once(stored, command, tmp_path):
     page = tmp_path / "page.html"
     for place in (str(stored), f"file://{stored}"):
         code, out, _ = command("watch", place, "--once", "--json", "--html", str(page))
@@ -293,9 +276,7 @@ def test_watching_once(stored: Path, command: Command, tmp_path: Path) -> None:
         (["run", "--share"], 2, "run --share was removed; several commands may run a study in one"),
     ],
 )
-def test_mistakes_are_one_line(
-    command: Command, arguments: list[str], code: int, message: str
-) -> None:
+def test_mistakes_are_one_line(command, arguments, code, message):
     found, out, err = command(*arguments)
     assert (found, out) == (code, "")
     assert err.startswith(f"marginbench: {message}")

@@ -1,11 +1,7 @@
 """``marginbench study``: a study to begin with, what a study consists of, and what is wrong."""
 
-from __future__ import annotations
-
 import json
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -13,16 +9,14 @@ from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.report import overview
 from marginbench.harness.study.toml import load_study
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture(autouse=True)
-def here(in_this_process: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(in_this_process, tmp_path, monkeypatch):
     """Every command is in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_new_study_is_valid_and_never_overwrites(run: Run, tmp_path: Path) -> None:
+def test_a_new_study_is_valid_and_never_overwrites(run, tmp_path):
     assert run("study", "new", "mine")[:2] == (
         0,
         "mine.toml is written; run it: marginbench run mine.toml\n",
@@ -38,14 +32,14 @@ def test_a_new_study_is_valid_and_never_overwrites(run: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_new_study_runs(run: Run) -> None:
+def test_a_new_study_runs(run):
     run("study", "new", "mine")
     code, out, _ = run("run", "mine.toml")
     assert code == 0
     assert out.splitlines()[0] == "14 runs: 2 converged, 12 budget"
 
 
-def test_a_shipped_study_is_shown_as_it_runs(run: Run) -> None:
+def test_a_shipped_study_is_shown_as_it_runs(run):
     code, out, _ = run("study", "show", "quickstart")
     lines = out.splitlines()
     assert code == 0
@@ -67,7 +61,7 @@ def test_a_shipped_study_is_shown_as_it_runs(run: Run) -> None:
     assert found["tasks"][3]["label"] == "digits, with bias"
 
 
-def test_a_kernel_in_a_file_of_ones_own(run: Run, tmp_path: Path) -> None:
+def test_a_kernel_in_a_file_of_ones_own(run, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from marginbench.solvers import Linear\n\n\nclass Mine(Linear):\n    pass\n"
     )
@@ -87,7 +81,7 @@ def test_a_kernel_in_a_file_of_ones_own(run: Run, tmp_path: Path) -> None:
         assert "Absent" in err or "in kernel_params" in err
 
 
-def test_validation_says_what_is_wrong(run: Run, tmp_path: Path) -> None:
+def test_validation_says_what_is_wrong(run, tmp_path):
     run("study", "new", "mine")
     text = (tmp_path / "mine.toml").read_text()
     for old, new, message in (
@@ -114,9 +108,7 @@ def test_validation_says_what_is_wrong(run: Run, tmp_path: Path) -> None:
         (["run", "--jobs", "1000000000", "--dry-run"], "jobs must be from 1 to 1000, not"),
     ],
 )
-def test_more_runs_than_can_be_planned_are_refused_at_once(
-    run: Run, tmp_path: Path, arguments: list[str], message: str
-) -> None:
+def test_more_runs_than_can_be_planned_are_refused_at_once(run, tmp_path, arguments, message):
     (tmp_path / "mine.toml").write_text(
         'name = "huge"\nseeds = 100000\n[[task]]\ndataset = "digits"\n'
         f"C = {[*range(1, 251)]}\n[[solver]]\n"
@@ -129,7 +121,7 @@ def test_more_runs_than_can_be_planned_are_refused_at_once(
     assert time.process_time() - began < 20.0, "nothing is listed to be counted"
 
 
-def test_methods_that_do_not_fit_a_task_do_not_count() -> None:
+def test_methods_that_do_not_fit_a_task_do_not_count():
     study = load_study("mpfp14-table2")
     found = overview(study, InProcess(), lambda line: None)
     assert found.n_runs == 552

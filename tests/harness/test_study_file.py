@@ -1,14 +1,10 @@
 """Study files: what they are read as, and what a user's mistakes are answered with."""
 
-from __future__ import annotations
-
 import random
 import re
 import time
 import tomllib
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +12,7 @@ import pytest
 from marginbench import Budget, run
 from marginbench.harness.errors import SolverError, StudyError, UserError
 from marginbench.harness.study.feasibility import FeasibilityStudy
-from marginbench.harness.study.model import KeyPath, SolverEntry, StudyFile
+from marginbench.harness.study.model import SolverEntry, StudyFile
 from marginbench.harness.study.svm import Study, Task
 from marginbench.harness.study.toml import key_lines, load_study, parse_study, study_names
 from marginbench.harness.words import MESSAGE_LIMIT
@@ -77,11 +73,11 @@ tune = { max_epochs = [1, 5] }
 """
 
 
-def parse(text: str) -> Any:
+def parse(text):
     return parse_study(text.encode(), where="study.toml")
 
 
-def mistakes(text: str) -> list[tuple[int | None, str]]:
+def mistakes(text):
     """The line and the message of each mistake of a study file."""
     with pytest.raises(UserError) as caught:
         parse(text)
@@ -89,7 +85,7 @@ def mistakes(text: str) -> list[tuple[int | None, str]]:
     return [(int(m[1]) if m[1] else None, m[2]) for m in matches if m]
 
 
-def test_a_study_is_read_with_its_defaults_as_python_builds_it() -> None:
+def test_a_study_is_read_with_its_defaults_as_python_builds_it():
     study = parse(VALID)
     assert study.task == (Task(dataset="digits", label="digits", gamma=0.1, C=10.0),)
     assert study.solver == (SolverEntry(name="SMO", label="SMO"),)
@@ -99,7 +95,7 @@ def test_a_study_is_read_with_its_defaults_as_python_builds_it() -> None:
     assert study == Study(name="mine", seeds=2, budget=budget, task=[task], solver=[solver])
 
 
-def test_a_feasibility_study_is_read_with_its_defaults() -> None:
+def test_a_feasibility_study_is_read_with_its_defaults():
     study = parse(FEASIBILITY)
     assert isinstance(study, FeasibilityStudy)
     assert [task.label for task in study.tasks] == ["easy", "ten digits"]
@@ -109,7 +105,7 @@ def test_a_feasibility_study_is_read_with_its_defaults() -> None:
     assert entries == [("MPLFP", "mplfp", None), ("MPKFP", "with a kernel", 1)]
 
 
-def test_what_is_tuned_is_read() -> None:
+def test_what_is_tuned_is_read():
     study = parse(TUNED)
     tuning = study.tuning
     assert (tuning.method, tuning.folds, tuning.resource) == ("halving", 3, "points")
@@ -122,7 +118,7 @@ def test_what_is_tuned_is_read() -> None:
     assert Study.model_validate(study.model_dump()) == study
 
 
-def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path: Path) -> None:
+def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
     (tmp_path / "digits").mkdir()
     (tmp_path / "mine.toml").write_text(VALID)
     (task,) = load_study(tmp_path / "mine.toml").tasks
@@ -130,11 +126,11 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path: Path
     assert task.portable(tmp_path) == {}
 
 
-def test_the_class_of_a_file_is_what_follows_its_last_colon() -> None:
+def test_the_class_of_a_file_is_what_follows_its_last_colon():
     assert SolverEntry(name="/a:b/mine.py:Mine", label="x").class_name == "Mine"
 
 
-def test_the_studies_of_the_page_on_tuning_are_valid() -> None:
+def test_the_studies_of_the_page_on_tuning_are_valid():
     page = Path(__file__).resolve().parents[2] / "docs" / "tuning.md"
     blocks = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     limited, tuned = map(parse, blocks)
@@ -223,9 +219,7 @@ def test_the_studies_of_the_page_on_tuning_are_valid() -> None:
         ),
     ],
 )
-def test_a_mistake_is_one_line_that_names_line_key_and_value(
-    text: str, old: str, new: str, message: str
-) -> None:
+def test_a_mistake_is_one_line_that_names_line_key_and_value(text, old, new, message):
     assert old in text
     [(line, words)] = mistakes(text.replace(old, new, 1))
     assert words.startswith(message)
@@ -233,18 +227,18 @@ def test_a_mistake_is_one_line_that_names_line_key_and_value(
     assert not new or line in range(first, first + new.count("\n") + 1)
 
 
-def test_a_feasibility_study_needs_cells_or_images() -> None:
+def test_a_feasibility_study_needs_cells_or_images():
     methods = FEASIBILITY[FEASIBILITY.index("[[method]]") :]
     with pytest.raises(StudyError, match=r"needs at least one \[\[cell\]\] or \[\[images\]\]"):
         parse(f'kind = "feasibility"\nname = "small"\n{methods}')
 
 
-def test_bad_syntax_names_the_line() -> None:
+def test_bad_syntax_names_the_line():
     with pytest.raises(StudyError, match=r"^study\.toml: not valid TOML: .*line 2"):
         parse('name = "x"\nseeds = = 3\n')
 
 
-def test_all_mistakes_are_told_a_line_each() -> None:
+def test_all_mistakes_are_told_a_line_each():
     text = VALID.replace("seeds = 2", "sedes = 2").replace('"digits"', '"digit"')
     text = text.replace('name = "SMO"', 'name = "SMOO"')
     places = [line for line, _ in mistakes(text) if line]
@@ -252,7 +246,7 @@ def test_all_mistakes_are_told_a_line_each() -> None:
     assert places == sorted(places)
 
 
-def test_no_more_mistakes_are_told_than_can_be_read() -> None:
+def test_no_more_mistakes_are_told_than_can_be_read():
     told = mistakes(VALID + "".join(f"k{number} = 0\n" for number in range(30)))
     assert len(told) == 21
     assert told[-1][1] == "10 more mistakes"
@@ -269,9 +263,7 @@ def test_no_more_mistakes_are_told_than_can_be_read() -> None:
         ),
     ],
 )
-def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(
-    text: str, message: str, line: int
-) -> None:
+def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(text, message, line):
     told = mistakes(f'{text}[[solver]]\nname = "SMO"\n')
     assert told[0][0] == line
     assert told[0][1].startswith(message)
@@ -302,13 +294,13 @@ class OfTheirOwn:
         (lambda: run("quickstart", solvers=[OfTheirOwn]), "OfTheirOwn'> is no name; give a text"),
     ],
 )
-def test_a_mistake_in_python_is_a_line(made: Callable[[], object], message: str) -> None:
+def test_a_mistake_in_python_is_a_line(made, message):
     with pytest.raises(UserError) as caught:
         made()
     assert message in caught.value.lines[0]
 
 
-def test_names_are_found_in_any_case_and_labels_are_made_unique() -> None:
+def test_names_are_found_in_any_case_and_labels_are_made_unique():
     study = parse(VALID.replace('"digits"', '"DIGITS"') + '[[solver]]\nname = "smo"\n')
     assert [task.dataset for task in study.task] == ["digits"]
     assert [(entry.name, entry.label) for entry in study.solver] == [
@@ -317,7 +309,7 @@ def test_names_are_found_in_any_case_and_labels_are_made_unique() -> None:
     ]
 
 
-def test_width_and_C_come_from_the_dataset_where_they_are_left_out() -> None:
+def test_width_and_C_come_from_the_dataset_where_they_are_left_out():
     task = parse(VALID.replace("gamma = 0.1\nC = 10", "")).task[0]
     assert task.gamma is not None
     assert task.gamma > 0
@@ -326,7 +318,7 @@ def test_width_and_C_come_from_the_dataset_where_they_are_left_out() -> None:
     assert linear.kernel_description == {"name": "linear"}
 
 
-def test_a_solver_file_is_looked_for_beside_the_study(tmp_path: Path) -> None:
+def test_a_solver_file_is_looked_for_beside_the_study(tmp_path):
     (tmp_path / "mine.py").write_text("class Mine: pass\n")
     path = tmp_path / "study.toml"
     path.write_text(VALID.replace('"SMO"', '"mine.py:Mine"'))
@@ -338,7 +330,7 @@ def test_a_solver_file_is_looked_for_beside_the_study(tmp_path: Path) -> None:
         load_study(path)
 
 
-def test_an_unknown_study_suggests_the_nearest() -> None:
+def test_an_unknown_study_suggests_the_nearest():
     with pytest.raises(StudyError, match=r"unknown study 'quikstart' \(did you mean 'quickstart'"):
         load_study("quikstart")
     with pytest.raises(StudyError, match=r"no such study file: nowhere/study\.toml"):
@@ -355,14 +347,14 @@ def test_an_unknown_study_suggests_the_nearest() -> None:
         ("x" * 101, "must have at most 100 characters, not 101"),
     ],
 )
-def test_a_label_that_no_table_could_show(label: str, message: str) -> None:
+def test_a_label_that_no_table_could_show(label, message):
     for part, named in ((SolverEntry, {"name": "SMO"}), (Task, {"dataset": "digits"})):
         with pytest.raises(StudyError, match=message):
             part(**named, label=label)
 
 
 @pytest.mark.parametrize("label", ["naïve Bayes", "支持向量机", "ไทย", "e\u0301", "x" * 100])
-def test_labels_in_any_script(label: str) -> None:
+def test_labels_in_any_script(label):
     assert SolverEntry(name="SMO", label=label).label == label
 
 
@@ -405,7 +397,7 @@ seed = 2
 '''.replace("0x_F", "0xF")
 
 
-def paths_of(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
+def paths_of(value, path=()):
     """The paths of all keys, tables and entries of lists of what the standard library reads."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
@@ -415,7 +407,7 @@ def paths_of(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
-def test_every_key_has_its_line_and_nothing_else_has_one(ends: str) -> None:
+def test_every_key_has_its_line_and_nothing_else_has_one(ends):
     text = FORMS.replace("\n", ends)
     lines = key_lines(text)
     assert set(lines) == set(paths_of(tomllib.loads(text)))
@@ -437,14 +429,14 @@ def test_every_key_has_its_line_and_nothing_else_has_one(ends: str) -> None:
     assert [lines["task", 0], lines["task", 1]] == tasks
 
 
-def test_a_key_that_is_not_written_has_the_line_of_its_table() -> None:
+def test_a_key_that_is_not_written_has_the_line_of_its_table():
     file = StudyFile("study.toml", "[[task]]\nC = 1\n")
     assert file.line(("task", 0, "gamma")) == 1
     assert file.at(("task", 0, "C", "x")) == "study.toml:2"
     assert file.at(("solver", 0)) == "study.toml"
 
 
-def test_lines_of_a_long_file_are_given_up_and_not_waited_for() -> None:
+def test_lines_of_a_long_file_are_given_up_and_not_waited_for():
     rows = "".join("  [1, 2],\n" for _ in range(20_000))
     started = time.process_time()
     lines = key_lines(f"a = 1\nb = [\n{rows}]\nc = 2\n")
@@ -463,7 +455,7 @@ PIECES = (
 )
 
 
-def mutated(text: str, draw: random.Random) -> str:
+def mutated(text, draw):
     for _ in range(draw.randint(1, 4)):
         start = draw.randrange(len(text) + 1)
         stop = min(len(text), start + draw.choice((0, 0, 1, 3, 20)))
@@ -473,7 +465,7 @@ def mutated(text: str, draw: random.Random) -> str:
     return text
 
 
-def test_a_spoilt_study_is_read_or_refused_in_a_line_for_each_mistake() -> None:
+def test_a_spoilt_study_is_read_or_refused_in_a_line_for_each_mistake():
     draw, names = random.Random(1), study_names()
     texts = [FORMS, *(load_study(name).to_toml() for name in names)]
     read = refused = 0

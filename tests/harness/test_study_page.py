@@ -1,7 +1,5 @@
 """docs/study-files.md: its studies are valid, and what it says of them is so."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
@@ -11,7 +9,6 @@ import pytest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.report import overview
-from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import parse_study
 
@@ -36,7 +33,7 @@ class MySolver(SMO):
 """
 
 
-def completed(text: str) -> str:
+def completed(text):
     """A part of a study with what it leaves out."""
     if text.startswith("kind"):
         return text
@@ -46,32 +43,31 @@ def completed(text: str) -> str:
     return head + text + "".join(missing.values())
 
 
-def labels_of(text: str) -> list[str]:
+def labels_of(text):
     study = parse_study(completed(text).encode(), where="page.toml")
     return [entry.label for entry in (*study.tasks, *study.solvers)]
 
 
-def found(words: str) -> str:
+def found(words):
     """The only study of the page that holds these words."""
     [text] = [text for text in STUDIES if words in text]
     return text
 
 
 @pytest.mark.parametrize("text", STUDIES, ids=range(len(STUDIES)))
-def test_every_study_of_the_page_is_valid(text: str, tmp_path: Path) -> None:
+def test_every_study_of_the_page_is_valid(text, tmp_path):
     (tmp_path / "my_solver.py").write_text(OWN)
     study = parse_study(completed(text).encode(), where="page.toml", folder=str(tmp_path))
     # Values of parameters that need data are checked in the run.
     assert overview(study, InProcess(), lambda line: None).n_runs > 0
 
 
-def test_sizes_labels_and_parts_are_those_that_the_page_names() -> None:
+def test_sizes_labels_and_parts_are_those_that_the_page_names():
     study = parse_study(STUDIES[0].encode(), where="page.toml")
     size = overview(study, InProcess(), lambda line: None).size
     assert f"`ok: {size}`" in PAGE.replace("\n", " ")
     for line in re.findall(r"^marginbench run my-study.toml --where .*$", PAGE, re.MULTILINE):
         selection = select(study, where=shlex.split(line)[-1]).selection
-        assert selection is not None
         assert 0 < len(selection.runs) < 30
     tasks = labels_of(found('dataset = ["digits"'))[:-1]
     assert len(tasks) == 12
@@ -94,16 +90,16 @@ MISTAKES = (
 @pytest.mark.parametrize(
     ("mistake", "message"), list(zip(MISTAKES, MESSAGES.splitlines(), strict=True))
 )
-def test_messages_are_those_of_the_page(mistake: tuple[str, str], message: str) -> None:
+def test_messages_are_those_of_the_page(mistake, message):
     text = STUDIES[0].replace(*mistake)
     with pytest.raises(StudyError) as caught:
         overview(parse_study(text.encode(), where="my-study.toml"), InProcess(), lambda line: None)
     assert str(caught.value) == message
 
 
-def test_names_of_expressions_are_those_of_the_page() -> None:
+def test_names_of_expressions_are_those_of_the_page():
     names = PAGE[PAGE.index("| name | value |") :].split("\n\n")[0]
-    study: StudyBase = parse_study(STUDIES[0].encode(), where="page.toml")
+    study = parse_study(STUDIES[0].encode(), where="page.toml")
     task = study.tasks[0].model_copy(update={"kernel": "poly", "folds": 2})
     facets = {"task", "solver", "class", "seed", *task.facets}
     assert facets <= set(re.findall(r"`(\w+)`", names))

@@ -1,12 +1,9 @@
 """Mirrors of stores: every line reaches every machine once, whatever breaks off on the way."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,24 +25,23 @@ from marginbench.harness.results.stores import (
 pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
 
 FIRST, SECOND = "20260101T000000.000000Z-aa", "20260102T000000.000000Z-bb"
-MakeMirror = Callable[[str], Mirror]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(tmp_path):
     return tmp_path / "store"
 
 
 @pytest.fixture
-def url(store: Path) -> str:
+def url(store):
     return f"file://{store}"
 
 
 @pytest.fixture
-def mirror_of(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> MakeMirror:
+def mirror_of(tmp_path, url, monkeypatch):
     """Makes the mirror of the store on a machine, brought up to date."""
 
-    def make(machine: str) -> Mirror:
+    def make(machine):
         monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / machine))
         mirror = Mirror(StoreUrl.parsed(url))
         mirror.pull()
@@ -54,22 +50,22 @@ def mirror_of(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Make
     return make
 
 
-def line(number: int) -> bytes:
+def line(number):
     return b'%032d {"type":"record"}\t{"n":%d}\n' % (number, number)
 
 
-def append(mirror: Mirror, content: bytes, segment: str = FIRST) -> None:
+def append(mirror, content, segment=FIRST):
     path = mirror.folder / "journal" / f"{segment}.jsonl"
     path.parent.mkdir(exist_ok=True)
     with path.open("ab") as sink:
         sink.write(content)
 
 
-def journal(folder: Path) -> dict[str, bytes]:
+def journal(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.glob("journal/*"))}
 
 
-def test_lines_reach_the_other_machine_once(mirror_of: MakeMirror, store: Path) -> None:
+def test_lines_reach_the_other_machine_once(mirror_of, store):
     here, there = mirror_of("here"), mirror_of("there")
     append(here, line(1) + line(2))
     here.exchange()
@@ -97,15 +93,13 @@ def test_lines_reach_the_other_machine_once(mirror_of: MakeMirror, store: Path) 
     assert journal(store) == objects
 
 
-def test_any_exchange_may_break_off(
-    mirror_of: MakeMirror, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_exchange_may_break_off(mirror_of, store, monkeypatch):
     rng = random.Random(1)
     names = ["one", "two", "three"]
     mirrors = [mirror_of(name) for name in names]
     put, get, append_part = Store.put, Store.get, Mirror._append
 
-    def failing_put(self: Store, name: str, content: bytes) -> Item:
+    def failing_put(self, name, content):
         if rng.random() < 0.3:
             raise StoreError("lost before")
         entry = put(self, name, content)
@@ -113,12 +107,12 @@ def test_any_exchange_may_break_off(
             raise StoreError("lost after")
         return entry
 
-    def failing_get(self: Store, name: str) -> bytes | None:
+    def failing_get(self, name):
         if rng.random() < 0.2:
             raise StoreError("cut off")
         return get(self, name)
 
-    def killed(self: Mirror, part: stores._Part, content: bytes) -> None:
+    def killed(self, part, content):
         if rng.random() < 0.2:
             append_part(self, part, content[: rng.randrange(len(content))])
             raise StoreError("killed in the middle")
@@ -141,7 +135,7 @@ def test_any_exchange_may_break_off(
         assert journal(mirror.folder) == {f"{k}.jsonl": v for k, v in sorted(written.items())}
 
 
-def test_the_last_description_of_the_study_reaches_all(mirror_of: MakeMirror, store: Path) -> None:
+def test_the_last_description_of_the_study_reaches_all(mirror_of, store):
     here, there = mirror_of("here"), mirror_of("there")
     for number, (writer, reader) in enumerate([(here, there), (there, here), (here, there)]):
         (writer.folder / "study.json").write_text(str(number))
@@ -154,7 +148,7 @@ def test_the_last_description_of_the_study_reaches_all(mirror_of: MakeMirror, st
     assert (store / "study.json").stat() == before
 
 
-def test_several_commands_of_a_machine_use_one_mirror(mirror_of: MakeMirror) -> None:
+def test_several_commands_of_a_machine_use_one_mirror(mirror_of):
     first, second, elsewhere = mirror_of("here"), mirror_of("here"), mirror_of("there")
     assert first.folder == second.folder
     append(elsewhere, b"".join(map(line, range(100))))
@@ -167,7 +161,7 @@ def test_several_commands_of_a_machine_use_one_mirror(mirror_of: MakeMirror) -> 
     assert journal(first.folder) == journal(elsewhere.folder)
 
 
-def test_a_folder_that_was_copied_to_a_store_is_read(mirror_of: MakeMirror, store: Path) -> None:
+def test_a_folder_that_was_copied_to_a_store_is_read(mirror_of, store):
     (store / "journal").mkdir(parents=True)
     (store / "journal" / f"{FIRST}.jsonl").write_bytes(line(1))
     mirror = mirror_of("here")
@@ -180,9 +174,7 @@ def test_a_folder_that_was_copied_to_a_store_is_read(mirror_of: MakeMirror, stor
 
 
 @pytest.mark.parametrize("damage", ["gone", "short"])
-def test_what_a_store_has_lost_comes_back_from_who_wrote_it(
-    mirror_of: MakeMirror, store: Path, damage: str
-) -> None:
+def test_what_a_store_has_lost_comes_back_from_who_wrote_it(mirror_of, store, damage):
     mirror = mirror_of("here")
     for number in range(3):
         append(mirror, line(number))
@@ -202,7 +194,7 @@ def test_what_a_store_has_lost_comes_back_from_who_wrote_it(
     assert journal(there.folder) == journal(mirror.folder)
 
 
-def test_an_emptied_store_starts_afresh(mirror_of: MakeMirror, store: Path, tmp_path: Path) -> None:
+def test_an_emptied_store_starts_afresh(mirror_of, store, tmp_path):
     mirror = mirror_of("here")
     append(mirror, line(1))
     mirror.exchange()
@@ -213,9 +205,7 @@ def test_an_emptied_store_starts_afresh(mirror_of: MakeMirror, store: Path, tmp_
     assert kept == [line(1)]
 
 
-def test_files_that_are_not_of_a_results_folder_stay_where_they_are(
-    mirror_of: MakeMirror, store: Path
-) -> None:
+def test_files_that_are_not_of_a_results_folder_stay_where_they_are(mirror_of, store):
     names = ("logs/a.txt", "journal/a.txt", "journal/.a.jsonl", "sources/.hidden", "notes.txt")
     for name in names:
         (store / name).parent.mkdir(parents=True, exist_ok=True)
@@ -226,9 +216,7 @@ def test_files_that_are_not_of_a_results_folder_stay_where_they_are(
 
 
 @pytest.mark.parametrize("name", ["journal/../../a.jsonl", "/a/journal/b.jsonl", "sources/../a"])
-def test_no_name_in_a_store_leads_out_of_the_mirror(
-    mirror_of: MakeMirror, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_name_in_a_store_leads_out_of_the_mirror(mirror_of, tmp_path, name, monkeypatch):
     monkeypatch.setattr(Store, "list", lambda self: {name: Item(1, "")})
     monkeypatch.setattr(Store, "get", lambda self, name: b"x")
     mirror_of("here")
@@ -236,18 +224,16 @@ def test_no_name_in_a_store_leads_out_of_the_mirror(
     assert sorted(files) == [".lock", "seen", "url"]
 
 
-def test_a_store_that_fails_does_not_end_a_study(
-    url: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_fails_does_not_end_a_study(url, store, tmp_path, monkeypatch):
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
-    said: list[str] = []
+    said = []
 
-    def fail(self: Store) -> dict[str, Item]:
+    def fail(self):
         raise StoreError(f"{url}: out of order")
 
     mirror = Mirror(StoreUrl.parsed(url))
 
-    def study() -> None:
+    def study():
         with synced(url, said.append) as (folder, exchange):
             assert folder == mirror.folder
             monkeypatch.setattr(Store, "list", fail)
@@ -271,13 +257,13 @@ def test_a_store_that_fails_does_not_end_a_study(
 
 
 def test_a_store_that_may_only_be_read_ends_a_study_at_its_first_push(
-    url: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    url, store, tmp_path, monkeypatch
+):
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
     mirror = Mirror(StoreUrl.parsed(url))
     store.write_text("a file, which no object can be in")
 
-    def study() -> None:
+    def study():
         with synced(url, print) as (_, exchange):
             exchange()
             append(mirror, line(1))
@@ -288,14 +274,12 @@ def test_a_store_that_may_only_be_read_ends_a_study_at_its_first_push(
     assert caught.value.is_refusal
 
 
-def test_a_store_that_is_slow_does_not_keep_a_study_waiting(
-    url: str, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_is_slow_does_not_keep_a_study_waiting(url, tmp_path, store, monkeypatch):
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(stores, "PATIENCE_S", 0.01)
     free, put = threading.Event(), Store.put
 
-    def slow(self: Store, name: str, content: bytes) -> Item:
+    def slow(self, name, content):
         assert free.wait(60)
         return put(self, name, content)
 
@@ -310,15 +294,13 @@ def test_a_store_that_is_slow_does_not_keep_a_study_waiting(
     assert b"".join(journal(store).values()) == line(1) + line(2)
 
 
-def test_the_page_goes_to_the_store_unless_it_is_there(
-    mirror_of: MakeMirror, store: Path, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_goes_to_the_store_unless_it_is_there(mirror_of, store, url, monkeypatch):
     page = mirror_of("here").folder / "report.html"
     page.write_text("page")
     assert pushed_page(page) == f"{store}/report.html"
     assert (store / "report.html").read_text() == "page"
 
-    def refuse(self: Store, name: str, content: bytes) -> None:
+    def refuse(self, name, content):
         raise StoreError(f"{url}: access was denied")
 
     monkeypatch.setattr(Store, "put", refuse)
@@ -343,13 +325,13 @@ def test_the_page_goes_to_the_store_unless_it_is_there(
         (Path("file:///srv/a"), "file:///srv/a"),
     ],
 )
-def test_a_url_is_read(text: str | Path, found: str) -> None:
+def test_a_url_is_read(text, found):
     assert is_url(text)
     assert str(StoreUrl.parsed(text)) == found
 
 
 @pytest.mark.parametrize("text", ["results/a", "C:/results", "C:\\results", "a:b", "/srv/a", "."])
-def test_a_path_is_no_url(text: str) -> None:
+def test_a_path_is_no_url(text):
     assert not is_url(text)
     assert local_folder(text) == Path(text)
 
@@ -366,7 +348,7 @@ def test_a_path_is_no_url(text: str) -> None:
         ("file://host/a", "file://host/a: write file:///, then the path"),
     ],
 )
-def test_a_url_that_is_none_is_named(text: str, message: str) -> None:
+def test_a_url_that_is_none_is_named(text, message):
     assert is_url(text)
     with pytest.raises(UserError, match=f"^{message}") as told:
         local_folder(text)

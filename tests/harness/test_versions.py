@@ -1,44 +1,36 @@
 """Versions of a solver: told by content, named with the commit, and never mixed in one folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from importlib import metadata
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
 from marginbench import Perceptron
 from marginbench.harness.errors import UserError
-from marginbench.harness.execution.runner import RunSummary, run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.hashing import hash_json
-from marginbench.harness.jobs import Event, Job
 from marginbench.harness.planning.fingerprint import (
     content_version,
     numeric_versions,
     read_sources,
     version_of,
 )
-from marginbench.harness.planning.report import Explained, as_json, chosen, explain, in_words
+from marginbench.harness.planning.report import as_json, chosen, explain, in_words
 from marginbench.harness.results.description import read_description, write_description
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
-from marginbench.harness.study.svm import Study
 from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 
 from .answers import Told
 from .conftest import BOARD
 
-MakeStudy = Callable[..., Study]
 SOLVER = """
 from marginbench import Perceptron
 from shared_step import STEP
@@ -53,10 +45,10 @@ class Mine(Perceptron):
 class Counting(InProcess):
     """Counts the runs, and reads the user's file anew for each job as a fresh worker does."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.ran = 0
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs):
         for job in jobs:
             self.ran += hasattr(job.work, "checkpoint_factor")
             yield from super().execute(iter([job]))
@@ -65,7 +57,7 @@ class Counting(InProcess):
 class Folder:
     """A results folder, a user's solver that is edited, and what each command said."""
 
-    def __init__(self, folder: Path, make_study: MakeStudy) -> None:
+    def __init__(self, folder, make_study):
         self.results, self.file = folder / "results", folder / "mine.py"
         (folder / "shared_step.py").write_text("STEP = 1\n")
         self.edit(1)
@@ -74,13 +66,13 @@ class Folder:
             solver=[{"name": f"{self.file}:Mine"}, {"name": "Perceptron"}],
             seeds=1,
         )
-        self.said: list[str] = []
+        self.said = []
         self.ran = 0
 
-    def edit(self, passes: int) -> None:
+    def edit(self, passes):
         self.file.write_text(SOLVER.format(passes=passes))
 
-    def run(self, **selection: Any) -> RunSummary:
+    def run(self, **selection):
         executor, progress = Counting(), Told()
         summary = run_study(
             select(self.whole, **selection),
@@ -92,21 +84,21 @@ class Folder:
         self.said, self.ran = progress.lines, executor.ran
         return summary
 
-    def keys(self) -> dict[tuple[str, str, int], str]:
+    def keys(self):
         """The keys of the records that count."""
         return {cell: entry.key for cell, entry in Journal(self.results).current.items()}
 
-    def versions(self) -> pd.Series:
+    def versions(self):
         runs = pd.read_parquet(self.results / "runs.parquet")
         return runs.groupby("solver")["version"].nunique()
 
 
 @pytest.fixture
-def folder(tmp_path: Path, make_study: MakeStudy) -> Folder:
+def folder(tmp_path, make_study):
     return Folder(tmp_path, make_study)
 
 
-def test_a_folder_never_mixes_versions(folder: Folder) -> None:
+def test_a_folder_never_mixes_versions(folder):
     folder.run()
     first = folder.keys()
     assert len(first) == 4
@@ -125,7 +117,7 @@ def test_a_folder_never_mixes_versions(folder: Folder) -> None:
     assert "2 records of this version count again" in folder.said
 
 
-def test_a_part_after_an_edit_leaves_two_versions_and_a_caution(folder: Folder) -> None:
+def test_a_part_after_an_edit_leaves_two_versions_and_a_caution(folder):
     folder.run()
     folder.edit(2)
     folder.run(datasets=["a"])
@@ -139,7 +131,7 @@ def test_a_part_after_an_edit_leaves_two_versions_and_a_caution(folder: Folder) 
     assert not [text for text in analysis.cautions(results) if "versions of its code" in text]
 
 
-def test_a_record_says_what_its_key_is_made_of(folder: Folder) -> None:
+def test_a_record_says_what_its_key_is_made_of(folder):
     folder.run()
     for record in Journal(folder.results).records():
         parts = json.loads(record.key_parts)
@@ -152,7 +144,7 @@ def test_a_record_says_what_its_key_is_made_of(folder: Folder) -> None:
         assert ({"mine.py", "shared_step.py"} <= set(files)) == (record.solver == "Mine")
 
 
-def test_damaged_sources_are_written_anew(folder: Folder) -> None:
+def test_damaged_sources_are_written_anew(folder):
     folder.run()
     for path in (folder.results / "sources").iterdir():
         path.write_bytes(path.read_bytes().replace(b"a", b"b"))
@@ -162,7 +154,7 @@ def test_damaged_sources_are_written_anew(folder: Folder) -> None:
         assert read_sources(folder.results, path.stem)
 
 
-def git(folder: Path, *arguments: str) -> str:
+def git(folder, *arguments):
     identity = ["-c", "user.name=a", "-c", "user.email=a@b.example"]
     done = subprocess.run(
         ["git", "-C", str(folder), *identity, *arguments],
@@ -173,9 +165,7 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_version_names_the_commit_of_a_clean_tree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_names_the_commit_of_a_clean_tree(tmp_path, monkeypatch):
     file, digest = tmp_path / "mine.py", "3f2a9c01d4" + "0" * 54
     file.write_text("A = 1\n")
     assert version_of(digest, file) == "3f2a9c01d4"  # no work tree
@@ -196,22 +186,22 @@ def test_a_version_names_the_commit_of_a_clean_tree(
     assert version_of(digest, file) == "3f2a9c01d4"  # uncommitted changes
 
 
-def explained(folder: Folder) -> dict[tuple[str, str], Explained]:
+def explained(folder):
     before = contents(folder.results)
     found = explain(folder.results, InProcess())
     assert contents(folder.results) == before  # explaining changes nothing
     return {(item.task, item.solver): item for item in found}
 
 
-def contents(folder: Path) -> dict[Path, bytes]:
+def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def differences(item: Explained) -> list[str]:
+def differences(item):
     return [difference.words for difference in item.differences]
 
 
-def test_a_changed_file_is_named(folder: Folder) -> None:
+def test_a_changed_file_is_named(folder):
     folder.run()
     assert {item.state for item in explained(folder).values()} == {"recorded"}
     (folder.file.parent / "shared_step.py").write_text("STEP = 2\n")
@@ -234,10 +224,9 @@ def test_a_changed_file_is_named(folder: Folder) -> None:
     assert difference.field == "source"
 
 
-def test_each_other_part_of_a_key_is_named(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_other_part_of_a_key_is_named(folder, monkeypatch):
     folder.run()
     described = read_description(folder.results)
-    assert described is not None
     described["study"]["solvers"]["Perceptron"]["params"] = {"max_epochs": 3}
     described["study"]["tasks"]["b"]["gamma"] = 5.0
     described["study"]["settings"]["budget"]["checkpoint_factor"] = 2.0
@@ -260,7 +249,7 @@ def test_each_other_part_of_a_key_is_named(folder: Folder, monkeypatch: pytest.M
     ]
 
 
-def test_what_is_not_recorded_is_told_apart(folder: Folder) -> None:
+def test_what_is_not_recorded_is_told_apart(folder):
     folder.run(datasets=["a"])
     journal = Journal(folder.results)
     kept = journal.current["a", "Perceptron", 0]
@@ -283,7 +272,7 @@ def test_what_is_not_recorded_is_told_apart(folder: Folder) -> None:
     assert differences(found["a", "Mine"]) == ["source: mine.py has changed"]
 
 
-def test_a_raised_limit_is_named(folder: Folder) -> None:
+def test_a_raised_limit_is_named(folder):
     folder.run()
     timeouts = folder.results.with_name("timeouts")
     shutil.copytree(folder.results, timeouts, ignore=shutil.ignore_patterns("journal"))
@@ -294,7 +283,6 @@ def test_a_raised_limit_is_named(folder: Folder) -> None:
     folder.results = timeouts
     assert {item.state for item in explained(folder).values()} == {"recorded"}
     described = read_description(folder.results)
-    assert described is not None
     described["study"]["settings"]["budget"]["timeout"] = 99.0
     write_description(folder.results, described)
     item = explained(folder)["a", "Mine"]
@@ -302,7 +290,7 @@ def test_a_raised_limit_is_named(folder: Folder) -> None:
     assert item.reason == "it ended with 'timeout', and timeout is higher now"
 
 
-def test_what_options_added_is_explained_and_no_more(folder: Folder) -> None:
+def test_what_options_added_is_explained_and_no_more(folder):
     folder.run()
     folder.run(solvers=["Pegasos"], datasets=["a"], seeds=2)
     assert sorted(explained(folder)) == [
@@ -317,7 +305,7 @@ def test_what_options_added_is_explained_and_no_more(folder: Folder) -> None:
     assert {item.state for item in found} == {"recorded"}
 
 
-def test_a_run_is_found_by_key_and_labels(folder: Folder) -> None:
+def test_a_run_is_found_by_key_and_labels(folder):
     folder.run()
     found = explain(folder.results, InProcess())
     item = found[1]

@@ -1,12 +1,8 @@
 """A job's worker is watched: what it says, and its limits."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +17,6 @@ from marginbench.harness.jobs import (
     ColumnsMessage,
     Job,
     Limits,
-    Message,
     PhaseMessage,
     decoded,
     encoded,
@@ -38,7 +33,7 @@ TUNED = FitWork(
     1.19,
     search=Search(configurations({"C": [1.0, 10.0]}), params={"C": None, "tol": 0.1}),
 )
-FOUND: dict[str, Any] = TUNED.columns_of({"C": 10.0}) | {
+FOUND = TUNED.columns_of({"C": 10.0}) | {
     "tuning": "[]",
     "tuning_wall_s": 1.0,
     "tuning_cpu_s": 1.0,
@@ -51,45 +46,45 @@ class Worker:
 
     alive, closed = True, ""
 
-    def __init__(self, messages: list[Message], log: Path) -> None:
+    def __init__(self, messages, log):
         self.log = log
         self.acknowledged = 0
         self._messages = messages
 
-    def receive(self, until: float) -> Iterator[bytes]:
+    def receive(self, until):
         while self._messages:
             yield encoded(self._messages.pop(0))
 
-    def resident_mb(self) -> float:
+    def resident_mb(self):
         return 1.0
 
-    def cpu_s(self, *, fresh: bool = True) -> float:
+    def cpu_s(self, *, fresh=True):
         """Another two seconds whenever it is asked."""
         self.cpu = getattr(self, "cpu", 0.0) + 2.0
         return self.cpu
 
-    def peak_mb(self) -> float:
+    def peak_mb(self):
         return 1.0
 
-    def reset_peak(self) -> None:
+    def reset_peak(self):
         pass
 
-    def send(self, body: bytes) -> None:
+    def send(self, body):
         self.acknowledged += body == b"."
 
 
-def watched(work: FitWork, folder: Path, *messages: Message, **more: float) -> JobWatch:
+def watched(work, folder, *messages, **more):
     cpu = more.pop("cpu", math.inf)
     limits = Limits(cast("Any", {**SECONDS, **more}), 1000.0, cpu=cpu)
     process = cast("WorkerProcess", Worker(list(messages), folder / "log"))
     return JobWatch(Job("k", work, limits), process, fresh=False)
 
 
-def phase(name: Any) -> PhaseMessage:
+def phase(name):
     return PhaseMessage(name)
 
 
-def test_a_worker_waits_once_where_its_clocks_start(tmp_path: Path) -> None:
+def test_a_worker_waits_once_where_its_clocks_start(tmp_path):
     phases = [phase(name) for name in ("compile", "tune", "solve", "evaluate", "solve")]
     for sent, acknowledged in ((1, 0), (2, 1), (5, 1)):
         watch = watched(TUNED, tmp_path, *phases[:sent], tune=9.0)
@@ -99,9 +94,8 @@ def test_a_worker_waits_once_where_its_clocks_start(tmp_path: Path) -> None:
         assert watch.is_awaited == (sent == 1)
 
 
-def test_tuning_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+def test_tuning_that_takes_too_long_is_ended(tmp_path):
     outcome = watched(TUNED, tmp_path, phase("tune"), tune=0.0).check()
-    assert outcome is not None
     assert outcome.status == "timeout"
     # Of the fake's two seconds all count, in next to no time.
     assert re.fullmatch(r"tuning took longer than 0 s; it had \d+ % of a core", outcome.reason)
@@ -111,9 +105,7 @@ def test_tuning_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     ("phases", "ends"),
     [(["solve"], True), (["solve", "evaluate"], False), (["compile"], False)],
 )
-def test_only_the_cpu_time_of_solving_is_limited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phases: list[str], ends: bool
-) -> None:
+def test_only_the_cpu_time_of_solving_is_limited(tmp_path, monkeypatch, phases, ends):
     monkeypatch.setattr(local, "_PAUSE", 0.0)
     watch = watched(PLAIN, tmp_path, *map(phase, phases), cpu=7.0)
     outcomes = [outcome for outcome in (watch.check() for _ in range(4)) if outcome is not None]
@@ -121,11 +113,10 @@ def test_only_the_cpu_time_of_solving_is_limited(
     assert told == ({("timeout", "solving took more than 7 s of CPU time")} if ends else set())
 
 
-def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path: Path) -> None:
+def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path):
     found = ColumnsMessage(FOUND)
     watch = watched(TUNED, tmp_path, phase("tune"), found, phase("solve"), tune=9.0, solve=0.0)
     outcome = watch.check()
-    assert outcome is not None
     assert outcome.status == "timeout"
     assert outcome.columns["C"] == 10.0
     assert json.loads(outcome.columns["params"]) == {"C": 10.0, "tol": 0.1}
@@ -141,16 +132,13 @@ def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path: Path) -> 
         (TUNED, {"tuning_evals": -5}),
     ],
 )
-def test_what_no_tuning_can_have_found_ends_the_run(
-    tmp_path: Path, work: FitWork, change: dict[str, Any]
-) -> None:
+def test_what_no_tuning_can_have_found_ends_the_run(tmp_path, work, change):
     outcome = watched(work, tmp_path, ColumnsMessage(FOUND | change)).check()
-    assert outcome is not None
     assert outcome.status == "crashed"
     assert outcome.reason.startswith("the process sent no valid message: ")
 
 
-def test_messages_survive_the_way(tmp_path: Path) -> None:
+def test_messages_survive_the_way(tmp_path):
     checkpoint = Checkpoint(
         n_iter=3,
         counters={"kernel_evals": np.int64(7)},
@@ -172,6 +160,6 @@ def test_messages_survive_the_way(tmp_path: Path) -> None:
     [b"", b"[]", b"{}", b"[" * 100_000, b"\x80", b'{"type": "PhaseMessage", "phase": "odd"}',
      b'{"type": "CheckpointMessage", "checkpoint": {"odd": 1}}'],
 )  # fmt: skip
-def test_bytes_that_are_no_message_are_refused(body: bytes) -> None:
+def test_bytes_that_are_no_message_are_refused(body):
     with pytest.raises(ValueError, match="Error"):
         decoded(body, PLAIN)

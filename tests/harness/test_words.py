@@ -1,7 +1,5 @@
 """Text from elsewhere is shown on one line, in bounded length, with nothing hidden in it."""
 
-from __future__ import annotations
-
 import sys
 import unicodedata
 
@@ -26,7 +24,7 @@ TEXTS = st.text(st.characters(min_codepoint=0, max_codepoint=sys.maxunicode), ma
         "1\u202f234\u00a0€ · 2.2·10⁻⁴",
     ],
 )
-def test_text_in_any_script_stays_as_it_is(text: str) -> None:
+def test_text_in_any_script_stays_as_it_is(text):
     assert visible(text) == text
     assert visible_lines(text) == text
 
@@ -37,27 +35,27 @@ def test_text_in_any_script_stays_as_it_is(text: str) -> None:
     + [*range(0x202A, 0x202F), 0x2028, 0x2029, 0x2060, *range(0x2066, 0x206A), 0x2800, 0x3164]
     + [0xD800, 0xE000, 0xFE0F, 0xFEFF, 0xFFA0, 0x0378, 0xE0001, 0xE0041, 0xE0100, 0x10FFFF],
 )
-def test_what_cannot_be_seen_is_an_escape(code: int) -> None:
+def test_what_cannot_be_seen_is_an_escape(code):
     shown = visible(f"a{chr(code)}b")
     assert shown.isascii()
     assert shown == visible_lines(f"a{chr(code)}b")
     assert shown.encode().decode("unicode_escape") == f"a{chr(code)}b"
 
 
-def test_breaks_of_lines_are_spaces_or_stay() -> None:
+def test_breaks_of_lines_are_spaces_or_stay():
     text = "first\r\n\t second\n\nthird  word\n"
     assert visible(text) == "first second third  word"
     assert visible_lines(text) == "first\\x0d\n\t second\n\nthird  word\n"
 
 
-def test_a_long_text_says_how_long_it_was() -> None:
+def test_a_long_text_says_how_long_it_was():
     shown = visible("x" * 5_242_880, 500)
     assert len(shown) == 500
     assert shown.endswith("x... (5 242 880 characters)")
     assert visible("x" * 500, 500) == "x" * 500
 
 
-def test_a_long_traceback_keeps_its_head_and_tail() -> None:
+def test_a_long_traceback_keeps_its_head_and_tail():
     text = "Traceback (most recent call last):\n" + "  frame\n" * 10_000 + "ValueError: at last"
     shown = visible_lines(text)
     assert len(shown) == 10_000
@@ -67,7 +65,7 @@ def test_a_long_traceback_keeps_its_head_and_tail() -> None:
 
 
 @given(TEXTS, st.integers(40, 200))
-def test_any_text_is_bounded_and_showing_it_twice_is_the_same(text: str, limit: int) -> None:
+def test_any_text_is_bounded_and_showing_it_twice_is_the_same(text, limit):
     for show in (visible, visible_lines):
         shown = show(text, limit)
         assert len(shown) <= limit
@@ -77,9 +75,9 @@ def test_any_text_is_bounded_and_showing_it_twice_is_the_same(text: str, limit: 
         assert unseen <= ({"\t", "\n"} if show is visible_lines else set())
 
 
-def test_an_exception_that_cannot_say_what_it_is() -> None:
+def test_an_exception_that_cannot_say_what_it_is():
     class Mute(Exception):
-        def __str__(self) -> str:
+        def __str__(self):
             raise RuntimeError
 
     assert first_line(Mute()) == "Mute: its message cannot be shown, that raises RuntimeError"

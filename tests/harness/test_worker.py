@@ -1,7 +1,5 @@
 """Workers and their guardians: what a worker has started does not outlive it."""
 
-from __future__ import annotations
-
 import math
 import os
 import pickle
@@ -9,15 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import psutil
 import pytest
 
 from marginbench.harness.execution import guardian
 from marginbench.harness.execution.worker import WorkerProcess
-from marginbench.harness.jobs import Job, Limits, Send, Work
+from marginbench.harness.jobs import Job, Limits, Work
 
 TREE = """
 import os, subprocess, sys, time
@@ -50,14 +46,14 @@ class Starts(Work):
 
 
 @pytest.fixture
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[int]]]:
+def started(tmp_path, monkeypatch):
     """Starts a worker whose job leaves children of every sort; the process ids of all."""
     (tmp_path / "starts_children.py").write_text(TREE)
     monkeypatch.syspath_prepend(tmp_path)
     processes = []
 
-    def start(how: str = "") -> list[int]:
-        import starts_children  # type: ignore[import-not-found]
+    def start(how=""):
+        import starts_children
 
         process = WorkerProcess(tmp_path / "log", 1)
         processes.append(process)
@@ -68,21 +64,21 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         pids = [int(word) for word in note.read_text().split()]
         return [*pids, int((tmp_path / "note-2").read_text())]
 
-    start.processes = processes  # type: ignore[attr-defined]
+    start.processes = processes
     yield start
     for process in processes:
         process.kill()
     sys.modules.pop("starts_children", None)
 
 
-def until(happened: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(happened, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
-def running(pids: list[int]) -> list[int]:
+def running(pids):
     found = []
     for pid in pids:
         try:
@@ -93,12 +89,10 @@ def running(pids: list[int]) -> list[int]:
     return found
 
 
-def test_killing_a_worker_kills_all_that_it_has_started(
-    started: Callable[..., list[int]],
-) -> None:
+def test_killing_a_worker_kills_all_that_it_has_started(started):
     pids = started()
     assert running(pids) == pids
-    (process,) = started.processes  # type: ignore[attr-defined]
+    (process,) = started.processes
     family = [member.pid for member in process.family()]
     assert set(pids) <= set(family)
     process.kill()
@@ -107,8 +101,8 @@ def test_killing_a_worker_kills_all_that_it_has_started(
 
 @pytest.mark.slow
 def test_where_orphans_are_not_adopted_sessions_and_marks_are_killed(
-    started: Callable[..., list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    started, tmp_path, monkeypatch
+):
     """As on macOS: only what leaves the session and empties its environment gets away."""
     program = tmp_path / "guardian.py"
     program.write_text(
@@ -117,7 +111,7 @@ def test_where_orphans_are_not_adopted_sessions_and_marks_are_killed(
     )
     monkeypatch.setattr(guardian, "__file__", str(program))
     pids = started("crash")
-    (process,) = started.processes  # type: ignore[attr-defined]
+    (process,) = started.processes
     until(lambda: not process.alive)
     process.kill()
     assert running(pids) == [pids[2]]
@@ -125,7 +119,7 @@ def test_where_orphans_are_not_adopted_sessions_and_marks_are_killed(
     assert process.exit_words == "the process was killed by SIGABRT"
 
 
-def test_cpu_seconds_of_children_count(tmp_path: Path) -> None:
+def test_cpu_seconds_of_children_count(tmp_path):
     process = WorkerProcess(tmp_path / "log", 1)
     try:
         # Its own start costs as much.
@@ -139,15 +133,13 @@ def test_cpu_seconds_of_children_count(tmp_path: Path) -> None:
 
 
 class _Burns(Work):
-    def run(self, send: Send) -> None:
+    def run(self, send):
         code = "import time\nwhile time.process_time() < 0.4: pass"
         for _ in range(2):
             subprocess.run([sys.executable, "-S", "-c", code], check=True)
 
 
-def test_modules_beside_the_current_folder_are_not_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_beside_the_current_folder_are_not_imported(tmp_path, monkeypatch):
     for name in ("json", "numpy", "marginbench", "psutil"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
     monkeypatch.chdir(tmp_path)

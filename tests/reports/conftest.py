@@ -1,18 +1,13 @@
 """Results folders for the tests, written through the record store as a run would."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from html.parser import HTMLParser
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +17,6 @@ from marginbench.harness.cli.app import run_app
 from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import Journal, record_line
-from marginbench.harness.results.records import RecordBase
 from marginbench.harness.results.svm import Checkpoint, Record
 from marginbench.reports.command import add_commands, build_app, write_report
 
@@ -39,13 +33,13 @@ ENVIRONMENT = json.dumps(
 )
 
 
-def make_key(*parts: object) -> str:
+def make_key(*parts):
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def make_record(task: str, solver: str, seed: int, **fields: Any) -> Record:
+def make_record(task, solver, seed, **fields):
     """A record with what a test leaves out filled in."""
-    defaults: dict[str, Any] = {
+    defaults = {
         "key": make_key(task, solver, seed),
         "study": "example",
         "dataset": "digits",
@@ -65,17 +59,12 @@ def make_record(task: str, solver: str, seed: int, **fields: Any) -> Record:
     return Record(task=task, solver=solver, seed=seed, **(defaults | fields))
 
 
-def make_counters(cost: float, **others: int) -> dict[str, int]:
+def make_counters(cost, **others):
     """The counters of a kernel method, half of whose entries were cached."""
     return {"kernel_evals": int(cost), "kernel_evals_computed": int(cost) // 2} | others
 
 
-def make_trace(
-    costs: Iterable[float | None],
-    errors: Iterable[float],
-    primals: Iterable[float] | None = None,
-    seconds: Iterable[float] | None = None,
-) -> list[Checkpoint]:
+def make_trace(costs, errors, primals=None, seconds=None):
     """Checkpoints from kernel evaluations and test errors; seconds are a millionth of the cost."""
     costs, errors = list(costs), list(errors)
     primals = [200.0] * len(costs) if primals is None else list(primals)
@@ -98,7 +87,7 @@ def make_trace(
     ]
 
 
-def finished(task: str, solver: str, seed: int, trace: list[Checkpoint], **fields: Any) -> Record:
+def finished(task, solver, seed, trace, **fields):
     """A record whose final scores are those of its last checkpoint."""
     last = trace[-1]
     final = {
@@ -112,7 +101,7 @@ def finished(task: str, solver: str, seed: int, trace: list[Checkpoint], **field
     return make_record(task, solver, seed, trace=trace, **(final | fields))
 
 
-def describe_task(label: str, **fields: Any) -> dict[str, Any]:
+def describe_task(label, **fields):
     return {
         "label": label,
         "dataset": "digits",
@@ -124,7 +113,7 @@ def describe_task(label: str, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def describe_solver(label: str, **fields: Any) -> dict[str, Any]:
+def describe_solver(label, **fields):
     return {
         "label": label,
         "class": f"solvers.{label.lower()}:{label}",
@@ -136,12 +125,10 @@ def describe_solver(label: str, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def make_method_record(
-    task: str, solver: str, seed: int, n_iter: int | None = 100, **fields: Any
-) -> FeasibilityRecord:
+def make_method_record(task, solver, seed, n_iter=100, **fields):
     """A record of a feasibility method with what a test leaves out filled in."""
     counted = None if n_iter is None else {"matvecs": 2 * n_iter, "iterations": n_iter}
-    defaults: dict[str, Any] = {
+    defaults = {
         "key": make_key(task, solver, seed),
         "study": "example",
         "solver_class": f"marginbench.solvers.feasibility:{solver}",
@@ -159,20 +146,20 @@ def make_method_record(
     return FeasibilityRecord(task=task, solver=solver, seed=seed, **(defaults | fields))
 
 
-def make_stage(t: int, **fields: Any) -> Stage:
+def make_stage(t, **fields):
     """A checkpoint of a feasibility method after t iterations."""
     values = {"wall_s": 0.01 * t, "phi_lo": -0.5 / t, "phi_up": 1.5 / t}
     return Stage(n_iter=t, counters={"matvecs": 4 * t}, **(values | fields))
 
 
-def describe_cell(label: str, **fields: Any) -> dict[str, Any]:
+def describe_cell(label, **fields):
     return {
         "label": label, "type": "cell", "generator": "ldfp", "m": 100, "n": 5000, "kappa": 1.0,
         "tol": 0.0, "instances": 3, "published": {},
     } | fields  # fmt: skip
 
 
-def describe_method(label: str, **fields: Any) -> dict[str, Any]:
+def describe_method(label, **fields):
     return {
         "label": label,
         "name": label,
@@ -187,34 +174,34 @@ class Page(HTMLParser):
 
     _VOID = ("meta", "link", "br", "input")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.open: list[str] = []
+        self.tags = []
+        self.words = []
+        self.open = []
         self.feed(text)
         assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
         if tag not in self._VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self.open[-1:] not in (["style"], ["script"]):
             self.words.append(data)
 
     @property
-    def text(self) -> str:
+    def text(self):
         return re.sub(r"[ \n\xa0\u202f]+", " ", " ".join(self.words))
 
-    def values(self, attribute: str) -> list[str]:
+    def values(self, attribute):
         """The values of an attribute, wherever it is."""
         return [
             attributes[attribute] or "" for _, attributes in self.tags if attribute in attributes
@@ -222,7 +209,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="session")
-def make() -> SimpleNamespace:
+def make():
     """The builders above, for tests."""
     return SimpleNamespace(
         key=make_key,
@@ -242,14 +229,7 @@ def make() -> SimpleNamespace:
     )
 
 
-def write_folder(
-    folder: Path,
-    records: Iterable[RecordBase],
-    tasks: Iterable[dict[str, Any]],
-    solvers: Iterable[dict[str, Any]],
-    missing: Iterable[tuple[str, str, int]] = (),
-    **study: Any,
-) -> Path:
+def write_folder(folder, records, tasks, solvers, missing=(), **study):
     """Write a results folder from descriptions and records.
 
     Every record is planned; ``missing`` lists further planned runs without a record.
@@ -284,7 +264,7 @@ def write_folder(
     return folder
 
 
-def rewrite(folder: Path, change: Callable[[RecordBase], RecordBase | None]) -> None:
+def rewrite(folder, change):
     """Write the journal of a folder anew, with each record changed, or without it."""
     journal = Journal(folder)
     records, plan, study = list(journal.records()), journal.plan, journal.study
@@ -296,19 +276,12 @@ def rewrite(folder: Path, change: Callable[[RecordBase], RecordBase | None]) -> 
 
 
 @pytest.fixture
-def write_results(tmp_path: Path) -> Callable[..., Path]:
+def write_results(tmp_path):
     """``write_folder`` into the test's own folder."""
     return functools.partial(write_folder, tmp_path)
 
 
-def _simulated(
-    rng: np.random.Generator,
-    n_test: int,
-    final: float,
-    speed: float,
-    per_second: float,
-    kind: str,
-) -> list[Checkpoint]:
+def _simulated(rng, n_test, final, speed, per_second, kind):
     """A plausible run: the error falls to its final value, the objective to the optimum."""
     end = 10 ** rng.uniform(6.4, 6.9)
     costs = np.geomspace(2e3 * rng.uniform(1, 1.4), end, 48).astype(int)
@@ -322,7 +295,7 @@ def _simulated(
 
 
 @pytest.fixture(scope="session")
-def realistic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def realistic(tmp_path_factory):
     """Two tasks, six solvers, three seeds, with the failures that a real study has."""
     rng = np.random.default_rng(7)
     n_tests = {"digits": 540, "adult": 16281}
@@ -334,7 +307,7 @@ def realistic(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "SBP": (1.0, 6e6, "slow"),
         "Perceptron": (0.7, 8e6, "slow"),
     }
-    records: list[Record] = []
+    records = []
     for task, n_test in n_tests.items():
         sizes = {"n_test": n_test, "n_train": 3 * n_test, "reference_test_error": floors[task]}
         for solver, (speed, rate, kind) in kinds.items():
@@ -375,13 +348,13 @@ def realistic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def realistic_page(realistic: Path) -> Path:
+def realistic_page(realistic):
     """The report of the realistic results."""
     return report(realistic)
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def browser():
     """Chromium, where it is installed."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if program is None:
@@ -398,11 +371,11 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+def visit(browser):
     """Opens a page; what it complains about and asks for is checked when the test ends."""
     contexts, complaints, requests = [], [], []
 
-    def opened(page: Path, fragment: str = "", width: int = 1200, **options: Any) -> Any:
+    def opened(page, fragment="", width=1200, **options):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         tab = context.new_page()
@@ -423,10 +396,10 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def command(capsys):
     """Calls the command in this process: exit code, output and errors."""
 
-    def call(*words: object) -> tuple[int, str, str]:
+    def call(*words):
         app = build_app(write_report, report)
         add_commands(app)
         with pytest.raises(SystemExit) as ended:

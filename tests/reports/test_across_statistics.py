@@ -1,7 +1,5 @@
 """Statistics over all tasks against cases computed by hand, or by another route."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """The page in a real browser, at the width of a phone and of a desk."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
@@ -50,7 +48,7 @@ def test_text_in_figures_can_be_read_in_print_and_on_a_phone(visit, realistic_pa
 def test_a_reader_chooses_target_and_cost_without_a_script(visit, realistic_page):
     tab = visit(realistic_page, width=390, java_script_enabled=False)
 
-    def shown() -> list[str]:
+    def shown():
         matrices = tab.locator(".choice")
         return [
             matrices.nth(place).locator("p").inner_text()
@@ -120,7 +118,7 @@ def many_solvers_page(make, tmp_path_factory):
     )
 
 
-def _names(table) -> list[str]:
+def _names(table):
     return table.locator("tbody th:visible").all_inner_texts()
 
 

@@ -1,9 +1,6 @@
 """The gaps of bundle methods by iteration, as numbers and as a figure."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,7 +11,7 @@ from marginbench.reports.statistics.curves import bundle_gaps, gap_slopes
 from marginbench.reports.views.svm import draw_bundle_gaps
 
 
-def steps(gaps: dict[int, tuple[float | None, float]]) -> str:
+def steps(gaps):
     return json.dumps(
         [
             {"n_iter": t, "gamma": gamma, "epsilon": epsilon, "lower_bound": 0.1}
@@ -23,7 +20,7 @@ def steps(gaps: dict[int, tuple[float | None, float]]) -> str:
     )
 
 
-def run(solver: str, seed: int, epochs: str, **changes: Any) -> dict[str, Any]:
+def run(solver, seed, epochs, **changes):
     return {"task": "a", "solver": solver, "seed": seed, "ok": True, "epochs": epochs} | changes
 
 
@@ -42,7 +39,7 @@ RUNS = pd.DataFrame(
 )
 
 
-def test_gaps_are_those_of_the_first_run_that_ended() -> None:
+def test_gaps_are_those_of_the_first_run_that_ended():
     gaps = bundle_gaps(RUNS)
     assert set(gaps["task"]) == {"a"}
     planes = gaps[gaps["solver"] == "planes"]
@@ -55,7 +52,7 @@ def test_gaps_are_those_of_the_first_run_that_ended() -> None:
     assert len(gaps) == len(planes) + len(mixture)
 
 
-def test_what_other_solvers_note_under_these_names_is_not_taken_for_a_gap() -> None:
+def test_what_other_solvers_note_under_these_names_is_not_taken_for_a_gap():
     rubbish = [
         {"n_iter": 1, "gamma": "scale", "epsilon": 0.1, "lower_bound": 0.0},
         {"n_iter": "one", "gamma": 1.0, "epsilon": 0.1, "lower_bound": 0.0},
@@ -68,7 +65,7 @@ def test_what_other_solvers_note_under_these_names_is_not_taken_for_a_gap() -> N
         assert bundle_gaps(runs[seed : seed + 1]).empty
 
 
-def test_slopes_are_powers_of_the_iteration() -> None:
+def test_slopes_are_powers_of_the_iteration():
     slopes = gap_slopes(bundle_gaps(RUNS))
     # The mixture ended before the slope is taken.
     assert slopes["solver"].tolist() == ["planes"]
@@ -78,7 +75,7 @@ def test_slopes_are_powers_of_the_iteration() -> None:
     assert gap_slopes(bundle_gaps(other))["slope"].tolist() == [pytest.approx(-2.0)]
 
 
-def test_a_gap_of_zero_has_no_logarithm() -> None:
+def test_a_gap_of_zero_has_no_logarithm():
     closed = pd.DataFrame([run("planes", 0, steps({**FALLING, 320: (0.0, 0.0)}))])
     assert gap_slopes(bundle_gaps(closed))["slope"].tolist() == [pytest.approx(-2.0)]
     drawing = draw_bundle_gaps(bundle_gaps(closed), solver_styles(["planes"]), "a")
@@ -86,14 +83,14 @@ def test_a_gap_of_zero_has_no_logarithm() -> None:
     assert "after 160 iterations" in svg
 
 
-def test_no_runs_make_empty_frames() -> None:
+def test_no_runs_make_empty_frames():
     gaps = bundle_gaps(RUNS.iloc[:0])
     assert gaps.empty
     assert gap_slopes(gaps).empty
     assert draw_bundle_gaps(gaps, {}, "a") is None
 
 
-def test_the_figure_says_what_it_shows_and_is_left_out_where_there_is_nothing() -> None:
+def test_the_figure_says_what_it_shows_and_is_left_out_where_there_is_nothing():
     gaps = bundle_gaps(RUNS)
     styles = solver_styles(["planes", "mixture"])
     svg = draw_bundle_gaps(gaps, styles, "a").svg("p")

@@ -1,9 +1,6 @@
 """What solvers noted at each epoch, as numbers and as a figure."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,11 +14,11 @@ from marginbench.reports.statistics.curves import (
 from marginbench.reports.views.svm import draw_maintenance
 
 
-def noted(epoch: int, maintenance: int) -> dict[str, Any]:
+def noted(epoch, maintenance):
     return {"epoch": epoch, "iterations": 200, "maintenance": maintenance, "n_iter": 200 * epoch}
 
 
-def run(seed: int, events: list[int], **changes: Any) -> dict[str, Any]:
+def run(seed, events, **changes):
     row = {
         "task": "a", "solver": "BSCA", "seed": seed, "ok": True, "n_train": 200.0, "C": 2.0,
         "reference_alpha_sum": 100.0, "reference_n_free": 10.0,
@@ -43,7 +40,7 @@ RUNS = pd.DataFrame(
 )
 
 
-def test_fractions_are_events_by_iterations_with_their_spread() -> None:
+def test_fractions_are_events_by_iterations_with_their_spread():
     curves = maintenance_curves(epochs_frame(RUNS))
     assert curves["solver"].unique().tolist() == ["BSCA"]
     assert curves["epoch"].tolist() == [1, 2]
@@ -53,7 +50,7 @@ def test_fractions_are_events_by_iterations_with_their_spread() -> None:
     assert curves["n_runs"].tolist() == [3, 3]
 
 
-def test_objectives_come_along_where_they_were_noted() -> None:
+def test_objectives_come_along_where_they_were_noted():
     with_objectives = noted(1, 3) | {"objectives": {"primal": 5.0, "drift": None}}
     frame = epochs_frame(pd.DataFrame([run(0, [], epochs=json.dumps([with_objectives]))]))
     assert frame["primal"].tolist() == [5.0]
@@ -61,7 +58,7 @@ def test_objectives_come_along_where_they_were_noted() -> None:
     assert frame["maintenance_fraction"].tolist() == [0.015]
 
 
-def test_what_other_solvers_note_under_these_names_is_left_out() -> None:
+def test_what_other_solvers_note_under_these_names_is_left_out():
     good = noted(1, 3)
     for change in ({"maintenance": "often"}, {"epoch": None}, {"iterations": 0}, {"epoch": True}):
         frame = epochs_frame(pd.DataFrame([run(0, [], epochs=json.dumps([good | change]))]))
@@ -72,14 +69,14 @@ def test_what_other_solvers_note_under_these_names_is_left_out() -> None:
     assert frame["n_support"].isna().all()
 
 
-def test_predictions_are_those_of_the_reference_optimum() -> None:
+def test_predictions_are_those_of_the_reference_optimum():
     found = predicted_fractions(RUNS)
     assert found["task"].tolist() == ["a"]
     assert found["primal_steps"].tolist() == [pytest.approx(100 / 400)]
     assert found["dual_steps"].tolist() == [pytest.approx(10 / 200)]
 
 
-def test_the_figure_says_what_it_shows_and_is_left_out_where_there_is_nothing() -> None:
+def test_the_figure_says_what_it_shows_and_is_left_out_where_there_is_nothing():
     curves = maintenance_curves(epochs_frame(RUNS))
     styles = solver_styles(["BSCA"])
     svg = draw_maintenance(curves, predicted_fractions(RUNS), styles, "a").svg("p")

@@ -1,7 +1,5 @@
 """Intervals of test errors and of their differences, against published and hand-computed cases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -12,7 +10,7 @@ from marginbench.reports.results import load_results
 from marginbench.reports.statistics.errors import SolverErrors, difference, error_interval
 
 
-def fourfold(both: int, only_first: int, only_second: int, neither: int):
+def fourfold(both, only_first, only_second, neither):
     """The mistakes of two solvers with these counts, one run each."""
     first = np.repeat([True, True, False, False], (both, only_first, only_second, neither))
     second = np.repeat([True, False, True, False], (both, only_first, only_second, neither))

@@ -8,7 +8,6 @@ import json
 import re
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 from marginbench import report
 from marginbench.harness.errors import StorageError
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.records import RecordBase
 from marginbench.reports.command import write_report
 from marginbench.reports.results import load_results
 from marginbench.reports.templating import TEMPLATES
@@ -31,30 +29,29 @@ class Kind:
     make: SimpleNamespace
     write: Any
 
-    def record(self, seed: int, **fields: Any) -> RecordBase:
+    def record(self, seed, **fields):
         if self.name == "feasibility":
             return self.make.method_record("t", "A", seed, **fields)
         trace = self.make.trace([10, 100], [0.4, 0.2])
         return self.make.finished("t", "A", seed, trace, **fields)
 
-    def folder(self, records: list[RecordBase], **study: Any) -> Path:
+    def folder(self, records, **study):
         svm = self.name == "svm"
         task = self.make.task("t") if svm else self.make.cell("t")
         solver = self.make.solver("A") if svm else self.make.method("A")
-        folder: Path = self.write(records, [task], [solver], **study)
-        return folder
+        return self.write(records, [task], [solver], **study)
 
 
 NAMES = ["svm", "feasibility"]
 
 
 @pytest.fixture(params=NAMES)
-def kind(request, make, write_results) -> Kind:
+def kind(request, make, write_results):
     return Kind(request.param, make, write_results)
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def plain(request, make, tmp_path_factory) -> Path:
+def plain(request, make, tmp_path_factory):
     """The page of two runs that ended as planned."""
     write = partial(make.folder, tmp_path_factory.mktemp(request.param))
     kind = Kind(request.param, make, write)
@@ -63,7 +60,7 @@ def plain(request, make, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def troubled(request, make, tmp_path_factory) -> SimpleNamespace:
+def troubled(request, make, tmp_path_factory):
     """Runs of all that can go wrong: their folder, what the page says, and what is printed."""
     place = tmp_path_factory.mktemp(f"troubled-{request.param}")
     kind = Kind(request.param, make, partial(make.folder, place))

@@ -1,7 +1,5 @@
 """The data of the explorer against the statistics that it shows."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

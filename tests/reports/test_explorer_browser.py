@@ -1,7 +1,5 @@
 """The explorer in a real browser: what it draws, and how it is used."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -37,7 +35,7 @@ def figure(tab):
     return tab.locator(".explorer-plot svg")
 
 
-def drawn(tab) -> list[str]:
+def drawn(tab):
     """The figure in words: its title, and where each solver ends."""
     return tab.locator(".explorer-plot").get_attribute("aria-label").split(". ")
 
@@ -46,7 +44,7 @@ def choose(tab, name, words):
     tab.locator(f".explorer [name={name}]").select_option(label=words)
 
 
-def labels(tab, axis) -> list[str]:
+def labels(tab, axis):
     """The words at the ticks of the first (x) or second (y) axis."""
     texts = figure(tab).locator(".role-axis-label").nth(axis).locator("text").all_text_contents()
     return [text for text in texts if text]

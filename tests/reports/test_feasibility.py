@@ -1,7 +1,5 @@
 """The report of a study of feasibility methods: statistics by hand, and its own pages."""
 
-from __future__ import annotations
-
 import math
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What stands below a figure of the page: its file, its numbers, its command."""
 
-from __future__ import annotations
-
 import base64
 import io
 

@@ -1,7 +1,5 @@
 """The figures: what they show, and that they can share a page."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from xml.etree import ElementTree
@@ -33,7 +31,7 @@ EVALS = ("evaluations", "test_error")
 REFERENCE = Reference(test_error=0.01, resolution=1e-6, n_test=200)
 
 
-def texts(svg: str) -> str:
+def texts(svg):
     return " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
 
 

@@ -1,7 +1,5 @@
 """How numbers read, and the names that labels have in anchors and files."""
 
-from __future__ import annotations
-
 import re
 from typing import get_args
 

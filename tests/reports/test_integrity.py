@@ -1,7 +1,5 @@
 """What readers are warned of."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Who is first: matrices, budgets and sentences against cases computed by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Results in Python: data frames, the summary, and what a notebook shows."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -137,7 +135,7 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= 7
-    names: dict[str, object] = {}
+    names = {}
     for block in blocks:
         exec(block, names)
     printed = capsys.readouterr().out

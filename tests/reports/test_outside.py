@@ -1,7 +1,5 @@
 """Pages of studies with solvers of another problem, and with those that show no model."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,7 +9,7 @@ from rich.console import Console
 
 from marginbench import report
 from marginbench.reports import analysis
-from marginbench.reports.results import Results, load_results
+from marginbench.reports.results import load_results
 from marginbench.reports.terminal import summary
 from marginbench.reports.view import figures_of
 from marginbench.reports.views.svm import trace_figures
@@ -44,7 +42,7 @@ def results(make, write_results):
     return load_results(write_results(records, [make.task("a")], solvers))
 
 
-def cells(results: Results) -> dict[tuple[str, str], SimpleNamespace]:
+def cells(results):
     return {
         (row.solver, row.measure): SimpleNamespace(**row._asdict())
         for row in analysis.table(results).itertuples(index=False)

@@ -1,7 +1,5 @@
 """The small figures of all tasks: same axes, same units, and links to the tasks."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

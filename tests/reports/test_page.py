@@ -1,7 +1,5 @@
 """The page of a study of SVM solvers: complete, in its own words."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -94,7 +92,7 @@ def test_asking_for_the_report_is_light():
     assert done.stdout.strip() == "set()"
 
 
-def columns(page) -> list[str]:
+def columns(page):
     """The headings of the first table of results."""
     headings, inside = [], False
     for word in page.words:

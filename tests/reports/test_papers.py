@@ -1,17 +1,12 @@
 """The five papers: their files, verdicts from records by hand, and the command."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
 import re
 import tarfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -70,7 +65,7 @@ def test_the_tests_that_show_misprints_exist():
         assert f"def {name}" in (ROOT / "tests" / "solvers" / file).read_text("utf-8"), name
 
 
-CLAIM: dict[str, Any] = {
+CLAIM = {
     "id": "text/x", "place": "Section 1", "says": "x", "task": TASK, "solver": "SBP",
     "measure": "test_error", "below": 0.2,
 }  # fmt: skip
@@ -119,8 +114,8 @@ def test_cells_of_a_table_take_what_table_row_and_column_say():
 
 
 @pytest.fixture
-def paper() -> Callable[..., Paper]:
-    def made(*rows: Row, differs: str = "") -> Paper:
+def paper():
+    def made(*rows, differs=""):
         source = Source(study=STUDY, scale="full", differs=differs)
         return Paper("sbp12", "A paper", "Somebody", "", [source], [], rows)
 
@@ -128,10 +123,10 @@ def paper() -> Callable[..., Paper]:
 
 
 @pytest.fixture
-def folder(make: SimpleNamespace, tmp_path: Path) -> Callable[..., Path]:
+def folder(make, tmp_path):
     """Runs of SBP with test errors by seed, and one of SMO, which draws nothing."""
 
-    def made(errors: list[float], **fields: Any) -> Path:
+    def made(errors, **fields):
         records = [
             make.finished(TASK, "SBP", seed, make.trace([800**2, 2 * 800**2], [0.5, error]))
             for seed, error in enumerate(errors)
@@ -146,7 +141,7 @@ def folder(make: SimpleNamespace, tmp_path: Path) -> Callable[..., Path]:
     return made
 
 
-def row(**fields: Any) -> Row:
+def row(**fields):
     return Row(**CLAIM | fields)
 
 

@@ -1,7 +1,5 @@
 """Loading a results folder: every planned run is accounted for."""
 
-from __future__ import annotations
-
 import math
 from contextlib import closing
 from dataclasses import replace

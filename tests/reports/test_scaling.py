@@ -1,13 +1,7 @@
 """Growth with the number of training points: families, medians, slopes and their section."""
 
-from __future__ import annotations
-
 import math
 import re
-from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +25,7 @@ from marginbench.reports.views.scaling import (
 SIZES = [100, 1000, 10_000]
 
 
-def task(n: int, label: str = "", **changes: Any) -> SvmTask:
+def task(n, label="", **changes):
     described = {
         "label": label or f"n={n}",
         "dataset": "checkers",
@@ -42,7 +36,7 @@ def task(n: int, label: str = "", **changes: Any) -> SvmTask:
     return SvmTask.model_validate(described | changes)
 
 
-def run(name: str, n: float, solver: str, seed: int, seconds: float, **changes: Any) -> Any:
+def run(name, n, solver, seed, seconds, **changes):
     row = {
         "task": name, "n_train": n, "solver": solver, "seed": seed, "status": "converged",
         "ok": True, "cpu_s": seconds, "n_iter": 10.0, "evaluations": 100.0 * n,
@@ -51,26 +45,24 @@ def run(name: str, n: float, solver: str, seed: int, seconds: float, **changes: 
     return row | changes
 
 
-def test_an_exact_power_law_has_its_exponent_and_no_width() -> None:
+def test_an_exact_power_law_has_its_exponent_and_no_width():
     found = fit_slope(SIZES, [3.0 * n**1.5 for n in SIZES])
-    assert found is not None
     assert found.slope == pytest.approx(1.5, abs=1e-12)
     assert found.high - found.low == pytest.approx(0, abs=1e-6)
     assert (found.n_sizes, found.degrees_of_freedom) == (3, 1)
 
 
-def test_a_slope_and_its_interval_by_hand() -> None:
+def test_a_slope_and_its_interval_by_hand():
     # log10 n = 2, 3, 4 and log10 s = 0, 1, 3: slope 3/2, residuals 1/6, -2/6, 1/6,
     # their variance (1/6) / (3 - 2), the slope's (1/6) / 2, and t(0.975; 1) = tan(0.475 pi).
     found = fit_slope(SIZES, [1.0, 10.0, 1000.0])
-    assert found is not None
     half = math.tan(0.475 * math.pi) * math.sqrt(1 / 12)
     assert found.slope == pytest.approx(1.5)
     assert found.low == pytest.approx(1.5 - half)
     assert found.high == pytest.approx(1.5 + half)
 
 
-def test_more_repeats_do_not_narrow_the_interval() -> None:
+def test_more_repeats_do_not_narrow_the_interval():
     once = fit_slope(SIZES, [1.0, 10.0, 1000.0])
     # The medians of three runs each are the same values.
     sizes = [size for size in SIZES for _ in range(3)]
@@ -78,14 +70,14 @@ def test_more_repeats_do_not_narrow_the_interval() -> None:
     assert thrice == once
 
 
-def test_two_sizes_have_no_slope_and_zeros_no_logarithm() -> None:
+def test_two_sizes_have_no_slope_and_zeros_no_logarithm():
     assert fit_slope([1, 1, 2, 2], [1.0, 2.0, 3.0, 4.0]) is None
     for bad in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="positive and finite"):
             fit_slope(SIZES, [1.0, bad, 2.0])
 
 
-def test_tasks_of_one_weight_of_the_mean_loss_are_a_family() -> None:
+def test_tasks_of_one_weight_of_the_mean_loss_are_a_family():
     # C as a study file rounds it, and one size with the C of another family.
     tasks = [task(n, C=round(1000 / n, 8)) for n in (1000, 3000, 7000)]
     tasks += [task(n, f"C=1, {n}") for n in (100, 300)]
@@ -103,7 +95,7 @@ def test_tasks_of_one_weight_of_the_mean_loss_are_a_family() -> None:
     assert not any(word.startswith("C = ") for word in words)
 
 
-def test_a_family_differs_in_its_size_alone() -> None:
+def test_a_family_differs_in_its_size_alone():
     tasks = [
         *(task(n) for n in reversed(SIZES)),
         *(task(n, f"wide {n}", kernel={"name": "rbf", "gamma": 20.0}) for n in SIZES),
@@ -131,7 +123,7 @@ def test_a_family_differs_in_its_size_alone() -> None:
 
 
 @pytest.fixture
-def members() -> pd.DataFrame:
+def members():
     """SMO grows like n^2 (one run timed out), cuts like n but miss the largest size."""
     rows = []
     for n in SIZES:
@@ -146,7 +138,7 @@ def members() -> pd.DataFrame:
     return scaling_runs(runs, families([task(n) for n in SIZES], runs))
 
 
-def test_medians_and_ranges_are_over_the_runs_with_a_result(members: pd.DataFrame) -> None:
+def test_medians_and_ranges_are_over_the_runs_with_a_result(members):
     table = scaling_medians(members).set_index(["solver", "n", "measure"])
     seconds = table.loc["SMO"].xs("cpu_s", level="measure")
     assert seconds["n_runs"].tolist() == [3, 3, 2]
@@ -158,7 +150,7 @@ def test_medians_and_ranges_are_over_the_runs_with_a_result(members: pd.DataFram
     assert table.loc["cuts", 1000, "evaluations"]["median"] == 100_000
 
 
-def test_slopes_leave_failed_runs_out_and_need_three_sizes(members: pd.DataFrame) -> None:
+def test_slopes_leave_failed_runs_out_and_need_three_sizes(members):
     found = slopes(members).set_index(["solver", "measure"])
     smo = found.loc["SMO", "cpu_s"]
     expected = np.polyfit(np.log10(SIZES), np.log10([1.1, 110.0, 10_500.0]), 1)[0]
@@ -174,7 +166,7 @@ def test_slopes_leave_failed_runs_out_and_need_three_sizes(members: pd.DataFrame
     assert slope_cell(cuts).absent
 
 
-def test_runs_without_a_result_are_counted_by_size(members: pd.DataFrame) -> None:
+def test_runs_without_a_result_are_counted_by_size(members):
     found = left_out(members)[["solver", "n", "status", "count", "n_planned"]]
     assert found.to_numpy().tolist() == [
         ["SMO", 10_000.0, "timeout", 1, 3],
@@ -182,20 +174,20 @@ def test_runs_without_a_result_are_counted_by_size(members: pd.DataFrame) -> Non
     ]
 
 
-def test_a_cell_gives_slope_interval_and_degrees_of_freedom() -> None:
+def test_a_cell_gives_slope_interval_and_degrees_of_freedom():
     row = {"slope": -0.001, "low": -0.25, "high": 0.25, "degrees_of_freedom": 5.0, "n_sizes": 7}
     cell = slope_cell(row)
     assert (cell.value, cell.range) == ("0.00", "\N{MINUS SIGN}0.25 to 0.25")
     assert "5" in cell.note
 
 
-def test_the_figure_says_where_medians_begin_and_end(members: pd.DataFrame) -> None:
+def test_the_figure_says_where_medians_begin_and_end(members):
     medians = scaling_medians(members).rename(columns={"n": "x"})
     seconds = Measure("CPU time", "CPU seconds", "seconds")
     error = Measure("Error", "train error", "percent")
     points = Against("training points", lambda n: f"at {n:,.0f} points")
 
-    def draw(measure: Measure, drawn: pd.DataFrame) -> str | None:
+    def draw(measure, drawn):
         found = draw_medians(drawn, measure, points, solver_styles(["SMO", "cuts"]), "board")
         return found and found.svg("p")
 
@@ -212,10 +204,8 @@ def test_the_figure_says_where_medians_begin_and_end(members: pd.DataFrame) -> N
     assert "none at all" in drawn
 
 
-def test_a_page_has_the_section_only_with_a_family(
-    write_results: Callable[..., Path], make: SimpleNamespace
-) -> None:
-    def records(sizes: list[int]) -> list[Any]:
+def test_a_page_has_the_section_only_with_a_family(write_results, make):
+    def records(sizes):
         return [
             make.finished(
                 f"n={n}", "SMO", seed, make.trace([n, 10 * n], [0.2, 0.1]), n_train=n,
@@ -225,7 +215,7 @@ def test_a_page_has_the_section_only_with_a_family(
             for seed in range(2)
         ]  # fmt: skip
 
-    def tasks(sizes: list[int]) -> list[Any]:
+    def tasks(sizes):
         return [make.task(f"n={n}", dataset_params={"n_train": n}) for n in sizes]
 
     solvers = [make.solver("SMO")]

@@ -1,7 +1,5 @@
 """Sites of several results folders: whole, linked, reproducible, and safe whatever names say."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -9,8 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pandas as pd
@@ -30,7 +26,7 @@ _LONG = "An unbreakable" + "_name" * 22
 _EMOJI = "\N{FIRE} \N{SNOWMAN}"
 
 
-def small_folder(make: SimpleNamespace, folder: Path, name: str = "example") -> Path:
+def small_folder(make, folder, name="example"):
     """Two solvers on one task, one run each; that of a user's own solver failed on the way."""
     folder.mkdir(parents=True)
     trace = make.trace([1e3, 1e4, 1e5], [0.3, 0.1, 0.02], [300.0, 120.0, 101.0])
@@ -47,7 +43,7 @@ def small_folder(make: SimpleNamespace, folder: Path, name: str = "example") -> 
     return make.folder(folder, records, [make.task("a")], solvers, **named)
 
 
-def small_methods(make: SimpleNamespace, folder: Path) -> Path:
+def small_methods(make, folder):
     """Two instances solved by one method, in a study of a hostile name."""
     folder.mkdir(parents=True)
     records = [make.method_record("cell", "MPLFP", seed) for seed in (0, 1)]
@@ -55,7 +51,7 @@ def small_methods(make: SimpleNamespace, folder: Path) -> Path:
     return make.folder(folder, records, [make.cell("cell")], [method], name="../../x", title="")
 
 
-def broken_links(make: SimpleNamespace, site: Path) -> list[str]:
+def broken_links(make, site):
     """What is wrong with the addresses and anchors of a site's pages, a line each."""
     pages = {path: make.page(path) for path in site.rglob("*.html")}
     problems = []
@@ -78,7 +74,7 @@ def broken_links(make: SimpleNamespace, site: Path) -> list[str]:
     return problems
 
 
-def _problem(site: Path, path: Path, address: str, pages: dict[Path, Any]) -> str:
+def _problem(site, path, address, pages):
     if address == "data:," or address.startswith("data:text/csv"):
         return ""
     parts = urlsplit(address)
@@ -92,7 +88,7 @@ def _problem(site: Path, path: Path, address: str, pages: dict[Path, Any]) -> st
     return ""
 
 
-def content_of(site: Path) -> dict[str, bytes]:
+def content_of(site):
     """The files of a site by name."""
     return {
         path.relative_to(site).as_posix(): path.read_bytes()

@@ -1,7 +1,5 @@
 """Sites with the history of regressions: linked both ways, reproducible, and alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -18,7 +16,7 @@ from marginbench.reports.errors import ReportError
 CELLS = ["SMO rbf dense", "SBP rbf dense"]
 
 
-def results(folder: Path, commits: list[str]) -> Path:
+def results(folder, commits):
     """asv's results of one count, which the last commit doubles."""
     (folder / "vm").mkdir(parents=True)
     for place, commit in enumerate(commits):
@@ -58,7 +56,7 @@ def study(make, tmp_path):
     return make.folder(tmp_path / "study", records, [make.task("a")], solvers, name="example")
 
 
-def targets(make, page: Path) -> set[Path]:
+def targets(make, page):
     """The files that a page links to; each of them exists."""
     found = {
         Path(os.path.normpath(page.parent / unquote(urlsplit(address).path)))

@@ -1,7 +1,5 @@
 """Which files of a site are written, kept and removed, whatever stands there or was killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a large report costs: bounds that only a cause in the code exceeds."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -13,7 +11,7 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 
 
-def pace() -> float:
+def pace():
     """CPU seconds of a fixed piece of work: how fast this machine is at the moment."""
     rows = [{"place": place, "half": place / 2, "text": str(place)} for place in range(1000)]
     start = time.process_time()

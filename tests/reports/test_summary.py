@@ -1,7 +1,5 @@
 """The tables against cases computed by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """SVG text for a page: the same drawing in less text."""
 
-from __future__ import annotations
-
 import re
 
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """The summary in the terminal."""
 
-from __future__ import annotations
-
 import io
 import sys
 

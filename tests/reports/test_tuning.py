@@ -1,7 +1,5 @@
 """What a report says of tuning."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

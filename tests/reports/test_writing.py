@@ -1,13 +1,10 @@
 """Writing a page: the same records give the same bytes, and these are written once."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +21,7 @@ def folder(make, write_results):
     return write_results(records, [make.task("a")], [make.solver("SMO"), make.solver("SBP")])
 
 
-def aged(path: Path) -> int:
+def aged(path):
     """Set the page's time of change back by an hour, and return it."""
     long_ago = time.time_ns() - 3600 * 10**9
     os.utime(path, ns=(long_ago, long_ago))

@@ -37,7 +37,7 @@ class Block:
     killed: bool = False
 
 
-def blocks() -> list[Block]:
+def blocks():
     found = []
     for match in _BLOCK.finditer(PAGE.read_text()):
         note = match["note"] or ""
@@ -50,12 +50,12 @@ def blocks() -> list[Block]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tutorial")
 
 
 @pytest.fixture(scope="module")
-def environment(folder: Path) -> dict[str, str]:
+def environment(folder):
     """The commands of this environment first, and nothing cached but machine code."""
     binaries = Path(sys.executable).parent
     path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
@@ -67,7 +67,7 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def test_the_tutorial_works_as_it_is_written(folder: Path, environment: dict[str, str]) -> None:
+def test_the_tutorial_works_as_it_is_written(folder, environment):
     work = folder / "work"
     work.mkdir()
     commands = 0
@@ -100,7 +100,7 @@ def test_the_tutorial_works_as_it_is_written(folder: Path, environment: dict[str
     assert str(folder) not in page
 
 
-def _start_and_kill(line: str, work: Path, environment: dict[str, str]) -> None:
+def _start_and_kill(line, work, environment):
     """Start a command, kill it when a few records are there, and leave no time to tidy up."""
     started = subprocess.Popen(
         shlex.split(line), cwd=work, env=environment,

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 
-from marginbench.solvers import Counters, Model, Monitor
+from marginbench.solvers import Monitor
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Task:
     K: np.ndarray
 
     @property
-    def n(self) -> int:
+    def n(self):
         return len(self.y)
 
     @property
-    def Q(self) -> np.ndarray:
+    def Q(self):
         return self.K * np.outer(self.y, self.y)
 
 
@@ -42,7 +42,7 @@ class Optimum:
     value: float
 
 
-def _rbf_task() -> Task:
+def _rbf_task():
     rng = np.random.default_rng(20120626)
     n, gamma = 150, 0.5
     y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
@@ -52,7 +52,7 @@ def _rbf_task() -> Task:
     )
 
 
-def _linear_task() -> Task:
+def _linear_task():
     rng = np.random.default_rng(20080705)
     n = 200
     y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
@@ -63,9 +63,7 @@ def _linear_task() -> Task:
 _TASKS = {"rbf": _rbf_task, "linear": _linear_task}
 
 
-def dual_optimum(
-    Q: np.ndarray, y: np.ndarray, C: float | np.ndarray | None = None, *, bias: bool = False
-) -> Optimum:
+def dual_optimum(Q, y, C=None, *, bias=False):
     """Maximise the dual by Clarabel; C=None leaves alpha without an upper bound."""
     n = len(y)
     alpha = qpsolvers.solve_qp(
@@ -86,7 +84,7 @@ def dual_optimum(
     return Optimum(alpha, squared_norm, float(alpha.sum()) - 0.5 * squared_norm)
 
 
-def spent(counters: Counters) -> int:
+def spent(counters):
     """What checkpoints go by: entries, inner products, and uses of entries that are stored."""
     return counters.kernel_evals + counters.inner_products + counters.matvec_entries
 
@@ -94,30 +92,30 @@ def spent(counters: Counters) -> int:
 class RecordingMonitor(Monitor):
     """Writes down every call; a checkpoint is due every ``every`` evaluations."""
 
-    def __init__(self, every: float = 0.0, stop_after: int | None = None) -> None:
+    def __init__(self, every=0.0, stop_after=None):
         self.every = every
         self.stop_after = stop_after
         self.next_checkpoint = 0.0
-        self.calls: list[str] = []
-        self.counters: Any = None
-        self.evals_at_start: int | None = None
-        self.evals_asked: list[int] = []
-        self.iterations: list[int] = []
-        self.evals: list[int] = []
-        self.snapshots: list[Model] = []
-        self.last_snapshot: Any = None
-        self.final: tuple[int, Model] | None = None
+        self.calls = []
+        self.counters = None
+        self.evals_at_start = None
+        self.evals_asked = []
+        self.iterations = []
+        self.evals = []
+        self.snapshots = []
+        self.last_snapshot = None
+        self.final = None
 
-    def start(self, counters: Any) -> None:
+    def start(self, counters):
         self.calls.append("start")
         self.counters = counters
         self.evals_at_start = None if counters is None else spent(counters)
 
-    def due(self, kernel_evals: int) -> bool:
+    def due(self, kernel_evals):
         self.evals_asked.append(kernel_evals)
         return super().due(kernel_evals)
 
-    def record(self, n_iter: int, snapshot: Any) -> bool:
+    def record(self, n_iter, snapshot):
         self.calls.append("record")
         self.iterations.append(n_iter)
         self.evals.append(spent(self.counters))
@@ -126,12 +124,12 @@ class RecordingMonitor(Monitor):
         self.next_checkpoint = spent(self.counters) + self.every
         return self.stop_after is not None and len(self.iterations) >= self.stop_after
 
-    def finish(self, n_iter: int, model: Model) -> None:
+    def finish(self, n_iter, model):
         self.calls.append("finish")
         self.final = (n_iter, model)
 
 
-def full_alpha(model: Any, y: np.ndarray) -> np.ndarray:
+def full_alpha(model, y):
     """The model's coefficients times the labels, one for each training point."""
     alpha = np.zeros(len(y))
     alpha[model.support] = model.coef
@@ -139,23 +137,23 @@ def full_alpha(model: Any, y: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture(scope="session", params=["rbf", "linear"])
-def task(request: pytest.FixtureRequest) -> Task:
+def task(request):
     """The RBF problem (n=150, d=2) and the linear one (n=200, d=5), both with overlap."""
     return _TASKS[request.param]()
 
 
 @pytest.fixture(scope="session")
-def rbf_task() -> Task:
+def rbf_task():
     return _rbf_task()
 
 
 @pytest.fixture(scope="session")
-def linear_task() -> Task:
+def linear_task():
     return _linear_task()
 
 
 @pytest.fixture(scope="session")
-def separable_task() -> Task:
+def separable_task():
     """Two clusters apart, in the plane, with a linear kernel through the origin."""
     rng = np.random.default_rng(7)
     y = np.repeat([1.0, -1.0], 20)
@@ -167,9 +165,9 @@ def separable_task() -> Task:
 def optimum():
     """``optimum(task, C, bias=False)``: the reference optimum, solved once for each problem."""
     # The matrix is kept with its optimum: another one could otherwise get its id.
-    known: dict[tuple[int, float, bool], tuple[np.ndarray, Optimum]] = {}
+    known = {}
 
-    def solve(task: Task, C: float, *, bias: bool = False) -> Optimum:
+    def solve(task, C, *, bias=False):
         key = (id(task.K), C, bias)
         if key not in known:
             known[key] = task.K, dual_optimum(task.Q, task.y, C, bias=bias)

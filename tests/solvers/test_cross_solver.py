@@ -1,7 +1,5 @@
 """Solvers against each other: one optimum, certificates that bracket it, equal paths and counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Public docstrings name exactly the parameters that the code takes."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import inspect

@@ -1,7 +1,5 @@
 """What every solver has in common: scikit-learn's conventions, checks, errors, attributes."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Large data in a bounded memory, in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,10 +1,5 @@
 """Small tables of one's own, and their expected values by other means."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +8,7 @@ from marginbench.data_loaders import DataError, load
 
 
 @pytest.fixture
-def frame() -> pd.DataFrame:
+def frame():
     """60 rows: two columns of numbers, two of texts, two classes."""
     generator = np.random.default_rng(5)
     n = 60
@@ -30,7 +25,7 @@ def frame() -> pd.DataFrame:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """The current folder."""
     folder = tmp_path / "here"
     folder.mkdir()
@@ -39,10 +34,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def refusal(here: Path) -> Callable[..., str]:
+def refusal(here):
     """The message with which a file of some content is refused: one line."""
 
-    def load_refused(content: str | bytes, name: str = "x.csv", **options: object) -> str:
+    def load_refused(content, name="x.csv", **options):
         raw = content.encode() if isinstance(content, str) else content
         (here / name).write_bytes(raw)
         with pytest.raises(DataError) as caught:

@@ -1,14 +1,10 @@
 """The same content whatever the format, the compression and the place of the file."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,21 +26,21 @@ ARFF = """% a comment
 """
 
 
-def write_arff(frame: pd.DataFrame, path: Path) -> None:
+def write_arff(frame, path):
     rows = frame.assign(job=[f"'{word}'" if " " in word else word for word in frame["job"]])
     path.write_text(ARFF + rows.to_csv(index=False, header=False, quoting=3))
 
 
-def write_zipped_parquet(frame: pd.DataFrame, path: Path) -> None:
+def write_zipped_parquet(frame, path):
     frame.to_parquet("plain.parquet")
     path.write_bytes(gzip.compress(Path("plain.parquet").read_bytes()))
 
 
-def packed(pack: Callable[[bytes], bytes]) -> Callable[[pd.DataFrame, Path], None]:
-    return lambda frame, path: path.write_bytes(pack(frame.to_csv(index=False).encode()))  # type: ignore[func-returns-value]
+def packed(pack):
+    return lambda frame, path: path.write_bytes(pack(frame.to_csv(index=False).encode()))
 
 
-WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+WRITERS = {
     "a.csv": lambda frame, path: frame.to_csv(path, index=False),
     "crlf.csv": lambda frame, path: frame.to_csv(path, index=False, lineterminator="\r\n"),
     "bom.csv": lambda frame, path: frame.to_csv(path, index=False, encoding="utf-8-sig"),
@@ -67,7 +63,7 @@ WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_table_is_the_same_in_every_format(frame: pd.DataFrame, here: Path, name: str) -> None:
+def test_a_table_is_the_same_in_every_format(frame, here, name):
     frame.to_csv("plain.csv", index=False)
     plain = load("plain.csv", {"target": "y"})
     WRITERS[name](frame, here / name)
@@ -82,10 +78,10 @@ def test_a_table_is_the_same_in_every_format(frame: pd.DataFrame, here: Path, na
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "arrays", "bunch"])
-def test_tables_in_memory(frame: pd.DataFrame, here: Path, kind: str) -> None:
+def test_tables_in_memory(frame, here, kind):
     frame.to_csv("plain.csv", index=False)
     X, y = frame.drop(columns="y"), frame["y"]
-    given: dict[str, tuple[Any, ...]] = {
+    given = {
         "pandas": (frame,),
         "polars": (pl.from_pandas(frame),),
         "arrow": (pl.from_pandas(frame).to_arrow(),),
@@ -96,7 +92,7 @@ def test_tables_in_memory(frame: pd.DataFrame, here: Path, kind: str) -> None:
     assert load("people").fingerprint == load("plain.csv").fingerprint
 
 
-def test_categories_of_numbers_are_declared_by_their_type(here: Path) -> None:
+def test_categories_of_numbers_are_declared_by_their_type(here):
     frame = pd.DataFrame({"code": [10, 2, 10, 3] * 5, "y": ["a", "b"] * 10})
     import_data("codes", frame.astype({"code": "category"}), test="last 4")
     frame.to_csv("codes.csv", index=False)
@@ -105,7 +101,7 @@ def test_categories_of_numbers_are_declared_by_their_type(here: Path) -> None:
     np.testing.assert_array_equal(listed.X_test, [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
 
 
-def test_arrays_are_the_same_from_numpy_files(here: Path) -> None:
+def test_arrays_are_the_same_from_numpy_files(here):
     wine = load_wine()
     y = wine.target
     np.savez("wine.npz", X=wine.data, y=y)
@@ -124,7 +120,7 @@ def test_arrays_are_the_same_from_numpy_files(here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x", "x.txt", "x.libsvm.gz", "x.svm"])
-def test_libsvm_text(here: Path, name: str) -> None:
+def test_libsvm_text(here, name):
     generator = np.random.default_rng(3)
     X = csr_matrix(generator.random((30, 8)) * (generator.random((30, 8)) < 0.3))
     y = np.arange(30) % 2 * 2 - 1
@@ -140,7 +136,7 @@ def test_libsvm_text(here: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", "unit", "norm"])
-def test_sparse_rows_are_scaled_like_tables(here: Path, scale: str) -> None:
+def test_sparse_rows_are_scaled_like_tables(here, scale):
     generator = np.random.default_rng(4)
     X = generator.random((40, 5)).round(3) * (generator.random((40, 5)) < 0.5)
     y = np.arange(40) % 2
@@ -151,7 +147,7 @@ def test_sparse_rows_are_scaled_like_tables(here: Path, scale: str) -> None:
     np.testing.assert_allclose(rows, dense.X_test, rtol=1e-6, atol=1e-6)
 
 
-def test_sparse_arff_is_its_dense_form(here: Path) -> None:
+def test_sparse_arff_is_its_dense_form(here):
     head = "@relation r\n@attribute a numeric\n@attribute b {u,v}\n@attribute y {n,p}\n@data\n"
     Path("dense.arff").write_text(head + "0,v,n\n2,u,p\n0,u,p\n-1.5,v,n\n")
     Path("sparse.arff").write_text(head + "{1 v}\n{0 2, 2 p}\n{2 p}\n{0 -1.5, 1 'v'}\n")
@@ -161,7 +157,7 @@ def test_sparse_arff_is_its_dense_form(here: Path) -> None:
     np.testing.assert_array_equal(dense.X_train, [[0, 0, 1], [2, 1, 0]])
 
 
-def test_a_folder_with_a_training_and_a_test_file(frame: pd.DataFrame, here: Path) -> None:
+def test_a_folder_with_a_training_and_a_test_file(frame, here):
     (here / "people").mkdir()
     frame[:40].to_csv("people/train.csv", index=False)
     frame[40:].to_parquet("people/test.parquet")
@@ -173,7 +169,7 @@ def test_a_folder_with_a_training_and_a_test_file(frame: pd.DataFrame, here: Pat
         load("people")
 
 
-def test_a_table_without_names(here: Path) -> None:
+def test_a_table_without_names(here):
     Path("x.csv").write_text("".join(f"{k},{-k},{'pn'[k % 2]}\n" for k in range(20)))
     data = load("x.csv", {"scale": "none"})
     assert data.n_train + data.n_test == 20
@@ -186,13 +182,13 @@ def test_a_table_without_names(here: Path) -> None:
     assert numbered.n_features == 1
 
 
-def test_numbers_that_are_found_again_below_are_no_names(here: Path) -> None:
+def test_numbers_that_are_found_again_below_are_no_names(here):
     Path("x.csv").write_text("0,1\na,n\n0,p\nb,n\na,p\n")
     data = load("x.csv", {"test": "last 2"})
     assert (data.n_train, data.decided[-1]) == (3, "header: none; columns are numbered")
 
 
-def test_code_of_ones_own(frame: pd.DataFrame, here: Path) -> None:
+def test_code_of_ones_own(frame, here):
     frame.to_csv("plain.csv", index=False)
     (here / "mine.py").write_text(
         "import pandas as pd\n"
@@ -221,7 +217,7 @@ def test_code_of_ones_own(frame: pd.DataFrame, here: Path) -> None:
         load("mine.py:tabel")
 
 
-def test_a_source_in_a_file_of_ones_own(here: Path) -> None:
+def test_a_source_in_a_file_of_ones_own(here):
     (here / "mine.py").write_text(
         "import numpy as np\n"
         "from marginbench.data_loaders import Source\n"

@@ -1,14 +1,11 @@
 """Damaged files of every format: loaded, or refused in one line, and nothing else."""
 
-from __future__ import annotations
-
 import os
 import random
 import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from sklearn.datasets import dump_svmlight_file
@@ -20,7 +17,7 @@ LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
 SPICE = b"\x00\n\r\t\"',;:{}%?@ +-.eE0129\xff\xef\xbb\xbf\\ainf#"
 
 
-def samples(frame: pd.DataFrame) -> dict[str, bytes]:
+def samples(frame):
     """A whole file of each format."""
     frame = frame.head(24)
     X = np.column_stack([frame["age"], frame["income"]])
@@ -40,7 +37,7 @@ def samples(frame: pd.DataFrame) -> dict[str, bytes]:
     return {name: Path(name).read_bytes() for name in names}
 
 
-def damaged(raw: bytes, draw: random.Random) -> bytes:
+def damaged(raw, draw):
     """The bytes after one to four edits."""
     content = bytearray(raw)
     for _ in range(draw.randint(1, 4)):
@@ -60,7 +57,7 @@ def damaged(raw: bytes, draw: random.Random) -> bytes:
     return bytes(content)
 
 
-def check(name: str, content: bytes, **options: object) -> bool:
+def check(name, content, **options):
     """Whether a file is loaded; what it is refused with must be one line with its name."""
     Path(name).write_bytes(content)
     refused = ""
@@ -83,7 +80,7 @@ def check(name: str, content: bytes, **options: object) -> bool:
 @pytest.mark.parametrize(
     "name", ["s.csv", "s.tsv", "s.parquet", "s.npz", "z.npz", "s.txt", "s.arff"]
 )
-def test_damaged_files(frame: pd.DataFrame, here: Path, name: str) -> None:
+def test_damaged_files(frame, here, name):
     raw = samples(frame)[name]
     assert check(name, raw)
     draw = random.Random(name)
@@ -102,5 +99,5 @@ TEXT = st.text(alphabet='ab01.,;"\n\r\t -+e?é', max_size=80)
     suppress_health_check=list(HealthCheck),
 )
 @given(text=TEXT, name=st.sampled_from(["f.csv", "f.tsv", "f.txt", "f.arff"]))
-def test_any_text(here: Path, text: str, name: str) -> None:
+def test_any_text(here, text, name):
     check(name, text.encode())

@@ -1,9 +1,6 @@
 """What is wrong with a file is told in one line: file, line, column, value, remedy."""
 
-from __future__ import annotations
-
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -75,11 +72,11 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
         ('age,y\n1,a\n2,b\n"3,a\n', "x.csv"),
     ],
 )
-def test_tables_of_text(refusal: Callable[..., str], content: str | bytes, message: str) -> None:
+def test_tables_of_text(refusal, content, message):
     assert refusal(content).startswith(message)
 
 
-def test_text_of_a_file_cannot_break_a_line(here: Path, refusal: Callable[..., str]) -> None:
+def test_text_of_a_file_cannot_break_a_line(here, refusal):
     content = '"a\nb",\x1b[31mred,y\n' + "".join(f"{k},u{k % 3},{k % 2}\n" for k in range(20))
     assert refusal(content, target="zzzzz").endswith("(columns: a\\nb, \\x1b[31mred, y)")
     data = load("x.csv")
@@ -87,7 +84,7 @@ def test_text_of_a_file_cannot_break_a_line(here: Path, refusal: Callable[..., s
     assert all(line.isprintable() for line in data.decided)
 
 
-def test_hints_name_what_is_probably_not_meant(here: Path) -> None:
+def test_hints_name_what_is_probably_not_meant(here):
     rows = [f"{k};{k % 9};{k % 50};;{k}" for k in range(120)]
     Path("x.csv").write_text(";price;n;y;\n" + "\n".join(rows) + "\n")
     data = load("x.csv", {"target": "n", "test": "last 50"})
@@ -110,7 +107,7 @@ def test_hints_name_what_is_probably_not_meant(here: Path) -> None:
     )
 
 
-def test_what_a_killed_process_left_is_removed(here: Path) -> None:
+def test_what_a_killed_process_left_is_removed(here):
     Path("x.csv").write_text(GOOD)
     options = {"test": "last 2"}
     load("x.csv", options)
@@ -123,7 +120,7 @@ def test_what_a_killed_process_left_is_removed(here: Path) -> None:
     assert not left.exists()
 
 
-def test_no_row_without_a_missing_value(refusal: Callable[..., str]) -> None:
+def test_no_row_without_a_missing_value(refusal):
     content = "age,job,y\n" + ",a,no\n,b,yes\n" * 4 + "1,,yes\n"
     assert refusal(content, missing="drop").startswith(
         "x.csv: no rows are left: each has a missing"
@@ -165,7 +162,7 @@ def test_no_row_without_a_missing_value(refusal: Callable[..., str]) -> None:
         ({"missing": "zero"}, "x.csv: missing must be one of 'error', 'drop', 'mean', 'median', "),
     ],
 )
-def test_options(refusal: Callable[..., str], options: dict[str, object], message: str) -> None:
+def test_options(refusal, options, message):
     assert refusal(GOOD, **options).startswith(message)
 
 
@@ -192,11 +189,11 @@ TWO = "@attribute a numeric\n@attribute y {n,p}\n@data\n"
         ("x.py", "", "x.py: name what makes the data in it too, as in x.py:load"),
     ],
 )
-def test_other_formats(refusal: Callable[..., str], name: str, content: str, message: str) -> None:
+def test_other_formats(refusal, name, content, message):
     assert refusal(content, name).startswith(message)
 
 
-def test_columns_of_parquet_files(here: Path) -> None:
+def test_columns_of_parquet_files(here):
     pq.write_table(pa.table({"a": [[1], [2]], "y": ["n", "p"]}), "lists.parquet")
     with pytest.raises(DataError, match=r"column 'a' is of type list<.*make it numbers or texts"):
         load("lists.parquet")
@@ -213,7 +210,7 @@ def test_columns_of_parquet_files(here: Path) -> None:
         load("large.parquet", {"scale": "none"})
 
 
-def test_a_test_file_has_the_columns_and_classes_of_the_training_file(here: Path) -> None:
+def test_a_test_file_has_the_columns_and_classes_of_the_training_file(here):
     Path("x.csv").write_text(GOOD)
     Path("t.csv").write_text(GOOD.replace("job", "jobs"))
     with pytest.raises(DataError, match=r"t.csv: the column 'job' of x.csv is missing \(did you"):
@@ -238,13 +235,13 @@ def test_a_test_file_has_the_columns_and_classes_of_the_training_file(here: Path
     )
 
 
-def test_a_file_that_changes_while_it_is_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_while_it_is_read(here, monkeypatch):
     Path("x.csv").write_text(GOOD)
     read = tables.read_csv
 
-    def slowly(*given: object) -> object:
+    def slowly(*given):
         Path("x.csv").write_text(GOOD + "70,a,no\n")
-        return read(*given)  # type: ignore[arg-type]
+        return read(*given)
 
     monkeypatch.setattr(tables, "read_csv", slowly)
     with pytest.raises(DataError, match=r"^x.csv: changed while it was read; run the command ag"):
@@ -252,7 +249,7 @@ def test_a_file_that_changes_while_it_is_read(here: Path, monkeypatch: pytest.Mo
     assert list((here.parent / "cache" / "datasets" / "own").glob("*.parquet")) == []
 
 
-def test_the_key_is_content_and_options_not_the_place(here: Path) -> None:
+def test_the_key_is_content_and_options_not_the_place(here):
     Path("x.csv").write_text(GOOD)
     options = {"test": "last 2"}
     first = load("x.csv", options)
@@ -268,7 +265,7 @@ def test_the_key_is_content_and_options_not_the_place(here: Path) -> None:
     assert load("elsewhere/moved.csv", options).fingerprint != first.fingerprint
 
 
-def test_registered_and_imported_names_come_before_files(here: Path) -> None:
+def test_registered_and_imported_names_come_before_files(here):
     Path("digits").write_text("1 1:1\n-1 1:2\n1 1:3\n-1 1:4\n")
     assert load("digits").n_features == 64
     assert load("./digits").n_features == 1
@@ -290,7 +287,7 @@ def test_registered_and_imported_names_come_before_files(here: Path) -> None:
     assert imported() == []
 
 
-def test_damaged_imported_data_are_named(here: Path) -> None:
+def test_damaged_imported_data_are_named(here):
     import_data("mine", pd.DataFrame({"x": range(10), "y": [0, 1] * 5}))
     path = here.parent / "cache" / "datasets" / "imported" / "mine.parquet"
     content = path.read_bytes()
@@ -300,7 +297,7 @@ def test_damaged_imported_data_are_named(here: Path) -> None:
         load("mine")
 
 
-def test_arrays_that_do_not_fit_together(here: Path) -> None:
+def test_arrays_that_do_not_fit_together(here):
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     for given, message in [
         ((X, y[:3]), "mine: 4 rows in X but 3 in y"),
@@ -329,7 +326,7 @@ def test_arrays_that_do_not_fit_together(here: Path) -> None:
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", "unit"])
-def test_values_that_cannot_be_scaled_are_refused(here: Path, scale: str) -> None:
+def test_values_that_cannot_be_scaled_are_refused(here, scale):
     far = pd.DataFrame({"x": np.repeat([1e308, -1e308], 20), "y": ["a", "b"] * 20})
     with pytest.raises(DataError, match=r"column 'x' has values from -1e\+308 to 1e\+308"):
         import_data("mine", far, scale=scale)
@@ -338,7 +335,7 @@ def test_values_that_cannot_be_scaled_are_refused(here: Path, scale: str) -> Non
         import_data("mine", close, scale="standard")
 
 
-def test_paths_and_numbers_of_any_length(here: Path) -> None:
+def test_paths_and_numbers_of_any_length(here):
     for name in ("x" * 300 + ".csv", "x" * 300 + "/a.csv"):
         with pytest.raises(DataError, match=r"cannot be read .File name too long"):
             load(name)
@@ -353,7 +350,7 @@ def test_paths_and_numbers_of_any_length(here: Path) -> None:
         load(Path("a\tb.csv"), {"positive": 10**400})
 
 
-def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here: Path) -> None:
+def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here):
     frame = pd.DataFrame({0: np.arange(40) % 7, 1: [0, 1] * 20, 2: np.arange(40) % 3})
     import_data("mine", frame, target=1)
     assert set(load("mine").y_train) == {-1, 1}
@@ -362,10 +359,8 @@ def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here: Path) 
 
 
 @pytest.mark.parametrize("where", [(tables.pacsv, "read_csv"), (pq, "ParquetWriter")])
-def test_reading_or_writing_beyond_memory_ends_in_one_line(
-    refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch, where: tuple[object, str]
-) -> None:
-    def beyond(*given: object, **named: object) -> None:
+def test_reading_or_writing_beyond_memory_ends_in_one_line(refusal, monkeypatch, where):
+    def beyond(*given, **named):
         raise pa.ArrowMemoryError("malloc of size 9 failed")
 
     monkeypatch.setattr(*where, beyond)
@@ -374,17 +369,15 @@ def test_reading_or_writing_beyond_memory_ends_in_one_line(
     )
 
 
-def test_what_is_no_name_is_refused_in_one_line() -> None:
+def test_what_is_no_name_is_refused_in_one_line():
     for given in (np.eye(3), pd.DataFrame({"x": [1]}), 3, None):
         with pytest.raises(DataError, match=r"^a dataset is a name, a path or a Source, got \w+; "):
-            load(given)  # type: ignore[arg-type]
+            load(given)
     assert not is_own("9" * 5000)
     assert not is_own("a\0b")
 
 
-def test_a_file_that_memory_does_not_hold_is_refused(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_memory_does_not_hold_is_refused(here, monkeypatch):
     Path("x.csv").write_text(GOOD)
     Path("x.csv.gz").write_bytes(gzip.compress(GOOD.encode() * 100))
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=160))

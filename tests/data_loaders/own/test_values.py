@@ -1,11 +1,7 @@
 """Features and labels against pandas and scikit-learn, which compute them by other means."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +12,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
 
-from marginbench.data_loaders import DataError, Dataset, load
+from marginbench.data_loaders import DataError, load
 
-SCALERS: dict[str, Any] = {
+SCALERS = {
     "standard": StandardScaler(),
     "minmax": MinMaxScaler((-1, 1)),
     "unit": MinMaxScaler(),
@@ -27,11 +23,11 @@ SCALERS: dict[str, Any] = {
 }
 
 
-def halves(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def halves(frame):
     return frame.iloc[:40], frame.iloc[40:]
 
 
-def expected(train: pd.DataFrame, test: pd.DataFrame, scaler: Any) -> list[np.ndarray]:
+def expected(train, test, scaler):
     """Numbers scaled, texts one-hot in the order of the columns."""
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     columns = make_column_transformer(
@@ -41,7 +37,7 @@ def expected(train: pd.DataFrame, test: pd.DataFrame, scaler: Any) -> list[np.nd
 
 
 @pytest.mark.parametrize("scale", SCALERS)
-def test_scales_and_categories(frame: pd.DataFrame, here: Path, scale: str) -> None:
+def test_scales_and_categories(frame, here, scale):
     train, test = halves(frame)
     test = test.assign(job=test["job"].replace("smith", "poet"))  # not in the training part
     train.to_csv("train.csv", index=False)
@@ -58,9 +54,7 @@ def test_scales_and_categories(frame: pd.DataFrame, here: Path, scale: str) -> N
 
 
 @pytest.mark.parametrize("missing", ["mean", "median", "most_frequent"])
-def test_missing_values_are_filled_from_the_training_part(
-    frame: pd.DataFrame, here: Path, missing: str
-) -> None:
+def test_missing_values_are_filled_from_the_training_part(frame, here, missing):
     frame = frame.assign(age=frame["age"] // 10 * 10.0)
     frame.loc[[0, 3, 50], "age"] = np.nan
     frame.loc[[5, 55], "job"] = None
@@ -77,7 +71,7 @@ def test_missing_values_are_filled_from_the_training_part(
     assert "missing values: 5 in age, job; filled in with " in "\n".join(data.decided)
 
 
-def test_rows_with_missing_values_can_be_left_out(frame: pd.DataFrame, here: Path) -> None:
+def test_rows_with_missing_values_can_be_left_out(frame, here):
     frame.loc[[0, 50], "age"] = np.nan
     frame.loc[7, "y"] = None
     frame.to_csv("x.csv", index=False, na_rep="?")
@@ -89,7 +83,7 @@ def test_rows_with_missing_values_can_be_left_out(frame: pd.DataFrame, here: Pat
     assert "missing values: 3 in y, age; 3 rows with them left out" in data.decided
 
 
-def test_a_constant_column_becomes_zero_and_huge_offsets_are_exact(here: Path) -> None:
+def test_a_constant_column_becomes_zero_and_huge_offsets_are_exact(here):
     rows = [f"0.1,{10**9 + k},{'ab'[k % 2]}" for k in range(6)]
     Path("x.csv").write_text("c,big,y\n" + "\n".join(rows) + "\n")
     data = load("x.csv", {"test": "last 2"})
@@ -98,7 +92,7 @@ def test_a_constant_column_becomes_zero_and_huge_offsets_are_exact(here: Path) -
 
 
 @pytest.mark.parametrize("seed", [0, 7])
-def test_the_split_is_stratified_like_scikit_learns(here: Path, seed: int) -> None:
+def test_the_split_is_stratified_like_scikit_learns(here, seed):
     sizes = {"a": 61, "b": 30, "c": 9}
     y = np.repeat(list(sizes), list(sizes.values()))
     frame = pd.DataFrame({"x": np.arange(100.0) ** 2, "y": np.random.default_rng(1).permutation(y)})
@@ -115,7 +109,7 @@ def test_the_split_is_stratified_like_scikit_learns(here: Path, seed: int) -> No
     assert (np.diff(data.X_test[:, 0]) > 0).all()
 
 
-def test_the_split_depends_on_the_seed_alone(here: Path) -> None:
+def test_the_split_depends_on_the_seed_alone(here):
     # The first outputs of Vigna's splitmix64.c from the seed 1234567.
     assert list(islice(split_mix(1234567), 2)) == [6457827717110365317, 3203168211198807973]
     rows = "".join(f"{k},{'ab'[k % 2]}\n" for k in range(40))
@@ -131,7 +125,7 @@ def test_the_split_depends_on_the_seed_alone(here: Path) -> None:
     np.testing.assert_array_equal(plain.X_test[:, 0], sorted(order[:12]))
 
 
-def split_mix(state: int) -> Iterator[int]:
+def split_mix(state):
     """SplitMix64 in plain Python."""
     mask = 2**64 - 1
     while True:
@@ -142,7 +136,7 @@ def split_mix(state: int) -> Iterator[int]:
         yield z ^ (z >> 31)
 
 
-def test_a_column_says_which_rows_are_the_test_part(frame: pd.DataFrame, here: Path) -> None:
+def test_a_column_says_which_rows_are_the_test_part(frame, here):
     parts = np.where(np.arange(60) % 3 == 1, "Test", "train")
     frame.assign(part=parts).to_csv("x.csv", index=False)
     data = load("x.csv", {"split": "part", "target": "y", "scale": "none"})
@@ -165,9 +159,7 @@ def test_a_column_says_which_rows_are_the_test_part(frame: pd.DataFrame, here: P
         (["yes", "no"], {"positive": "none"}, None, {0, 1}),
     ],
 )
-def test_which_class_is_positive(
-    here: Path, classes: list[str], options: dict[str, Any], positive: str | None, labels: set[int]
-) -> None:
+def test_which_class_is_positive(here, classes, options, positive, labels):
     y = [classes[0]] * 4 + [word for word in classes[1:] for _ in range(6)]
     rows = [f"{k * k},{word}" for k, word in enumerate(y)]
     Path("x.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
@@ -182,13 +174,13 @@ def test_which_class_is_positive(
             assert label == sorted(classes).index(word)
 
 
-def test_many_categories_are_stored_as_sparse_rows(here: Path) -> None:
+def test_many_categories_are_stored_as_sparse_rows(here):
     generator = np.random.default_rng(2)
     words = [f"w{k:03}" for k in generator.permutation(np.repeat(np.arange(100), 3))]
     frame = pd.DataFrame({"word": words, "x": generator.normal(size=300)})
     frame["y"] = np.arange(300) % 2
     frame.to_csv("x.csv", index=False)
-    data: Dataset = load("x.csv", {"test": "last 100"})
+    data = load("x.csv", {"test": "last 100"})
     train, test = frame.iloc[:200], frame.iloc[200:]
     columns = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), ["word"]),
@@ -199,16 +191,14 @@ def test_many_categories_are_stored_as_sparse_rows(here: Path) -> None:
     np.testing.assert_allclose(data.X_test.toarray(), columns.transform(test), atol=1e-6)
 
 
-def test_an_infinite_number_among_words_is_a_word(here: Path) -> None:
+def test_an_infinite_number_among_words_is_a_word(here):
     rows = [f"{word},{place % 2}" for place, word in enumerate(["inf", "red", "blue", "4"] * 3)]
     Path("x.csv").write_text("\n".join(["word,y", *rows]))
     assert load("x.csv", {"test": "last 4"}).X_train.shape == (8, 4)
 
 
 @pytest.mark.parametrize("name", ["subject", None])
-def test_the_index_of_a_data_frame_is_no_feature(
-    frame: pd.DataFrame, here: Path, name: str | None
-) -> None:
+def test_the_index_of_a_data_frame_is_no_feature(frame, here, name):
     # In the order of the classes, after which it would give them away.
     indexed = frame.sort_values("y").set_axis([f"s{k:02}" for k in range(60)]).rename_axis(name)
     indexed.to_parquet("x.parquet")
@@ -234,7 +224,7 @@ def test_the_index_of_a_data_frame_is_no_feature(
         ("2001,2002,class", "5.1,3.5,setosa"),
     ],
 )
-def test_a_header_of_numbers(here: Path, header: str, rows: str) -> None:
+def test_a_header_of_numbers(here, header, rows):
     other = rows.replace("5.1", "5.0").replace("setosa", "virginica")
     Path("x.csv").write_text(f"{header}\n" + f"{rows}\n{other}\n" * 20)
     data = load("x.csv")
@@ -243,7 +233,7 @@ def test_a_header_of_numbers(here: Path, header: str, rows: str) -> None:
 
 
 @pytest.mark.parametrize("first", ["0,1,1", "1.2,0.3,y", "0,1,no", "1,0,no"])
-def test_a_first_row_that_is_no_header(here: Path, first: str) -> None:
+def test_a_first_row_that_is_no_header(here, first):
     last = {"1": "0", "y": "n", "no": "yes"}[first.split(",")[2]]
     Path("x.csv").write_text(f"{first}\n1.5,0.5,{last}\n" * 20)
     assert load("x.csv").n_train + load("x.csv").n_test == 40
@@ -259,7 +249,7 @@ def test_a_first_row_that_is_no_header(here: Path, first: str) -> None:
         (["1", "+1", "1.0", "1e0", "-1"], 2),
     ],
 )
-def test_distinct_classes_stay_apart(here: Path, words: list[str], classes: int) -> None:
+def test_distinct_classes_stay_apart(here, words, classes):
     rows = "".join(f"{k % 13},{words[k % len(words)]}\n" for k in range(90))
     Path("x.csv").write_text("x,y\n" + rows)
     assert len(np.unique(load("x.csv").y_train)) == classes
@@ -268,7 +258,7 @@ def test_distinct_classes_stay_apart(here: Path, words: list[str], classes: int)
         assert len(np.unique(load("x.parquet").y_train)) == classes
 
 
-def test_texts_are_read_as_numbers_where_asked(here: Path) -> None:
+def test_texts_are_read_as_numbers_where_asked(here):
     rows = [f"{k % 5} %;1.00{k % 7},{k % 10};{k if k % 5 else '-'};{k % 3}\n" for k in range(1, 61)]
     Path("x.csv").write_text("share;price;size;y\n" + "".join(rows))
     hints = [line for line in load("x.csv").decided if "look like numbers" in line]
@@ -285,7 +275,7 @@ def test_texts_are_read_as_numbers_where_asked(here: Path) -> None:
     assert found == {(k % 5, price[k], k) for k in range(1, 61) if k % 5}
 
 
-def test_training_rows_can_be_fewer(here: Path) -> None:
+def test_training_rows_can_be_fewer(here):
     rows = [f"{k},{k % 3},{'abb'[k % 3]}\n" for k in range(300)]
     Path("x.csv").write_text("k,b,y\n" + "".join(rows))
     whole, some, fewer = (load("x.csv", {"scale": "none", "n_train": n}) for n in (210, 60, 30))

@@ -1,13 +1,9 @@
 """The examples of docs/your-data.md run, and say what the page says."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import fields
 from pathlib import Path
-
-import pytest
 
 from marginbench.data_loaders import load
 from marginbench.data_loaders.own.options import Options
@@ -16,12 +12,12 @@ from marginbench.harness.study.toml import parse_study
 PAGE = (Path(__file__).parents[3] / "docs" / "your-data.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_the_examples_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, object] = {}
+def test_the_examples_run(here, capsys):
+    names = {}
     for code in blocks("python"):
         exec(compile(code, "docs/your-data.md", "exec"), names)
     printed = capsys.readouterr().out.splitlines()
@@ -35,7 +31,7 @@ def test_the_examples_run(here: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert load("bank.csv", params).decided == tuple(shown)
 
 
-def test_the_table_has_every_option_with_its_default() -> None:
+def test_the_table_has_every_option_with_its_default():
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))
     defaults = {item.name: item.default for item in fields(Options)}
     assert set(defaults) <= set(rows)

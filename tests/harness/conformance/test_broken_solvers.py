@@ -1,11 +1,7 @@
 """Each check catches the fault that it is meant for, in a solver that is right but for that."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,19 +12,18 @@ from marginbench.harness.conformance.scaffold import Names, write_solver
 from marginbench.harness.loading import load_class
 from marginbench.solvers import PCT, Solution, Solver, WeightedSolver, hyperparameters
 
-Make = Callable[[type[Any]], type[Any]]
 #: A fault -> what makes a class of the good one, the check that is meant for it, and words of what
 #: that says.
-FAULTS: dict[str, tuple[Make, str, str]] = {}
+FAULTS = {}
 
 
-def fault(check: str, words: str, **attributes: Any) -> Any:
+def fault(check, words, **attributes):
     """A fault of ``_solve``, given the right one as the last argument."""
 
-    def of(change: Callable[..., Any]) -> None:
-        def make(good: type[Any]) -> type[Any]:
-            def _solve(self: Any, problem: Any, monitor: Any) -> Any:
-                def solve(problem: Any = problem, monitor: Any = monitor) -> Any:
+    def of(change):
+        def make(good):
+            def _solve(self, problem, monitor):
+                def solve(problem=problem, monitor=monitor):
                     return good._solve(self, problem, monitor)
 
                 return change(self, problem, monitor, solve)
@@ -40,10 +35,10 @@ def fault(check: str, words: str, **attributes: Any) -> Any:
     return of
 
 
-def class_fault(check: str, words: str) -> Any:
+def class_fault(check, words):
     """A fault of the class: made of the good one."""
 
-    def of(make: Make) -> None:
+    def of(make):
         FAULTS[make.__name__] = (make, check, words)
 
     return of
@@ -52,14 +47,14 @@ def class_fault(check: str, words: str) -> Any:
 class Other:
     """A problem or a monitor of which some attributes are others."""
 
-    def __init__(self, inner: Any, **own: Any) -> None:
+    def __init__(self, inner, **own):
         self.__dict__ |= {"inner": inner, **own}
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self.inner, name)
 
 
-def with_coef(solution: Any, coef: Any) -> Any:
+def with_coef(solution, coef):
     return replace(solution, model=replace(solution.model, coef=coef))
 
 
@@ -250,7 +245,7 @@ def other_objective(self, problem, monitor, solve):
         self.C = C
 
 
-def in_epochs(solver: Any, epochs: int, solve: Any) -> Any:
+def in_epochs(solver, epochs, solve):
     """The solution after so many epochs, whatever the limit is."""
     limit, solver.max_epochs = solver.max_epochs, epochs
     try:
@@ -285,7 +280,7 @@ def draws_for_checkpoints(self, problem, monitor, solve):
 
 @fault("checkpoints", "changed later; snapshot() must copy")
 def live_snapshots(self, problem, monitor, solve):
-    shown: list[Any] = []
+    shown = []
 
     def record(n_iter, snapshot):
         now = snapshot()
@@ -312,7 +307,7 @@ def stops_in_silence(self, problem, monitor, solve):
     return replace(solution, status="budget" if solution.status == "stopped" else "converged")
 
 
-def rounded(solution: Any) -> Any:
+def rounded(solution):
     return with_coef(solution, solution.model.coef.astype(np.float16).astype(np.float64))
 
 
@@ -348,7 +343,7 @@ def keeps_scores_for_the_next_class(self, problem, monitor, solve):
 
 
 @pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> type[Solver]:
+def good(tmp_path_factory):
     """The solver that ``marginbench new solver`` writes."""
     folder = tmp_path_factory.mktemp("good")
     write_solver(Names("Good", "good_solver"), folder)
@@ -356,11 +351,11 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> type[Solver]:
 
 
 @pytest.fixture
-def broken(good: type[Any], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], type[Any]]:
+def broken(good, monkeypatch):
     """The solver with a fault, as a class that pickle finds by its name."""
 
-    def with_fault(name: str) -> type[Any]:
-        cls: type[Any] = FAULTS[name][0](good)
+    def with_fault(name):
+        cls = FAULTS[name][0](good)
         cls.__qualname__ = cls.__name__ = f"Broken{name}"
         monkeypatch.setattr(sys.modules[cls.__module__], cls.__name__, cls, raising=False)
         return cls
@@ -368,12 +363,12 @@ def broken(good: type[Any], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     return with_fault
 
 
-def test_every_check_of_estimators_has_a_fault_that_it_catches() -> None:
+def test_every_check_of_estimators_has_a_fault_that_it_catches():
     assert {check for _, check, _ in FAULTS.values()} == set(CHECKS["estimator"])
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_caught_by_the_check_that_is_meant_for_it(broken: Any, name: str) -> None:
+def test_a_fault_is_caught_by_the_check_that_is_meant_for_it(broken, name):
     _, check, words = FAULTS[name]
     found = checked(broken(name), "estimator", check)
     assert found.verdict == "fail"
@@ -381,12 +376,12 @@ def test_a_fault_is_caught_by_the_check_that_is_meant_for_it(broken: Any, name: 
     assert "\n" not in found.detail
 
 
-def test_what_scikit_learn_asserts_without_a_word_is_shown(broken: Any) -> None:
+def test_what_scikit_learn_asserts_without_a_word_is_shown(broken):
     found = checked(broken("wrong_sign"), "estimator", "scikit-learn")
     assert found.detail.startswith("check_classifiers_train: assert accuracy_score(")
 
 
-def test_the_solver_without_a_fault_passes(good: type[Any]) -> None:
+def test_the_solver_without_a_fault_passes(good):
     found = [checked(good, "estimator", check) for check in CHECKS["estimator"]]
     assert [finding for finding in found if finding.verdict == "fail"] == []
 
@@ -394,7 +389,7 @@ def test_the_solver_without_a_fault_passes(good: type[Any]) -> None:
 # Feasibility methods
 
 
-def answers(change: Callable[[Any], Any]) -> type[Any]:
+def answers(change):
     """A method whose results are changed."""
 
     class Own(PCT):
@@ -404,10 +399,10 @@ def answers(change: Callable[[Any], Any]) -> type[Any]:
     return Own
 
 
-def counting_on() -> type[Any]:
+def counting_on():
     total = [0]
 
-    def counted(found: Any) -> Any:
+    def counted(found):
         total[0] += found.counters.matvecs
         return replace(found, counters=replace(found.counters, matvecs=total[0]))
 
@@ -452,7 +447,7 @@ class TakesAnyColumns(PCT):
         (TakesAnyColumns, "bad data", "NaN is accepted"),
     ],
 )
-def test_a_fault_of_a_method_is_caught(cls: type[Any], check: str, words: str) -> None:
+def test_a_fault_of_a_method_is_caught(cls, check, words):
     found = checked(cls, "method", check)
     assert found.verdict == "fail"
     assert words in found.detail

@@ -1,12 +1,8 @@
 """``marginbench check``: what it prints, when it ends early, and what the reference solvers say."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,22 +17,20 @@ from marginbench.harness.conformance.running import (
 )
 from marginbench.harness.conformance.scaffold import Names, write_solver
 from marginbench.harness.errors import SolverError
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.jobs import Ended, Outcome, Started
 from marginbench.harness.loading import load_class
 from marginbench.solvers import WeightedSolver
 from marginbench.solvers.registration import registry, solver_names
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 class Workers:
     """An executor of checks whose outcomes are given by the name of the check."""
 
-    def __init__(self, outcomes: dict[str, Outcome]) -> None:
+    def __init__(self, outcomes):
         self.outcomes = outcomes
-        self.done: list[str] = []
+        self.done = []
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs):
         for job in jobs:
             yield Started(job)
             if not isinstance(job.work, CheckWork):
@@ -46,14 +40,14 @@ class Workers:
             passed = Outcome("done", Finding(job.tag, "pass"))
             yield Ended(job, self.outcomes.get(job.tag, passed))
 
-    def close(self) -> None:
+    def close(self):
         """Nothing is held."""
 
 
 NAMES = list(CHECKS["estimator"])
 
 
-def test_a_check_that_hangs_or_crashes_is_a_finding_and_the_next_goes_on() -> None:
+def test_a_check_that_hangs_or_crashes_is_a_finding_and_the_next_goes_on():
     workers = Workers(
         {
             "counters": Outcome("timeout", reason="solving took longer than 5 s"),
@@ -68,7 +62,7 @@ def test_a_check_that_hangs_or_crashes_is_a_finding_and_the_next_goes_on() -> No
     assert found["saving"].detail.startswith("killed by SIGSEGV while solving")
 
 
-def test_after_a_gate_or_three_limits_nothing_else_is_run() -> None:
+def test_after_a_gate_or_three_limits_nothing_else_is_run():
     late = Outcome("timeout", reason="solving took longer than 5 s")
     for outcomes, last, why in (
         ({"fit": Outcome("done", Finding("fit", "fail", "no"))}, "fit", "mend 'fit' first"),
@@ -83,19 +77,17 @@ def test_after_a_gate_or_three_limits_nothing_else_is_run() -> None:
 
 
 @pytest.fixture
-def findings(monkeypatch: pytest.MonkeyPatch) -> None:
+def findings(monkeypatch):
     """Two findings for every solver."""
 
-    def check_solver(name: str, kinds: Sequence[str], *, timeout: float) -> Iterator[Finding]:
+    def check_solver(name, kinds, *, timeout):
         yield Finding("fit", "pass")
         yield Finding("labels", "fail", f"{name} {' '.join(kinds)} {timeout:g}")
 
     monkeypatch.setattr(running, "check_solver", check_solver)
 
 
-def test_findings_are_printed_one_a_line_and_something_to_mend_is_exit_code_1(
-    run: Run, findings: None
-) -> None:
+def test_findings_are_printed_one_a_line_and_something_to_mend_is_exit_code_1(run, findings):
     code, out, err = run("check", "smo")
     assert (code, err) == (1, "")
     assert out.splitlines() == [
@@ -105,7 +97,7 @@ def test_findings_are_printed_one_a_line_and_something_to_mend_is_exit_code_1(
     ]
 
 
-def test_a_class_is_checked_for_the_kind_of_studies_that_takes_it(tmp_path: Path) -> None:
+def test_a_class_is_checked_for_the_kind_of_studies_that_takes_it(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("from marginbench import PCT, SMO\nclass A(SMO): pass\nclass B(PCT): pass\n")
     kinds = ("svm", "feasibility")
@@ -119,7 +111,7 @@ def test_a_class_is_checked_for_the_kind_of_studies_that_takes_it(tmp_path: Path
         ImportWork(f"{file}:A", ("feasibility",)).run(lambda message: None)
 
 
-def test_findings_as_json(run: Run, findings: None) -> None:
+def test_findings_as_json(run, findings):
     code, out, _ = run("check", "PCT", "--json", "--timeout", "2")
     assert code == 1
     assert json.loads(out) == {
@@ -141,9 +133,7 @@ def test_findings_as_json(run: Run, findings: None) -> None:
         (["SMO", "--timeout", "0"], "--timeout must be a number of seconds > 0, not 0"),
     ],
 )
-def test_a_mistake_is_one_line(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
+def test_a_mistake_is_one_line(run, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     code, out, err = run("check", *arguments)
     assert (code, out) == (2, "")
@@ -154,7 +144,7 @@ def test_a_mistake_is_one_line(
 PAGE = Path(__file__).parents[3] / "docs" / "adding-a-solver.md"
 
 
-def test_the_page_lists_every_check() -> None:
+def test_the_page_lists_every_check():
     tables = re.findall(r"(?:^\| `.*\n)+", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     listed = [re.findall(r"`([a-z0-9 -]+)`(?=[^|]*\| )", table) for table in tables]
     for sort in ("estimator", "method"):
@@ -162,10 +152,9 @@ def test_the_page_lists_every_check() -> None:
         assert any(found[: len(names)] == names for found in listed), sort
 
 
-def test_the_short_example_of_the_page_passes(tmp_path: Path) -> None:
+def test_the_short_example_of_the_page_passes(tmp_path):
     page = PAGE.read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", page, re.DOTALL)
-    assert example is not None
     (tmp_path / "centroid.py").write_text(example[1])
     cls = load_class("centroid.py:Centroid", tmp_path)
     found = [checked(cls, "estimator", check) for check in CHECKS["estimator"]]
@@ -190,9 +179,7 @@ class Fragile(Good):
 
 
 @pytest.mark.slow
-def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     chosen = ("constructor", "sparse data", "float32 data")
     monkeypatch.setattr(running, "CHECKS", {"estimator": chosen})
@@ -214,7 +201,7 @@ PEERS = {"LIBSVM", "LIBSVMSubsample", "OneDAL", "LIBLINEAR", "LIBLINEAROfficial"
 NO_CHECKPOINTS = PEERS | {"Falkon"}
 
 
-def may_not_apply(cls: type[Any]) -> set[str]:
+def may_not_apply(cls):
     """Checks for which a solver promises nothing, by what it says of itself."""
     known = cls().get_params()
     promises = {
@@ -232,7 +219,7 @@ def may_not_apply(cls: type[Any]) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", registry())
-def test_every_reference_solver_passes(name: str) -> None:
+def test_every_reference_solver_passes(name):
     cls = registry()[name]
     # tests/solvers/test_estimators.py has what scikit-learn says of each.
     checks = [check for check in CHECKS["estimator"] if check != "scikit-learn"]
@@ -241,7 +228,7 @@ def test_every_reference_solver_passes(name: str) -> None:
     assert {item.check for item in found if item.verdict != "pass"} == may_not_apply(cls)
 
 
-def test_a_solver_that_ends_at_its_limit_close_to_the_optimum_passes() -> None:
+def test_a_solver_that_ends_at_its_limit_close_to_the_optimum_passes():
     assert checked(registry()["Pegasos"], "estimator", "objective").verdict == "pass"
 
 
@@ -252,7 +239,7 @@ COLUMNS = [name for name in solver_names("feasibility") if name not in solver_na
     "name",
     [pytest.param(name, marks=[] if name == "PCT" else pytest.mark.slow) for name in COLUMNS],
 )
-def test_every_method_on_columns_passes(name: str) -> None:
+def test_every_method_on_columns_passes(name):
     cls = registry("feasibility")[name]
     found = [checked(cls, "method", check) for check in CHECKS["method"]]
     assert [item for item in found if item.verdict != "pass"] == []

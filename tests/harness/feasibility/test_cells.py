@@ -1,17 +1,13 @@
 """Runs on generated problems: counts, the trace, and certificates that are checked from scratch."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 from time import process_time
-from typing import Any
 
 import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork
-from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.jobs import CheckpointMessage, PhaseMessage
 from marginbench.harness.results.feasibility import Stage
 from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.solvers.feasibility.spaces import Space
@@ -61,23 +57,23 @@ class Plain:
 
 
 @pytest.fixture
-def methods(tmp_path: Path) -> Path:
+def methods(tmp_path):
     file = tmp_path / "methods.py"
     file.write_text(METHODS)
     return file
 
 
-def run(work: CellWork) -> tuple[dict[str, Any], list[Stage], list[str]]:
+def run(work):
     """Columns, trace and phases of a run in this process."""
-    messages: list[Message] = []
+    messages = []
     found = work.run(messages.append)
     trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
     assert all(isinstance(stage, Stage) for stage in trace)
     phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
-    return found, trace, phases  # type: ignore[return-value]
+    return found, trace, phases
 
 
-def test_a_separator_is_found_counted_and_checked() -> None:
+def test_a_separator_is_found_counted_and_checked():
     found, trace, phases = run(EASY)
     assert (found["status"], found["found"], found["reason"]) == ("converged", "separable", "")
     assert found["phi_lo"] > 0
@@ -95,7 +91,7 @@ def test_a_separator_is_found_counted_and_checked() -> None:
     assert 0 <= found["cpu_s"] < 20
 
 
-def test_a_certificate_that_nothing_separates() -> None:
+def test_a_certificate_that_nothing_separates():
     found, trace, _ = run(NONE)
     assert (found["status"], found["found"]) == ("converged", "inseparable")
     # With no more columns than rows nothing but rounding keeps a separator away.
@@ -106,7 +102,7 @@ def test_a_certificate_that_nothing_separates() -> None:
     assert trace[-1].phi_up == pytest.approx(found["phi_up"], abs=1e-12)
 
 
-def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn: pytest.WarningsRecorder) -> None:
+def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn):
     cut = replace(NONE, m=9, n=10, params={"tol": 0.0, "history": 1.0, "max_iter": 3})
     found, trace, _ = run(cut)
     assert (found["status"], found["found"], found["n_iter"]) == ("budget", "budget", 3)
@@ -118,8 +114,8 @@ def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn: pytest.WarningsRecorde
     assert not recwarn.list  # the record says it
 
 
-def test_a_proof_at_the_end_is_no_time_of_the_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
-    def dear(space: Space, x: Any) -> None:
+def test_a_proof_at_the_end_is_no_time_of_the_iterations(monkeypatch):
+    def dear(space, x):
         started = process_time()
         while process_time() - started < 0.3:
             pass
@@ -131,12 +127,12 @@ def test_a_proof_at_the_end_is_no_time_of_the_iterations(monkeypatch: pytest.Mon
     assert found["wall_s"] < 0.3
 
 
-def test_the_seed_gives_the_instance() -> None:
+def test_the_seed_gives_the_instance():
     first, again, other = (run(replace(EASY, seed=seed))[0]["phi_lo"] for seed in (0, 0, 1))
     assert first == again != other
 
 
-def test_a_false_certificate_is_wrong(methods: Path) -> None:
+def test_a_false_certificate_is_wrong(methods):
     found, _, _ = run(replace(EASY, solver=f"{methods}:Liar"))
     assert found["status"] == "wrong"
     assert "y does not separate" in found["reason"]
@@ -146,12 +142,12 @@ def test_a_false_certificate_is_wrong(methods: Path) -> None:
         assert "x does not prove that nothing separates" in found["reason"]
 
 
-def test_a_method_that_fails_on_the_few_columns_of_the_warm_up_is_run(methods: Path) -> None:
+def test_a_method_that_fails_on_the_few_columns_of_the_warm_up_is_run(methods):
     found, _, _ = run(replace(EASY, solver=f"{methods}:FailsOnFewColumns"))
     assert (found["status"], found["found"]) == ("converged", "separable")
 
 
-def test_a_method_need_not_be_derived_from_the_projects(methods: Path) -> None:
+def test_a_method_need_not_be_derived_from_the_projects(methods):
     found, trace, _ = run(replace(EASY, solver=f"{methods}:Plain", params={}))
     assert (found["status"], found["found"]) == ("converged", "separable")
     assert found["counters"]["matvecs"] == 4 * found["n_iter"]
@@ -162,7 +158,7 @@ def test_a_method_need_not_be_derived_from_the_projects(methods: Path) -> None:
     ("name", "value"),
     [("kernel_evals", 1e6), ("iterations", 10), ("stop", {"suboptimality": 0.1})],
 )
-def test_feasibility_methods_have_their_own_limits(name: str, value: Any) -> None:
+def test_feasibility_methods_have_their_own_limits(name, value):
     cell = {"label": "c", "generator": "ldfp", "m": 5, "n": 10, "kappa": 1.0, "tol": 0.0}
     study = {"name": "s", "cell": [cell], "method": [{"name": "VN"}]}
     FeasibilityStudy.model_validate(study)

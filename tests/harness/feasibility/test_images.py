@@ -1,9 +1,6 @@
 """Runs on classes of images: the draw, the choice of the width, and the stages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +8,7 @@ import pytest
 from marginbench.data_loaders import DataError, load
 from marginbench.harness.evaluation.feasibility import ImagesWork
 from marginbench.harness.evaluation.images import draw
-from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
-from marginbench.harness.results.feasibility import Stage
+from marginbench.harness.jobs import CheckpointMessage, PhaseMessage
 
 WORK = ImagesWork(
     dataset="digits", dataset_params={}, n_train=100, n_validation=40, unit_norm=True,
@@ -22,7 +18,7 @@ WORK = ImagesWork(
 
 
 @pytest.fixture
-def four_classes(monkeypatch: pytest.MonkeyPatch) -> Any:
+def four_classes(monkeypatch):
     """Clusters of four classes in place of a dataset."""
     rng = np.random.default_rng(0)
 
@@ -37,16 +33,16 @@ def four_classes(monkeypatch: pytest.MonkeyPatch) -> Any:
     return Data
 
 
-def run(work: ImagesWork) -> tuple[dict[str, Any], list[Stage], list[str]]:
+def run(work):
     """Columns, trace and phases of a run in this process."""
-    messages: list[Message] = []
+    messages = []
     found = work.run(messages.append)
     trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
     phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
-    return found, trace, phases  # type: ignore[return-value]
+    return found, trace, phases
 
 
-def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes: Any) -> None:
+def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):
     points = draw(replace(WORK, unit_norm=False))
     (X, y), (V, v) = points["train"], points["validation"]
     assert np.bincount(y).tolist() == [25] * 4
@@ -69,14 +65,12 @@ def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes: Any) ->
         ({"n_train": 3}, "3 training and .* evenly from 4 classes, at least one of each"),
     ],
 )
-def test_too_few_points_are_an_error_of_the_data(
-    four_classes: Any, change: dict[str, int], message: str
-) -> None:
+def test_too_few_points_are_an_error_of_the_data(four_classes, change, message):
     with pytest.raises(DataError, match=message):
         draw(replace(WORK, **change))
 
 
-def test_the_best_width_is_trained_and_scored_at_stages(four_classes: Any) -> None:
+def test_the_best_width_is_trained_and_scored_at_stages(four_classes):
     found, trace, phases = run(WORK)
     assert phases == ["data", "solve", "evaluate"]
     alone = {gamma: run(replace(WORK, gammas=(gamma,)))[0] for gamma in WORK.gammas}
@@ -98,7 +92,7 @@ def test_the_best_width_is_trained_and_scored_at_stages(four_classes: Any) -> No
     assert found["tuning_s"] > 0
 
 
-def test_the_classes_of_a_real_dataset() -> None:
+def test_the_classes_of_a_real_dataset():
     found, trace, _ = run(replace(WORK, n_validation=50, gammas=(2.0,), stages=(5, 20)))
     assert found["status"] in ("converged", "budget")
     assert found["reason"].endswith(

@@ -1,11 +1,7 @@
 """From tables and methods to runs: who fits what, which parameters are decided, and the keys."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,8 +10,7 @@ from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Outcome
 from marginbench.harness.planning.feasibility import KIND
-from marginbench.harness.planning.plan import Run
-from marginbench.harness.planning.preflight import Facts, preflight
+from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.results.feasibility import FeasibilityRecord
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.feasibility import FeasibilityStudy
@@ -33,20 +28,20 @@ IMAGES = {
 }
 
 
-def study_of(**tables: Any) -> FeasibilityStudy:
+def study_of(**tables):
     values = {"name": "small", "cell": [CELL], "method": [{"name": "MPLFP"}], **tables}
     return FeasibilityStudy.model_validate(values)
 
 
-def facts_of(study: FeasibilityStudy, data: Outcome | None = None) -> Facts:
+def facts_of(study, data=None):
     return preflight(study, FakeExecutor(data), lambda line: None)
 
 
-def plan(study: FeasibilityStudy, data: Outcome | None = None) -> list[Run]:
+def plan(study, data=None):
     return KIND.plan(study, facts_of(study, data))
 
 
-def test_methods_run_on_what_they_take() -> None:
+def test_methods_run_on_what_they_take():
     methods = [{"name": "MPLFP"}, {"name": "MPKFP"}, {"name": "KPCT"}]
     runs = plan(study_of(cell=[{**CELL, "instances": 1}], images=[IMAGES], method=methods))
     assert [(run.task, run.solver) for run in runs] == [
@@ -59,7 +54,7 @@ def test_methods_run_on_what_they_take() -> None:
     assert [run.limits.seconds["solve"] for run in runs] == [120.0, 60.0, 60.0]
 
 
-def test_a_run_carries_all_that_its_worker_needs() -> None:
+def test_a_run_carries_all_that_its_worker_needs():
     (run,) = plan(study_of(cell=[{**CELL, "instances": 1}], budget={"timeout": 20.0}))
     assert run.work == CellWork(
         generator="ldfp", m=8, n=100, kappa=1.5, seed=0, solver="MPLFP",
@@ -77,11 +72,11 @@ def test_a_run_carries_all_that_its_worker_needs() -> None:
     assert run.columns["solver_class"] == "marginbench:MPLFP"
 
 
-def keys(study: FeasibilityStudy, data: Outcome | None = None) -> list[str]:
+def keys(study, data=None):
     return [run.key for run in plan(study, data)]
 
 
-def test_the_key_of_a_cell_knows_what_changes_a_run_and_nothing_else() -> None:
+def test_the_key_of_a_cell_knows_what_changes_a_run_and_nothing_else():
     base = keys(study_of())
     assert len(set(base)) == 20
     assert keys(study_of(budget={"timeout": 3.0, "memory": 99.0})) == base
@@ -95,8 +90,8 @@ def test_the_key_of_a_cell_knows_what_changes_a_run_and_nothing_else() -> None:
     assert not set(keys(study_of(method=[method]))) & set(base)
 
 
-def test_the_key_of_images_knows_their_data() -> None:
-    def key(data: Outcome) -> str:
+def test_the_key_of_images_knows_their_data():
+    def key(data):
         (found,) = keys(study_of(cell=[], images=[IMAGES], method=[{"name": "MPKFP"}]), data)
         return found
 
@@ -107,14 +102,14 @@ def test_the_key_of_images_knows_their_data() -> None:
     assert len({first, other, missing}) == 3
 
 
-def test_a_method_may_have_fewer_seeds_than_there_are_instances() -> None:
+def test_a_method_may_have_fewer_seeds_than_there_are_instances():
     methods = [{"name": "MPLFP", "seeds": 2}, {"name": "VN", "seeds": 9}]
     runs = plan(study_of(cell=[{**CELL, "instances": 3}], method=methods))
     cells = [(run.solver, run.seed) for run in runs]
     assert cells == [("MPLFP", 0), ("MPLFP", 1), ("VN", 0), ("VN", 1), ("VN", 2)]
 
 
-def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path: Path) -> None:
+def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path):
     study = study_of(cell=[], images=[IMAGES], method=[{"name": "MPKFP"}])
     answers = FakeExecutor(Outcome("data", reason="digits: cannot be fetched"))
     summary = run_study(study, tmp_path, executor=answers)
@@ -153,8 +148,6 @@ def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path: Path) -> N
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_runs(
-    tables: dict[str, Any], message: str
-) -> None:
+def test_what_does_not_fit_is_refused_before_anything_runs(tables, message):
     with pytest.raises(StudyError, match=message):
         facts_of(study_of(**tables))

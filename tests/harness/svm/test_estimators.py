@@ -1,11 +1,8 @@
 """Classifiers of other libraries: judged by their model where they have one, or by predictions."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +14,7 @@ from marginbench.data_loaders import load
 from marginbench.harness.errors import SolverError
 from marginbench.harness.evaluation.estimators import measure_estimator
 from marginbench.harness.evaluation.svm import EstimatorWork, Problem, Search
-from marginbench.harness.jobs import CheckpointMessage, Message
-from marginbench.harness.results.svm import Checkpoint
+from marginbench.harness.jobs import CheckpointMessage
 
 DATA = {"n_train": 200, "n_test": 100}
 PROBLEM = Problem("checkers", DATA, {"name": "rbf", "gamma": 10.0}, 1.0, True)
@@ -26,27 +22,24 @@ PROBLEM = Problem("checkers", DATA, {"name": "rbf", "gamma": 10.0}, 1.0, True)
 SPLIT = int(np.random.default_rng((0, 0)).integers(2**31))
 HERE = Path(__file__).parent
 MINE = HERE / "classifiers.py"
-Columns = dict[str, Any]
 
 
-def run(work: EstimatorWork) -> tuple[Columns, list[Checkpoint]]:
+def run(work):
     """The columns and the trace of a run."""
-    messages: list[Message] = []
+    messages = []
     columns = work.parsed(measure_estimator(work, messages.append))
     return columns, [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
 
 
-def estimator(
-    name: str, problem: Problem = PROBLEM, solves: bool | None = False, **params: Any
-) -> EstimatorWork:
+def estimator(name, problem=PROBLEM, solves=False, **params):
     return EstimatorWork(problem, name, params, seed=3, solves=solves)
 
 
-def data(problem: Problem = PROBLEM) -> Any:
+def data(problem=PROBLEM):
     return load(problem.dataset, problem.dataset_params or None)
 
 
-def errors(found: Any, given: Any) -> tuple[float, float]:
+def errors(found, given):
     return (
         float(np.mean(found.predict(given.X_train) != given.y_train)),
         float(np.mean(found.predict(given.X_test) != given.y_test)),
@@ -56,7 +49,7 @@ def errors(found: Any, given: Any) -> tuple[float, float]:
 NOT_KNOWN = ("n_iter", "n_support", "counters", "primal", "dual")
 
 
-def test_a_classifier_is_judged_by_what_it_predicts() -> None:
+def test_a_classifier_is_judged_by_what_it_predicts():
     columns, (state,) = run(
         estimator("sklearn.ensemble:RandomForestClassifier", n_estimators=5, max_depth=3)
     )
@@ -70,7 +63,7 @@ def test_a_classifier_is_judged_by_what_it_predicts() -> None:
     assert set(columns).isdisjoint(NOT_KNOWN)
 
 
-def test_an_svc_is_judged_by_its_coefficients() -> None:
+def test_an_svc_is_judged_by_its_coefficients():
     params = {"kernel": "rbf", "gamma": 10.0, "C": 1.0}
     columns, (state,) = run(estimator("sklearn.svm:SVC", solves=True, **params))
     given = data()
@@ -87,7 +80,7 @@ def test_an_svc_is_judged_by_its_coefficients() -> None:
     assert (columns["n_iter"], columns["counters"]) == (svc.n_iter_[0], None)
 
 
-def test_an_svc_of_another_problem_does_not_pass_for_the_tasks() -> None:
+def test_an_svc_of_another_problem_does_not_pass_for_the_tasks():
     # Its box is [0, 5], not [0, 1].
     columns, _ = run(estimator("sklearn.svm:SVC", solves=True, gamma=10.0, C=5.0))
     assert columns["status"] == "wrong"
@@ -95,7 +88,7 @@ def test_an_svc_of_another_problem_does_not_pass_for_the_tasks() -> None:
 
 
 @pytest.mark.parametrize("C", [1.0, 5.0])
-def test_a_class_that_promises_nothing_is_judged_by_a_model_that_holds(C: float) -> None:
+def test_a_class_that_promises_nothing_is_judged_by_a_model_that_holds(C):
     columns, (state,) = run(estimator("sklearn.svm:SVC", solves=None, gamma=10.0, C=C))
     judged_by = "model" if C == 1.0 else "predictions"
     assert (columns["status"], columns["judged_by"]) == ("converged", judged_by)
@@ -106,7 +99,7 @@ def test_a_class_that_promises_nothing_is_judged_by_a_model_that_holds(C: float)
     )
 
 
-def test_a_function_makes_a_pipeline_with_the_seed_of_the_run() -> None:
+def test_a_function_makes_a_pipeline_with_the_seed_of_the_run():
     first, _ = run(estimator(f"{MINE}:make"))
     again, _ = run(estimator(f"{MINE}:make"))
     assert first["test_error"] == again["test_error"]
@@ -115,7 +108,7 @@ def test_a_function_makes_a_pipeline_with_the_seed_of_the_run() -> None:
 
 
 @pytest.mark.slow
-def test_an_early_end_is_told_by_its_warning() -> None:
+def test_an_early_end_is_told_by_its_warning():
     given = data()
     columns, _ = run(estimator("sklearn.svm:LinearSVC", max_iter=1))
     with pytest.warns(match="failed to converge"):
@@ -127,7 +120,7 @@ def test_an_early_end_is_told_by_its_warning() -> None:
     assert (columns["train_error"], columns["test_error"]) == expected
 
 
-def test_a_classifier_is_tuned_by_what_it_predicts() -> None:
+def test_a_classifier_is_tuned_by_what_it_predicts():
     values = ({"gamma": 1e-3}, {"gamma": 10.0}, {"gamma": -1.0})
     given = {"kernel": "rbf", "C": 1.0}
     search = Search(values, params={**given, "gamma": None})
@@ -168,7 +161,7 @@ def test_a_classifier_is_tuned_by_what_it_predicts() -> None:
         ("another class", "the prediction for training point 5, 3, is no class of the task"),
     ],
 )
-def test_predictions_that_are_none_make_a_run_wrong(how: str, reason: str) -> None:
+def test_predictions_that_are_none_make_a_run_wrong(how, reason):
     columns, trace = run(estimator(f"{MINE}:Constant", how=how))
     assert (columns["status"], columns["reason"], trace) == ("wrong", reason, [])
     assert columns.get("test_error") is None
@@ -183,8 +176,6 @@ def test_predictions_that_are_none_make_a_run_wrong(how: str, reason: str) -> No
         ("make_nothing", {}, SolverError, "made a dict without fit; it must make a classifier"),
     ],
 )
-def test_what_an_estimator_raises_is_passed_on(
-    name: str, how: dict[str, str], error: type[Exception], message: str
-) -> None:
+def test_what_an_estimator_raises_is_passed_on(name, how, error, message):
     with pytest.raises(error, match=message):
         run(estimator(f"{MINE}:{name}", **how))

@@ -1,7 +1,5 @@
 """The examples of docs/outside-solvers.md run, and its table of classes is that of the code."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -12,7 +10,6 @@ import pytest
 from marginbench.harness.evaluation.estimators import PEERS
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.jobs import Executor
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.toml import parse_study
@@ -29,16 +26,16 @@ C = 1.0
 """
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", DOCUMENT.read_text("utf-8"), flags=re.S)
 
 
-def example(words: str) -> str:
+def example(words):
     (found,) = (block for block in blocks("toml") if words in block)
     return found
 
 
-def ended(folder: Path, text: str, executor: Executor | None) -> dict[str, Record]:
+def ended(folder, text, executor):
     """The records of a study by solver; with an executor of this process or with workers."""
     for script in blocks("python"):
         name = script.partition("\n")[0].removeprefix("# ")
@@ -49,7 +46,7 @@ def ended(folder: Path, text: str, executor: Executor | None) -> dict[str, Recor
     return {record.solver: record for record in records if isinstance(record, Record)}
 
 
-def test_the_table_of_classes_is_that_of_the_code() -> None:
+def test_the_table_of_classes_is_that_of_the_code():
     rows = re.findall(
         r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", DOCUMENT.read_text("utf-8"), re.M
     )
@@ -63,7 +60,7 @@ def test_the_table_of_classes_is_that_of_the_code() -> None:
 
 
 @pytest.mark.slow
-def test_the_classifiers_run(tmp_path: Path) -> None:
+def test_the_classifiers_run(tmp_path):
     found = ended(tmp_path, example('name = "peers"') + example("pipeline.py"), InProcess())
     assert {label: record.status for label, record in found.items()} == {
         "SMO": "converged", "SVC": "converged", "LinearSVC": "converged",
@@ -78,7 +75,7 @@ def test_the_classifiers_run(tmp_path: Path) -> None:
     assert all(record.test_error < 0.2 for record in found.values())
 
 
-def test_a_fair_comparison_tunes_both_sides(tmp_path: Path) -> None:
+def test_a_fair_comparison_tunes_both_sides(tmp_path):
     found = ended(tmp_path, example('name = "fair"'), InProcess())
     chosen = {label: json.loads(record.params) for label, record in found.items()}
     assert chosen["KNeighborsClassifier"]["n_neighbors"] in (1, 3, 9)
@@ -87,7 +84,7 @@ def test_a_fair_comparison_tunes_both_sides(tmp_path: Path) -> None:
     assert {record.n_train for record in found.values()} == {958}  # four fifths of 1 198
 
 
-def test_a_program_in_a_classifier_finds_what_the_library_finds(tmp_path: Path) -> None:
+def test_a_program_in_a_classifier_finds_what_the_library_finds(tmp_path):
     if shutil.which("svm-train") is None:
         pytest.skip("svm-train is not installed (Debian: apt-get install libsvm-tools)")
     peers = example("svm_train.py") + example('name = "LIBSVM"').replace("other_problem = true", "")
@@ -101,7 +98,7 @@ def test_a_program_in_a_classifier_finds_what_the_library_finds(tmp_path: Path) 
     assert program.cpu_s > 0
 
 
-def test_peers_of_another_problem_run(tmp_path: Path) -> None:
+def test_peers_of_another_problem_run(tmp_path):
     study = BASE + '[[solver]]\nname = "SMO"\n' + example('name = "LIBSVM"')
     found = ended(tmp_path, study, InProcess())
     assert {record.status for record in found.values()} == {"converged"}

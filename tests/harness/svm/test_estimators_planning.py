@@ -1,28 +1,20 @@
 """Solvers from outside in a study: what the task decides of them, on what they run, their keys."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.evaluation.svm import EstimatorWork, FitWork, ReferenceInfo
 from marginbench.harness.planning.fingerprint import installed_version
-from marginbench.harness.planning.plan import Run
 from marginbench.harness.planning.preflight import (
-    DatasetInfo,
     DescribeWork,
     Facts,
-    SolverInfo,
     describe_solver,
 )
 from marginbench.harness.planning.svm import KIND
 from marginbench.harness.study.model import resolve_solver_name
-from marginbench.harness.study.svm import Study
 
 from ..answers import DATA
 
@@ -32,7 +24,7 @@ MINE = Path(__file__).parent / "classifiers.py"
 BIAS = "it fits a bias, which the task has not"
 
 
-def info_of(study: Study) -> SolverInfo:
+def info_of(study):
     """What is known of the only solver of a study, with the parameters that it gives."""
     (entry,) = study.solver
     info = describe_solver(DescribeWork(entry.name, "svm"))
@@ -43,10 +35,10 @@ def info_of(study: Study) -> SolverInfo:
 
 
 @pytest.fixture
-def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
+def plan(make_study):
     """Plans the run of a solver on a task."""
 
-    def planned(name: str, data: DatasetInfo = DATA, seed: int = 0, **values: Any) -> Run:
+    def planned(name, data=DATA, seed=0, **values):
         own = {key: values.pop(key) for key in ("params", "other_problem") if key in values}
         task = {"label": "t", "dataset": "digits", "C": 2.0, **values}
         if task.get("kernel") != "linear":
@@ -71,9 +63,7 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
         (f"{MINE}:Promises", {"kernel": "rbf", "C": 2.0}),
     ],
 )
-def test_the_task_decides_what_means_the_same(
-    name: str, decided: dict[str, Any], plan: Callable[..., Run]
-) -> None:
+def test_the_task_decides_what_means_the_same(name, decided, plan):
     run = plan(name, fit_intercept=True, seed=4)
     assert isinstance(run.work, EstimatorWork)
     assert (run.work.solver, run.work.params, run.work.seed) == (name, decided, 4)
@@ -83,7 +73,7 @@ def test_the_task_decides_what_means_the_same(
     assert run.columns["judged_by"] == ("model" if run.work.solves else "predictions")
 
 
-def test_the_study_decides_the_rest(plan: Callable[..., Run]) -> None:
+def test_the_study_decides_the_rest(plan):
     params = {"tol": 1e-5, "shrinking": False, "class_weight": "balanced"}
     run = plan("sklearn.svm:SVC", params=params, fit_intercept=True)
     assert isinstance(run.work, EstimatorWork)
@@ -93,7 +83,7 @@ def test_the_study_decides_the_rest(plan: Callable[..., Run]) -> None:
     assert (run.work.solves, run.columns["other_problem"]) == (False, "it is given class_weight")
 
 
-def test_what_cannot_be_a_classifier_is_refused() -> None:
+def test_what_cannot_be_a_classifier_is_refused():
     for name, kind, message in (
         ("sklearn.preprocessing:StandardScaler", "svm", "is not a solver; derive it from"),
         ("math:pi", "svm", "is a float; give a class, or a function that makes"),
@@ -115,24 +105,20 @@ def test_what_cannot_be_a_classifier_is_refused() -> None:
         ("sklearn.svm:LinearSVC", {"random_state": 1}, "'random_state' is decided by the task"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(
-    name: str, params: dict[str, Any], message: str, plan: Callable[..., Run]
-) -> None:
+def test_parameters_that_make_no_sense_are_refused(name, params, message, plan):
     with pytest.raises(StudyError) as caught:
         plan(name, params=params)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["command", "libsvm-tools"])
-def test_a_name_that_is_gone_tells_what_to_use(name: str) -> None:
+def test_a_name_that_is_gone_tells_what_to_use(name):
     with pytest.raises(StudyError, match=f"unknown solver '{name}': wrap a program in a class"):
         resolve_solver_name(name, "svm")
 
 
 @pytest.mark.parametrize("name", ["sklearn.svm:SVC", f"{MINE}:Promises", "LIBSVM"])
-def test_a_solver_with_a_bias_runs_without_one_only_if_asked_to(
-    name: str, plan: Callable[..., Run]
-) -> None:
+def test_a_solver_with_a_bias_runs_without_one_only_if_asked_to(name, plan):
     skipped = plan(name)
     assert skipped.skip_reason == (
         "mine always fits a bias, which the task has not; set fit_intercept = true there, or "
@@ -151,7 +137,7 @@ def test_a_solver_with_a_bias_runs_without_one_only_if_asked_to(
     assert same.key == plan(name, fit_intercept=True).key
 
 
-def test_a_solver_without_a_bias_runs_with_one_only_if_asked_to(plan: Callable[..., Run]) -> None:
+def test_a_solver_without_a_bias_runs_with_one_only_if_asked_to(plan):
     assert "no unregularised bias" in plan("SDCA", fit_intercept=True).skip_reason
     run = plan("SDCA", fit_intercept=True, other_problem=True)
     assert run.columns["other_problem"] == "it fits no bias, which the task has"
@@ -159,7 +145,7 @@ def test_a_solver_without_a_bias_runs_with_one_only_if_asked_to(plan: Callable[.
     assert run.work.problem.fit_intercept is False
 
 
-def test_the_objective_of_another_problem_is_not_compared(plan: Callable[..., Run]) -> None:
+def test_the_objective_of_another_problem_is_not_compared(plan):
     record_type = KIND.record
     found = []
     for run in (plan("LIBSVM", other_problem=True), plan("LIBSVM", fit_intercept=True)):
@@ -174,9 +160,7 @@ def test_the_objective_of_another_problem_is_not_compared(plan: Callable[..., Ru
     ("name", "words"),
     [("sklearn.svm:SVC", "one classifier for each pair of classes"), (f"{MINE}:Promises", "")],
 )
-def test_several_classes_are_judged_by_predictions(
-    name: str, words: str, plan: Callable[..., Run]
-) -> None:
+def test_several_classes_are_judged_by_predictions(name, words, plan):
     run = plan(name, data=TEN, fit_intercept=True)
     assert isinstance(run.work, EstimatorWork)
     assert (run.skip_reason, run.work.solves) == ("", False)
@@ -192,13 +176,11 @@ def test_several_classes_are_judged_by_predictions(
         ("sklearn.svm:LinearSVC", ""),
     ],
 )
-def test_a_kernel_that_it_has_not_is_the_reason_to_skip(
-    name: str, reason: str, plan: Callable[..., Run]
-) -> None:
+def test_a_kernel_that_it_has_not_is_the_reason_to_skip(name, reason, plan):
     assert plan(name, fit_intercept=True, kernel="laplacian").skip_reason == reason
 
 
-def test_an_installed_package_counts_by_its_version() -> None:
+def test_an_installed_package_counts_by_its_version():
     name = installed_version("sklearn")
     assert name.startswith("scikit-learn ")
     info = describe_solver(DescribeWork("sklearn.svm:SVC", "svm"))

@@ -1,10 +1,6 @@
 """Cross-validation: stratified folds that never overlap, and runs, records and pages of them."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,10 +20,7 @@ from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.results.svm import Record
-from marginbench.harness.study.svm import Study
 
-MakeStudy = Callable[..., Study]
 BOARD = {
     "dataset": "checkers",
     "dataset_params": {"n_train": 101, "n_test": 20},
@@ -39,7 +32,7 @@ BOARD = {
 
 @pytest.mark.parametrize("n_classes", [2, 7])
 @pytest.mark.parametrize("of", [2, 5])
-def test_folds_are_stratified_and_cover_every_point_once(n_classes: int, of: int) -> None:
+def test_folds_are_stratified_and_cover_every_point_once(n_classes, of):
     rng = np.random.default_rng(0)
     y = np.concatenate(
         [np.arange(n_classes), np.arange(n_classes), rng.integers(n_classes, size=90)]
@@ -58,7 +51,7 @@ def test_folds_are_stratified_and_cover_every_point_once(n_classes: int, of: int
     assert (fold_numbers("d", y, Fold.of_seed(of, of)) != numbers).any()
 
 
-def test_points_are_dealt_out_class_by_class_in_the_order_of_a_fixed_stream() -> None:
+def test_points_are_dealt_out_class_by_class_in_the_order_of_a_fixed_stream():
     y = np.array([1, -1, 1, -1, 1, 1, -1])
     keys = np.random.PCG64(4).random_raw(7)
     order = sorted(range(7), key=lambda point: (y[point], keys[point]))
@@ -66,7 +59,7 @@ def test_points_are_dealt_out_class_by_class_in_the_order_of_a_fixed_stream() ->
     assert [numbers[point] for point in order] == [0, 1, 2, 0, 1, 2, 0]
 
 
-def test_a_fold_has_only_points_of_the_training_part() -> None:
+def test_a_fold_has_only_points_of_the_training_part():
     whole = load("digits", {"positive": "none"})
     fold = Fold.of_seed(5, 7)
     part = fold_data(whole, fold)
@@ -81,7 +74,7 @@ def test_a_fold_has_only_points_of_the_training_part() -> None:
     )
 
 
-def test_sparse_data_stay_sparse_and_read_only() -> None:
+def test_sparse_data_stay_sparse_and_read_only():
     X = sparse.random(20, 5, 0.4, format="csr", dtype=np.float32, random_state=0)
     y = np.tile([1, -1], 10).astype(np.int8)
     whole = Dataset("s", {}, X, y, X[:2], y[:2], "f" * 64, "", "")
@@ -99,17 +92,17 @@ def test_sparse_data_stay_sparse_and_read_only() -> None:
         ([0, 0, 0, 0, 0, 3], "d: class 3 has one training point; folds need two"),
     ],
 )
-def test_data_that_make_no_folds_are_refused(y: list[int], message: str) -> None:
+def test_data_that_make_no_folds_are_refused(y, message):
     with pytest.raises(DataError, match=message):
         fold_numbers("d", np.array(y), Fold.of_seed(5, 0))
 
 
-def records_of(results: Path) -> dict[tuple[str, int], Record]:
-    return {(r.solver, r.seed): r for r in Journal(results).records()}  # type: ignore[misc]
+def records_of(results):
+    return {(r.solver, r.seed): r for r in Journal(results).records()}
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory, make_study: MakeStudy) -> tuple[Study, Path]:
+def ran(tmp_path_factory, make_study):
     """SMO on three folds and on one fold of the next permutation."""
     folder = tmp_path_factory.mktemp("folds")
     study = make_study(
@@ -124,21 +117,21 @@ def ran(tmp_path_factory: pytest.TempPathFactory, make_study: MakeStudy) -> tupl
     return study, folder
 
 
-def test_the_errors_are_those_of_cross_validation(ran: tuple[Study, Path]) -> None:
+def test_the_errors_are_those_of_cross_validation(ran):
     study, folder = ran
     records = records_of(folder)
     whole = load("checkers", {"n_train": 101, "n_test": 20})
     folds = fold_numbers("checkers", whole.y_train, Fold.of_seed(3, 0))
     solver = SMO(gamma=10.0, C=1.0, tol=1e-6, dtype="float64")
     scores = cross_val_score(solver, whole.X_train, whole.y_train, cv=PredefinedSplit(folds))
-    found = [1 - records["SMO", seed].test_error for seed in range(3)]  # type: ignore[operator]
+    found = [1 - records["SMO", seed].test_error for seed in range(3)]
     assert found == pytest.approx(list(scores))
     sizes = [(records["SMO", seed].n_train, records["SMO", seed].n_test) for seed in range(3)]
     assert sizes == [(67, 34), (67, 34), (68, 33)]
     assert study.task[0].problem(3).fold == Fold(3, 0, 1)
 
 
-def test_every_fold_has_its_own_data_and_reference(ran: tuple[Study, Path]) -> None:
+def test_every_fold_has_its_own_data_and_reference(ran):
     study, folder = ran
     records = records_of(folder)
     # SMO is deterministic, but its data are not the same.
@@ -158,9 +151,7 @@ def test_every_fold_has_its_own_data_and_reference(ran: tuple[Study, Path]) -> N
         assert nu != json.loads(records["SBP", (seed + 1) % 4].params)["nu"]
 
 
-def test_folds_that_no_seed_uses_are_told(
-    tmp_path: Path, make_study: MakeStudy, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folds_that_no_seed_uses_are_told(tmp_path, make_study, capsys):
     study = make_study(task=[{**BOARD, "reference": False}], solver=[{"name": "Perceptron"}])
     run_study(study, tmp_path, executor=InProcess(), progress=PlainProgress())
     told = "checkers: only 1 of 3 folds are run; set seeds = 3 for all"

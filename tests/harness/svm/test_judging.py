@@ -1,34 +1,29 @@
 """The monitor of a run: clocks that leave evaluation out, checkpoints on a grid, counts, limits."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.evaluation.judging import Snapshot, TraceMonitor
+from marginbench.harness.evaluation.judging import TraceMonitor
 from marginbench.harness.evaluation.models import Evaluator, TaskPoints
 from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
-from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
-from marginbench.harness.results.svm import Checkpoint
+from marginbench.harness.jobs import CheckpointMessage, PhaseMessage
 from marginbench.solvers import RBF, SBP, Counters, KernelExpansion
 from marginbench.solvers.kernels.oracle import KernelOracle
 
 PAUSE = 0.05
 
 
-def busy(seconds: float = PAUSE) -> None:
+def busy(seconds=PAUSE):
     time.sleep(seconds)
     until = time.process_time() + seconds
     while time.process_time() < until:
         pass
 
 
-def model(pause: float = 0.0) -> KernelExpansion:
+def model(pause=0.0):
     time.sleep(pause)
     return KernelExpansion(RBF(1.0), np.zeros((0, 1)), np.zeros(0), 0.0, np.zeros(0, int), 4)
 
@@ -40,26 +35,26 @@ class Watched:
 
     def __init__(
         self,
-        judge: Callable[[Snapshot], Any] = lambda snapshot: None,
-        rules: StoppingRules = StoppingRules(),  # noqa: B008 - it is frozen
-        **options: Any,
-    ) -> None:
+        judge=lambda snapshot: None,
+        rules=StoppingRules(),  # noqa: B008 - it is frozen
+        **options,
+    ):
         self.judge, self.rules = judge, rules
-        self.states: list[Snapshot] = []
-        self.messages: list[Message] = []
+        self.states = []
+        self.messages = []
         settings = {"first_checkpoint": 100, "factor": 1.5, **options}
-        self.monitor = TraceMonitor(self, send=self.messages.append, **settings)  # type: ignore[arg-type]
+        self.monitor = TraceMonitor(self, send=self.messages.append, **settings)
         self.counters = Counters()
 
-    def __call__(self, snapshot: Snapshot) -> bool:
+    def __call__(self, snapshot):
         self.states.append(snapshot)
         return self.judge(snapshot) is not False
 
-    def started(self) -> TraceMonitor:
+    def started(self):
         self.monitor.start(self.counters)
         return self.monitor
 
-    def count_to(self, stop: int, step: int = 10, name: str = "kernel_evals") -> list[bool]:
+    def count_to(self, stop, step=10, name="kernel_evals"):
         """Ask for checkpoints as a solver does whose count grows; the answers."""
         answers = []
         for count in range(step, stop, step):
@@ -69,11 +64,11 @@ class Watched:
         return answers
 
     @property
-    def phases(self) -> list[str]:
+    def phases(self):
         return [item.phase for item in self.messages if isinstance(item, PhaseMessage)]
 
 
-def test_evaluation_is_not_in_the_clocks() -> None:
+def test_evaluation_is_not_in_the_clocks():
     watched, begun = Watched(lambda snapshot: busy()), time.monotonic()
     monitor = watched.started()
     for n_iter in (1, 2):
@@ -95,23 +90,23 @@ def test_evaluation_is_not_in_the_clocks() -> None:
     assert watched.phases == ["solve", *["evaluate", "solve"] * 4, "evaluate"]
 
 
-def test_checkpoints_stand_on_a_geometric_grid_of_all_evaluations() -> None:
+def test_checkpoints_stand_on_a_geometric_grid_of_all_evaluations():
     watched = Watched()
     watched.started()
     watched.count_to(1000)
     grid = [100 * 1.5**k for k in range(6)]  # 100, 150, 225, 337.5, 506.25, 759.375
-    found = [item.counters["kernel_evals"] for item in watched.states]  # type: ignore[index]
+    found = [item.counters["kernel_evals"] for item in watched.states]
     assert found == [10 * int(np.ceil(value / 10)) for value in grid]
     watched = Watched(factor=2.0)
     watched.counters = Counters(kernel_evals=40)
     watched.started()
     watched.count_to(401, 100, "inner_products")
-    found = [item.counters["inner_products"] for item in watched.states]  # type: ignore[index]
+    found = [item.counters["inner_products"] for item in watched.states]
     assert found == [100, 200, 400]
 
 
 @pytest.mark.parametrize("each_epoch", [False, True])
-def test_the_end_of_an_epoch_is_a_checkpoint_if_asked_for_and_not_twice(each_epoch: bool) -> None:
+def test_the_end_of_an_epoch_is_a_checkpoint_if_asked_for_and_not_twice(each_epoch):
     watched = Watched(each_epoch=each_epoch)
     monitor = watched.started()
     monitor.record(10, model)
@@ -120,7 +115,7 @@ def test_the_end_of_an_epoch_is_a_checkpoint_if_asked_for_and_not_twice(each_epo
     assert found == ([10, 20, 30] if each_epoch else [10])
 
 
-def test_a_solver_that_does_not_count_still_has_a_final_checkpoint() -> None:
+def test_a_solver_that_does_not_count_still_has_a_final_checkpoint():
     watched = Watched()
     watched.monitor.start(None)
     watched.monitor.finish(7, model())
@@ -128,7 +123,7 @@ def test_a_solver_that_does_not_count_still_has_a_final_checkpoint() -> None:
     assert (last.n_iter, last.counters) == (7, None)
 
 
-def test_watching_changes_nothing() -> None:
+def test_watching_changes_nothing():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 2)), np.sign(rng.normal(size=80)).astype(int)
     evaluator = Evaluator(
@@ -147,7 +142,7 @@ def test_watching_changes_nothing() -> None:
     assert watched.states[-1].counters == seen.counters_.as_dict()
 
 
-def test_a_model_of_nan_asks_the_solver_to_stop() -> None:
+def test_a_model_of_nan_asks_the_solver_to_stop():
     watched = Watched(lambda snapshot: False)
     assert watched.started().record(1, model) is True
     assert watched.monitor.diverged
@@ -156,7 +151,7 @@ def test_a_model_of_nan_asks_the_solver_to_stop() -> None:
 # Counts
 
 
-def test_a_count_is_whole_and_never_falls() -> None:
+def test_a_count_is_whole_and_never_falls():
     watched = Watched()
     monitor = watched.started()
     watched.counters.inner_products = 5
@@ -164,17 +159,17 @@ def test_a_count_is_whole_and_never_falls() -> None:
     watched.counters.inner_products = 4
     with pytest.raises(EvaluationError, match=r"inner_products is 4, but .* already had 5"):
         monitor.record(2, model)
-    watched.counters.inner_products = 5.5  # type: ignore[assignment]
+    watched.counters.inner_products = 5.5
     with pytest.raises(EvaluationError, match=r"inner_products is 5\.5, not a count"):
         monitor.finish(1, model())
 
 
-def gaussian() -> KernelOracle:
+def gaussian():
     return KernelOracle("rbf", np.random.default_rng(0).normal(size=(20, 2)), counters=Counters())
 
 
 @pytest.mark.parametrize("name", ["kernel_evals", "kernel_evals_computed"])
-def test_counts_are_at_least_what_the_oracle_has_handed_out(name: str) -> None:
+def test_counts_are_at_least_what_the_oracle_has_handed_out(name):
     oracle, aside, watched = gaussian(), gaussian(), Watched()
     oracle.row(0)  # before the run
     watched.counters = oracle.counters = Counters()
@@ -192,17 +187,17 @@ def test_counts_are_at_least_what_the_oracle_has_handed_out(name: str) -> None:
 # What ends a run
 
 
-def test_a_checkpoint_is_due_where_the_evaluations_are_used_up() -> None:
+def test_a_checkpoint_is_due_where_the_evaluations_are_used_up():
     watched = Watched(rules=StoppingRules(evaluations=130))
     watched.started()
     answers = watched.count_to(240)
     # It is asked to stop at 130, and ignores that: the grid goes on as if nothing were.
-    found = [item.counters["kernel_evals"] for item in watched.states]  # type: ignore[index]
+    found = [item.counters["kernel_evals"] for item in watched.states]
     assert found == [100, 130, 150, 230]
     assert answers == [False, True, True, True]
 
 
-def test_an_epoch_ends_a_run_without_a_checkpoint() -> None:
+def test_an_epoch_ends_a_run_without_a_checkpoint():
     watched = Watched(rules=StoppingRules(iterations=20))
     monitor = watched.started()
     assert [monitor.epoch_ended(n_iter, model) for n_iter in (10, 20)] == [False, True]
@@ -214,18 +209,16 @@ GAUSSIAN = Problem(
 )
 
 
-def run(
-    solver: str, rules: StoppingRules, **params: Any
-) -> tuple[dict[str, Any], list[Checkpoint]]:
+def run(solver, rules, **params):
     """The columns that a run found out, and its checkpoints."""
-    messages: list[Message] = []
+    messages = []
     params = {"gamma": 3.0, "random_state": 0, **params}
     columns = FitWork(GAUSSIAN, solver, params, 1.19, rules=rules).run(messages.append)
-    return columns, [m.checkpoint for m in messages if isinstance(m, CheckpointMessage)]  # type: ignore[misc]
+    return columns, [m.checkpoint for m in messages if isinstance(m, CheckpointMessage)]
 
 
 @pytest.mark.parametrize("solver", ["SBP", "BSGD"])
-def test_evaluations_end_a_run_within_one_step(solver: str) -> None:
+def test_evaluations_end_a_run_within_one_step(solver):
     params = {"nu": 0.1} if solver == "SBP" else {}
     columns, trace = run(solver, StoppingRules(evaluations=2500), max_epochs=1000, **params)
     counted = columns["counters"]["kernel_evals"]
@@ -236,7 +229,7 @@ def test_evaluations_end_a_run_within_one_step(solver: str) -> None:
     assert trace[-1].n_iter == columns["n_iter"]
 
 
-def test_a_solver_that_ends_by_itself_beyond_the_limit_is_out_of_budget_as_well() -> None:
+def test_a_solver_that_ends_by_itself_beyond_the_limit_is_out_of_budget_as_well():
     # SMO with large working sets asks once in a round, here when it has converged.
     free, _ = run("SMO", StoppingRules())
     assert free["status"] == "converged"
@@ -245,7 +238,7 @@ def test_a_solver_that_ends_by_itself_beyond_the_limit_is_out_of_budget_as_well(
     assert run("SMO", StoppingRules(evaluations=asked + 1))[0]["status"] == "converged"
 
 
-def test_iterations_end_a_run_at_the_next_checkpoint() -> None:
+def test_iterations_end_a_run_at_the_next_checkpoint():
     columns, trace = run("Pegasos", StoppingRules(iterations=1000), max_epochs=1000)
     assert columns["status"] == "budget"
     assert columns["reason"] == f"used {columns['n_iter']} of 1000 iterations"
@@ -254,7 +247,7 @@ def test_iterations_end_a_run_at_the_next_checkpoint() -> None:
     assert before[-1] < 1000 <= columns["n_iter"] < 1.19 * 1000 + 1
 
 
-def test_a_run_that_is_good_enough_ends() -> None:
+def test_a_run_that_is_good_enough_ends():
     free, whole = run("SDCA", StoppingRules(), max_epochs=50)
     target = 1.01 * free["primal"]
     columns, trace = run("SDCA", StoppingRules(primal=target), max_epochs=50)
@@ -263,4 +256,4 @@ def test_a_run_that_is_good_enough_ends() -> None:
     assert columns["primal"] <= target
     assert len(trace) < len(whole)
     # The last two are the checkpoint that ended it and the returned model.
-    assert all(state.primal > target for state in trace[:-2])  # type: ignore[operator]
+    assert all(state.primal > target for state in trace[:-2])

@@ -1,20 +1,16 @@
 """One run in this process: what comes back of solvers of every kind, and of those that lie."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from marginbench.harness.evaluation.measurement import measure
 from marginbench.harness.evaluation.svm import FitWork, Problem
-from marginbench.harness.jobs import CheckpointMessage, Message
+from marginbench.harness.jobs import CheckpointMessage
 from marginbench.harness.results.records import EXPECTED_STATUSES
-from marginbench.harness.results.svm import Checkpoint
 
 DATA = {"n_train": 300, "n_test": 200}
 LINEAR = Problem("checkers", DATA, {"name": "linear"}, 1.0, False)
@@ -23,10 +19,10 @@ LIARS = Path(__file__).with_name("liars.py")
 HOSTILE = Path(__file__).parents[2] / "faults" / "hostile.py"
 
 
-def run(task: Problem, solver: str, **params: Any) -> tuple[dict[str, Any], list[Checkpoint]]:
-    messages: list[Message] = []
+def run(task, solver, **params):
+    messages = []
     result = measure(FitWork(task, solver, params, 1.5), messages.append)
-    return result, [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]  # type: ignore[misc]
+    return result, [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
 
 
 @pytest.mark.parametrize(
@@ -36,23 +32,21 @@ def run(task: Problem, solver: str, **params: Any) -> tuple[dict[str, Any], list
         ("BundleClassifier", {"tol": 1e-4}),
     ],
 )
-def test_a_linear_method_is_measured_by_its_inner_products(
-    solver: str, params: dict[str, Any]
-) -> None:
+def test_a_linear_method_is_measured_by_its_inner_products(solver, params):
     result, trace = run(LINEAR, solver, **params)
     assert result["status"] in ("converged", "budget")
     assert result["counters"]["kernel_evals"] == 0
     assert result["counters"]["inner_products"] >= 600
     assert result["n_support"] == 0
     assert len(trace) > 3
-    spent = [item.counters["inner_products"] for item in trace]  # type: ignore[index]
+    spent = [item.counters["inner_products"] for item in trace]
     assert spent == sorted(spent)
     assert 300 <= spent[0] <= 3 * 300
     assert spent[-1] == result["counters"]["inner_products"]
     assert (result["gap"] is not None) == (solver == "LinearSDCA")
 
 
-def test_random_features_are_measured_after_an_epoch_and_at_their_end() -> None:
+def test_random_features_are_measured_after_an_epoch_and_at_their_end():
     result, trace = run(GAUSSIAN, "RandomFourierFeatures", gamma=3.0, n_pairs=20, random_state=0)
     assert result["status"] == "converged"
     assert (result["counters"]["kernel_evals"], result["counters"]["inner_products"]) == (
@@ -63,7 +57,7 @@ def test_random_features_are_measured_after_an_epoch_and_at_their_end() -> None:
     assert result["test_error"] < 0.4
 
 
-def test_a_feasibility_method_that_finds_no_separator_has_a_status_of_its_own() -> None:
+def test_a_feasibility_method_that_finds_no_separator_has_a_status_of_its_own():
     result, trace = run(GAUSSIAN, "MPKFP", gamma=3.0, tol=0.3, max_iter=500)
     assert result["status"] == "no_separator"
     assert result["reason"] == ("no separator has a margin above tol: the predictions mean nothing")
@@ -71,7 +65,7 @@ def test_a_feasibility_method_that_finds_no_separator_has_a_status_of_its_own() 
     assert "no_separator" in EXPECTED_STATUSES
 
 
-def test_a_vote_is_measured_without_an_objective() -> None:
+def test_a_vote_is_measured_without_an_objective():
     result, trace = run(GAUSSIAN, "Perceptron", gamma=3.0, output="voted", random_state=0)
     assert result["status"] in ("converged", "budget")
     assert (result["primal"], result["dual"], result["gap"]) == (None, None, None)
@@ -79,7 +73,7 @@ def test_a_vote_is_measured_without_an_objective() -> None:
     assert result["test_error"] < 0.2
 
 
-def test_a_run_that_ends_at_its_limit_says_so_in_its_status_alone() -> None:
+def test_a_run_that_ends_at_its_limit_says_so_in_its_status_alone():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert run(GAUSSIAN, "SMO", gamma=3.0, max_iter=1)[0]["status"] == "budget"
@@ -114,7 +108,7 @@ BAD = "the solver says converged (tol = 0.001), but the duality gap is "
         ),
     ],
 )
-def test_liars_are_found(solver: str, task: Problem, params: dict[str, Any], reason: str) -> None:
+def test_liars_are_found(solver, task, params, reason):
     given = params if task is LINEAR else {"gamma": 3.0, **params}
     result, trace = run(task, f"{LIARS}:{solver}", **given)
     assert (result["status"], result["reason"][: len(reason)]) == ("wrong", reason)
@@ -134,7 +128,7 @@ def test_liars_are_found(solver: str, task: Problem, params: dict[str, Any], rea
         ("says_nothing_of_its_end", "fit did not report its end"),
     ],
 )
-def test_a_solver_that_solves_and_then_lies_is_found(how: str, reason: str) -> None:
+def test_a_solver_that_solves_and_then_lies_is_found(how, reason):
     result, trace = run(GAUSSIAN, f"{HOSTILE}:Hostile", gamma=3.0, how=how)
     assert result["status"] == ("diverged" if how == "returns_nan" else "wrong")
     assert reason in result["reason"]
@@ -148,7 +142,7 @@ def test_a_solver_that_solves_and_then_lies_is_found(how: str, reason: str) -> N
         ("changes its data", "assignment destination is read-only"),
     ],
 )
-def test_what_cannot_come_back_is_raised(how: str, message: str) -> None:
+def test_what_cannot_come_back_is_raised(how, message):
     with pytest.raises(ValueError, match=message):
         run(GAUSSIAN, f"{LIARS}:Bad", gamma=3.0, how=how)
 
@@ -156,7 +150,7 @@ def test_what_cannot_come_back_is_raised(how: str, message: str) -> None:
 # What is timed, and what is kept
 
 
-def test_code_that_is_compiled_in_the_run_is_not_timed() -> None:
+def test_code_that_is_compiled_in_the_run_is_not_timed():
     result, _ = run(GAUSSIAN, f"{LIARS}:CompilesLate", gamma=3.0)
     assert result["status"] == "converged"
     # Compiling takes tens of milliseconds and more; the solver itself next to nothing.
@@ -165,13 +159,13 @@ def test_code_that_is_compiled_in_the_run_is_not_timed() -> None:
     assert result["cpu_s"] < 0.02
 
 
-def test_what_the_system_spends_is_told_apart() -> None:
+def test_what_the_system_spends_is_told_apart():
     result, _ = run(GAUSSIAN, f"{LIARS}:Touches", gamma=3.0)
     assert 0.045 <= result["system_s"] < 0.2
     assert result["system_s"] <= result["cpu_s"] + 0.02
 
 
-def test_what_a_solver_notes_at_each_epoch_is_kept() -> None:
+def test_what_a_solver_notes_at_each_epoch_is_kept():
     result, trace = run(
         GAUSSIAN, "BSCA", gamma=3.0, budget=10, max_epochs=3, record_objectives=True, random_state=0
     )
@@ -184,7 +178,7 @@ def test_what_a_solver_notes_at_each_epoch_is_kept() -> None:
     assert run(GAUSSIAN, "SDCA", gamma=3.0)[0]["epochs"] == "[]"
 
 
-def test_what_a_bundle_method_knew_by_iteration_is_kept() -> None:
+def test_what_a_bundle_method_knew_by_iteration_is_kept():
     result, trace = run(LINEAR, "BundleClassifier", tol=1e-4)
     steps = json.loads(result["epochs"])
     assert [step["n_iter"] for step in steps][:2] == [0, 1]
@@ -194,4 +188,4 @@ def test_what_a_bundle_method_knew_by_iteration_is_kept() -> None:
     assert steps[0]["gamma"] == pytest.approx(1.0, rel=1e-14)
     assert steps[-1]["epsilon"] <= 1e-4
     claimed = steps[-1]["lower_bound"] + steps[-1]["epsilon"]
-    assert claimed == pytest.approx(trace[-1].primal / 300, rel=1e-6)  # type: ignore[operator]
+    assert claimed == pytest.approx(trace[-1].primal / 300, rel=1e-6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -19,7 +19,6 @@ from marginbench.solvers import (
     SMO,
     BudgetExpansion,
     FourierExpansion,
-    Kernel,
     KernelExpansion,
     Linear,
     LinearModel,
@@ -31,7 +30,7 @@ from marginbench.solvers import (
     RandomFourierFeatures,
     VotedExpansion,
 )
-from marginbench.solvers.kernels import Points, Precomputed
+from marginbench.solvers.kernels import Precomputed
 
 N_TRAIN, N_TEST, C = 60, 35, 2.0
 KERNELS = (RBF(0.7), Linear(), Polynomial(degree=2, gamma=0.5, coef0=1.0))
@@ -45,18 +44,18 @@ LABELS = np.where(POINTS[:, 0] + 0.3 * RNG.normal(size=len(POINTS)) > 0, 1, -1).
 X, y, Z, z = POINTS[:N_TRAIN], LABELS[:N_TRAIN], POINTS[N_TRAIN:], LABELS[N_TRAIN:]
 
 
-def build(kernel: Kernel = KERNELS[0], data: Any = (X, y, Z, z), **options: Any) -> Evaluator:
+def build(kernel=KERNELS[0], data=(X, y, Z, z), **options):
     X, y, Z, z = data
     settings = {"C": C, "fit_intercept": False, "dual_certificate": True, **options}
     return Evaluator(TaskPoints(kernel, X, Z), y_train=y, y_test=z, **settings)
 
 
-def expansion(kernel: Kernel, coef: np.ndarray, b: float = 0.0) -> KernelExpansion:
+def expansion(kernel, coef, b=0.0):
     support = np.flatnonzero(coef)
     return KernelExpansion(kernel, X[support], coef[support], b, support, len(X))
 
 
-def gram(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+def gram(kernel, A, B):
     """Kernel entries, from their definition."""
     products = np.array([[a @ b for b in B] for a in A])
     if isinstance(kernel, RBF):
@@ -66,7 +65,7 @@ def gram(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return products
 
 
-def check(found: Any, norm2: float, scores: np.ndarray, test_scores: np.ndarray) -> None:
+def check(found, norm2, scores, test_scores):
     """An evaluation has the objective and the errors of these scores."""
     hinge = np.maximum(0, 1 - y * scores)
     assert found.squared_norm == pytest.approx(norm2, rel=1e-11)
@@ -78,7 +77,7 @@ def check(found: Any, norm2: float, scores: np.ndarray, test_scores: np.ndarray)
 
 @each_kernel
 @each_storage
-def test_expansions(kernel: Kernel, storage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expansions(kernel, storage, monkeypatch):
     alpha = np.random.default_rng(0).uniform(0, C, N_TRAIN) * (np.arange(N_TRAIN) % 3 > 0)
     coef, b, K = alpha * y, 0.25, gram(kernel, X, X)
     model, data = expansion(kernel, coef, b), (storage(X), y, storage(Z), z)
@@ -99,7 +98,7 @@ def test_expansions(kernel: Kernel, storage: Any, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(("excess", "feasible"), [(0.9e-6, True), (1.1e-6, False)])
-def test_a_gap_needs_a_feasible_dual_point_to_a_millionth(excess: float, feasible: bool) -> None:
+def test_a_gap_needs_a_feasible_dual_point_to_a_millionth(excess, feasible):
     for wrong in (C * (1 + excess), -C * excess):
         alpha = np.full(N_TRAIN, 0.5 * C)
         alpha[7] = wrong
@@ -118,14 +117,14 @@ def test_a_gap_needs_a_feasible_dual_point_to_a_millionth(excess: float, feasibl
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_the_gap_of_an_optimum_is_tiny_and_never_negative(fit_intercept: bool) -> None:
+def test_the_gap_of_an_optimum_is_tiny_and_never_negative(fit_intercept):
     smo = SMO(gamma=0.7, C=C, tol=1e-10, dtype="float64", fit_intercept=fit_intercept).fit(X, y)
     found = build(fit_intercept=fit_intercept).evaluate(smo.model_)
     assert found.gap is not None
-    assert -1e-12 <= found.gap / found.primal < 1e-8  # type: ignore[operator]
+    assert -1e-12 <= found.gap / found.primal < 1e-8
 
 
-def test_an_empty_model_predicts_its_intercept() -> None:
+def test_an_empty_model_predicts_its_intercept():
     found = build().evaluate(expansion(KERNELS[0], np.zeros(N_TRAIN)))
     assert (found.primal, found.n_support) == (C * N_TRAIN, 0)
     assert found.test_error == np.mean(z > 0)
@@ -133,7 +132,7 @@ def test_an_empty_model_predicts_its_intercept() -> None:
 
 @each_kernel
 @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
-def test_the_noise_bound_covers_float32(kernel: Kernel, scale: float) -> None:
+def test_the_noise_bound_covers_float32(kernel, scale):
     rows = np.arange(N_TEST)
     evaluator = build(kernel, (scale * X, y, scale * Z, z))
     own = KernelExpansion(kernel, scale * X, 0.5 * y, 0.0, np.arange(N_TRAIN), N_TRAIN)
@@ -153,7 +152,7 @@ def test_the_noise_bound_covers_float32(kernel: Kernel, scale: float) -> None:
 
 @each_kernel
 @each_storage
-def test_points_of_the_models_own(kernel: Kernel, storage: Any) -> None:
+def test_points_of_the_models_own(kernel, storage):
     rng = np.random.default_rng(4)
     own, coef, b = rng.normal(size=(9, 3)), rng.normal(size=9), 0.25
     scores = [gram(kernel, points, own) @ coef + b for points in (X, Z)]
@@ -168,7 +167,7 @@ def test_points_of_the_models_own(kernel: Kernel, storage: Any) -> None:
 
 
 @each_storage
-def test_weights(storage: Any) -> None:
+def test_weights(storage):
     w, b = np.array([1.0, -0.5, 0.2]), 0.1
     evaluator = build(Linear(), (storage(X), y, storage(Z), z))
     found = evaluator.evaluate(LinearModel(w, b))
@@ -177,24 +176,24 @@ def test_weights(storage: Any) -> None:
     assert evaluator.score_noise(LinearModel(w, b)) == 0
 
 
-def test_weights_have_the_gap_of_the_dual_point_that_comes_with_them() -> None:
+def test_weights_have_the_gap_of_the_dual_point_that_comes_with_them():
     evaluator = build(Linear())
-    model: Any = LinearSDCA(C=C, tol=1e-9, max_epochs=20_000, random_state=0).fit(X, y).model_
-    found: Any = evaluator.evaluate(model)
+    model = LinearSDCA(C=C, tol=1e-9, max_epochs=20_000, random_state=0).fit(X, y).model_
+    found = evaluator.evaluate(model)
     assert -1e-12 <= found.gap / found.primal < 1e-7
     # Other weights with the same dual point: the gap is theirs.
-    worse: Any = evaluator.evaluate(replace(model, weights=2 * model.weights))
+    worse = evaluator.evaluate(replace(model, weights=2 * model.weights))
     assert worse.dual == pytest.approx(found.dual, rel=1e-12)
     assert worse.gap == pytest.approx(worse.primal - found.dual)
     assert evaluator.evaluate(replace(model, dual_coef=2 * model.dual_coef)).gap is None
     assert build(Linear(), dual_certificate=False).evaluate(model).gap is None
 
 
-def test_fourier_features() -> None:
+def test_fourier_features():
     rng = np.random.default_rng(5)
     V, w, b = rng.normal(size=(8, 3)), rng.normal(size=16), -0.2
 
-    def scores(points: np.ndarray) -> np.ndarray:
+    def scores(points):
         return np.hstack([np.cos(points @ V.T), np.sin(points @ V.T)]) / np.sqrt(8) @ w + b
 
     found = build().evaluate(FourierExpansion(V, w, b))
@@ -202,7 +201,7 @@ def test_fourier_features() -> None:
     assert (found.n_support, found.gap) == (0, None)
 
 
-def test_a_vote_has_errors_but_no_objective() -> None:
+def test_a_vote_has_errors_but_no_objective():
     fit = Perceptron(RBF(0.7), output="voted", dtype="float64", random_state=0).fit(X, y)
     found = build().evaluate(fit.model_)
     assert found.train_error == np.mean(fit.predict(X) != y)
@@ -212,7 +211,7 @@ def test_a_vote_has_errors_but_no_objective() -> None:
     assert found.finite
 
 
-def test_a_vote_may_differ_by_those_whom_rounding_decides() -> None:
+def test_a_vote_may_differ_by_those_whom_rounding_decides():
     # On a grid many scores are exactly zero, so that float32 and float64 votes differ.
     A, B = np.round(X), np.round(Z)
     evaluator = build(Linear(), (A, y, B, z))
@@ -263,7 +262,7 @@ VOTED = VotedExpansion(
         (VOTED, {"survivals": np.array([1, 2])}, "has 3 mistakes and 2 survivals"),
     ],
 )
-def test_malformed_models_are_refused(model: Any, change: dict[str, Any], message: str) -> None:
+def test_malformed_models_are_refused(model, change, message):
     evaluator = build(Linear() if model is LINEAR else RBF(0.7))
     assert evaluator.evaluate(model).finite
     with pytest.raises(EvaluationError, match=message):
@@ -271,23 +270,23 @@ def test_malformed_models_are_refused(model: Any, change: dict[str, Any], messag
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_model_of_nan_is_not_finite_and_raises_no_warning(bad: float) -> None:
+def test_a_model_of_nan_is_not_finite_and_raises_no_warning(bad):
     assert not build().evaluate(replace(KERNEL, coef=np.array([bad, 1.0]))).finite
     assert not build(Linear()).evaluate(LinearModel(np.array([1.0, bad, 1.0]))).finite
     assert not build().evaluate(replace(BUDGET, coef=np.array([bad, 1.0]))).finite
     assert not build().evaluate(replace(FOURIER, frequencies=np.full((2, 3), bad))).finite
 
 
-def test_what_cannot_be_recomputed_is_refused() -> None:
+def test_what_cannot_be_recomputed_is_refused():
     class OwnModel(LinearModel, Model):
         pass
 
     class Unknown(Model):
         n_support = 0
-        decision_function = squared_norm = attributes = _stored = _restored = None  # type: ignore[assignment]
+        decision_function = squared_norm = attributes = _stored = _restored = None
 
     with pytest.raises(EvaluationError, match=r"model_ is a object, no marginbench\.Model"):
-        build().evaluate(object())  # type: ignore[arg-type]
+        build().evaluate(object())
     with pytest.raises(EvaluationError, match="model_ is a Unknown, a model of another kind"):
         build().evaluate(Unknown())
     for kernel in KERNELS[::2]:
@@ -300,7 +299,7 @@ def test_what_cannot_be_recomputed_is_refused() -> None:
 # Entries that are kept between the states of a run
 
 
-def states(kernel: Kernel) -> list[KernelExpansion]:
+def states(kernel):
     """Support vectors come and go; the first state has none, and the last repeats."""
     rng = np.random.default_rng(5)
     shares = (0.0, 0.1, 0.4, 0.2, 0.9, 0.9)
@@ -313,7 +312,7 @@ def states(kernel: Kernel) -> list[KernelExpansion]:
 
 @pytest.mark.parametrize("kernel", [*KERNELS, Precomputed()], ids=lambda kernel: kernel.name)
 @each_storage
-def test_kept_entries_are_those_of_each_state(kernel: Kernel, storage: Any) -> None:
+def test_kept_entries_are_those_of_each_state(kernel, storage):
     own = Linear() if isinstance(kernel, Precomputed) else kernel
     data = (storage(X), y, storage(Z), z) if own is kernel else (X @ X.T, y, Z @ X.T, z)
     kept = build(kernel, data)
@@ -330,15 +329,13 @@ class Counted(RBF):
 
     computed: ClassVar[list[int]] = []
 
-    def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
+    def block(self, A, B, out=None):
         self.computed.append(len(A) * len(B))
         return super().block(A, B, out)
 
 
 @pytest.mark.parametrize("keeps", ["all at once", "as needed", "none"])
-def test_each_entry_is_computed_once_where_all_of_them_fit(
-    keeps: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_entry_is_computed_once_where_all_of_them_fit(keeps, monkeypatch):
     size = N_TRAIN * (N_TRAIN + N_TEST)
     monkeypatch.setattr(scoring, "KEPT_BYTES", 4 * size - (keeps == "none"))
     monkeypatch.setattr(scoring, "_BLOCK_ENTRIES", size if keeps == "all at once" else 500)
@@ -359,7 +356,7 @@ IRIS, CLASSES = load_iris(return_X_y=True)
 TRAIN, TEST = np.arange(150) % 3 != 2, np.arange(150) % 3 == 2
 
 
-def of_iris(kernel: Kernel, of: Any = lambda labels: labels, certificate: bool = True) -> Evaluator:
+def of_iris(kernel, of=lambda labels: labels, certificate=True):
     data = (IRIS[TRAIN], of(CLASSES[TRAIN]), IRIS[TEST], of(CLASSES[TEST]))
     return build(kernel, data, dual_certificate=certificate)
 
@@ -374,7 +371,7 @@ def of_iris(kernel: Kernel, of: Any = lambda labels: labels, certificate: bool =
         (Perceptron(gamma=0.5, output="voted", random_state=0), RBF(0.5)),
     ],
 )
-def test_errors_are_counted_and_objectives_are_added_up(solver: Any, kernel: Kernel) -> None:
+def test_errors_are_counted_and_objectives_are_added_up(solver, kernel):
     solver.fit(IRIS[TRAIN], CLASSES[TRAIN])
     certificate = solver.certificate == "dual"
     found = of_iris(kernel, certificate=certificate).evaluate(solver.model_)
@@ -388,17 +385,17 @@ def test_errors_are_counted_and_objectives_are_added_up(solver: Any, kernel: Ker
     ]
     assert found.primal == (None if None in each else pytest.approx(sum(each), rel=1e-12))
     if certificate:
-        assert 0 <= found.gap < 1e-2 * found.primal  # type: ignore[operator]
+        assert 0 <= found.gap < 1e-2 * found.primal
     assert found.n_support == solver.model_.n_support
 
 
-def test_classes_that_were_not_reached_or_have_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
+def test_classes_that_were_not_reached_or_have_not_changed(monkeypatch):
+    calls = []
     scored = Evaluator._scored
     monkeypatch.setattr(Evaluator, "_scored", lambda *given: calls.append(1) or scored(*given))
-    parts = SMO(gamma=0.5, C=C).fit(IRIS[TRAIN], CLASSES[TRAIN]).model_.parts  # type: ignore[attr-defined]
+    parts = SMO(gamma=0.5, C=C).fit(IRIS[TRAIN], CLASSES[TRAIN]).model_.parts
     evaluator = of_iris(RBF(0.5))
-    first: Any = evaluator.evaluate(OneVsRestModel((parts[0], None, None)), "float32")
+    first = evaluator.evaluate(OneVsRestModel((parts[0], None, None)), "float32")
     # Each missing class costs C for every point, its dual point is 0.
     assert first.gap == pytest.approx(2 * C * 100, rel=0.01)
     # Only the first class can be told from the rest.
@@ -410,9 +407,9 @@ def test_classes_that_were_not_reached_or_have_not_changed(monkeypatch: pytest.M
     assert len(calls) == 3 + 1 + 3
 
 
-def test_models_of_other_numbers_of_classes_are_refused() -> None:
+def test_models_of_other_numbers_of_classes_are_refused():
     two = SMO(gamma=0.5).fit(IRIS, CLASSES == 1).model_
-    three: Any = SMO(gamma=0.5).fit(IRIS, CLASSES).model_
+    three = SMO(gamma=0.5).fit(IRIS, CLASSES).model_
     evaluator = of_iris(RBF(0.5))
     with pytest.raises(EvaluationError, match="3 classes, but the model is one of two classes"):
         evaluator.evaluate(two)

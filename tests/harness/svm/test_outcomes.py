@@ -5,9 +5,6 @@ What every kind of study does with runs that fail is in test_kinds.py, all other
 tests/faults/test_hostile_solvers.py.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,19 +16,18 @@ from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.jobs import Ended, Job, Limits
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.study.svm import Study
 
 LIARS = Path(__file__).with_name("liars.py")
 
 
-def fit_of(solver: str, how: str = "") -> FitWork:
+def fit_of(solver, how=""):
     """A run on 200 points."""
     data = {"n_train": 200, "n_test": 100}
     problem = Problem("checkers", data, {"name": "rbf", "gamma": 10.0}, 1.0, False)
     return FitWork(problem, solver, {"gamma": 10.0, **({"how": how} if how else {})}, 1.19)
 
 
-def test_a_solver_that_hangs_as_it_is_warmed_up_is_killed(tmp_path: Path) -> None:
+def test_a_solver_that_hangs_as_it_is_warmed_up_is_killed(tmp_path):
     job = Job("loops", fit_of(f"{LIARS}:Bad", "loops at once"), Limits({"compile": 2.0}, 4000.0))
     with LocalPool(1, tmp_path / "logs") as pool:
         (outcome,) = (e.outcome for e in pool.execute(iter([job])) if isinstance(e, Ended))
@@ -40,7 +36,7 @@ def test_a_solver_that_hangs_as_it_is_warmed_up_is_killed(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_study_of_several_classes(tmp_path: Path, make_study: Callable[..., Study]) -> None:
+def test_a_study_of_several_classes(tmp_path, make_study):
     task = {"dataset": "digits", "dataset_params": {"positive": "none"}, "gamma": 0.02, "C": 1.0}
     study = make_study(
         task=[{"label": "ten", **task}],

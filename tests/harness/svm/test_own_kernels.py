@@ -1,9 +1,6 @@
 """Kernels in a user's file: judged like those of the project, and known by their code."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,13 +44,13 @@ name = "SMO"
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(KERNELS)
     return path
 
 
-def test_a_class_of_ones_own_is_judged_as_that_of_the_project(file: Path) -> None:
+def test_a_class_of_ones_own_is_judged_as_that_of_the_project(file):
     params = {"kernel": "rbf", "gamma": 10.0, "C": 1.0, "random_state": 0}
     expected = measure(FitWork(PROBLEM, "SMO", params, 1.5), lambda message: None)
     own = replace(PROBLEM, kernel={"name": f"{file}:Mine", "gamma": 10.0})
@@ -64,7 +61,7 @@ def test_a_class_of_ones_own_is_judged_as_that_of_the_project(file: Path) -> Non
         assert found[name] == expected[name], name
 
 
-def test_a_function_is_a_kernel(file: Path) -> None:
+def test_a_function_is_a_kernel(file):
     X = np.random.default_rng(0).normal(size=(5, 2))
     kernel = load_kernel({"name": f"{file}:quadratic"})
     points = kernel.prepare(X, "float64")
@@ -74,12 +71,12 @@ def test_a_function_is_a_kernel(file: Path) -> None:
 @pytest.mark.parametrize(
     "kernel", [{"name": "NOTHING"}, {"name": "quadratic", "a": 1.0}, {"name": "Absent"}]
 )
-def test_what_is_no_kernel_is_refused(kernel: dict[str, object], file: Path) -> None:
+def test_what_is_no_kernel_is_refused(kernel, file):
     with pytest.raises(SolverError, match=r"is no kernel: give a class|defines no class 'Absent'"):
         load_kernel({**kernel, "name": f"{file}:{kernel['name']}"})
 
 
-def test_the_code_counts_and_the_folder_does_not(file: Path, tmp_path: Path) -> None:
+def test_the_code_counts_and_the_folder_does_not(file, tmp_path):
     before = kernel_code(f"{file}:Mine")
     (tmp_path / "other").mkdir()
     (tmp_path / "other/mine.py").write_text(f"{KERNELS}\n# a comment\n")
@@ -89,13 +86,11 @@ def test_the_code_counts_and_the_folder_does_not(file: Path, tmp_path: Path) -> 
     assert kernel_code("rbf") == ""
 
 
-def test_a_study_with_it_runs_and_runs_again_when_it_changes(
-    file: Path, tmp_path: Path, in_this_process: None
-) -> None:
+def test_a_study_with_it_runs_and_runs_again_when_it_changes(file, tmp_path, in_this_process):
     study = tmp_path / "own.toml"
     study.write_text(STUDY)
 
-    def record() -> Record:
+    def record():
         run(study, out=tmp_path / "results", quiet=True)
         (found,) = Journal(tmp_path / "results").records()
         assert isinstance(found, Record)

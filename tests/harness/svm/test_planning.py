@@ -1,20 +1,14 @@
 """From a task and a solver to a run: what is skipped and why, which parameters it gets, its key."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.svm import FitWork, ReferenceInfo
-from marginbench.harness.planning.plan import Run
-from marginbench.harness.planning.preflight import DatasetInfo, Facts, SolverInfo
+from marginbench.harness.planning.preflight import Facts, SolverInfo
 from marginbench.harness.planning.svm import KIND
-from marginbench.harness.study.svm import Study
 
 from ..answers import DATA
 
@@ -31,7 +25,7 @@ TRAITS = {
 }
 
 
-def solver(accepted: tuple[str, ...] = KERNELIZED, **traits: Any) -> SolverInfo:
+def solver(accepted=KERNELIZED, **traits):
     """A solver that supports everything, but for what is said otherwise."""
     return SolverInfo(
         "mine.py:Mine",
@@ -44,20 +38,20 @@ def solver(accepted: tuple[str, ...] = KERNELIZED, **traits: Any) -> SolverInfo:
 
 
 @pytest.fixture
-def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
+def plan(make_study):
     """Plans the run of a solver on a task."""
 
     def planned(
-        info: SolverInfo,
-        data: DatasetInfo | str = DATA,
-        reference: ReferenceInfo | str = REFERENCE,
-        params: dict[str, Any] | None = None,
-        budget: dict[str, Any] | None = None,
-        seed: int = 0,
-        entry: dict[str, Any] | None = None,
-        tuning: dict[str, Any] | None = None,
-        **task: Any,
-    ) -> Run:
+        info,
+        data=DATA,
+        reference=REFERENCE,
+        params=None,
+        budget=None,
+        seed=0,
+        entry=None,
+        tuning=None,
+        **task,
+    ):
         width = {} if task.get("kernel") == "linear" else {"gamma": 0.5}
         study = make_study(
             task=[{"label": "t", "dataset": "digits", "C": 2.0, **width, **task}],
@@ -72,12 +66,11 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
     return planned
 
 
-def test_a_tuned_run_searches_what_its_solver_takes(plan: Callable[..., Run]) -> None:
+def test_a_tuned_run_searches_what_its_solver_takes(plan):
     tune = {"C": [1.0, 10.0], "gamma": [0.5]}
     run = plan(solver(), C=None, gamma=None, tune=tune)
     assert isinstance(run.work, FitWork)
     search = run.work.search
-    assert search is not None
     assert search.configurations == ({"C": 1.0, "gamma": 0.5}, {"C": 10.0, "gamma": 0.5})
     assert run.columns["C"] is None
     assert json.loads(run.columns["kernel"]) == {"name": "rbf", "gamma": None}
@@ -86,19 +79,19 @@ def test_a_tuned_run_searches_what_its_solver_takes(plan: Callable[..., Run]) ->
     assert run.limits.seconds["tune"] > 2 * search.trial_seconds
     # A linear method has no gamma, and a method without C only what is its own.
     linear = plan(solver(LINEAR), C=None, kernel="linear", tune={"C": [1.0, 10.0]})
-    assert linear.work.search.configurations == ({"C": 1.0}, {"C": 10.0})  # type: ignore[attr-defined]
+    assert linear.work.search.configurations == ({"C": 1.0}, {"C": 10.0})
     without = solver((*set(KERNELIZED) - {"C"}, "eta0"))
     own = plan(without, C=None, gamma=None, tune=tune, entry={"tune": {"eta0": [1, 2]}})
-    assert own.work.search.configurations == (  # type: ignore[attr-defined]
+    assert own.work.search.configurations == (
         {"gamma": 0.5, "eta0": 1},
         {"gamma": 0.5, "eta0": 2},
     )
-    assert plan(solver()).work.search is None  # type: ignore[attr-defined]
+    assert plan(solver()).work.search is None
 
 
-def test_the_whole_protocol_of_tuning_is_in_the_key(plan: Callable[..., Run]) -> None:
-    base: dict[str, Any] = {"C": None, "tune": {"C": [1.0, 10.0]}}
-    others: list[dict[str, Any]] = [
+def test_the_whole_protocol_of_tuning_is_in_the_key(plan):
+    base = {"C": None, "tune": {"C": [1.0, 10.0]}}
+    others = [
         {},
         {"C": None, "tune": {"C": [1.0, 100.0]}},
         {"C": None, "tune": {"C": [10.0, 1.0]}},
@@ -118,15 +111,15 @@ def test_the_whole_protocol_of_tuning_is_in_the_key(plan: Callable[..., Run]) ->
     assert "Infinity" not in json.dumps(parts)
 
 
-def test_too_many_configurations_are_refused(plan: Callable[..., Run]) -> None:
+def test_too_many_configurations_are_refused(plan):
     values = [float(value) for value in range(1, 41)]
     message = "'mine' on 't' has 1600 configurations to choose from; give fewer values in tune"
     with pytest.raises(StudyError, match=message):
         plan(solver(), C=None, gamma=None, tune={"C": values, "gamma": values})
 
 
-def test_rules_that_end_a_run_by_what_it_has_done_are_in_its_key(plan: Callable[..., Run]) -> None:
-    budgets: list[dict[str, Any]] = [
+def test_rules_that_end_a_run_by_what_it_has_done_are_in_its_key(plan):
+    budgets = [
         {},
         {"kernel_evals": 1e6},
         {"kernel_evals": 2e6},
@@ -146,7 +139,7 @@ def test_rules_that_end_a_run_by_what_it_has_done_are_in_its_key(plan: Callable[
     assert plan(solver(), reference=again, budget=budgets[-1]).key == keys[-1]
 
 
-def test_what_does_not_count_cannot_be_limited_by_counts(plan: Callable[..., Run]) -> None:
+def test_what_does_not_count_cannot_be_limited_by_counts(plan):
     peer = solver(instrumented=False)
     assert plan(peer, budget={"stop": {"suboptimality": 0.1}}).skip_reason == ""
     assert plan(peer, budget={"kernel_evals": 1e6, "iterations": 5}).skip_reason == (
@@ -169,9 +162,7 @@ def test_what_does_not_count_cannot_be_limited_by_counts(plan: Callable[..., Run
         (("kernel",), {"kernel": "rbf"}, "mine does not take the kernel's gamma"),
     ],
 )
-def test_the_kernel_decides_who_runs(
-    plan: Callable[..., Run], accepted: tuple[str, ...], task: dict[str, Any], reason: str
-) -> None:
+def test_the_kernel_decides_who_runs(plan, accepted, task, reason):
     assert plan(solver(accepted), **task).skip_reason == reason
 
 
@@ -203,20 +194,12 @@ def test_the_kernel_decides_who_runs(
         ),
     ],
 )
-def test_bias_storage_and_classes_decide_who_runs(
-    plan: Callable[..., Run],
-    traits: dict[str, Any],
-    data: dict[str, Any],
-    task: dict[str, Any],
-    reason: str,
-) -> None:
+def test_bias_storage_and_classes_decide_who_runs(plan, traits, data, task, reason):
     run = plan(solver(**traits), replace(DATA, **data), **task)
     assert (run.skip_reason, run.failure) == (reason, "")
 
 
-def test_a_solver_gets_what_it_takes_of_the_task_and_its_own_parameters(
-    plan: Callable[..., Run],
-) -> None:
+def test_a_solver_gets_what_it_takes_of_the_task_and_its_own_parameters(plan):
     info = solver(("kernel", "gamma", "C", "random_state", "tol"))
     work = plan(info, params={"tol": 0.1}, seed=4).work
     assert isinstance(work, FitWork)
@@ -224,9 +207,7 @@ def test_a_solver_gets_what_it_takes_of_the_task_and_its_own_parameters(
 
 
 @pytest.mark.parametrize("params", [{}, {"nu": "reference"}])
-def test_nu_is_that_of_the_reference_to_ten_digits(
-    plan: Callable[..., Run], params: dict[str, Any]
-) -> None:
+def test_nu_is_that_of_the_reference_to_ten_digits(plan, params):
     info = solver((*KERNELIZED, "nu"), scalarization="S")
     run = plan(info, params=params)
     assert isinstance(run.work, FitWork)
@@ -247,9 +228,7 @@ def test_nu_is_that_of_the_reference_to_ten_digits(
         (replace(REFERENCE, nu=None), "its w is zero"),
     ],
 )
-def test_without_a_reference_nu_must_be_given(
-    plan: Callable[..., Run], reference: Any, why: str
-) -> None:
+def test_without_a_reference_nu_must_be_given(plan, reference, why):
     info = solver((*KERNELIZED, "nu"), scalarization="S")
     failure = plan(info, reference=reference).failure
     assert failure == (
@@ -262,7 +241,7 @@ def test_without_a_reference_nu_must_be_given(
     assert (missing.failure, missing.skip_reason) == ("digits: gone", "")
 
 
-def test_the_key_knows_what_changes_a_run_and_nothing_else(plan: Callable[..., Run]) -> None:
+def test_the_key_knows_what_changes_a_run_and_nothing_else(plan):
     info = solver()
     key = plan(info).key
     same = [

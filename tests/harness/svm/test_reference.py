@@ -1,10 +1,5 @@
 """The reference optimum: certified, frozen on disk, and verified whenever it is read."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import clarabel
 import numpy as np
 import pytest
@@ -12,28 +7,27 @@ from scipy import sparse
 
 from marginbench.data_loaders import load
 from marginbench.harness.evaluation.reference import reference_optimum, references_folder
-from marginbench.harness.evaluation.svm import Problem, ReferenceInfo, ReferenceWork
-from marginbench.harness.jobs import Message
+from marginbench.harness.evaluation.svm import Problem, ReferenceWork
 
 PARAMS = {"n_train": 60, "n_test": 40}
 
 
-def job(*, fit_intercept: bool = False, tol: float = 1e-8) -> ReferenceWork:
+def job(*, fit_intercept=False, tol=1e-8):
     task = Problem("checkers", dict(PARAMS), {"name": "rbf", "gamma": 3.0}, 2.0, fit_intercept)
     return ReferenceWork(task, tol)
 
 
-def compute(wanted: ReferenceWork) -> tuple[ReferenceInfo, list[Message]]:
-    messages: list[Message] = []
+def compute(wanted):
+    messages = []
     return reference_optimum(wanted, messages.append), messages
 
 
 @pytest.fixture(autouse=True)
-def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def fresh_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path))
 
 
-def optimum_by_interior_point(*, fit_intercept: bool) -> float:
+def optimum_by_interior_point(*, fit_intercept):
     """The optimal value of the dual, by another solver altogether."""
     data = load("checkers", PARAMS)
     X, y = np.asarray(data.X_train, dtype=float), data.y_train.astype(float)
@@ -62,7 +56,7 @@ def optimum_by_interior_point(*, fit_intercept: bool) -> float:
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_the_certified_interval_holds_the_optimum(fit_intercept: bool) -> None:
+def test_the_certified_interval_holds_the_optimum(fit_intercept):
     found, _ = compute(job(fit_intercept=fit_intercept))
     optimum = optimum_by_interior_point(fit_intercept=fit_intercept)
     rounding = 1e-9 * optimum
@@ -73,7 +67,7 @@ def test_the_certified_interval_holds_the_optimum(fit_intercept: bool) -> None:
     assert found.nu > 0
 
 
-def test_it_is_computed_once() -> None:
+def test_it_is_computed_once():
     first, messages = compute(job())
     again, later = compute(job())
     assert again == first
@@ -82,7 +76,7 @@ def test_it_is_computed_once() -> None:
 
 
 @pytest.mark.parametrize("damage", ["truncated", "changed", "other task"])
-def test_a_damaged_file_is_computed_again_with_a_note(damage: str) -> None:
+def test_a_damaged_file_is_computed_again_with_a_note(damage):
     first, _ = compute(job())
     (path,) = references_folder().glob("*.json")
     if damage == "truncated":
@@ -103,9 +97,7 @@ def test_a_damaged_file_is_computed_again_with_a_note(damage: str) -> None:
 
 
 @pytest.mark.parametrize("C", [0.05, 1.0])
-def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(
-    C: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(C, monkeypatch):
     text = {"n_train": 400, "n_test": 50, "n_features": 60, "density": 0.1}
     task = Problem("random-text", text, {"name": "linear"}, C, False)
     by_ascent, _ = compute(ReferenceWork(task, 1e-7))
@@ -125,10 +117,10 @@ def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(
 
 
 @pytest.mark.slow
-def test_of_several_classes_it_is_the_sum_of_those_of_the_classes() -> None:
+def test_of_several_classes_it_is_the_sum_of_those_of_the_classes():
     kernel = {"name": "rbf", "gamma": 0.02}
 
-    def reference(positive: Any) -> ReferenceInfo:
+    def reference(positive):
         problem = Problem("digits", {"positive": positive}, kernel, 1.0, fit_intercept=False)
         return compute(ReferenceWork(problem, 1e-5))[0]
 

@@ -1,20 +1,16 @@
 """Tuning: what is tried on what, which configuration is chosen, and what that costs."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from marginbench import SMO, Pegasos
-from marginbench.data_loaders import Dataset
 from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.evaluation.measurement import try_part
 from marginbench.harness.evaluation.svm import (
@@ -25,8 +21,8 @@ from marginbench.harness.evaluation.svm import (
     StoppingRules,
     configurations,
 )
-from marginbench.harness.evaluation.tuning import Tuned, tune
-from marginbench.harness.jobs import ColumnsMessage, Message, PhaseMessage
+from marginbench.harness.evaluation.tuning import tune
+from marginbench.harness.jobs import ColumnsMessage, PhaseMessage
 
 PROBLEM = Problem(
     "checkers", {"n_train": 200, "n_test": 100}, {"name": "rbf", "gamma": 1.0}, 1.0, False
@@ -35,31 +31,29 @@ GRID = configurations({"C": [0.01, 10.0], "gamma": [0.1, 10.0]})
 
 
 @pytest.fixture(scope="module")
-def data() -> Dataset:
+def data():
     return load_task_data(PROBLEM)
 
 
 class Build:
     """Makes estimators and keeps them with what they were fitted to."""
 
-    def __init__(self, cls: type[Any] = SMO) -> None:
+    def __init__(self, cls=SMO):
         self.cls = cls
-        self.fitted: list[tuple[Any, np.ndarray, np.ndarray]] = []
+        self.fitted = []
 
-    def __call__(self, params: dict[str, Any]) -> Any:
+    def __call__(self, params):
         outer, cls = self, self.cls
 
-        class Kept(cls):  # type: ignore[misc, valid-type]
-            def fit(self, X: Any, y: Any, **options: Any) -> Any:
+        class Kept(cls):
+            def fit(self, X, y, **options):
                 outer.fitted.append((self, X, y))
                 return super().fit(X, y, **options)
 
         return Kept(**params)
 
 
-def tuned(
-    data: Dataset, build: Any = None, rules: StoppingRules | None = None, **search: Any
-) -> Tuned:
+def tuned(data, build=None, rules=None, **search):
     work = FitWork(
         PROBLEM,
         "SMO",
@@ -71,13 +65,13 @@ def tuned(
     return tune(work, data, partial(try_part, build or Build()))
 
 
-def places_of(data: Dataset, X: np.ndarray) -> list[int]:
+def places_of(data, X):
     """The places of points in the training part; no two points of it are the same."""
     rows = {row.tobytes(): place for place, row in enumerate(data.X_train)}
     return [rows[row.tobytes()] for row in X]
 
 
-def test_halving_halves_the_configurations_and_doubles_the_resource() -> None:
+def test_halving_halves_the_configurations_and_doubles_the_resource():
     search = Search(tuple({"C": c} for c in range(1, 9)), method="halving")
     assert search.rounds(800, 2) == [Round(8, 100), Round(4, 200), Round(2, 400), Round(1, 800)]
     # Ten points of each class at least: there is room for two rounds.
@@ -92,7 +86,7 @@ def test_halving_halves_the_configurations_and_doubles_the_resource() -> None:
     assert Search(({"C": 1.0},), method="halving").rounds(800, 2) == [Round(1, 800)]
 
 
-def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data: Dataset) -> None:
+def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data):
     build = Build()
     found = tuned(data, build)
     used = places_of(data, build.fitted[0][1])
@@ -113,13 +107,13 @@ def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data: D
         assert 0 < trial.wall_s < 60
     errors = [trial.error for trial in found.trials]
     assert found.choice == int(np.argmin(errors))
-    assert min(errors) < max(errors)  # type: ignore[type-var]
+    assert min(errors) < max(errors)
     columns = found.columns()
     assert columns["tuning_evals"] == sum(e.counters_.kernel_evals for e, _, _ in build.fitted)
     assert json.loads(columns["tuning"])[0]["params"] == GRID[0]
 
 
-def test_test_data_are_never_touched_and_sparse_data_are_no_others(data: Dataset) -> None:
+def test_test_data_are_never_touched_and_sparse_data_are_no_others(data):
     errors = [trial.error for trial in tuned(data).trials]
     poisoned = {"X_test": np.full_like(data.X_test, np.nan), "y_test": -data.y_test}
     stored = {"X_train": sparse.csr_matrix(data.X_train)}
@@ -127,7 +121,7 @@ def test_test_data_are_never_touched_and_sparse_data_are_no_others(data: Dataset
         assert [trial.error for trial in tuned(replace(data, **other)).trials] == errors
 
 
-def test_all_solvers_have_the_same_split_and_another_seed_has_another(data: Dataset) -> None:
+def test_all_solvers_have_the_same_split_and_another_seed_has_another(data):
     smo, pegasos, other = Build(), Build(Pegasos), Build()
     tuned(data, smo)
     tuned(data, pegasos)
@@ -136,10 +130,10 @@ def test_all_solvers_have_the_same_split_and_another_seed_has_another(data: Data
     assert set(places_of(data, smo.fitted[0][1])) != set(places_of(data, other.fitted[0][1]))
 
 
-def test_of_folds_each_point_is_scored_once(data: Dataset) -> None:
+def test_of_folds_each_point_is_scored_once(data):
     build = Build()
     found = tuned(data, build, folds=4, configurations=GRID[-1:])
-    scored: Counter[int] = Counter()
+    scored = Counter()
     wrong = 0
     for estimator, X, _ in build.fitted:
         rest = np.setdiff1d(np.arange(200), places_of(data, X))
@@ -149,7 +143,7 @@ def test_of_folds_each_point_is_scored_once(data: Dataset) -> None:
     assert found.trials[0].error == wrong / 200
 
 
-def test_halving_keeps_the_best_and_fits_them_to_more_points(data: Dataset) -> None:
+def test_halving_keeps_the_best_and_fits_them_to_more_points(data):
     build = Build()
     found = tuned(data, build, method="halving")
     sizes = [[trial.points for trial in found.trials if trial.round == i] for i in range(3)]
@@ -164,7 +158,7 @@ def test_halving_keeps_the_best_and_fits_them_to_more_points(data: Dataset) -> N
     assert abs((build.fitted[0][2] > 0).mean() - (data.y_train > 0).mean()) < 0.05
 
 
-def test_a_tuning_that_runs_out_scores_what_it_has(data: Dataset) -> None:
+def test_a_tuning_that_runs_out_scores_what_it_has(data):
     common = {"gamma": 10.0, "random_state": 0}
     grid = tuple({"max_epochs": epochs, **common} for epochs in (1, 2, 10, 20))
     free = tuned(data, Build(Pegasos), configurations=grid)
@@ -180,19 +174,19 @@ def test_a_tuning_that_runs_out_scores_what_it_has(data: Dataset) -> None:
     assert found.trials[2].error is not None
     assert found.trials[3].error is None
     errors = [trial.error for trial in found.trials[:3]]
-    assert found.choice == errors.index(min(errors))  # type: ignore[type-var]
+    assert found.choice == errors.index(min(errors))
 
 
-def test_a_round_that_is_not_complete_decides_nothing(data: Dataset) -> None:
+def test_a_round_that_is_not_complete_decides_nothing(data):
     free = tuned(data, method="halving")
     first = sum(trial.kernel_evals or 0 for trial in free.trials[:4])
     found = tuned(data, method="halving", evaluations=float(first + 1))
     assert [trial.ended for trial in found.trials[4:]] == ["cut short", "not tried"]
     errors = [trial.error for trial in found.trials[:4]]
-    assert found.choice == errors.index(min(errors))  # type: ignore[type-var]
+    assert found.choice == errors.index(min(errors))
 
 
-def test_seconds_end_a_tuning_and_each_trial_has_the_limits_of_a_run(data: Dataset) -> None:
+def test_seconds_end_a_tuning_and_each_trial_has_the_limits_of_a_run(data):
     found = tuned(data, seconds=1e-9)
     assert [trial.ended for trial in found.trials] == ["cut short", *["not tried"] * 3]
     assert found.choice == 0
@@ -211,7 +205,7 @@ def test_seconds_end_a_tuning_and_each_trial_has_the_limits_of_a_run(data: Datas
     assert trial.ended == "cut short"
 
 
-def test_a_configuration_that_fails_is_recorded_and_not_chosen(data: Dataset) -> None:
+def test_a_configuration_that_fails_is_recorded_and_not_chosen(data):
     found = tuned(data, configurations=({"C": -1.0}, {"C": 1.0, "gamma": 10.0}))
     assert found.trials[0].ended.startswith("failed: ValueError: C must be")
     assert (found.trials[0].error, found.choice) == (None, 1)
@@ -219,11 +213,11 @@ def test_a_configuration_that_fails_is_recorded_and_not_chosen(data: Dataset) ->
         tuned(data, configurations=({"C": -1.0}, {"C": -2.0}))
 
 
-def test_a_tuned_run_is_the_run_of_what_it_chose() -> None:
+def test_a_tuned_run_is_the_run_of_what_it_chose():
     given = {"kernel": "rbf", "gamma": 0.1, "C": 0.01, "random_state": 0}
     search = Search(GRID, params={**given, "gamma": None, "C": None, "tol": 1e-3})
     work = FitWork(PROBLEM, "SMO", given, 1.19, search=search)
-    messages: list[Message] = []
+    messages = []
     columns = work.run(messages.append)
     phases = [m.phase for m in messages if isinstance(m, PhaseMessage)]
     assert phases[:4] == ["data", "compile", "tune", "solve"]
@@ -242,7 +236,7 @@ def test_a_tuned_run_is_the_run_of_what_it_chose() -> None:
     assert columns["tuning_evals"] > 0
 
 
-def test_several_classes_are_tuned() -> None:
+def test_several_classes_are_tuned():
     problem = Problem("digits", {}, {"name": "rbf", "gamma": 0.1}, 1.0, False)
     problem = replace(problem, dataset="digits")
     dataset = load_task_data(problem)
@@ -262,7 +256,7 @@ def test_several_classes_are_tuned() -> None:
     assert 0 < wrong < 90
 
 
-def test_what_all_trials_may_take_bounds_the_tuning_from_outside() -> None:
+def test_what_all_trials_may_take_bounds_the_tuning_from_outside():
     search = Search(GRID, trial_seconds=10.0)
     assert search.solving_s == 40.0
     assert replace(search, folds=3).solving_s == 120.0

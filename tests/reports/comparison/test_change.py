@@ -1,7 +1,5 @@
 """Changes over paired runs, against cases computed by hand, and the verdicts on them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -107,7 +105,7 @@ def test_b_against_a_mirrors_a_against_b():
     assert back.p == pytest.approx(there.p)
 
 
-def errors(*masks) -> SolverErrors:
+def errors(*masks):
     mistakes = np.array(masks, dtype=bool)
     return SolverErrors(mistakes.mean(axis=1), mistakes.shape[1], mistakes)
 

@@ -1,7 +1,5 @@
 """Comparisons of results folders, from records to verdicts, text, JSON and page."""
 
-from __future__ import annotations
-
 import functools
 import json
 import math

@@ -1,7 +1,5 @@
 """The page of a comparison in a real browser, without scripts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What becomes of each run of either side."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

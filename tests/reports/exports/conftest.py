@@ -1,10 +1,6 @@
 """A small results folder for the tests of exports, and the files exported from it."""
 
-from __future__ import annotations
-
 import functools
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +27,7 @@ def write_small(make, folder, *labels):
 
 
 @pytest.fixture(scope="session")
-def small(make) -> Callable[..., Path]:
+def small(make):
     """``small(folder, *labels)`` writes results with a task of each label."""
     return functools.partial(write_small, make)
 
@@ -42,7 +38,7 @@ def results(small, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def done(results) -> Exported:
+def done(results):
     """What of these results is exported, to a folder in them: one figure as PDF, too."""
     # Fonts take most of the time of a PDF.
     first = export(results, formats=["svg", "csv", "tex", "parquet"])

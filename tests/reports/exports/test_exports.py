@@ -1,13 +1,10 @@
 """Exports: what the files hold, that the same records give the same bytes, and what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -29,7 +26,7 @@ FIGURE = "task-a-b-test_error-evaluations"
 LABELS = ["a/b", "a b", "\N{ROCKET}"]
 
 
-def digests(folder: Path) -> dict[str, str]:
+def digests(folder):
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*")

@@ -1,7 +1,5 @@
 """LaTeX of any text: nothing in it is a command, and it compiles with booktabs alone."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

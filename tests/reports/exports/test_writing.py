@@ -1,7 +1,5 @@
 """Files of an export are written whole, never over those of others, and by a command."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -148,13 +146,13 @@ _ORIGIN = Origin("study", "results", "0", (), "1", "1")
 _FILE = Artefact("tables/a.csv", "table", "a", "A", "export", b"new")
 
 
-def test_a_manifest_nested_too_deep_is_one_line(tmp_path: Path) -> None:
+def test_a_manifest_nested_too_deep_is_one_line(tmp_path):
     (tmp_path / "manifest.json").write_text("[" * 100_000)
     with pytest.raises(ReportError, match="is not a manifest"):
         write_all(tmp_path, [_FILE], _ORIGIN)
 
 
-def test_a_folder_of_results_with_a_null_character_is_another_one(tmp_path: Path) -> None:
+def test_a_folder_of_results_with_a_null_character_is_another_one(tmp_path):
     write_all(tmp_path, [_FILE], _ORIGIN)
     manifest = tmp_path / "manifest.json"
     listed = json.loads(manifest.read_bytes())
@@ -165,7 +163,7 @@ def test_a_folder_of_results_with_a_null_character_is_another_one(tmp_path: Path
         write_all(tmp_path, [changed], _ORIGIN)
 
 
-def test_a_link_that_leads_nowhere_is_not_replaced(tmp_path: Path) -> None:
+def test_a_link_that_leads_nowhere_is_not_replaced(tmp_path):
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables/a.csv").symlink_to("nowhere")
     with pytest.raises(ReportError, match="is in the way"):

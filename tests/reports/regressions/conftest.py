@@ -1,14 +1,9 @@
 """Snapshots, and small repositories with results, for the tests of regressions."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os
 import subprocess
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,17 +16,15 @@ from marginbench.reports.regressions.asv_files import (
     Value,
 )
 
-Values = Mapping[tuple[str, str], float | None]
 
-
-def make_snapshot(values: Values, commit: str = "a" * 40, **fields: Any) -> Snapshot:
+def make_snapshot(values, commit="a" * 40, **fields):
     """A snapshot of the suite ``work.Work`` from values by cell and measure."""
     made = {
         Key(Cell("work.Work", cell), measure): Value(number)
         for (cell, measure), number in values.items()
     }
     benchmarks = {Benchmark("work.Work", measure) for _, measure in values}
-    defaults: dict[str, Any] = {
+    defaults = {
         "commit": commit,
         "date": 0,
         "lane": Lane("vm", "py3.11"),
@@ -43,19 +36,19 @@ def make_snapshot(values: Values, commit: str = "a" * 40, **fields: Any) -> Snap
 
 
 @pytest.fixture(scope="session")
-def snapshot() -> Callable[..., Snapshot]:
+def snapshot():
     return make_snapshot
 
 
 class Repo:
     """A small git repository in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         folder.mkdir()
         self.git("init", "--quiet", "--initial-branch=main")
 
-    def git(self, *words: str) -> str:
+    def git(self, *words):
         names = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
         environment = {**os.environ, **{f"GIT_{name}": "someone" for name in names}}
         return subprocess.run(
@@ -67,7 +60,7 @@ class Repo:
             text=True,
         ).stdout.strip()
 
-    def commit(self, subject: str, files: Mapping[str, str] | None = None) -> str:
+    def commit(self, subject, files=None):
         """Commit files; the hash."""
         for name, text in (files or {}).items():
             path = self.folder / name
@@ -79,16 +72,16 @@ class Repo:
 
 
 @pytest.fixture(scope="session")
-def make_repo() -> type[Repo]:
+def make_repo():
     return Repo
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Repo:
+def repo(tmp_path):
     return Repo(tmp_path / "repo")
 
 
-def results_file(commit: str, values: Mapping[str, list[float | None]], cells: list[str]) -> str:
+def results_file(commit, values, cells):
     """What asv writes for a commit, of benchmarks with one parameter."""
     return json.dumps(
         {
@@ -110,9 +103,7 @@ def results_file(commit: str, values: Mapping[str, list[float | None]], cells: l
     )
 
 
-def write_folder(
-    folder: Path, by_commit: Mapping[str, Mapping[str, list[float | None]]], cells: list[str]
-) -> Path:
+def write_folder(folder, by_commit, cells):
     """Write a folder of asv's results: commits -> benchmarks -> values of the cells."""
     (folder / "vm").mkdir(parents=True)
     for commit, values in by_commit.items():
@@ -122,11 +113,11 @@ def write_folder(
 
 
 @pytest.fixture(scope="session")
-def write_asv_results() -> Callable[..., Path]:
+def write_asv_results():
     return write_folder
 
 
 @pytest.fixture
-def write_results(tmp_path: Path) -> Callable[..., Path]:
+def write_results(tmp_path):
     """``write_folder`` into the test's own folder."""
     return functools.partial(write_folder, tmp_path / "results")

@@ -1,7 +1,5 @@
 """Files of asv's results: those that asv itself writes, and those that something damaged."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """``marginbench regressions``, as a user calls it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What changed between two commits: each outcome from values made by hand."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,17 +1,13 @@
 """Histories: order of commits, lanes, steps, blips and known changes of a real repository."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane, Snapshot
+from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane
 from marginbench.reports.regressions.gate import watched
-from marginbench.reports.regressions.history import History, histories, steps_of
+from marginbench.reports.regressions.history import histories, steps_of
 from marginbench.reports.regressions.repository import Repository
 
 CELL = Cell("work.Work", "SMO rbf dense")
@@ -19,14 +15,14 @@ EVALUATIONS = Key(CELL, "evaluations")
 
 
 @pytest.fixture
-def over_time(snapshot: Callable[..., Snapshot]) -> Callable[..., list[Snapshot]]:
+def over_time(snapshot):
     """Snapshots of one cell with given evaluations, a day apart; "failed" is a failure."""
 
-    def make(values: list[Any], commits: list[str] | None = None) -> list[Snapshot]:
+    def make(values, commits=None):
         found = []
         for place, value in enumerate(values):
             number = None if value in (None, "failed") else value
-            named: dict[tuple[str, str], float | None] = {
+            named = {
                 (CELL.name, "failed"): float(value == "failed"),
                 ("SBP rbf dense", "evaluations"): 7.0,
             }
@@ -41,7 +37,7 @@ def over_time(snapshot: Callable[..., Snapshot]) -> Callable[..., list[Snapshot]
     return make
 
 
-def steps(history: History, key: Key = EVALUATIONS) -> list[tuple[float, ...]]:
+def steps(history, key=EVALUATIONS):
     return [tuple(step) for each in history.moved if each.key == key for step in each.steps]
 
 
@@ -70,7 +66,7 @@ def test_counts_have_a_step_at_every_lasting_change_beyond_the_bound(values, exp
     assert list(steps_of(values, watched("evaluations"))) == expected
 
 
-def wobbling(levels: list[tuple[float, int]], seed: int) -> list[float | None]:
+def wobbling(levels, seed):
     """Values within 3 % of levels, each for some commits."""
     rng = np.random.RandomState(seed)
     return [level * rng.uniform(0.97, 1.03) for level, n in levels for _ in range(n)]

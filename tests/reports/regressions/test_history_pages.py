@@ -1,22 +1,17 @@
 """Pages of histories: whole, linked, small, and safe whatever names say."""
 
-from __future__ import annotations
-
 import os
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from marginbench.reports.regressions.annotations import Annotation
-from marginbench.reports.regressions.asv_files import Benchmark, Lane, Snapshot
+from marginbench.reports.regressions.asv_files import Benchmark, Lane
 from marginbench.reports.regressions.gate import regressions
 from marginbench.reports.regressions.history import (
-    History,
     Surroundings,
     histories,
     render_history,
@@ -27,13 +22,11 @@ HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
 MEASURES = ("evaluations", "iterations", "test_error", "suboptimality")
 
 
-def make_history(
-    snapshot: Callable[..., Snapshot], n: int = 6, solvers: tuple[str, ...] = ("SMO", "SBP")
-) -> list[Snapshot]:
+def make_history(snapshot, n=6, solvers=("SMO", "SBP")):
     """Commits of which the third doubles the evaluations of SMO, the fifth has a blip and fails."""
     found = []
     for place in range(n):
-        values: dict[tuple[str, str], float | None] = {}
+        values = {}
         for solver in solvers:
             for task in ("rbf dense", "rbf sparse bias"):
                 cell = f"{solver} {task}"
@@ -55,7 +48,7 @@ def make_history(
     return found
 
 
-def named(history: History, subject: str) -> History:
+def named(history, subject):
     """The history with a subject for each commit, as a repository would give them."""
     commits = tuple(
         Commit(each.hash, f"{subject} {place}", "2026-11-22")
@@ -77,11 +70,11 @@ def folder(snapshot, tmp_path_factory):
     return folder
 
 
-def sides(before: Snapshot, after: Snapshot) -> tuple[Commit, Commit]:
+def sides(before, after):
     return Commit(before.commit, "Change 1"), Commit(after.commit, "Change 2")
 
 
-def dead_links(make: SimpleNamespace, folder: Path) -> list[str]:
+def dead_links(make, folder):
     """Links of pages that lead to no page or no anchor of the folder."""
     pages = {path: make.page(path) for path in folder.rglob("*.html")}
     found = []
@@ -100,7 +93,7 @@ def dead_links(make: SimpleNamespace, folder: Path) -> list[str]:
     return found
 
 
-def rows(path: Path) -> list[str]:
+def rows(path):
     text = path.read_text(encoding="utf-8")
     found = (re.sub("<[^>]*>", " ", each) for each in re.findall(r"<tr.*?</tr>", text, re.DOTALL))
     return [re.sub(r"\s+", " ", each).strip() for each in found]

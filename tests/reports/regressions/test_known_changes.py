@@ -1,7 +1,5 @@
 """Commits, and the known changes between them, from real repositories."""
 
-from __future__ import annotations
-
 import pytest
 
 from marginbench.reports.errors import ReportError

@@ -1,7 +1,5 @@
 """What is kept of a measurement, without asv."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

@@ -1,7 +1,5 @@
 """Low-rank features, Nystrom's and others: against the kernel and its optimum; their ascent."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Random Fourier features against the kernel that they approximate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """One event of budget maintenance on a model of known points: its loss, and the best choice."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """BSCA and BSGD against the unbudgeted methods, the account of each step, and invariants."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The bundle method: optima by other solvers, its guarantees, regularisers, its trace."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

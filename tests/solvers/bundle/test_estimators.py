@@ -1,7 +1,5 @@
 """The estimators of the bundle method."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -1,7 +1,5 @@
 """Losses of the bundle methods: by hand, by brute force, and their subgradients."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

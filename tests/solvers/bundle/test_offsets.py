@@ -1,7 +1,5 @@
 """The best offset: against all breakpoints, as the support of planes, and in whole fits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import qpsolvers

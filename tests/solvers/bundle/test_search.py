@@ -1,7 +1,5 @@
 """Searches along the line to each iterate, OCAS, and the products with all points."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

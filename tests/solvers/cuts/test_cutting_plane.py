@@ -1,7 +1,5 @@
 """Cutting planes for two classes: against SMO, a plain twin, and what is known of every cut."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Structural SVMs: outputs against brute force, optima against an interior-point method."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Methods as objects: no estimators without fit, and warnings where a limit ends a run."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

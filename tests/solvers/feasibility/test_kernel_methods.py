@@ -1,7 +1,5 @@
 """The kernel feasibility methods as classifiers: costs, predictors, several classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -1,7 +1,5 @@
 """Mirror prox for columns, Gram matrices and cones: bounds, certificates, costs."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """Compiled passes over blocks of columns against NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Stating a feasibility problem, and checking what claims to solve it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

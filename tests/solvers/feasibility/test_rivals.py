@@ -1,7 +1,5 @@
 """Perceptrons, von Neumann's algorithm and their smooth kin: bounds, invariants, certificates."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

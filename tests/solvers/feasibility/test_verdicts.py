@@ -1,7 +1,5 @@
 """What a run may say of separability: never a wrong word, however small the margin is."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import replace

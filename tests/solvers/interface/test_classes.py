@@ -1,7 +1,5 @@
 """Several classes: each against the rest, with one oracle, one monitor and one model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

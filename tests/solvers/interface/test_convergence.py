@@ -1,7 +1,5 @@
 """A run that ends at its limit before its rule is met warns, with what it achieved."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

@@ -1,7 +1,5 @@
 """Data frames of pandas and polars: names of features, types of columns, labels, mistakes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

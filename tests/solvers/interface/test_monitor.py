@@ -1,7 +1,5 @@
 """The protocol between a fit and whoever watches it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

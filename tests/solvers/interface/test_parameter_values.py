@@ -1,7 +1,5 @@
 """Parameters out of range: one line that names the parameter and its value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

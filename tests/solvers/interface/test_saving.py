@@ -1,7 +1,5 @@
 """Fitted solvers in files: the same predictions to the bit, no pickle, and errors in one line."""
 
-from __future__ import annotations
-
 import json
 import warnings
 import zipfile

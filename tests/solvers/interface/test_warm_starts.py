@@ -1,7 +1,5 @@
 """A fit that continues an earlier one, and one that is interrupted or watched."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import re

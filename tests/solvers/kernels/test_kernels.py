@@ -1,7 +1,5 @@
 """Kernel entries against double loops, the meaning of gamma, and the errors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A kernel is one file: nothing else names it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -90,7 +88,7 @@ print(json.dumps({
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     """A copy of the package with one more file."""
     ignore = shutil.ignore_patterns("__pycache__")
     package = tmp_path / "copy" / "marginbench"
@@ -102,9 +100,7 @@ def project(tmp_path: Path) -> Path:
     return package.parent
 
 
-def test_one_file_makes_a_kernel_of_solvers_models_and_studies(
-    project: Path, tmp_path: Path
-) -> None:
+def test_one_file_makes_a_kernel_of_solvers_models_and_studies(project, tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
     done = subprocess.run(
         [sys.executable, "-c", USE, str(tmp_path / "study.toml"), str(tmp_path / "model.npz")],
@@ -142,7 +138,7 @@ class Constant(Kernel):
         return (A.values**2).sum(axis=1) + 1.0
 
 
-def test_a_kernel_of_another_file_is_passed_itself(linear_task) -> None:
+def test_a_kernel_of_another_file_is_passed_itself(linear_task):
     X, y = linear_task.X, linear_task.y
     fit = SMO(Constant(), dtype="float64", tol=1e-8).fit(X, y)
     expected = SMO("precomputed", dtype="float64", tol=1e-8).fit(X @ X.T + 1, y)
@@ -154,6 +150,6 @@ def test_a_kernel_of_another_file_is_passed_itself(linear_task) -> None:
         SMO("constant").fit(X, y)
 
 
-def test_a_kernel_is_registered_on_top_of_all_decorators() -> None:
+def test_a_kernel_is_registered_on_top_of_all_decorators():
     with pytest.raises(TypeError, match="Late: @register_kernel must be its first decorator"):
         register_kernel("late")(type("Late", (), {"__module__": "marginbench.solvers.kernels.x"}))

@@ -1,7 +1,5 @@
 """The oracle counts what was asked and what was computed; the cache is a bounded LRU."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 import numpy as np

@@ -4,8 +4,6 @@ Most points here are whole numbers, with products that float32 holds exactly: th
 BLAS sums, which depends on the processor and on the block, makes no difference to them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

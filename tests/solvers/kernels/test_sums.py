@@ -1,7 +1,5 @@
 """Weighted sums of kernel entries in compiled code, against entries and sums by NumPy."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Linear Pegasos against the literal iteration, the kernel version and the optimum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Linear SDCA against a literal twin, the optimum and LIBLINEAR's rules."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

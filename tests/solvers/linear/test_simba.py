@@ -1,7 +1,5 @@
 """SIMBA: bounds on the margin, counts, slacks and probabilities."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """KernelExpansion: scores, norm, and the file that holds it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Machine code is that of the sources, whatever is edited, damaged, removed or read-only."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import os
@@ -10,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numba
@@ -51,7 +48,7 @@ print(difference(Pair(a=3.0, b=1.0)), sum(difference.stats.cache_hits.values()))
 """
 
 
-def python(folder: Path, code: str, **environment: str) -> str:
+def python(folder, code, **environment):
     """What the code prints in a process of its own that imports from the folder."""
     kept = {
         name: value
@@ -72,19 +69,19 @@ def python(folder: Path, code: str, **environment: str) -> str:
 
 
 @pytest.fixture
-def call(tree: Path, tmp_path: Path, monkeypatch, capsys) -> Callable[[str], str]:
+def call(tree, tmp_path, monkeypatch, capsys):
     """Runs code as a new process would: its modules are imported anew, only numba is not."""
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", "")
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(tree)
 
-    def forget() -> None:
+    def forget():
         for name in [*sys.modules]:
             if name.partition(".")[0] in ("solvers", "pair_type", "mine"):
                 del sys.modules[name]
 
-    def run(code: str) -> str:
+    def run(code):
         forget()
         importlib.invalidate_caches()
         try:
@@ -97,7 +94,7 @@ def call(tree: Path, tmp_path: Path, monkeypatch, capsys) -> Callable[[str], str
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     """The folder of a package ``solvers``."""
     package = tmp_path / "tree" / "solvers"
     for name, content in FILES.items():
@@ -108,7 +105,7 @@ def tree(tmp_path: Path) -> Path:
     return package.parent
 
 
-def edit(file: Path, old: str, new: str) -> None:
+def edit(file, old, new):
     text = file.read_text()
     assert text.count(old) == 1
     file.write_text(text.replace(old, new))
@@ -165,7 +162,7 @@ def test_damaged_files_are_compiled_and_written_again(tmp_path, call, kind, shar
     assert [call(CALL), call(CALL)] == ["11.0 0 1", "11.0 1 0"]
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(tree: Path, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_no_error(tree, tmp_path):
     (tmp_path / "file").write_text("")
     nowhere = str(tmp_path / "file" / "below")
     environment = {"HOME": nowhere, "XDG_CACHE_HOME": nowhere, "MARGINBENCH_CACHE": nowhere}
@@ -173,7 +170,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(tree: Path, tmp_path: Path) 
 
 
 @pytest.mark.posix
-def test_a_full_disk_is_no_error(tree: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_no_error(tree, tmp_path):
     full = (
         "import resource, signal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
@@ -217,7 +214,7 @@ def test_processes_at_once_share_a_cache(tree, tmp_path, call):
     assert [call(code) for code in calls] == ["11.0 1 0"] * 2
 
 
-def test_every_compiled_function_goes_through_the_decorator() -> None:
+def test_every_compiled_function_goes_through_the_decorator():
     """``numba.njit(cache=True)`` would keep machine code of functions that have been edited."""
     compilers = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"}
     for file in SOLVERS.rglob("*.py"):
@@ -232,7 +229,7 @@ def test_every_compiled_function_goes_through_the_decorator() -> None:
                 assert node.arg != "cache", file
 
 
-def test_sources_are_imported_in_the_form_that_the_stamp_understands() -> None:
+def test_sources_are_imported_in_the_form_that_the_stamp_understands():
     """What a module imports of this package must be among the files that its stamp covers."""
     for file in SOLVERS.rglob("*.py"):
         covered = {path for path in compiling._read(file)[1] if path.name != "__init__.py"}

@@ -1,7 +1,5 @@
 """The exponential and logarithm of compiled loops against longer numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

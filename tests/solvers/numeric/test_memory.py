@@ -1,7 +1,5 @@
 """Large scratch arrays, and where they lie."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Quadratic programs over a simplex, against an interior-point solver and by their conditions."""
 
-from __future__ import annotations
-
 import clarabel
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Parts of an array, side by side."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import subprocess

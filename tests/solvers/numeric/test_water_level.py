@@ -1,7 +1,5 @@
 """The water level against exact arithmetic and the clock."""
 
-from __future__ import annotations
-
 import time
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Models as SVC and as LIBSVM's model files: the same scores there, and LIBSVM's own here."""
 
-from __future__ import annotations
-
 import subprocess
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Peers through this interface are the other libraries' solvers, no more and no less."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -1,7 +1,5 @@
 """SBP, without and with bias, against literal twins, its invariants, and the optimum."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

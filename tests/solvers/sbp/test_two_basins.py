@@ -1,7 +1,5 @@
 """Two basins that share the water: against exact arithmetic and duality."""
 
-from __future__ import annotations
-
 import time
 from fractions import Fraction
 

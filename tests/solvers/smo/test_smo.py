@@ -1,7 +1,5 @@
 """SMO against an interior-point method and LIBSVM; optimality recomputed from scratch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.svm import SVC

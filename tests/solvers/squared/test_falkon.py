@@ -1,7 +1,5 @@
 """Falkon against its algorithm in dense matrices, a direct solution, and a count of entries."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import solve

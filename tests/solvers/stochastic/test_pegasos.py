@@ -1,7 +1,5 @@
 """Pegasos against the literal iteration with decay; counts of both strategies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

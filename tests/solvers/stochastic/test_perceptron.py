@@ -1,7 +1,5 @@
 """The perceptron against its literal definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """SDCA against a literal twin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Norm-constrained SGD against the literal iteration and the optimum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
