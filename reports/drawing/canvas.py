@@ -231,7 +231,7 @@ def drawing(axes: Axes, title: str, description: str, data: pd.DataFrame | None 
 
 # In a tag nothing is of the user's own; texts between them may hold anything.
 _TAGS = re.compile(r"<(?:path|use|text)\b[^>]*>")
-_NUMBERS = re.compile(r"(?<![#\w.])-?\d+\.\d{3,}")
+_BEYOND_HUNDREDTHS = re.compile(r"(?<=\.\d\d)\d+")
 _FONT = "var(--sans, sans-serif)"
 
 
@@ -251,13 +251,11 @@ def inline(figure: Figure, prefix: str, title: str = "", description: str = "") 
     """
     FigureCanvasSVG(figure)
     text = saved(figure, "svg", metadata={"Date": None}).decode()
-    box = re.search(r'viewBox="[^"]*"', text)
-    body = re.sub(r"^.*?<svg\b[^>]*>|</svg>\s*$", "", text, flags=re.DOTALL)
-    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
-    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", body)
-    body = body.replace("xlink:href=", "href=")
-    body = _TAGS.sub(_shortened, body)
-    body = re.sub(r"\n\s+", "\n", body)
+    head, _, body = text.rpartition("</svg>")[0].partition("</metadata>")
+    box = re.search(r'viewBox="[^"]*"', head)
+    body = re.sub(r"\n\s+", "\n", _TAGS.sub(_shortened, body)).replace("xlink:href=", "href=")
+    for reference in (' id="', ' href="#', "url(#"):
+        body = body.replace(reference, f"{reference}{prefix}-")
     for color, name in COLOR_VARIABLES.items():
         body = body.replace(color, f"var({name}, {color})")
     label, texts = 'aria-hidden="true"', ""
@@ -272,10 +270,12 @@ def inline(figure: Figure, prefix: str, title: str = "", description: str = "") 
 
 def _shortened(tag: re.Match[str]) -> str:
     """A tag with numbers to a hundredth of a point, and its words in the page's font."""
-    text = _NUMBERS.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), tag[0])
-    text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
+    text = _BEYOND_HUNDREDTHS.sub("", tag[0])
     if text.startswith("<path"):
-        text = re.sub(r"([MLC]) ", r"\1", text.replace(" \n", ""))
+        return text.replace(" \n", "").replace("L ", "L").replace("M ", "M").replace("C ", "C")
+    if text.startswith("<use"):
+        return text
+    text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
     # Sizes, weights and alignment stay. Which of the two forms it is depends on matplotlib.
     text = re.sub(r"font: ((?:\w+ )*?[\d.]+px) [^;\"]*", rf"font: \1 {_FONT}", text)
     return re.sub(r"(?<=px; )font-family: [^;\"]*", f"font-family: {_FONT}", text)
