@@ -130,26 +130,18 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture
 def in_this_process(monkeypatch):
     """What a pool of workers would do is done in the process of the test."""
-    from marginbench.data_loaders import DataError
-    from marginbench.harness.execution.workbench import InProcess
-    from marginbench.harness.jobs import Ended, Outcome
+    from .harness.answers import Lenient
 
-    class Here(InProcess):
+    class Here(Lenient):
         def __init__(self, *arguments, **options):
             """Takes the place of the pool."""
+            super().__init__()
 
         def __enter__(self):
             return self
 
         def __exit__(self, *error):
-            pass
-
-        def execute(self, jobs):
-            for job in jobs:
-                try:
-                    yield from super().execute(iter([job]))
-                except DataError as error:
-                    yield Ended(job, Outcome("data", reason=str(error)))
+            self.close()
 
     monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", Here)
     monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)

@@ -95,10 +95,7 @@ def test_check_finds_a_value_that_is_not_finite(monkeypatch, store, value):
         (changed(example(), make_y=np.ones_like), "train part: one class only (every label is 1)"),
         (changed(example(), lambda X: X[:0], lambda y: y[:0]), "train part has points of shape"),
         (changed(example(), make_y=lambda y: y[1:]), "labels of shape (49,)"),
-        (
-            Content(example().train, example(8).test),
-            "7 features in the train part but 8 in the test part",
-        ),
+        (Content(example().train, example(8).test), "7 features in the train part but 8 in the t"),
     ],
 )
 def test_check_refuses_what_no_solver_can_use(content, complaint):

@@ -111,10 +111,6 @@ class Harm:
         code = "import time; x = bytearray(900_000_000); time.sleep(60)"
         subprocess.run([sys.executable, "-c", code])
 
-    def prints_much(self):
-        for _ in range(100):
-            sys.stdout.write("x" * 2**20)
-
     # leaves something behind
 
     def leaves_a_daemon(self):
@@ -129,14 +125,14 @@ class Harm:
         self.leaves_a_daemon()
         os.abort()
 
-    def leaves_a_child_without_environment(self):
-        subprocess.Popen([sys.executable, "-c", LEFT], env={}, start_new_session=True)
-
     def leaves_many(self):
         for _ in range(40):
-            subprocess.Popen(["/bin/sleep", "97531"], start_new_session=True)
+            # Without what it could be known by: its environment.
+            subprocess.Popen(["/bin/sleep", "97531"], env={}, start_new_session=True)
 
-    def leaves_threads(self):
+    def prints_much_and_leaves_threads(self):
+        for _ in range(100):
+            sys.stdout.write("x" * 2**20)
         for _ in range(3):
             threading.Thread(target=self.loops, daemon=True).start()
 

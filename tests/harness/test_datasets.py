@@ -15,7 +15,6 @@ from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.jobs import Ended, Outcome, Started
 from marginbench.harness.planning.plan import kind_named
 from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.planning.report import explain
@@ -26,6 +25,8 @@ from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study, Task
 from marginbench.harness.study.toml import load_study, parse_study
 from marginbench.reports.command import write_report
+
+from .answers import Lenient
 
 BANK = "age,job,y\n" + "".join(
     f"{20 + (k * 7) % 40},{('clerk', 'smith', 'poet')[k % 3]},{'yes' if k % 4 == 0 else 'no'}\n"
@@ -60,19 +61,6 @@ def planned(study):
     kind = kind_named(study.kind)
     facts = preflight(study, InProcess(), told.append)
     return kind.plan(study, facts), told
-
-
-class Lenient(InProcess):
-    """Reports data that cannot be loaded, as workers do."""
-
-    def execute(self, jobs):
-        for job in jobs:
-            yield Started(job)
-            try:
-                outcome = Outcome("done", value=job.work.run(lambda message: None))
-            except DataError as error:
-                outcome = Outcome("data", reason=str(error))
-            yield Ended(job, outcome)
 
 
 def carried_out(study, results):

@@ -5,11 +5,11 @@ import pytest
 from marginbench import DataError
 from marginbench.harness.evaluation.svm import ReferenceWork
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.jobs import Ended, Outcome
 from marginbench.harness.planning.preflight import FACTS
 from marginbench.harness.planning.report import preview
 from marginbench.harness.study.toml import load_study
+
+from .answers import Lenient
 
 STUDY = """
 name = "mine"
@@ -33,20 +33,6 @@ class Mine(Perceptron):
 POINTS = "x,y\n" + "".join(f"{place},{'yes' if place > 9 else 'no'}\n" for place in range(20))
 
 
-class Counting(InProcess):
-    """Counts what it is asked."""
-
-    asked = 0
-
-    def execute(self, jobs):
-        for job in jobs:
-            self.asked += 1
-            try:
-                yield from super().execute(iter([job]))
-            except DataError as error:
-                yield Ended(job, Outcome("failed", reason=str(error)))
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A study of a user's own solver on a user's own data."""
@@ -62,14 +48,14 @@ def command(folder):
     """Runs the study; how much was asked of the executor, and the summary."""
 
     def run(*, retry_failed=False):
-        executor = Counting()
+        executor = Lenient()
         summary = run_study(
             load_study(folder / "mine.toml"),
             folder / "results",
             executor=executor,
             retry_failed=retry_failed,
         )
-        return executor.asked, summary
+        return len(executor.asked), summary
 
     return run
 
@@ -81,9 +67,9 @@ def test_nothing_is_asked_when_nothing_is_left_to_do(folder, command):
     assert again == 0
     assert not summary.changed
     assert (summary.already_recorded, summary.statuses) == (1, whole.statuses)
-    executor = Counting()
+    executor = Lenient()
     shown = preview(load_study(folder / "mine.toml"), folder / "results", executor, print)
-    assert (executor.asked, shown.counts) == (0, {"recorded": 1})
+    assert (executor.asked, shown.counts) == ([], {"recorded": 1})
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from marginbench.harness.planning import fingerprint
 from marginbench.harness.planning.fingerprint import (
     COMMON_ROOMS,
     EVALUATION,
-    GENERATORS,
     source_files,
 )
 from marginbench.solvers.registration import entries
@@ -30,14 +29,6 @@ def files_of(name, kind="svm"):
 
 def folders(files):
     return {"/".join(name.split("/")[:2]) for name in files}
-
-
-def test_the_code_of_a_solver_is_its_room_the_common_ones_and_the_evaluation():
-    assert folders(files_of("SMO")) == {"solvers/smo", *COMMON}
-    assert folders(files_of("LowRankSVM")) == {"solvers/approximate", *COMMON}
-    methods = files_of("MPLFP", "feasibility")
-    assert folders(methods) == {"solvers/feasibility", *COMMON, *GENERATORS["feasibility"]}
-    assert {"solvers/smo/inner.py", "solvers/kernels/oracle.py"} <= set(files_of("SMO"))
 
 
 @pytest.fixture

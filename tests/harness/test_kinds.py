@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +12,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from marginbench.harness.errors import SolverError, first_line
+from marginbench.harness.errors import SolverError
 from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.jobs import Ended, Outcome, Started
 from marginbench.harness.planning.plan import kind_named, wider_limits
 from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.results.journal import Journal
@@ -25,7 +23,7 @@ from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import load_study, parse_study, study_names
 
-from .answers import FakeExecutor
+from .answers import FakeExecutor, Lenient
 
 MISBEHAVE = """
 import os
@@ -154,26 +152,6 @@ CASES = {
 }
 
 
-class Here:
-    """Runs jobs in this process, and remembers which were runs of the study."""
-
-    def __init__(self):
-        self.runs = 0
-
-    def execute(self, jobs):
-        for job in jobs:
-            yield Started(job)
-            self.runs += bool(re.fullmatch("[0-9a-f]{64}", job.tag))  # a key
-            try:
-                outcome = Outcome("done", job.work.run(lambda message: None))
-            except ArithmeticError as error:
-                outcome = Outcome("failed", reason=first_line(error), phase="solve")
-            yield Ended(job, outcome)
-
-    def close(self):
-        pass
-
-
 @dataclass(frozen=True)
 class Ran:
     """A study that was run, that of an SVM by worker processes, with one solver that raises."""
@@ -194,7 +172,7 @@ def records_of(results):
 
 def again(study, results, **options):
     """Run a study in this process: its summary, how many runs were done, what was said."""
-    executor, stream = Here(), io.StringIO()
+    executor, stream = Lenient(), io.StringIO()
     progress = PlainProgress(stream=stream)
     summary = run_study(study, results, executor=executor, progress=progress, **options)
     return summary, executor.runs, stream.getvalue()
@@ -207,7 +185,7 @@ def ran(request, tmp_path_factory):
     study = case.study(folder, "raises")
     results = folder / "results"
     by_workers = request.param == "svm"
-    executor = None if by_workers else Here()
+    executor = None if by_workers else Lenient()
     run_study(study, results, jobs=2, executor=executor, command="the command")
     return Ran(case, study, results, by_workers)
 

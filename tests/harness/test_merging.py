@@ -91,12 +91,6 @@ def test_parts_of_a_study_become_the_whole(folder):
     assert read_description(folder / "out") == whole
 
 
-def test_the_environment_of_each_record_is_kept(folder):
-    edited = edit(folder / "two", "b", environment='{"processor": "Another"}', wall_s=99.0)
-    merge([folder / "one", folder / "two"], folder / "out")
-    assert records(folder / "out")[edited.key] == edited
-
-
 def test_records_that_differ_are_refused_and_named(folder):
     edited = edit(folder / "two", "a", test_error=0.123, started_at="9999-01-01T00:00:00+00:00")
     before = records(folder / "one")[edited.key]

@@ -142,9 +142,6 @@ def test_selection_adds_what_the_study_does_not_have(tmp_path):
 @pytest.mark.parametrize(
     ("text", "selection", "message"),
     [
-        (VALID, {"datasets": ["digist"]}, "unknown dataset 'digist' (did you mean 'digits'?)"),
-        (VALID, {"solvers": ["Pegassos"]}, "unknown solver 'Pegassos' (did you mean 'Pegasos'?)"),
-        (VALID, {"seeds": 0}, "the number of seeds must be from 1 to 200000, not 0"),
         (VALID, {"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
         (VALID, {"solvers": [","]}, "no solver is selected"),
         (VALID, {"solvers": ["MPLFP"]}, "MPLFP is a solver for studies of the kind 'feasibility'"),

@@ -81,22 +81,6 @@ def test_a_kernel_in_a_file_of_ones_own(run, tmp_path):
         assert "Absent" in err or "in kernel_params" in err
 
 
-def test_validation_says_what_is_wrong(run, tmp_path):
-    run("study", "new", "mine")
-    text = (tmp_path / "mine.toml").read_text()
-    for old, new, message in (
-        ("[[task]]", "[[tasks]]", "unknown table [[tasks]] (did you mean [[task]]?)"),
-        ("max_epochs", "max_epoch", "unknown parameter 'max_epoch' (did you mean 'max_epochs'?)"),
-        ("[5, 20]", "[5, 0]", "max_epochs must be a whole number >= 1, got 0"),
-    ):
-        (tmp_path / "mine.toml").write_text(text.replace(old, new))
-        code, out, err = run("study", "validate", "mine.toml")
-        assert (code, out, err.count("\n")) == (2, "", 1)
-        line = text[: text.index(old)].count("\n") + 1
-        assert err.startswith(f"marginbench: mine.toml:{line}: ")
-        assert message in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,6 +11,7 @@ import pytest
 
 from marginbench import Budget, run
 from marginbench.harness.errors import SolverError, StudyError, UserError
+from marginbench.harness.study import toml
 from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.harness.study.model import SolverEntry, StudyFile
 from marginbench.harness.study.svm import Study, Task
@@ -155,12 +156,7 @@ def test_the_studies_of_the_page_on_tuning_are_valid():
             "checkpoint_factor = 1.009\n#",
             "budget.checkpoint_factor = 1.009: sho",
         ),
-        (
-            VALID,
-            "C = 10",
-            'C = [1, 2]\nzp = ["C"]',
-            "unknown key 'task[1].zp' (did you mean 'zip'?)",
-        ),
+        (VALID, "C = 10", 'C = [1, 2]\nzp = ["C"]', "unknown key 'task[1].zp' (did you mean 'zip"),
         (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
         (VALID, 'name = "mine"', "", "the key 'name' is missing"),
         (VALID, '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', '_' and"),
@@ -256,11 +252,7 @@ def test_no_more_mistakes_are_told_than_can_be_read():
     ("text", "message", "line"),
     [
         ('name = "x"\n[[task]]\ndataste = "digits"\n', "unknown key 'task[1].dataste' (did you", 3),
-        (
-            'name = "x"\n[[tasks]]\ndataset = "digits"\n',
-            "unknown table [[tasks]] (did you mean [",
-            2,
-        ),
+        ('name = "x"\n[[tasks]]\ndataset = "digits"\n', "unknown table [[tasks]] (did you", 2),
     ],
 )
 def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(text, message, line):
@@ -436,12 +428,13 @@ def test_a_key_that_is_not_written_has_the_line_of_its_table():
     assert file.at(("solver", 0)) == "study.toml"
 
 
-def test_lines_of_a_long_file_are_given_up_and_not_waited_for():
+def test_lines_of_a_long_file_are_given_up_and_not_waited_for(monkeypatch):
+    monkeypatch.setattr(toml, "_PATIENCE", toml._PATIENCE / 10)
     rows = "".join("  [1, 2],\n" for _ in range(20_000))
     started = time.process_time()
     lines = key_lines(f"a = 1\nb = [\n{rows}]\nc = 2\n")
     assert lines["a",] == 1
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 2
 
 
 #: What replaces or joins pieces of a study: keys and values that are nearly right, and noise.

@@ -198,13 +198,6 @@ def changes_its_parameters(self, problem, monitor, solve):
 
 
 @fault("refitting", "differs from a new one in n_iter")
-def goes_on_counting(self, problem, monitor, solve):
-    solution = solve()
-    self.total = getattr(self, "total", 0) + solution.n_iter
-    return replace(solution, n_iter=self.total)
-
-
-@fault("refitting", "differs from a new one in n_iter")
 def starts_where_it_ended(self, problem, monitor, solve):
     # Of a fit to as many points, which a fit to fewer does not show.
     before = getattr(self, "known", {}).get(problem.n, 0)

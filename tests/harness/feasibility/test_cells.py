@@ -43,16 +43,6 @@ class FailsOnFewColumns(PCT):
         if A.data.shape[1] < 50:
             raise ValueError("too few columns")
         return super().solve(A, **limits)
-
-
-class Plain:
-    """Not derived from anything, and without tol or history."""
-
-    def __init__(self, max_iter=1000):
-        self.max_iter = max_iter
-
-    def solve(self, problem, *, max_seconds):
-        return MPLFP(tol=0.0, max_iter=self.max_iter).solve(problem, max_seconds=max_seconds)
 '''
 
 
@@ -145,13 +135,6 @@ def test_a_false_certificate_is_wrong(methods):
 def test_a_method_that_fails_on_the_few_columns_of_the_warm_up_is_run(methods):
     found, _, _ = run(replace(EASY, solver=f"{methods}:FailsOnFewColumns"))
     assert (found["status"], found["found"]) == ("converged", "separable")
-
-
-def test_a_method_need_not_be_derived_from_the_projects(methods):
-    found, trace, _ = run(replace(EASY, solver=f"{methods}:Plain", params={}))
-    assert (found["status"], found["found"]) == ("converged", "separable")
-    assert found["counters"]["matvecs"] == 4 * found["n_iter"]
-    assert trace == []  # it kept no history
 
 
 @pytest.mark.parametrize(

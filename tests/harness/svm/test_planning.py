@@ -169,20 +169,6 @@ def test_the_kernel_decides_who_runs(plan, accepted, task, reason):
 @pytest.mark.parametrize(
     ("traits", "data", "task", "reason"),
     [
-        (
-            {"supports_bias": False},
-            {},
-            {"fit_intercept": True},
-            "mine has no unregularised bias, which the task asks for; set fit_intercept = false "
-            "there, or other_problem = true for the solver",
-        ),
-        (
-            {"supports_no_bias": False},
-            {},
-            {},
-            "mine always fits a bias, which the task has not; set fit_intercept = true there, or "
-            "other_problem = true for the solver",
-        ),
         ({"supports_sparse": False}, {"sparse": True}, {}, "mine does not take sparse data"),
         ({}, {"n_classes": 10}, {}, ""),
         (
@@ -194,7 +180,7 @@ def test_the_kernel_decides_who_runs(plan, accepted, task, reason):
         ),
     ],
 )
-def test_bias_storage_and_classes_decide_who_runs(plan, traits, data, task, reason):
+def test_storage_and_classes_decide_who_runs(plan, traits, data, task, reason):
     run = plan(solver(**traits), replace(DATA, **data), **task)
     assert (run.skip_reason, run.failure) == (reason, "")
 

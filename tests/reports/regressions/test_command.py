@@ -54,18 +54,8 @@ def history(make_repo, write_asv_results, tmp_path_factory):
     ("base", "head", "code", "words"),
     [
         ("same", "again", 0, "identical: 0 worse, 3 identical"),
-        (
-            "again",
-            "worse",
-            1,
-            "worsening: 1 worse (1 beyond bounds), 2 identical",
-        ),
-        (
-            "again",
-            "failed",
-            2,
-            "failed: 1 run failed in B that did not in A, 1 worse",
-        ),
+        ("again", "worse", 1, "worsening: 1 worse (1 beyond bounds), 2 identical"),
+        ("again", "failed", 2, "failed: 1 run failed in B that did not in A, 1 worse"),
     ],
 )
 def test_the_exit_code_is_the_verdict(run, history, base, head, code, words):
