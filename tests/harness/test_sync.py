@@ -123,7 +123,7 @@ def test_any_exchange_may_break_off(mirror_of, store, monkeypatch):
         patch.setattr(Store, "put", failing_put)
         patch.setattr(Store, "get", failing_get)
         patch.setattr(Mirror, "_append", killed)
-        for step in range(300):
+        for step in range(120):
             which = rng.randrange(3)
             append(mirrors[which], line(step), names[which])
             written[names[which]] += line(step)

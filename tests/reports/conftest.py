@@ -229,12 +229,18 @@ def make():
     )
 
 
-def write_folder(folder, records, tasks, solvers, missing=(), **study):
-    """Write a results folder from descriptions and records.
+def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study):
+    """Write a results folder from records and descriptions, plain ones where there are none.
 
     Every record is planned; ``missing`` lists further planned runs without a record.
     """
     records = list(records)
+    if tasks is None:
+        describe = describe_task if records[0].kind == "svm" else describe_cell
+        tasks = map(describe, dict.fromkeys(record.task for record in records))
+    if solvers is None:
+        describe = describe_solver if records[0].kind == "svm" else describe_method
+        solvers = map(describe, dict.fromkeys(record.solver for record in records))
     unwritten = [make_record(*run) for run in missing]
     planned = [*records, *unwritten]
     with closing(Journal(folder)) as journal:

@@ -323,7 +323,7 @@ def test_what_a_killed_run_spent_counts_as_far_as_it_is_known(make, write_result
         make.record("a", "Flaky", 1, status="timeout", trace=killed),
         make.record("a", "Flaky", 2, status="crashed"),
     ]
-    folder = write_results(records, [make.task("a")], [make.solver("Flaky")])
+    folder = write_results(records)
     results = load_results(folder)
     (row,) = expected_running_time(
         asked(results), results.runs, analysis.traces(results), "evaluations"

@@ -21,7 +21,7 @@ def two_of_three(make, write_results):
         make.finished("a", "SMO", 1, make.trace([20, 200], [0.5, 0.1])),
         make.record("a", "SMO", 2, status="crashed", trace=crashed),
     ]
-    return load_results(write_results(records, [make.task("a")], [make.solver("SMO")]))
+    return load_results(write_results(records))
 
 
 def test_step_values_take_the_last_checkpoint_at_or_before_a_cost():
@@ -49,7 +49,7 @@ def test_bands_are_quartiles_of_five_runs_and_more(make, write_results, n):
         make.finished("a", "SMO", seed, make.trace([10, 20], [0.9, error]))
         for seed, error in enumerate(errors)
     ]
-    results = load_results(write_results(records, [make.task("a")], [make.solver("SMO")]))
+    results = load_results(write_results(records))
     curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
     low, high = (at(curve, 20, name) for name in ("low", "high"))
     if n < 5:
@@ -98,7 +98,7 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, write_results
 
 def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([0, 10, 100], [0.5, 0.2, 0.1]))
-    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    results = load_results(write_results([record]))
     curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
     assert curve["cost"].iloc[0] == 10
     assert curve["median"].iloc[0] == 0.2
@@ -106,6 +106,6 @@ def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make,
 
 def test_a_failed_checkpoint_at_no_cost_has_no_place(make, write_results):
     record = make.record("a", "SMO", 0, status="crashed", trace=make.trace([0, 10], [0.5, 0.2]))
-    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    results = load_results(write_results([record]))
     found = curves.unfinished(results.traces, "evaluations", "test_error")
     assert found["cost"].tolist() == [10]

@@ -93,7 +93,7 @@ def test_maintenance_is_at_the_checkpoints_that_end_an_epoch(make, write_results
     ]
     trace = make.trace([10, 20, 30, 40, 50, 60], [0.4] * 6)
     record = make.finished("a", "BSGD", 0, trace, epochs=json.dumps(noted))
-    results = load_results(write_results([record], [make.task("a")], [make.solver("BSGD")]))
+    results = load_results(write_results([record]))
     found = series(explorer_data(results), "a", "BSGD", "evaluations", "maintenance_fraction")
     assert (found["x"], found["y"]) == ([30, 60], [0.25, 0.5])
 
@@ -110,7 +110,7 @@ def test_a_large_study_has_fewer_points(results, data, monkeypatch):
 
 def test_nothing_to_draw_has_no_section(make, write_results):
     record = make.record("a", "SMO", 0, status="crashed")
-    folder = write_results([record], [make.task("a")], [make.solver("SMO")])
+    folder = write_results([record])
     results = load_results(folder)
     assert explorer_data(results) is None
 

@@ -27,7 +27,7 @@ def crowd(make, tmp_path_factory):
             failed = {"status": "timeout", "reason": "late"} if (place, seed) == (2, 4) else {}
             records.append(make.finished(HOSTILE, name, seed, trace, **failed))
     folder = tmp_path_factory.mktemp("crowd")
-    make.folder(folder, records, [make.task(HOSTILE)], [make.solver(name) for name in names])
+    make.folder(folder, records)
     return report(folder)
 
 

@@ -38,7 +38,7 @@ def test_a_link_holds_the_numbers_unless_they_are_many():
 
 def test_each_figure_has_its_command_and_small_ones_their_numbers(make, write_results):
     records = [make.finished("a/b", "SMO", 0, make.trace([1e3, 1e4], [0.3, 0.1]))]
-    folder = write_results(records, [make.task("a/b")], [make.solver("SMO")])
+    folder = write_results(records)
     results = load_results(folder)
     page = render(results, "marginbench run x --out 'my results'")
     for name, (_, figure) in views_of(results)[0].items():

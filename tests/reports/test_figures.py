@@ -112,8 +112,7 @@ def crowd(make, tmp_path_factory):
         return make.finished("a", f"solver {place:02d}", 0, make.trace(costs, errors))
 
     records = [record(place) for place in range(25)]
-    solvers = [make.solver(record.solver) for record in records]
-    folder = make.folder(tmp_path_factory.mktemp("crowd"), records, [make.task("a")], solvers)
+    folder = make.folder(tmp_path_factory.mktemp("crowd"), records)
     return load_results(folder)
 
 
@@ -159,7 +158,7 @@ def test_many_solvers_without_a_target_are_coloured_in_the_order_of_the_study(
     without = {"reference_test_error": None, "reference_primal": None, "reference_gap": None}
     trace = make.trace([10, 99], [0.4, 0.2])
     records = [make.finished("a", label, 0, trace, **without) for label in labels]
-    folder = write_results(records, [make.task("a")], [make.solver(label) for label in labels])
+    folder = write_results(records)
     results = load_results(folder)
     assert [label for label in labels if not analysis.styles(results)[label].muted] == labels[:8]
     notes = dict.fromkeys(labels, "") | {"s8": "2 of 3 runs"}
@@ -233,8 +232,7 @@ def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
         ]
         records += [make.finished("a", "SBP", 0, make.trace([10, 99], [0.4, 0.2]))]
         records += [make.record("a", "SDCA", 0, status="failed", test_error=0.9)]
-        solvers = [make.solver(label) for label in ("SMO", "SBP", "SDCA")]
-        results = load_results(write_results(records, [make.task("a")], solvers))
+        results = load_results(write_results(records))
         return [view.drawing for view in final_figures(results, "a")[0]]
 
     (drawing,) = shown(10)

@@ -21,7 +21,7 @@ def cautions(make, write_results):
             make.finished("a", "SMO", seed, make.trace([1, 2], [0.2, 0.1], primals), **changes)
             for seed, changes in enumerate(fields)
         ]
-        folder = write_results(records, [make.task("a")], [make.solver("SMO")])
+        folder = write_results(records)
         return load_results(folder)
 
     return find
@@ -79,7 +79,7 @@ def test_skipped_runs_measure_nothing_and_raise_no_caution(make, write_results):
         make.finished("a", "SMO", 0, make.trace([1], [0.1], [100.0]), jobs=1),
         make.record("a", "SMO", 1, status="skipped", environment="{}", jobs=2),
     ]
-    folder = write_results(records, [make.task("a")], [make.solver("SMO")])
+    folder = write_results(records)
     assert analysis.cautions(load_results(folder)) == []
 
 

@@ -38,8 +38,7 @@ def results(make, write_results):
     solvers = [make.solver(name) for name in SOLVERS[:3]]
     solvers += [make.solver("Other", scalarization=None)]
     solvers += [make.solver("Peer", instrumented=False)]
-    tasks = [make.task("a"), make.task("b")]
-    return load_results(write_results(records, tasks, solvers))
+    return load_results(write_results(records, solvers=solvers))
 
 
 def test_costs_are_compared_with_the_best_complete_solver(results):
@@ -89,8 +88,7 @@ def test_no_seconds_lead_where_no_time_is_ranked(make, write_results):
             make.finished("a", name, 0, make.trace([10, 100], [0.2, 0.1]), jobs=jobs)
             for name in ("One", "Other")
         ]
-        solvers = [make.solver("One"), make.solver("Other")]
-        results = load_results(write_results(records, [make.task("a")], solvers))
+        results = load_results(write_results(records))
         return [row[0].value for row in budget_table(results).rows]
 
     assert any("CPU" in name for name in names(jobs=1))
@@ -108,8 +106,7 @@ def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(mak
                 for seed in range(3)
             ),
         ]
-        solvers = [make.solver("Fast"), make.solver("Flaky")]
-        results = load_results(write_results(records, [make.task("a")], solvers))
+        results = load_results(write_results(records))
         return findings(results)[0].sentence
 
     assert "(no other counted solver without a failed or missing run gets there)" in first(True)
@@ -123,8 +120,7 @@ def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
         make.finished("a", "Failed", 0, make.trace([1], [0.0])),
         make.record("a", "Failed", 1, status="timeout"),
     ]
-    solvers = [make.solver(name) for name in ("Early", "Late", "Failed")]
-    results = load_results(write_results(records, [make.task("a")], solvers))
+    results = load_results(write_results(records))
     budgets = pd.DataFrame(
         [("a", str(amount), amount) for amount in (5, 20, 60, 999, 1000, 9999)],
         columns=["task", "budget", "amount"],
@@ -158,8 +154,7 @@ def test_many_tasks_are_rows(make, write_results):
         for task in tasks
         for solver, cost in (("Fast", 100), ("Slow", 300))
     ]
-    solvers = [make.solver("Fast"), make.solver("Slow")]
-    folder = write_results(records, [make.task(task) for task in tasks], solvers)
+    folder = write_results(records)
     (section,) = targets_section(load_results(folder))
     data = section.data
     choice = data["choices"][0][0]
@@ -174,7 +169,7 @@ def test_many_tasks_are_rows(make, write_results):
 
 def test_one_solver_or_no_result_has_no_findings(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([10], [0.1]))
-    alone = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    alone = load_results(write_results([record]))
     assert not list(targets_section(alone))
 
 

@@ -36,7 +36,7 @@ def results(make, tmp_path_factory):
     ]
     records.append(make.record("a", "<b>", 0, status="crashed", reason="signal 11"))
     folder = tmp_path_factory.mktemp("results")
-    make.folder(folder, records, [make.task("a")], [make.solver("SMO"), make.solver("<b>")])
+    make.folder(folder, records)
     return marginbench.load_results(str(folder))
 
 

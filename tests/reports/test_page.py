@@ -122,8 +122,7 @@ def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
         make.finished("a", "LinearSDCA", 0, linear),
         make.finished("a", "MPKFP", 0, make.trace([400], [0.1]), counters=stored),
     ]
-    solvers = [make.solver(record.solver) for record in records]
-    page = make.page(write_report(write_results(records, [make.task("a")], solvers), ""))
+    page = make.page(write_report(write_results(records), ""))
     assert columns(page)[6:12] == [
         *("Evals", "Evals computed", "Kernel evals", "Computed", "Matrix entries"),
         "Inner products",
@@ -137,7 +136,7 @@ def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
 
 def test_a_solver_that_costs_nothing_has_a_page_without_its_curves(make, write_results):
     record = make.finished("a", "Free", 0, make.trace([0], [0.1]))
-    folder = write_results([record], [make.task("a")], [make.solver("Free")])
+    folder = write_results([record])
     page = report(folder).read_text(encoding="utf-8")
     assert "Not shown: Free (spent no kernel evaluations)." in page
 

@@ -276,9 +276,8 @@ def test_the_growth_with_the_number_of_points(paper, make, tmp_path):
         for task, n in tasks.items()
         for seed in (0, 1)
     ]
-    described = [make.task(task) for task in tasks]
     (tmp_path / STUDY).mkdir()
-    place = make.folder(tmp_path / STUDY, records, described, [make.solver("SBP")], name=STUDY)
+    place = make.folder(tmp_path / STUDY, records, name=STUDY)
     there = paper()
     there.__dict__["_labels"] = {STUDY: (set(tasks), {"SBP"})}
     growth = row(measure="cpu_s", by="slope", tasks=tuple(tasks), below=1.6)

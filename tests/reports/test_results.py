@@ -27,7 +27,7 @@ def test_rows_come_in_the_order_of_the_study(make, write_results):
 def test_records_that_are_not_planned_are_left_aside(make, write_results):
     trace = make.trace([10], [0.4])
     record = make.finished("a", "SMO", 0, trace)
-    folder = write_results([record], [make.task("a")], [make.solver("SMO")])
+    folder = write_results([record])
     with closing(Journal(folder)) as journal:
         journal.append_record(make.finished("a", "SMO", 7, trace))
     results = load_results(folder)
@@ -39,7 +39,7 @@ def test_a_finished_run_without_trace_has_its_final_state_as_checkpoint(make, wr
     record = make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1]))
     record.trace = []
     failed = make.record("a", "SMO", 1, status="crashed")
-    folder = write_results([record, failed], [make.task("a")], [make.solver("SMO")])
+    folder = write_results([record, failed])
     traces = load_results(folder).traces
     assert traces[["seed", "kernel_evals", "test_error"]].to_numpy().tolist() == [[0, 20, 0.1]]
 
@@ -64,8 +64,7 @@ def test_evaluations_are_entries_products_and_stored_entries_together(make, writ
         make.finished("a", "LinearSDCA", 0, linear),
         make.finished("a", "MPKFP", 0, make.trace([100], [0.2]), counters=stored),
     ]
-    solvers = [make.solver(record.solver) for record in records]
-    results = load_results(write_results(records, [make.task("a")], solvers))
+    results = load_results(write_results(records))
     assert results.runs["evaluations"].tolist() == [100, 70, 107]
     assert results.runs["evaluations_computed"].tolist() == [50, 70, 57]
     assert results.runs["kernel_evals"].tolist() == [100, 0, 100]
@@ -96,12 +95,6 @@ def test_a_study_of_another_shape_is_refused_in_one_line(tmp_path, text, message
     with pytest.raises(ReportError, match=message) as caught:
         load_results(tmp_path)
     assert "\n" not in str(caught.value)
-
-
-def test_a_study_of_a_later_release_is_refused_in_one_line(tmp_path):
-    write_description(tmp_path, {"schema_version": 9})
-    with pytest.raises(ReportError, match="schema version 9, this release reads 4"):
-        load_results(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -86,9 +86,7 @@ def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, wri
         make.finished("a", "BSCA", 1, epochs_trace(make, errors[:9])),  # nine epochs
         make.finished("a", "SMO", 0, make.trace([10, 20, 30] * 4, [0.3, 0.2, 0.1] * 4)),
     ]
-    results = load_results(
-        write_results(runs, [make.task("a")], [make.solver("BSCA"), make.solver("SMO")])
-    )
+    results = load_results(write_results(runs))
     spreads = late_spreads(results.runs, results.traces)
     assert spreads.iloc[0] == pytest.approx(0.04)
     assert spreads.iloc[1:].isna().all()
@@ -136,7 +134,7 @@ def test_the_cost_is_that_of_the_checkpoint_from_which_a_run_stays(mixed):
 def test_staying_at_a_target(make, write_results, reference, errors, cost, first):
     trace = make.trace([10, 20, 30], errors)
     record = make.finished("a", "SMO", 0, trace, reference_test_error=reference)
-    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    results = load_results(write_results([record]))
     table = analysis.table(results)
     assert value(table, "SMO", "evals_to_error") == cost
     assert value(table, "SMO", "evals_to_error", "first") == first
@@ -190,7 +188,7 @@ def bounded(make, write_results):
             make.finished("a", "Late", 0, make.trace([late, 9000], [0.01] * 2, near)),
             make.finished("a", "Exact", 0, make.trace([10, exact], [0.4, 0.01], [200.0, 100.5])),
         ]
-        return write_results(records, [make.task("a")], [make.solver(r.solver) for r in records])
+        return write_results(records)
 
     return build
 
@@ -258,8 +256,7 @@ def test_a_model_without_support_vectors_is_not_the_sparsest(make, write_results
         make.finished("a", "SMO", 0, trace),
         make.finished("a", "LinearSDCA", 0, trace, n_support=0),
     ]
-    solvers = [make.solver("SMO"), make.solver("LinearSDCA")]
-    results = load_results(write_results(records, [make.task("a")], solvers))
+    results = load_results(write_results(records))
     table = analysis.table(results)
     assert value(table, "SMO", "n_support", "best")
     assert not value(table, "LinearSDCA", "n_support", "best")
@@ -268,7 +265,7 @@ def test_a_model_without_support_vectors_is_not_the_sparsest(make, write_results
 
 def test_without_any_result_nothing_reaches_a_target(make, write_results):
     record = make.record("a", "SMO", 0, status="crashed", trace=make.trace([10], [0.0]))
-    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    results = load_results(write_results([record]))
     table = analysis.table(results)
     assert value(table, "SMO", "evals_to_error") == math.inf
     assert not table["best"].any()
@@ -282,8 +279,7 @@ def test_a_task_without_a_reference_has_no_targets(make, write_results):
             reference_gap=None, reference_test_error=None, suboptimality=None,
         ),
     ]  # fmt: skip
-    tasks = [make.task("a"), make.task("b")]
-    table = analysis.table(load_results(write_results(records, tasks, [make.solver("SMO")])))
+    table = analysis.table(load_results(write_results(records)))
     for measure in ("evals_to_error", "seconds_to_error", "seconds_to_objective"):
         assert value(table[table["task"] == "b"], "SMO", measure, "absent") == "no target"
 
@@ -303,8 +299,7 @@ def test_no_time_is_ranked_that_does_not_compare(make, write_results, fields, ra
         make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.01])),
         make.finished("a", "SBP", 0, make.trace([10, 40], [0.4, 0.01]), **fields),
     ]
-    solvers = [make.solver("SMO"), make.solver("SBP")]
-    table = analysis.table(load_results(write_results(records, [make.task("a")], solvers)))
+    table = analysis.table(load_results(write_results(records)))
     assert value(table, "SMO", "seconds_to_error", "best") == ranked
     assert value(table, "SMO", "evals_to_error", "best")
 
@@ -334,7 +329,7 @@ def test_suboptimality_is_floored_at_the_certified_gap(make, write_results):
     # Reference 100 with gap 1e-4: nothing below 1e-6 can be told apart.
     primals = [150.0, 100.0, 100.00005, 99.99995]
     record = make.finished("a", "SMO", 0, make.trace([1, 2, 3, 4], [0.1] * 4, primals))
-    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    results = load_results(write_results([record]))
     floored = analysis.traces(results)
     np.testing.assert_allclose(floored["suboptimality"], [0.5, 1e-6, 1e-6, 1e-6], rtol=1e-12)
     assert floored["suboptimality_is_bound"].tolist() == [False, True, True, True]

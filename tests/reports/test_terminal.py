@@ -34,7 +34,7 @@ def long_named(make, tmp_path_factory):
     made = [make.finished(task, solver, s, make.trace([10, 20], [0.4, 0.1])) for s in range(2)]
     made += [make.record(task, "SMO", 0, status="failed", reason="Reason" * 20)]
     folder = tmp_path_factory.mktemp("long")
-    make.folder(folder, made, [make.task(task)], [make.solver(solver), make.solver("SMO")])
+    make.folder(folder, made)
     return load_results(folder)
 
 
@@ -130,8 +130,6 @@ def test_an_output_that_lacks_letters_gets_plain_ones(make, write_results, monke
     label = "SMO \N{SNOWMAN}"
     folder = write_results(
         [make.finished("a", label, 0, near), make.finished("a", "Late", 0, near[1:])],
-        [make.task("a")],
-        [make.solver(label), make.solver("Late")],
     )
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     monkeypatch.setattr(sys, "stdout", out)

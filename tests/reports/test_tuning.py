@@ -70,21 +70,17 @@ def test_the_sentences_say_what_was_chosen_and_what_it_cost(folder):
 def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
     text = " ".join(make.page(write_report(folder, "c")).text.split())
     printed = " ".join(capsys.readouterr().out.split())
+    results = load_results(folder)
+    said = tuning_sentences(results.study, results.study.tasks[0], tuning_choices(results.runs))
     for shown in (text, printed):
-        shown = shown.replace("\N{THIN SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
-        assert "Tuned by grid search with 25 % of the training part held out:" in shown
-        assert (
-            "SMO chose C = 10 (2 runs) or C = 1 (1 run), at 3.00 s and 4.00k evaluations a run "
-            "(the tuning of 1 run ran out of its budget); LIBSVM chose C = 1 (1 run), at 2.00 s "
-            "a run."
-        ) in shown
-        assert "objectives are not compared" in shown
+        for sentence in said:
+            assert " ".join(sentence.split()) in shown
     assert "C tuned over 1, 10" in text
 
 
 def test_a_study_that_tunes_nothing_says_nothing(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([1e3], [0.1]))
-    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    results = load_results(write_results([record]))
     choices = tuning_choices(results.runs)
     assert choices == []
     assert tuning_sentences(results.study, results.study.tasks[0], choices) == []

@@ -18,7 +18,7 @@ SAME = "The report says the same already; its file stays as it is.\n"
 def folder(make, write_results):
     trace = make.trace([10, 100], [0.4, 0.2])
     records = [make.finished("a", solver, 0, trace) for solver in ("SMO", "SBP")]
-    return write_results(records, [make.task("a")], [make.solver("SMO"), make.solver("SBP")])
+    return write_results(records)
 
 
 def aged(path):

@@ -23,8 +23,7 @@ def page(make, tmp_path_factory):
         ]
         environment = f'{{"processor": "{side * 60}"}}'
         records = [replace(record, environment=environment) for record in records]
-        tasks = [make.task("digits"), make.task(name)]
-        folders.append(make.folder(place / side, records, tasks, [make.solver(name)], title=name))
+        folders.append(make.folder(place / side, records, title=name))
     return compare(*folders).write_page(place / "page.html")
 
 

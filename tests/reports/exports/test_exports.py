@@ -169,8 +169,7 @@ def test_a_legend_says_how_many_runs_there_are_and_fits_a_narrow_figure(make, tm
     trace = make.trace([1e3, 1e4], [0.3, 0.2])
     records = [make.finished("t", name, 0, trace) for name in (long, "B", "C")]
     records.append(make.record("t", "B", 1, status="timeout", trace=trace))
-    solvers = [make.solver(name) for name in (long, "B", "C")]
-    results = load_results(make.folder(tmp_path, records, [make.task("t")], solvers))
+    results = load_results(make.folder(tmp_path, records))
     _, found = views_of(results)[0]["task-t-test_error-cpu_s"]
     before = found.drawing.svg("p")
     text = rendered(found, analysis.styles(results), ("svg",), 2.0)["svg"].decode()
