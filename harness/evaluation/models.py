@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...solvers.kernels import Kernel, Linear, Points
+from ...solvers.kernels.base import row_blocks
 from ...solvers.kernels.scoring import add_rows, linear_scores
 from ...solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
 from ...solvers.models.fourier import FourierExpansion
@@ -223,10 +224,6 @@ class TaskPoints:
         return self._kept
 
 
-#: Blocks of kernel entries are at most this large, so that memory does not grow with n^2.
-BLOCK_BYTES = 64 * 2**20
-
-
 class _Predictor(ABC):
     """A well-formed model on a task; scores are float64, without the intercept.
 
@@ -316,10 +313,10 @@ class _Expansion(_Predictor):
         return self._own[dtype]
 
     def _scores(self, Z: Points, dtype: str) -> Array:
-        scores, vectors = np.zeros(len(Z)), self.vectors(dtype)
-        for rows in _blocks(len(Z), len(self.coef)):
-            block = self.points.kernel.block(Z.take(rows), vectors)
-            scores[rows] = matmul(block.astype(np.float64, copy=False), self.coef)
+        scores = np.zeros(len(Z))
+        if len(self.coef):
+            sums = scores[None]
+            self.points.kernel.weighted_sums(Z, self.vectors(dtype), self.coef[None], sums)
         return scores
 
 
@@ -383,7 +380,8 @@ class _Votes(_Predictor):
             raise EvaluationError("the model's mistakes do not add up to its last predictor")
 
     def scores(self, role: Role, dtype: str, rows: Array | None = None) -> Array:
-        return self._votes(self.points.prepared(role, dtype, rows), dtype, 0.0)[0]
+        scores, _ = self._votes(self.points.prepared(role, dtype, rows), dtype, 0.0)
+        return scores
 
     def squared_norm(self, train_scores: Array, dtype: str) -> None:
         return None
@@ -394,14 +392,11 @@ class _Votes(_Predictor):
         return self._votes(self.points.prepared("test", "float64", rows), "float64", noise)
 
     def _votes(self, Z: Points, dtype: str, noise: float) -> tuple[Array, Array]:
-        low, high = np.zeros(len(Z)), np.zeros(len(Z))
-        vectors = self.last.vectors(dtype)
-        for rows in _blocks(len(Z), self.n_support):
-            block = self.points.kernel.block(Z.take(rows), vectors)
-            votes(
-                block, self.signs, self.mistakes, self.survivals, noise, low[rows], high[rows]
-            )  # fmt: skip
-        return low, high
+        bounds, vectors = np.zeros((2, len(Z))), self.last.vectors(dtype)
+        for part, own, room in row_blocks(Z, vectors, bounds) if self.n_support else ():
+            block = self.points.kernel.block(part, vectors, room)
+            votes(block, self.signs, self.mistakes, self.survivals, noise, *own)
+        return bounds[0], bounds[1]
 
 
 _PREDICTORS: dict[str, type[_Predictor]] = {
@@ -449,13 +444,6 @@ def _vector(name: str, values: Array, length: int | None = None) -> Array:
         expected = "a vector" if length is None else f"({length},)"
         raise EvaluationError(f"the model's {name} have shape {values.shape}, not {expected}")
     return values.astype(np.float64)
-
-
-def _blocks(n: int, width: int) -> list[slice]:
-    """Rows in blocks of a bounded number of entries."""
-    # A float32 block is widened for the sum, so a row costs its float64 size besides.
-    step = max(1, BLOCK_BYTES // (12 * max(1, width)))
-    return [slice(start, min(start + step, n)) for start in range(0, n, step)] if width else []
 
 
 # How far alpha may leave [0, C], relative to C, and y'alpha leave 0, relative to sum alpha.
