@@ -52,7 +52,7 @@ run_app(build_app(write_report))
     [
         (["rnu"], "No such command 'rnu'"),
         (["run", "quikstart"], "unknown study 'quikstart' (did you mean 'quickstart'?)"),
-        (["run", "--seedz", "3"], "No such option: --seedz"),
+        (["run", "--seedz", "3"], "No such option"),
         (["run", "--seeds", "0"], "the number of seeds must be from 1 to 200000, not 0"),
         (["run", "--seeds", "many"], "Invalid value for '--seeds'"),
         (["run", "--timeout", "-1"], "the timeout must be a number of seconds > 0, not -1"),
