@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+import shutil
 from contextlib import closing
 from dataclasses import replace
 
@@ -143,6 +144,21 @@ def test_what_no_run_can_have_is_impossible(kind, changes, complaint):
     assert record.impossible == ""
     assert replace(record, **changes).impossible == complaint
     assert replace(record, trace=[replace(record.trace[0], n_iter=-3)]).impossible == "n_iter is -3"
+
+
+def test_version_1_is_read(tmp_path):
+    # 0.1.0 wrote this file. It stays as it is: whoever changes the format adds a reader.
+    (tmp_path / "journal").mkdir()
+    shutil.copy(f"{os.path.dirname(__file__)}/version_1.jsonl", tmp_path / "journal")
+    journal = Journal(tmp_path)
+    assert journal.damages == journal.others() == []
+    assert journal.study == "s"
+    assert list(journal.records()) == [
+        svm_record(),
+        feasibility_record(seed=1, key="cd" * 32, phi_lo=-math.inf),
+    ]
+    # Entries of headers that it does not know are passed over.
+    assert parse_record(record_line(svm_record(), later=1)) == svm_record()
 
 
 def test_a_line_of_another_release_ends_the_command(tmp_path):
