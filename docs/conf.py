@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,16 @@ def _signature(app: Any, what: str, name: str, obj: Any, options: Any, *given: s
     return ("", None) if name.removeprefix("marginbench.") in SOLVERS else None
 
 
+def _solver_pages(app: Any, docname: str, source: list[str]) -> None:
+    """Link pages of solvers where Markdown links their files, which a git host shows."""
+    source[0] = re.sub(r"\[(\w+)\]\(\.\./solvers/[\w/]+\.py\)", r"[\1](solvers/\1.rst)", source[0])
+    source[0] = source[0].replace("](../solvers)", "](solvers/index.rst)")
+
+
 def setup(app: Any) -> None:
     """Typeset formulas as MathML, which browsers show without a script, and write pages."""
     app.add_html_math_renderer("mathml", (_inline_math, None), (_block_math, None))
+    app.connect("source-read", _solver_pages)
     app.connect("autodoc-skip-member", _skipped)
     app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-process-docstring", _escaped, priority=900)
