@@ -11,7 +11,9 @@ import pytest
 from marginbench import report
 from marginbench.harness.results.journal import Journal
 from marginbench.reports import formatting
-from marginbench.reports.command import write_report
+from marginbench.reports.command import print_tables, write_report
+from marginbench.reports.results import load_results
+from marginbench.reports.terminal import summary
 
 
 @pytest.fixture
@@ -159,7 +161,7 @@ def test_a_narrow_terminal_loses_no_unit(columns, make, write_results, monkeypat
     blind = make.finished("a", "LIBLINEAR", 0, make.trace([None], [0.1], seconds=[2.43]))
     records = [make.finished("a", "BundleClassifier", 0, trace), blind]
     solvers = [make.solver("BundleClassifier"), make.solver("LIBLINEAR", instrumented=False)]
-    write_report(write_results(records, [make.task("a")], solvers), "marginbench run")
+    print_tables(summary(load_results(write_results(records, [make.task("a")], solvers))))
     printed = capsys.readouterr().out
     assert f"15.7{formatting.THIN}ms" in printed
     assert f"2.43{formatting.THIN}s" in printed
