@@ -158,7 +158,8 @@ def table_of_frame(frame: Any, origin: str) -> Table:
                 frame = frame.rename(columns=str)
             data = pa.Table.from_pandas(frame, preserve_index=False)
         else:
-            data = pa.table(frame)
+            # What polars exports by itself has texts that Arrow 17 cannot cast.
+            data = frame.to_arrow() if hasattr(frame, "to_arrow") else pa.table(frame)
     except (*DAMAGE, AttributeError) as error:
         raise DataError(
             f"{origin}: not a table of numbers and texts ({first_line(error)})"

@@ -57,7 +57,7 @@ def test_scales_and_categories(frame, here, scale):
 def test_missing_values_are_filled_from_the_training_part(frame, here, missing):
     frame = frame.assign(age=frame["age"] // 10 * 10.0)
     frame.loc[[0, 3, 50], "age"] = np.nan
-    frame.loc[[5, 55], "job"] = None
+    frame.loc[[5, 55], "job"] = np.nan
     frame.to_csv("x.csv", index=False)
     data = load("x.csv", {"missing": missing, "test": "last 20", "categorical": "job"})
     train, test = halves(frame)

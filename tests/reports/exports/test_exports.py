@@ -88,7 +88,8 @@ def test_a_figure_as_csv_is_what_it_draws(results, done):
 
 
 def test_a_table_as_csv_has_the_numbers_of_the_analysis(results, done):
-    read = pd.read_csv(done.folder / "tables" / "results-a-b.csv")
+    path = done.folder / "tables" / "results-a-b.csv"
+    read = pd.read_csv(path, float_precision="round_trip")
     read = read.set_index(["solver", "measure"])
     table = analysis.table(load_results(results))
     table = table[table["task"] == "a/b"].set_index(["solver", "measure"])
