@@ -116,9 +116,10 @@ class ColumnsMessage:
 
 @dataclass(frozen=True)
 class CheckpointMessage:
-    """A checkpoint, judged."""
+    """A checkpoint, judged; with ``goes_on`` solving does from here."""
 
     checkpoint: CheckpointBase
+    goes_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def decoded(body: bytes, work: Work) -> Message:
         if kind == "ColumnsMessage":
             return ColumnsMessage(work.parsed(fields["columns"]))
         if kind == "CheckpointMessage":
-            return CheckpointMessage(work.checkpoint(**fields["checkpoint"]))
+            return CheckpointMessage(work.checkpoint(**fields["checkpoint"]), fields["goes_on"])
         value = None if fields["kind"] else work.parsed(fields.pop("value"))
         return ResultMessage(**fields | {"value": value})
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:

@@ -190,7 +190,6 @@ class TraceMonitor(RunMonitor):
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
         self.look_later()
         self._take(n_iter, snapshot(), final=False)
-        self.send(PhaseMessage("solve", self.clocks.wall_s))
         self.clocks.resume()
         spent = self.rules.spent(n_iter, self.asked)
         return self.diverged or self.judge.reached or bool(spent)
@@ -337,7 +336,7 @@ class Judgement:
         )
         if snapshot.final:
             self.final, self._model = evaluation, snapshot.model
-        self.send(CheckpointMessage(self.last))
+        self.send(CheckpointMessage(self.last, goes_on=not snapshot.final))
         return evaluation.finite
 
     def verdict(self, status: str, scores: Any) -> tuple[str, str]:

@@ -301,6 +301,9 @@ class JobWatch:
             self._outcome.columns = message.columns
         elif isinstance(message, CheckpointMessage):
             self._outcome.trace.append(message.checkpoint)
+            if message.goes_on:
+                self._enter("solve")
+                self._solved = message.checkpoint.wall_s
         elif isinstance(message, PhaseMessage):
             if message.phase == "idle":
                 self._ready_mb = self.process.resident_mb()
