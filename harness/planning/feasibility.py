@@ -31,8 +31,8 @@ class _Configuration(Configuration):
         super().__init__(study, facts, task, entry)
         decided = {"tol": task.tol} if isinstance(task, Cell) else {}
         # A user's method need not have it.
-        self.given = {k: v for k, v in decided.items() if k in self.info.accepted} | entry.params
-        self.params = {**dict.fromkeys(self.info.required), **self.info.defaults, **self.given}
+        self.explicit = {k: v for k, v in decided.items() if k in self.info.accepted} | entry.params
+        self.params = {**dict.fromkeys(self.info.required), **self.info.defaults, **self.explicit}
         self.fingerprint = None if self.dataset is None else self.dataset.fingerprint
         self.problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
         # Where a user's file is makes no difference; the fingerprint says what is in it.
@@ -45,7 +45,7 @@ class _Configuration(Configuration):
 
     def seeded(self, seed: int) -> Seeded:
         # The data are drawn from by the seed; how many points that leaves is no news.
-        return Seeded(seed, self.given, self.params, self._problem_parts, failure=self.failure)
+        return Seeded(seed, self.explicit, self.params, self._problem_parts, failure=self.failure)
 
     def work(self, seeded: Seeded) -> Work:
         task, entry = self.task, self.entry
@@ -57,7 +57,7 @@ class _Configuration(Configuration):
                 kappa=task.kappa,
                 seed=seeded.seed,
                 solver=entry.name,
-                params=self.given,
+                params=self.explicit,
                 max_seconds=self.study.budget.timeout,
                 tol=task.tol,
             )
@@ -72,7 +72,7 @@ class _Configuration(Configuration):
             stages=task.stages,
             seed=seeded.seed,
             solver=entry.name,
-            params=self.given,
+            params=self.explicit,
             folder=task.folder,
             fingerprint=self.fingerprint or "",
         )

@@ -65,28 +65,28 @@ def source_files(solver: str, defined_in: Path, kind: str) -> dict[str, str]:
     """
     spec = SolverSpec.parse(solver)
     # What the name says comes first: the class itself may say anything.
-    starts = [file for file in (spec.located(), defined_in) if file and _is_code(file)]
-    if not starts:
+    sources = [file for file in (spec.located(), defined_in) if file and _is_code(file)]
+    if not sources:
         raise SolverError(f"{solver}: its code cannot be found")
     solvers = project_roots()["solvers"]
-    places = {EVALUATION, *GENERATORS.get(kind, ()), *(f"solvers/{room}" for room in COMMON_ROOMS)}
+    parts = {EVALUATION, *GENERATORS.get(kind, ()), *(f"solvers/{room}" for room in COMMON_ROOMS)}
     own: dict[str, Path | None] = {}
-    if spec.registry_name is None and not _is_project(starts[0]):
+    if spec.registry_name is None and not _is_project(sources[0]):
         own = _outside_code(spec)
         if spec.path is not None or None not in own.values():
             own |= {
                 file.name: file
-                for file in starts
+                for file in sources
                 if not _is_project(file) and file not in own.values()
             }
-        if "marginbench" in _packages_named([*own.values(), *starts]):
-            places.add("solvers")
-    for file in starts:
+        if "marginbench" in _packages_named([*own.values(), *sources]):
+            parts.add("solvers")
+    for file in sources:
         if file.is_relative_to(solvers) and file.parent != solvers:
-            places.add(f"solvers/{file.relative_to(solvers).parts[0]}")
+            parts.add(f"solvers/{file.relative_to(solvers).parts[0]}")
     files = {name: code_hash(file) for name, file in own.items()}
-    for place in places:
-        package, _, rest = place.partition("/")
+    for part in parts:
+        package, _, rest = part.partition("/")
         root = project_roots()[package]
         for file in [root / rest] if rest.endswith(".py") else (root / rest).rglob("*.py"):
             files[f"{package}/{file.relative_to(root).as_posix()}"] = code_hash(file)
@@ -205,11 +205,11 @@ def installed_version(package: str) -> str:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
         return ""
-    places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
+    paths = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
     for name in _distributions().get(package, ()):
         installed = metadata.distribution(name)
         root = Path(str(installed.locate_file("")))
-        if any(Path(place).is_relative_to(root) for place in places):
+        if any(Path(path).is_relative_to(root) for path in paths):
             return f"{name} {installed.version}"
     return ""
 
@@ -244,8 +244,8 @@ def _folder_of(package: str) -> Path | None:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
         return None
-    places = None if spec is None else spec.submodule_search_locations
-    return Path(next(iter(places))).resolve() if places else None
+    paths = None if spec is None else spec.submodule_search_locations
+    return Path(next(iter(paths))).resolve() if paths else None
 
 
 def _is_project(file: Path) -> bool:

@@ -98,7 +98,7 @@ def merged(
         and (cell_of(run) in of_study or (run.get("added") and not run.get("failed")))
         and _configured_alike(run, before, content)
     ]
-    planned, place = [*runs, *kept], dict[str, dict[str, int]]()
+    planned, order = [*runs, *kept], dict[str, dict[str, int]]()
     for what in ("task", "solver"):
         table = f"{what}s"
         stored, used = before.get("study", {}).get(table, {}), {run[what] for run in planned}
@@ -107,14 +107,14 @@ def merged(
             for label, entry in stored.items()
             if label in used and label not in content[table]
         }
-        place[what] = {label: number for number, label in enumerate(content[table])}
+        order[what] = {label: number for number, label in enumerate(content[table])}
         entries = {entry["label"]: entry for entry in (*before.get(table, ()), *now[table])}
         # Of what was planned before only that of which runs are left; and --where may have chosen
         # no run of an entry.
-        described[table] = [entries[label] for label in place[what] if label in used]
+        described[table] = [entries[label] for label in order[what] if label in used]
     described["planned"] = sorted(
         planned,
-        key=lambda run: (place["task"][run["task"]], place["solver"][run["solver"]], run["seed"]),
+        key=lambda run: (order["task"][run["task"]], order["solver"][run["solver"]], run["seed"]),
     )
     if "seeds" in now:
         described["seeds"] = sorted({*now["seeds"], *(run["seed"] for run in kept)})
@@ -188,5 +188,5 @@ def _configured_alike(
 
 def configuration(entry: Mapping[str, Any]) -> str:
     """What an entry of a study says of its runs, but for how many they are."""
-    given = {k: v for k, v in entry.items() if v not in (None, {}, [])}
-    return canonical_json({k: v for k, v in given.items() if k not in _NOT_CONFIGURING})
+    settings = {k: v for k, v in entry.items() if v not in (None, {}, [])}
+    return canonical_json({k: v for k, v in settings.items() if k not in _NOT_CONFIGURING})

@@ -313,12 +313,12 @@ def _different(what: str, first: _Side, second: _Side) -> UserError:
 
 
 def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two entries configure the same runs; folders may be at different places."""
-    return configuration(_without_places(first)) == configuration(_without_places(second))
+    """Whether two entries configure the same runs; their files may be in different folders."""
+    return configuration(_without_folders(first)) == configuration(_without_folders(second))
 
 
-def _without_places(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry with the names of files in place of the ways to them: their content is in keys."""
+def _without_folders(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry with file names instead of paths: keys cover the content of the files."""
     plain = dict(entry)
     for name in ("name", "dataset"):
         if isinstance(plain.get(name), str):

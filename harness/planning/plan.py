@@ -91,7 +91,7 @@ class Seeded:
     """What a run of a configuration has by its seed."""
 
     seed: int
-    given: dict[str, Any]  # parameters that the study, its task or the seed set
+    explicit: dict[str, Any]  # parameters that the study, its task or the seed set
     params: dict[str, Any]  # all parameters
     problem: dict[str, Any]  # what is solved and when it is looked at, for the key
     dataset: DatasetInfo | None = None
@@ -195,7 +195,7 @@ class Kind(ABC):
         """What is wrong with the solvers of a study, by their classes."""
 
     def remarks(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
-        """What the user is told of a study before it is planned."""
+        """Lines for the user on a study, before it is planned."""
         return ()
 
     def references(self, study: Any, datasets: Datasets) -> Iterable[ReferenceQuestion]:
@@ -282,7 +282,7 @@ def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:
     """The runs in random order, but one of each pair of task and solver first.
 
     Neighbours in time must not be neighbours in the plan: machines drift. With one run of each pair
-    done, the time that the others need is known.
+    done, the time that the others need can be forecast.
     """
     shuffled = list(runs)
     random.Random(name).shuffle(shuffled)

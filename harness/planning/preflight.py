@@ -1,10 +1,10 @@
-"""What must be known before runs can be planned, found out in workers: no failure there may hang.
+"""Facts that planning needs of solvers, datasets and optima, from workers that may fail or hang.
 
-Classes are described first, so that a mistake in a study ends the command before data are loaded.
-Then come the datasets, each followed by the reference optima on it.
+Solver classes are described first, so that a mistake in a study ends the command before data are
+loaded. Then come the datasets, and last the reference optima.
 
-To import solvers and to load data takes seconds. So what was found out is kept in the results
-folder, under a hash of all that it follows from: the command of a finished study asks no worker.
+Importing solvers and loading data takes seconds. The facts are therefore kept in the results folder
+under a hash of their sources: the command of a finished study needs no worker.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Datasets: TypeAlias = "Mapping[str, DatasetInfo | str]"
 
 # Characters of the first line of a docstring: what a table of solvers has room for.
 _SUMMARY_LIMIT = 200
-# Seconds after which the user is told what is being waited for.
+# Seconds after which a job that has not ended is announced.
 _A_MOMENT = 3.0
 #: Stands for an optimum that has not been computed: no record has a key that is made of it.
 _NOT_YET = ReferenceInfo(
@@ -91,7 +91,7 @@ class DatasetInfo:
     n_classes: int
     citation: str
     licence: str
-    notes: tuple[str, ...] = ()  # what the user is told now
+    notes: tuple[str, ...] = ()  # messages for the user
     decided: tuple[str, ...] = ()  # what was decided when the user's own data were read
     # A kernel width to start from; None if the points are generated.
     default_gamma: float | None = None
@@ -260,7 +260,7 @@ def _parameters(cls: Any, name: str, *, any_name: bool = False) -> tuple[dict[st
 
 @dataclass(frozen=True)
 class Facts:
-    """What workers found out about a study; a reason (str) stands for what is not to be had."""
+    """What workers report about a study; a str is the reason why something is missing."""
 
     solvers: Mapping[str, SolverInfo]  # label of a solver -> its class
     # Tasks whose data are generated in the run have none.
@@ -283,64 +283,64 @@ class ReferenceQuestion:
 def preflight(
     study: StudyBase, executor: Executor, say: Say, *, threads: int = 1, computes: bool = True
 ) -> Facts:
-    """Find out what planning must know of a study."""
+    """The facts that planning needs of a study."""
     kind, limits = kind_named(study.kind), run_limits(study.budget)
     solvers = study_solvers(study, executor, say, threads=threads)
     say_remarks(study, solvers, say)
-    alike = _by_dataset([task for task in study.tasks if isinstance(task, DatasetTask)])
+    by_tag = _by_dataset([task for task in study.tasks if isinstance(task, DatasetTask)])
     jobs = []
-    for tag, (first, *_) in alike.items():
+    for tag, (first, *_) in by_tag.items():
         work = DatasetWork(first.dataset, dict(first.dataset_params), first.folder)
         jobs.append(Job(tag, work, limits, threads, first.runs_code))
     datasets: dict[str, DatasetInfo | str] = {}
     complete = True
-    for job, outcome in _ask(executor, jobs, say):
+    for job, outcome in _outcomes(executor, jobs, say):
         info = outcome.value
         if outcome.status != "done":
-            named = "" if outcome.status == "data" else f"{alike[job.tag][0].dataset}: "
+            named = "" if outcome.status == "data" else f"{by_tag[job.tag][0].dataset}: "
             info, complete = f"{named}{outcome.reason}", False
         else:
             for note in info.notes:
                 say(note)
-        datasets.update(dict.fromkeys((task.label for task in alike[job.tag]), info))
+        datasets.update(dict.fromkeys((task.label for task in by_tag[job.tag]), info))
     questions = {}
     references: dict[str, ReferenceInfo | str] = {}
     jobs = []
-    for asked in kind.references(study, datasets):
-        if isinstance(asked.work, str):
-            references[asked.about] = asked.work
+    for question in kind.references(study, datasets):
+        if isinstance(question.work, str):
+            references[question.about] = question.work
             continue
-        tag = f"computing the reference optimum of {asked.about}"
-        seconds = {**limits.seconds, "solve": asked.timeout}
-        longer = Limits(seconds, limits.memory, limits.total + asked.timeout)
-        lookup = replace(asked.work, lookup=not computes)
-        questions[tag] = asked
-        jobs.append(Job(tag, lookup, longer, threads, asked.foreign))
-    for job, outcome in _ask(executor, jobs, say):
-        asked = questions[job.tag]
+        tag = f"computing the reference optimum of {question.about}"
+        seconds = {**limits.seconds, "solve": question.timeout}
+        longer = Limits(seconds, limits.memory, limits.total + question.timeout)
+        lookup = replace(question.work, lookup=not computes)
+        questions[tag] = question
+        jobs.append(Job(tag, lookup, longer, threads, question.foreign))
+    for job, outcome in _outcomes(executor, jobs, say):
+        question = questions[job.tag]
         if outcome.status == "done":
-            references[asked.about] = outcome.value
+            references[question.about] = outcome.value
             if outcome.value.note:
                 say(outcome.value.note)
         elif not computes:
-            references[asked.about] = _NOT_YET
+            references[question.about] = _NOT_YET
             say(
-                f"the reference optimum of {asked.about} is computed first, in at most "
-                f"{asked.timeout:g} s"
+                f"the reference optimum of {question.about} is computed first, in at most "
+                f"{question.timeout:g} s"
             )
         else:
             reason = f"{outcome.status}: {outcome.reason.removeprefix('ReferenceFailure: ')}"
-            references[asked.about], complete = reason, False
-            say(f"no reference optimum of {asked.about} ({reason}); its runs go on without")
+            references[question.about], complete = reason, False
+            say(f"no reference optimum of {question.about} ({reason}); its runs go on without")
     return Facts(solvers, datasets, references, complete)
 
 
-#: In the results folder: facts, and the hash of all that they follow from.
+#: In the results folder: facts, and the hash of their sources.
 FACTS = "facts.json"
 
 
 def sources_of(study: StudyBase) -> str:
-    """A hash of the study, of all code and of the user's files; "" if they do not tell all."""
+    """A hash of the study, of all code and of the user's files; "" if facts depend on more."""
     parts: list[Any] = [study.model_dump(mode="json"), project_code(), *installed_packages()]
     try:
         for entry in study.solvers:
@@ -374,7 +374,7 @@ def _cached() -> str:
 
 
 def read_facts(results: Path, sources: str) -> Facts | None:
-    """The facts that a command before has kept, if they follow from the same."""
+    """The facts that an earlier command kept, if their sources are unchanged."""
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         kept = json.loads((results / FACTS).read_bytes())
         if sources and kept["sources"] == sources and kept["cache"] == _cached():
@@ -384,7 +384,7 @@ def read_facts(results: Path, sources: str) -> Facts | None:
 
 
 def keep_facts(results: Path, sources: str, facts: Facts) -> None:
-    """Keep facts, unless something was not to be had: that is tried again each time."""
+    """Keep facts, unless something is missing: that is tried again each time."""
     if not sources or not facts.complete:
         return
     kept = {"sources": sources, "cache": _cached(), "facts": asdict(facts)}
@@ -397,7 +397,7 @@ def keep_facts(results: Path, sources: str, facts: Facts) -> None:
 
 
 def say_remarks(study: StudyBase, solvers: Mapping[str, SolverInfo], say: Say) -> None:
-    """Tell the user what is to be known of a study before it is planned."""
+    """Print the remarks of the kind on a study before it is planned."""
     for line in kind_named(study.kind).remarks(study, solvers):
         say(line)
 
@@ -410,9 +410,9 @@ def study_solvers(
         study.solvers, study.kind, run_limits(study.budget), executor, say, threads=threads
     )
     # A mistake in a grid counts once, in however many of its entries it is.
-    wrong = dict.fromkeys(kind_named(study.kind).mistakes(study, solvers))
-    if wrong:
-        raise StudyError(*wrong)
+    mistakes = dict.fromkeys(kind_named(study.kind).mistakes(study, solvers))
+    if mistakes:
+        raise StudyError(*mistakes)
     return solvers
 
 
@@ -426,32 +426,32 @@ def described_solvers(
     threads: int = 1,
 ) -> dict[str, SolverInfo]:
     """The classes of solvers, by label."""
-    alike: dict[str, list[SolverEntry]] = {}
+    by_name: dict[str, list[SolverEntry]] = {}
     for entry in entries:
-        alike.setdefault(entry.name, []).append(entry)
+        by_name.setdefault(entry.name, []).append(entry)
     jobs = []
-    for name, named in alike.items():
+    for name, named in by_name.items():
         work = DescribeWork(name, kind, tuple(entry.params for entry in named))
         jobs.append(Job(f"importing {name}", work, limits, threads, is_foreign(name)))
     described = {}
-    for job, outcome in _ask(executor, jobs, say):
+    for job, outcome in _outcomes(executor, jobs, say):
         name = job.tag.removeprefix("importing ")
         if outcome.status == "user":
             raise SolverError(outcome.reason)
         if outcome.status != "done":
             hint = "; raise compile_timeout in [budget]" if outcome.status == "timeout" else ""
             raise SolverError(f"{name}: cannot be imported: {outcome.reason}{hint}")
-        for entry, refusal in zip(alike[name], outcome.value.refusals, strict=True):
+        for entry, refusal in zip(by_name[name], outcome.value.refusals, strict=True):
             described[entry.label] = replace(outcome.value, refusals=(refusal,))
     return {entry.label: described[entry.label] for entry in entries}
 
 
-def _ask(executor: Executor, jobs: Iterable[Job], say: Say) -> Iterator[tuple[Job, Outcome]]:
-    """Have jobs done, each under a tag of its own; what takes more than a moment is announced.
+def _outcomes(executor: Executor, jobs: Iterable[Job], say: Say) -> Iterator[tuple[Job, Outcome]]:
+    """Run jobs, each under a tag of its own, and announce those that take more than a moment.
 
-    A worker that crashes may have been killed by someone else: its job is tried once again.
+    A worker that crashes may have been killed by someone else: its job is retried once.
     """
-    waiting, again = deque(jobs), set[str]()
+    waiting, retried = deque(jobs), set[str]()
     while waiting:
         unannounced: dict[str, float] = {}
         for event in executor.execute(_emptied(waiting)):
@@ -460,8 +460,8 @@ def _ask(executor: Executor, jobs: Iterable[Job], say: Say) -> Iterator[tuple[Jo
             elif isinstance(event, Ended):
                 tag = event.job.tag
                 unannounced.pop(tag, None)
-                if event.outcome.status == "crashed" and tag not in again:
-                    again.add(tag)
+                if event.outcome.status == "crashed" and tag not in retried:
+                    retried.add(tag)
                     waiting.appendleft(event.job)
                 else:
                     yield event.job, event.outcome
@@ -477,15 +477,15 @@ def _emptied(jobs: deque[Job]) -> Iterator[Job]:
 
 
 def _by_dataset(tasks: Sequence[DatasetTask]) -> dict[str, list[DatasetTask]]:
-    """Tasks by what is said of loading their data: their name, with all that tells them apart."""
+    """Tasks with the same data, by the tag of the job that loads them."""
     folders: dict[str, str | None] = {}
-    alike: dict[str, list[DatasetTask]] = {}
+    by_tag: dict[str, list[DatasetTask]] = {}
     for task in tasks:
         tag = f"{task.dataset} {canonical_json(task.dataset_params)}".removesuffix(" {}")
         if folders.setdefault(tag, task.folder) != task.folder:
             tag = f"{tag} in {task.folder}"
-        alike.setdefault(f"loading {tag}", []).append(task)
-    return alike
+        by_tag.setdefault(f"loading {tag}", []).append(task)
+    return by_tag
 
 
 def parameter_mistakes(
@@ -494,7 +494,7 @@ def parameter_mistakes(
     info: SolverInfo,
     decides: str,
     decided: Sequence[str],
-    given: Sequence[str] = (),
+    supplied: Sequence[str] = (),
     refused: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[str]:
     """What is wrong with a solver's parameters, by its class and by what its tasks decide."""
@@ -508,7 +508,7 @@ def parameter_mistakes(
             yield f"{prefix}{name!r} {why}; remove it from params"
         elif name in refused:
             yield f"{prefix}{name!r} {refused[name]}; remove it from params"
-    missing = set(info.required).difference(entry.params, decided, given)
+    missing = set(info.required).difference(entry.params, decided, supplied)
     if missing:
         names = ", ".join(sorted(missing))
         yield f"{study.message_prefix(entry.label)}give a value for {names} in params"

@@ -286,7 +286,7 @@ def explain(
 
 
 class _Past:
-    """What a results folder holds of planned runs."""
+    """The records of planned runs in a results folder."""
 
     def __init__(self, kind: Kind, study: StudyBase, journal: Journal) -> None:
         self.kind, self.study, self.journal = kind, study, journal
@@ -361,11 +361,11 @@ def in_words(runs: Sequence[Explained]) -> Iterator[str]:
         alike.setdefault(same, []).append(item.seed)
     for (task, solver, state, reason, lines), seeds in alike.items():
         word = "seed" if len(seeds) == 1 else "seeds"
-        yield f"{state:<10}  {task} / {solver} / {word} {_stretches(seeds)}: {reason}"
+        yield f"{state:<10}  {task} / {solver} / {word} {_ranges(seeds)}: {reason}"
         yield from (f"{'':<12}{line}" for line in lines)
 
 
-def _stretches(numbers: Iterable[int]) -> str:
+def _ranges(numbers: Iterable[int]) -> str:
     """Numbers in words, three or more in a row as "0 to 2"."""
     words: list[str] = []
     for _, items in itertools.groupby(enumerate(sorted(numbers)), lambda item: item[1] - item[0]):

@@ -89,11 +89,11 @@ class Standing:
 class Monitor:
     """Looks at a results folder again and again."""
 
-    def __init__(self, place: str | os.PathLike[str]) -> None:
-        self._place, self._folder = os.fspath(place), Path(place)
+    def __init__(self, results: str | os.PathLike[str]) -> None:
+        self._results, self._folder = os.fspath(results), Path(results)
         self._refresh: Callable[[], None] = lambda: None
-        if is_url(place):
-            mirror = Mirror(StoreUrl.parsed(place))
+        if is_url(results):
+            mirror = Mirror(StoreUrl.parsed(results))
             self._folder, self._refresh = mirror.folder, mirror.pull
         self._journal: Journal | None = None
         # Of each record, and of the last one of each segment, on what machine.
@@ -156,7 +156,7 @@ class Monitor:
         except DamagedDescriptionError as error:
             raise UserError(str(error)) from None
         if described is None:
-            raise UserError(f"{self._place}: no results here yet ({FILE_NAME} is missing)")
+            raise UserError(f"{self._results}: no results here yet ({FILE_NAME} is missing)")
         return described
 
 

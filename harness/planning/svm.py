@@ -67,11 +67,11 @@ class _Configuration(Configuration):
             fit_intercept=_fits_bias(task, info),
             fingerprint="" if self.dataset is None else self.dataset.fingerprint,
         )
-        self.given = _given_parameters(task, _with_first_values(entry), info)
+        self.explicit = _explicit_parameters(task, _with_first_values(entry), info)
         self.search = _search(study, task, entry, info)
         if self.search is not None:
             # What is tuned has no value of its own; tuning ends itself unless something hangs.
-            self.given |= self.search.configurations[0]
+            self.explicit |= self.search.configurations[0]
             seconds = 2.0 * self.search.solving_s + study.budget.evaluation_timeout
             self.limits = replace(
                 self.limits,
@@ -108,7 +108,7 @@ class _Configuration(Configuration):
             return FitWork(
                 problem,
                 self.entry.name,
-                seeded.given,
+                seeded.explicit,
                 budget.checkpoint_factor,
                 budget.epoch_checkpoints,
                 rules=seeded.rules,
@@ -118,7 +118,7 @@ class _Configuration(Configuration):
         return EstimatorWork(
             problem,
             self.entry.name,
-            seeded.given,
+            seeded.explicit,
             seeded.seed,
             self.solves,
             float(tol) if isinstance(tol, int | float) else DEFAULT_TOL,
@@ -145,7 +145,7 @@ class _Configuration(Configuration):
         """What an estimator from outside solves instead of the task's problem."""
         traits = self.info.traits
         changes = [traits["several"]] * bool(self.several and traits["several"])
-        tried = [self.given, *(() if self.search is None else self.search.configurations)]
+        tried = [self.explicit, *(() if self.search is None else self.search.configurations)]
         changes += [
             f"it is given {name}"
             for name in traits["unless"]
@@ -162,19 +162,19 @@ class _Configuration(Configuration):
             dataset = replace(dataset, fingerprint=of_fold, n_train=n_train, n_test=n_test)
         optimum = self.references[_optimum_of(task, seed)]
         reference = None if isinstance(optimum, str) else optimum
-        given = dict(self.given)
-        if "random_state" in given:
-            given["random_state"] = seed
-        for name in [name for name, value in given.items() if value == REFERENCE]:
+        fixed = dict(self.explicit)
+        if "random_state" in fixed:
+            fixed["random_state"] = seed
+        for name in [name for name, value in fixed.items() if value == REFERENCE]:
             nu = None if reference is None else reference.nu
-            given[name] = None if nu is None else _to_ten_digits(nu)
+            fixed[name] = None if nu is None else _to_ten_digits(nu)
             if nu is None and not failure and not self.several:
                 why = optimum if isinstance(optimum, str) else "its w is zero"
                 failure = (
                     f"{name} is to be that of the reference optimum, but there is none: {why}; "
                     f"give {name} a number in params"
                 )
-        params = {**dict.fromkeys(info.required), **info.defaults, **given}
+        params = {**dict.fromkeys(info.required), **info.defaults, **fixed}
         fingerprint = None if dataset is None else dataset.fingerprint
         parts = {"fingerprint": fingerprint, **self._problem_parts}
         rules = self._stopping_rules(reference)
@@ -188,7 +188,7 @@ class _Configuration(Configuration):
             # infinity; a limit that is not set is left out.
             protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
             parts["tuning"] = {k: v for k, v in protocol.items() if k != "params"}
-        return _Seeded(seed, given, params, parts, dataset, failure, reference, fold, rules, search)
+        return _Seeded(seed, fixed, params, parts, dataset, failure, reference, fold, rules, search)
 
     def _stopping_rules(self, reference: ReferenceInfo | None) -> StoppingRules:
         """What ends the run early; only an objective that has an optimum can be good enough."""
@@ -246,7 +246,7 @@ def _fits_bias(task: Task, info: SolverInfo) -> bool:
     return task.fit_intercept if info.traits[supported] else not task.fit_intercept
 
 
-def _given_parameters(task: Task, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
+def _explicit_parameters(task: Task, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
     """The parameters that the task and the study set, of those that the class has.
 
     The seed of the run takes the place of its ``random_state``.
