@@ -17,7 +17,6 @@ from marginbench.data_loaders.errors import CacheError
 from marginbench.data_loaders.files import RemoteFile, gather
 
 CONTENT = random.Random(1).randbytes(300_000)
-#: A request, answered.
 
 
 class Handler(BaseHTTPRequestHandler):

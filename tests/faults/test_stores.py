@@ -16,7 +16,6 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Literal
 
 import pytest
 
@@ -46,9 +45,6 @@ pytest.importorskip("moto.server", reason="moto[s3] plays S3, from the group 'de
 
 pytestmark = pytest.mark.slow
 BUCKET = "studies"
-#: What the proxy does to a request.
-Fault = Literal["", "503", "slow", "cut", "lost"]
-#: Given its number, method and path.
 
 
 class Proxy(BaseHTTPRequestHandler):

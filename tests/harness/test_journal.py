@@ -382,9 +382,6 @@ def test_the_table_is_that_of_the_journal(tmp_path):
         assert runs_table(tmp_path, Record)[0].equals(table)
 
 
-#: What pages, tables and the terminal show, by kind: columns of runs and of checkpoints.
-
-
 def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint():
     stages = [
         Stage(

@@ -3,11 +3,14 @@
 import functools
 import hashlib
 import json
+import os
 import re
 import shutil
 from contextlib import closing
 from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
@@ -208,6 +211,47 @@ class Page(HTMLParser):
         ]
 
 
+#: Attributes that hold addresses.
+_ADDRESSES = ("href", "src", "srcset", "action", "data", "poster", "xlink:href")
+
+
+def broken_links(site):
+    """What is wrong with the addresses and anchors of a site's pages, a line each."""
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    problems = []
+    for path, page in pages.items():
+        ids = page.values("id")
+        named = [
+            word
+            for attribute in ("aria-labelledby", "aria-describedby", "for")
+            for words in page.values(attribute)
+            for word in words.split()
+        ]
+        found = [f"two ids {each!r}" for each in sorted(set(ids)) if ids.count(each) > 1]
+        found += [f"no id {word!r}" for word in named if word not in ids]
+        for address in (item for name in _ADDRESSES for item in page.values(name)):
+            problem = _problem(site, path, address, pages)
+            found += [f"{address}: {problem}"] if problem else []
+        style = re.sub(r"(?s)<script.*?</script>", "", path.read_text(encoding="utf-8"))
+        found += re.findall(r"url\((?!#)[^)]*\)|@import", style)
+        problems += [f"{path.relative_to(site)}: {problem}" for problem in found]
+    return problems
+
+
+def _problem(site, path, address, pages):
+    if address == "data:," or address.startswith("data:text/csv"):
+        return ""
+    parts = urlsplit(address)
+    if parts.scheme or parts.netloc or parts.path.startswith("/"):
+        return "leads out of the site"
+    target = Path(os.path.normpath(path.parent / unquote(parts.path))) if parts.path else path
+    if not target.is_relative_to(site) or not target.is_file():
+        return "leads to no file of the site"
+    if parts.fragment and unquote(parts.fragment) not in pages[target].values("id"):
+        return "leads to no anchor"
+    return ""
+
+
 @pytest.fixture(scope="session")
 def make():
     """The builders above, for tests."""
@@ -226,6 +270,7 @@ def make():
         folder=write_folder,
         rewrite=rewrite,
         page=lambda path: Page(path.read_text(encoding="utf-8")),
+        broken_links=broken_links,
     )
 
 

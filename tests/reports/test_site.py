@@ -1,13 +1,10 @@
 """Sites of several results folders: whole, linked, reproducible, and safe whatever names say."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pandas as pd
 import pytest
@@ -19,7 +16,6 @@ from marginbench.reports.command import main
 from marginbench.reports.errors import ReportError
 from marginbench.reports.site import build
 
-_ADDRESSES = ("href", "src", "srcset", "action", "data", "poster", "xlink:href")
 _HOSTILE = '<b onclick="x">"../../x"</b>'
 
 _LONG = "An unbreakable" + "_name" * 22
@@ -49,43 +45,6 @@ def small_methods(make, folder):
     records = [make.method_record("cell", "MPLFP", seed) for seed in (0, 1)]
     method = make.method("MPLFP")
     return make.folder(folder, records, [make.cell("cell")], [method], name="../../x", title="")
-
-
-def broken_links(make, site):
-    """What is wrong with the addresses and anchors of a site's pages, a line each."""
-    pages = {path: make.page(path) for path in site.rglob("*.html")}
-    problems = []
-    for path, page in pages.items():
-        ids = page.values("id")
-        named = [
-            word
-            for attribute in ("aria-labelledby", "aria-describedby", "for")
-            for words in page.values(attribute)
-            for word in words.split()
-        ]
-        found = [f"two ids {each!r}" for each in sorted(set(ids)) if ids.count(each) > 1]
-        found += [f"no id {word!r}" for word in named if word not in ids]
-        for address in (item for name in _ADDRESSES for item in page.values(name)):
-            problem = _problem(site, path, address, pages)
-            found += [f"{address}: {problem}"] if problem else []
-        style = re.sub(r"(?s)<script.*?</script>", "", path.read_text(encoding="utf-8"))
-        found += re.findall(r"url\((?!#)[^)]*\)|@import", style)
-        problems += [f"{path.relative_to(site)}: {problem}" for problem in found]
-    return problems
-
-
-def _problem(site, path, address, pages):
-    if address == "data:," or address.startswith("data:text/csv"):
-        return ""
-    parts = urlsplit(address)
-    if parts.scheme or parts.netloc or parts.path.startswith("/"):
-        return "leads out of the site"
-    target = Path(os.path.normpath(path.parent / unquote(parts.path))) if parts.path else path
-    if not target.is_relative_to(site) or not target.is_file():
-        return "leads to no file of the site"
-    if parts.fragment and unquote(parts.fragment) not in pages[target].values("id"):
-        return "leads to no anchor"
-    return ""
 
 
 def content_of(site):
@@ -145,7 +104,7 @@ def site(folders, tmp_path_factory):
 
 
 def test_every_link_leads_to_a_file_and_an_anchor_of_the_site(make, site):
-    assert broken_links(make, site) == []
+    assert make.broken_links(site) == []
 
 
 def test_the_files_are_those_that_are_promised(site):

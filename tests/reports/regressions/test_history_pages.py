@@ -1,10 +1,7 @@
 """Pages of histories: whole, linked, small, and safe whatever names say."""
 
-import os
 import re
 from dataclasses import replace
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -74,25 +71,6 @@ def sides(before, after):
     return Commit(before.commit, "Change 1"), Commit(after.commit, "Change 2")
 
 
-def dead_links(make, folder):
-    """Links of pages that lead to no page or no anchor of the folder."""
-    pages = {path: make.page(path) for path in folder.rglob("*.html")}
-    found = []
-    for path, page in pages.items():
-        ids = page.values("id")
-        assert len(ids) == len(set(ids)), path
-        for address in page.values("href"):
-            parts = urlsplit(address)
-            target = Path(os.path.normpath(path.parent / unquote(parts.path)))
-            target = target if parts.path else path
-            if address != "data:," and (
-                target not in pages
-                or (parts.fragment and parts.fragment not in pages[target].values("id"))
-            ):
-                found.append(f"{path.name}: {address}")
-    return found
-
-
 def rows(path):
     text = path.read_text(encoding="utf-8")
     found = (re.sub("<[^>]*>", " ", each) for each in re.findall(r"<tr.*?</tr>", text, re.DOTALL))
@@ -100,7 +78,7 @@ def rows(path):
 
 
 def test_links_of_the_page_lead_to_its_commits(make, folder):
-    assert dead_links(make, folder) == []
+    assert make.broken_links(folder) == []
     assert make.page(folder / "index.html").values("id").count("c1-3333333333") == 1
 
 

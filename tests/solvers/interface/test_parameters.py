@@ -39,8 +39,6 @@ ESTIMATORS = [
     and issubclass(cls, BaseEstimator)
     and not inspect.isabstract(cls)
 ]
-#: What a solver without a kernel of its choice does not have.
-OF_KERNELS = {"kernel", "degree", "coef0", "cache_size"}
 
 
 def named(cls):
