@@ -103,9 +103,9 @@ def medians_along(
     Runs that failed do not contribute (:func:`unfinished` gives their checkpoints).
     """
     groups, planned = steps(traces, cost, [value]), n_planned(runs)
-    found = [(group, columns) for group in groups if (columns := group.columns(n_points))]
-    curves = [each for each in found if not each[0].only_ends]
-    points = [each for each in found if each[0].only_ends]
+    parts = [(group, columns) for group in groups if (columns := group.columns(n_points))]
+    curves = [each for each in parts if not each[0].only_ends]
+    points = [each for each in parts if each[0].only_ends]
     return Medians(
         _joined(curves, planned, _CURVE_COLUMNS), _joined(points, planned, _POINT_COLUMNS)
     )
@@ -136,14 +136,14 @@ def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     Columns task, solver, seed, cost, value.
     """
     chosen = traces["ok"] & traces[[cost, value]].notna().all(axis=1)
-    known = traces.loc[chosen, ["task", "solver", "seed", *dict.fromkeys([cost, value])]]
-    per_run = known.groupby(["task", "solver", "seed"]).size()
+    points = traces.loc[chosen, ["task", "solver", "seed", *dict.fromkeys([cost, value])]]
+    per_run = points.groupby(["task", "solver", "seed"]).size()
     per_curve = per_run.groupby(["task", "solver"]).agg(["size", "max"])
     few = per_curve[per_curve["size"].between(2, FEWEST_FOR_QUARTILES - 1) & (per_curve["max"] > 1)]
-    mine = known[pd.MultiIndex.from_frame(known[["task", "solver"]]).isin(few.index)]
-    mine = mine[mine[cost] > 0].sort_values(cost, kind="stable")
+    single = points[pd.MultiIndex.from_frame(points[["task", "solver"]]).isin(few.index)]
+    single = single[single[cost] > 0].sort_values(cost, kind="stable")
     columns = ["task", "solver", "seed"]
-    return mine[[*columns, cost, value]].set_axis([*columns, "cost", "value"], axis=1)
+    return single[[*columns, cost, value]].set_axis([*columns, "cost", "value"], axis=1)
 
 
 def _point(runs: list[tuple[Array, Array]]) -> dict[str, npt.NDArray[Any]] | None:
@@ -178,12 +178,12 @@ def steps(traces: pd.DataFrame, cost: str, values: Sequence[str]) -> list[Steps]
     For each task and solver, in the order of ``traces``; its runs by seed.
     """
     columns = np.stack([traces[name].to_numpy(np.float64) for name in (cost, *values)])
-    known = np.flatnonzero(traces["ok"].to_numpy(bool) & ~np.isnan(columns).any(axis=0))
-    if not len(known):
+    rows = np.flatnonzero(traces["ok"].to_numpy(bool) & ~np.isnan(columns).any(axis=0))
+    if not len(rows):
         return []
-    columns, seed = columns[:, known], traces["seed"].to_numpy()[known]
+    columns, seed = columns[:, rows], traces["seed"].to_numpy()[rows]
     (task, tasks), (solver, solvers) = (
-        pd.factorize(traces[name].to_numpy()[known]) for name in ("task", "solver")
+        pd.factorize(traces[name].to_numpy()[rows]) for name in ("task", "solver")
     )
     pair, pairs = pd.factorize(task * len(solvers) + solver)
     labels = [(tasks[place // len(solvers)], solvers[place % len(solvers)]) for place in pairs]
@@ -194,7 +194,7 @@ def steps(traces: pd.DataFrame, cost: str, values: Sequence[str]) -> list[Steps]
     runs: list[list[tuple[Array, Array]]] = [[] for _ in labels]
     for place, run in zip(pair[[0, *starts]], np.split(columns, starts, axis=1), strict=True):
         runs[place].append((run[0], run[1:]))
-    return [Steps(task, name, mine) for (task, name), mine in zip(labels, runs, strict=True)]
+    return [Steps(*label, group) for label, group in zip(labels, runs, strict=True)]
 
 
 def known_together(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> list[list[str]]:
@@ -249,11 +249,11 @@ def epochs_frame(runs: pd.DataFrame) -> pd.DataFrame:
         for noted in json.loads(run["epochs"] or "[]"):
             # A solver of the user's own may note other things under such names.
             objectives = noted.get("objectives")
-            found = noted | (objectives if isinstance(objectives, dict) else {})
-            values = {name: found.get(name) for name in (*MEASURES, *OBJECTIVES)}
-            known = {name: value for name, value in values.items() if is_number(value)}
-            if known.keys() >= {"epoch", "maintenance", "iterations"} and known["iterations"]:
-                rows.append(identity | known)
+            fields = noted | (objectives if isinstance(objectives, dict) else {})
+            values = {name: fields.get(name) for name in (*MEASURES, *OBJECTIVES)}
+            numeric = {name: value for name, value in values.items() if is_number(value)}
+            if numeric.keys() >= {"epoch", "maintenance", "iterations"} and numeric["iterations"]:
+                rows.append(identity | numeric)
     frame = pd.DataFrame(rows, columns=["task", "solver", "seed", *MEASURES, *OBJECTIVES])
     numbers = [*MEASURES, *OBJECTIVES]
     frame[numbers] = frame[numbers].astype(float)
@@ -275,8 +275,8 @@ def predicted_fractions(runs: pd.DataFrame) -> pd.DataFrame:
     Columns task, ``primal_steps`` (sum alpha* / (n C), for BSGD) and ``dual_steps`` (the part of
     alpha* strictly between 0 and C, for BSCA); tasks without a reference are left out.
     """
-    known = runs.dropna(subset=["reference_alpha_sum", "reference_n_free", "n_train", "C"])
-    first = known.groupby("task", sort=False).first().reset_index()
+    with_reference = runs.dropna(subset=["reference_alpha_sum", "reference_n_free", "n_train", "C"])
+    first = with_reference.groupby("task", sort=False).first().reset_index()
     return pd.DataFrame(
         {
             "task": first["task"],

@@ -64,16 +64,16 @@ class SolverErrors:
         Runs on different test points, as those of the folds of a cross-validation, are taken
         together as one on all of them.
         """
-        known = runs[runs["test_error"].notna() & (runs["n_test"] > 0)]
-        if known.empty:
+        tested = runs[runs["test_error"].notna() & (runs["n_test"] > 0)]
+        if tested.empty:
             return None
-        if known["fingerprint"].nunique() > 1:
-            return cls._of_folds(known.sort_values("seed"))
-        n_test = int(known["n_test"].iloc[0])
-        masks = [unpacked(text, n_test) for text in known["mistakes"]]
+        if tested["fingerprint"].nunique() > 1:
+            return cls._of_folds(tested.sort_values("seed"))
+        n_test = int(tested["n_test"].iloc[0])
+        masks = [unpacked(text, n_test) for text in tested["mistakes"]]
         whole = [mask for mask in masks if mask is not None]
         mistakes = np.stack(whole) if len(whole) == len(masks) else None
-        return cls(known["test_error"].to_numpy(np.float64), n_test, mistakes)
+        return cls(tested["test_error"].to_numpy(np.float64), n_test, mistakes)
 
     @classmethod
     def _of_folds(cls, runs: pd.DataFrame) -> SolverErrors:
@@ -134,48 +134,48 @@ def intervals(runs: pd.DataFrame, folds: Mapping[str, int] = MappingProxyType({}
     """
     rows: list[dict[str, Any]] = []
     for task, group in runs[runs["status"] != "skipped"].groupby("task", sort=False):
-        found: dict[str, SolverErrors] = {}
+        per_solver: dict[str, SolverErrors] = {}
         complete = set()
         group = group[group["seed"] < folds.get(str(task), math.inf)]
-        for _, solver, mine in by_solver(group):
-            errors = SolverErrors.of(mine[mine["ok"]])
+        for _, solver, solver_runs in by_solver(group):
+            errors = SolverErrors.of(solver_runs[solver_runs["ok"]])
             if errors is not None:
-                found[solver] = errors
-                if mine["ok"].all():
+                per_solver[solver] = errors
+                if solver_runs["ok"].all():
                     complete.add(solver)
-        equals = _not_separable({name: found[name] for name in found if name in complete})
-        for solver, errors in found.items():
+        equals = _not_separable({name: per_solver[name] for name in per_solver if name in complete})
+        for solver, errors in per_solver.items():
             shown = error_interval(errors)
             rows.append(
                 {"task": task, "solver": solver, "value": shown.value}
                 | {"low": shown.low, "high": shown.high}
-                | {"best": solver in equals and len(found) > 1}
+                | {"best": solver in equals and len(per_solver) > 1}
             )
     return pd.DataFrame(rows, columns=["task", "solver", "value", "low", "high", "best"])
 
 
-def with_intervals(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+def with_intervals(table: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
     """The table of results with the intervals of the test errors in place of their ranges."""
     keys = ["task", "solver"]
     names = ["low", "high", "best"]
-    mine = table[keys].merge(found[[*keys, *names]], on=keys, how="left").set_index(table.index)
-    chosen = (table["measure"] == "test_error") & mine["low"].notna()
+    joined = table[keys].merge(errors[[*keys, *names]], on=keys, how="left").set_index(table.index)
+    chosen = (table["measure"] == "test_error") & joined["low"].notna()
     changed = table.copy()
     for name in names:
-        changed[name] = np.where(chosen, mine[name], table[name])
+        changed[name] = np.where(chosen, joined[name], table[name])
     return changed.astype({"best": bool})
 
 
-def _not_separable(found: dict[str, SolverErrors]) -> set[str]:
-    if not found:
+def _not_separable(per_solver: dict[str, SolverErrors]) -> set[str]:
+    if not per_solver:
         return set()
-    best = min(found, key=lambda name: float(found[name].rates.mean()))
+    best = min(per_solver, key=lambda name: float(per_solver[name].rates.mean()))
     return {
         name
-        for name, errors in found.items()
+        for name, errors in per_solver.items()
         if name == best
-        or errors.n_test != found[best].n_test
-        or difference(errors, found[best]).low <= 0
+        or errors.n_test != per_solver[best].n_test
+        or difference(errors, per_solver[best]).low <= 0
     }
 
 
@@ -241,8 +241,8 @@ def fronts(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     """
     rows = [
         row
-        for _, mine in runs[runs["status"] != "skipped"].groupby("task", sort=False)
-        for row in _of_task(mine, measures)
+        for _, task_runs in runs[runs["status"] != "skipped"].groupby("task", sort=False)
+        for row in _of_task(task_runs, measures)
     ]
     columns = [*_KEYS, "n", *measures, "dominated_by", "front"]
     # A table without a row has no types of its own.
@@ -252,7 +252,7 @@ def fronts(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Compared:
-    """The runs of a solver on a task, with what is asked of them for each other solver."""
+    """The runs of a solver on a task, with what a comparison with another solver needs."""
 
     runs: pd.DataFrame
     values: npt.NDArray[np.float64]
@@ -282,18 +282,18 @@ class _Compared:
 
 
 def _of_task(runs: pd.DataFrame, measures: Sequence[str]) -> list[dict[str, Any]]:
-    found = {solver: _Compared.of(mine, measures) for _, solver, mine in by_solver(runs)}
-    whole = {solver: mine for solver, mine in found.items() if mine is not None}
+    compared = {solver: _Compared.of(group, measures) for _, solver, group in by_solver(runs)}
+    whole = {solver: each for solver, each in compared.items() if each is not None}
     rows: list[dict[str, Any]] = []
-    for solver, mine in whole.items():
+    for solver, each in whole.items():
         above = [
             name
             for name, other in whole.items()
-            if name != solver and other.dominates(mine, measures)
+            if name != solver and other.dominates(each, measures)
         ]
         rows.append(
-            {"task": mine.runs["task"].iloc[0], "solver": solver, "n": len(mine.runs)}
-            | dict(zip(measures, mine.medians, strict=True))
+            {"task": each.runs["task"].iloc[0], "solver": solver, "n": len(each.runs)}
+            | dict(zip(measures, each.medians, strict=True))
             | {"dominated_by": ", ".join(above), "front": not above}
         )
     return rows

@@ -28,8 +28,8 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         if isinstance(item, Mapping) and item:
             flat |= flatten(item, f"{prefix}{name}.")
         else:
-            known = _UNKNOWN if item is None else item
-            flat[prefix + name] = known if isinstance(known, str) else json.dumps(known)
+            scalar = _UNKNOWN if item is None else item
+            flat[prefix + name] = scalar if isinstance(scalar, str) else json.dumps(scalar)
     return flat
 
 
@@ -123,44 +123,44 @@ def _missing_cautions(runs: pd.DataFrame) -> list[str]:
 
 
 def _code_cautions(distinct: pd.DataFrame) -> list[str]:
-    found = []
+    notes = []
     if len(distinct) > 1:
         counts = " and ".join(str(n) for n in distinct["n"])
         processors = _settings(distinct, "processor")
         where = f" on different machines, {' and '.join(processors)}" * (len(processors) > 1)
-        found.append(
+        notes.append(
             f"The records come from {len(distinct)} different environments ({counts} runs){where}: "
             "do not compare their times."
         )
     revisions = commits(distinct)
     if len(revisions) > 1:
         short = ", ".join(revision[:10] for revision in revisions)
-        found.append(f"The records come from {len(revisions)} different commits: {short}.")
+        notes.append(f"The records come from {len(revisions)} different commits: {short}.")
     dirty = sum(row["n"] for row in records(distinct) if row["environment"].get("dirty") == "true")
     if dirty:
-        found.append(
+        notes.append(
             f"{plural(dirty, 'run')} came from a tree with uncommitted changes: "
             "the commit alone does not reproduce them."
         )
-    return found
+    return notes
 
 
 def versions(runs: pd.DataFrame) -> dict[str, list[str]]:
     """The distinct known versions of each solver's code in the runs that took place."""
-    known = _took_place(runs)
-    known = known[known["version"] != ""]
+    recorded = _took_place(runs)
+    recorded = recorded[recorded["version"] != ""]
     return {
         str(solver): list(dict.fromkeys(map(content_version, group)))
-        for solver, group in known.groupby("solver", sort=False)["version"]
+        for solver, group in recorded.groupby("solver", sort=False)["version"]
     }
 
 
 def _version_cautions(runs: pd.DataFrame) -> list[str]:
     return [
-        f"The runs of {solver} are of {len(found)} versions of its code ({', '.join(found)}): "
+        f"The runs of {solver} are of {len(ids)} versions of its code ({', '.join(ids)}): "
         "run the whole study again to repeat the outdated ones."
-        for solver, found in versions(runs).items()
-        if len(found) > 1
+        for solver, ids in versions(runs).items()
+        if len(ids) > 1
     ]
 
 
@@ -169,53 +169,53 @@ def _timing_cautions(runs: pd.DataFrame) -> list[str]:
     jobs = sorted(int(value) for value in measured["jobs"].dropna().unique())
     threads = sorted(int(value) for value in measured["threads"].dropna().unique())
     share = cpu_share(runs)
-    found = []
+    notes = []
     if share is not None and share < QUIET:
-        found.append(
+        notes.append(
             f"The solvers had the processor for {100 * share:.0f} % of the wall-clock time: the "
             "machine did other work meanwhile. Look at counts and CPU seconds; no time is ranked."
         )
     if len(jobs) > 1:
         listed = ", ".join(map(str, jobs))
-        found.append(
+        notes.append(
             f"Runs took place with different numbers of parallel jobs ({listed}): "
             "do not compare their times."
         )
     elif jobs and jobs[0] > 1:
-        found.append(
+        notes.append(
             f"{jobs[0]} runs took place at a time and shared the machine: times are indicative; "
             "counts are not affected."
         )
     if len(threads) > 1:
         listed = ", ".join(map(str, threads))
-        found.append(f"Runs used different numbers of threads ({listed}).")
-    return found
+        notes.append(f"Runs used different numbers of threads ({listed}).")
+    return notes
 
 
 def _problem_cautions(
     runs: pd.DataFrame, traces: pd.DataFrame, folded: Collection[str]
 ) -> list[str]:
-    found = []
+    notes = []
     for column, what in (("fingerprint", "data"), ("reference_hash", "reference optimum")):
         if column not in runs:
             continue
-        known = runs[runs[column] != ""]
+        recorded = runs[runs[column] != ""]
         # With folds only the runs of a seed have the same.
-        shared = known["seed"].where(known["task"].isin(folded), 0)
-        distinct = known.groupby(["task", shared], sort=False)[column].nunique()
+        shared = recorded["seed"].where(recorded["task"].isin(folded), 0)
+        distinct = recorded.groupby(["task", shared], sort=False)[column].nunique()
         for task, n in distinct.groupby(level=0, sort=False).max().items():
             if n > 1:
-                found.append(f"The runs of task {task} do not share one {what}: {n} were recorded.")
+                notes.append(f"The runs of task {task} do not share one {what}: {n} were recorded.")
     if "suboptimality" not in traces:
-        return found
+        return notes
     # Rounding in the objective is far below a part in a million of the certified gap's scale.
     below = traces[traces["suboptimality"] < -resolution(traces) * (1 + 1e-6) - 1e-12]
     for task, solver, group in by_solver(below):
-        found.append(
+        notes.append(
             f"{len(group)} checkpoint(s) of {solver} on task {task} lie below the certified lower "
             "bound of the optimum: the reference or the objective is wrong."
         )
-    return found
+    return notes
 
 
 def _took_place(runs: pd.DataFrame) -> pd.DataFrame:

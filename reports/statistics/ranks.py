@@ -118,8 +118,8 @@ def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     """
     solvers = [str(solver) for solver in dict.fromkeys(problems["solver"])]
     costs = {
-        str(task): _cost_matrix(mine, solvers)
-        for task, mine in problems.groupby("task", sort=False)
+        str(task): _cost_matrix(group, solvers)
+        for task, group in problems.groupby("task", sort=False)
     }
     if not costs:
         return pd.DataFrame(columns=_COLUMNS)
@@ -129,16 +129,16 @@ def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     )
     tasks = {task: _resampled(matrix) for task, matrix in costs.items()}
     low, high = percentile_interval(resampled_means(tasks, datasets, shape))
-    known = ~np.isnan(shares)
-    places = {name: place for place, name in enumerate(dict.fromkeys(datasets.values()))}
+    compared = ~np.isnan(shares)
+    places = {name: index for index, name in enumerate(dict.fromkeys(datasets.values()))}
     clusters = np.array([places[datasets[task]] for task in costs])
     rows = []
-    for first, second in zip(*np.nonzero(known.any(axis=0)), strict=True):
+    for first, second in zip(*np.nonzero(compared.any(axis=0)), strict=True):
         if first == second:
             continue
-        mine = known[:, first, second]
-        row = (float(shares[mine, first, second].mean()), low[first, second], high[first, second])
-        counts = (int(mine.sum()), len(np.unique(clusters[mine])))
+        both = compared[:, first, second]
+        row = (float(shares[both, first, second].mean()), low[first, second], high[first, second])
+        counts = (int(both.sum()), len(np.unique(clusters[both])))
         rows.append((solvers[first], solvers[second], *row, *counts))
     table = pd.DataFrame(rows, columns=_COLUMNS[:-1])
     apart = (table["low"] > _EVEN) | (table["high"] < _EVEN)
@@ -157,16 +157,16 @@ def _cost_matrix(problems: pd.DataFrame, solvers: Sequence[str]) -> Array:
     costs = {
         str(name): group[["least", "value"]].to_numpy().T for name, group in ends.groupby("solver")
     }
-    found = np.full((2, len(solvers), max(mine.shape[1] for mine in costs.values())), np.nan)
+    matrix = np.full((2, len(solvers), max(each.shape[1] for each in costs.values())), np.nan)
     for place, solver in enumerate(solvers):
         if solver in costs:
-            found[:, place, : costs[solver].shape[1]] = costs[solver]
-    return found
+            matrix[:, place, : costs[solver].shape[1]] = costs[solver]
+    return matrix
 
 
 def _even_weights(costs: Array) -> Array:
-    known = ~np.isnan(costs[0])
-    shares: Array = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    counted = ~np.isnan(costs[0])
+    shares: Array = counted / np.maximum(counted.sum(axis=1, keepdims=True), 1)
     return shares
 
 
@@ -177,17 +177,17 @@ def _shares(costs: Array, weights: Array) -> Array:
     """
     _, n_solvers, n_runs = costs.shape
     least, most = costs
-    found = np.full((len(weights), n_solvers, n_solvers), 0.5)
+    shares = np.full((len(weights), n_solvers, n_solvers), 0.5)
     for other in range(1, n_solvers):
         surely = most[:other].reshape(-1, 1) < least[other]
         perhaps = least[:other].reshape(-1, 1) <= most[other]
         cheaper = 0.5 * surely + 0.5 * perhaps
         against = (weights[:, other] @ cheaper.T).reshape(-1, other, n_runs)
-        found[:, :other, other] = np.einsum("nsr,nsr->ns", weights[:, :other], against)
-        found[:, other, :other] = 1 - found[:, :other, other]
+        shares[:, :other, other] = np.einsum("nsr,nsr->ns", weights[:, :other], against)
+        shares[:, other, :other] = 1 - shares[:, :other, other]
     absent = np.isnan(least).all(axis=1)
-    found[:, absent], found[:, :, absent] = np.nan, np.nan
-    return found
+    shares[:, absent], shares[:, :, absent] = np.nan, np.nan
+    return shares
 
 
 def _resampled(costs: Array) -> Resampled:
@@ -236,9 +236,9 @@ def blocks(medians: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     shared = wide.loc[:, wide.notna().mean() >= _FEWEST_SHARE].dropna()
     positive = shared.clip(lower=np.finfo(float).tiny).to_numpy(np.float64)
     logs = np.where(np.isinf(positive), _NEVER, np.log(positive))
-    found = pd.DataFrame(logs, index=shared.index, columns=shared.columns)
-    found = found.groupby([datasets[str(task)] for task in found.index]).mean()
-    return found.rename_axis("dataset")
+    table = pd.DataFrame(logs, index=shared.index, columns=shared.columns)
+    table = table.groupby([datasets[str(task)] for task in table.index]).mean()
+    return table.rename_axis("dataset")
 
 
 def average_ranks(blocks: pd.DataFrame) -> pd.DataFrame:
@@ -251,8 +251,8 @@ def average_ranks(blocks: pd.DataFrame) -> pd.DataFrame:
     counts = dataset_counts(len(blocks), generator())
     low, high = percentile_interval(counts @ ranks / len(blocks))
     columns = {"solver": blocks.columns, "rank": ranks.mean(axis=0), "low": low, "high": high}
-    found = pd.DataFrame(columns).assign(n=len(blocks))
-    return found.sort_values("rank", kind="stable").reset_index(drop=True)
+    table = pd.DataFrame(columns).assign(n=len(blocks))
+    return table.sort_values("rank", kind="stable").reset_index(drop=True)
 
 
 def friedman(blocks: pd.DataFrame) -> Friedman | None:
@@ -266,12 +266,12 @@ def friedman(blocks: pd.DataFrame) -> Friedman | None:
     # Importing it takes longer than a small report.
     from scipy.stats import friedmanchisquare
 
-    found = friedmanchisquare(*blocks.to_numpy().T)
-    return Friedman(float(found.statistic), float(found.pvalue))
+    test = friedmanchisquare(*blocks.to_numpy().T)
+    return Friedman(float(test.statistic), float(test.pvalue))
 
 
 def needed_datasets(n_solvers: int) -> int:
-    """How many datasets it takes for a pair of solvers to be told apart at all.
+    """How many datasets it takes for a difference of two solvers to be significant at all.
 
     The smallest two-sided p of Wilcoxon's signed-rank test of n pairs is ``2 / 2^n``; Holm
     multiplies it by the number of pairs of solvers.
@@ -340,11 +340,11 @@ def _corrected(blocks: pd.DataFrame) -> pd.DataFrame:
 
     # SciPy's test is exact also with ties from version 1.15 on, if n <= 13.
     pairs = list(combinations(range(blocks.shape[1]), 2))
-    found = [
+    p_values = [
         stats.wilcoxon(_differences(blocks, *pair), zero_method="zsplit").pvalue for pair in pairs
     ]
-    order = np.argsort(found)
-    steps = np.asarray(found)[order] * np.arange(len(pairs), 0, -1)
+    order = np.argsort(p_values)
+    steps = np.asarray(p_values)[order] * np.arange(len(pairs), 0, -1)
     table = np.eye(blocks.shape[1])
     for place, value in zip(order, np.minimum(np.maximum.accumulate(steps), 1.0), strict=True):
         first, second = pairs[place]

@@ -40,7 +40,7 @@ def with_outcome(runs: pd.DataFrame, tasks: Iterable[Task]) -> pd.DataFrame:
         for task in tasks
     }
     right = [
-        found in answers[task] for task, found in zip(runs["task"], runs["found"], strict=True)
+        answer in answers[task] for task, answer in zip(runs["task"], runs["found"], strict=True)
     ]
     limits = [json_object(text).get("timeout", math.nan) for text in runs["budget"]]
     return runs.assign(
@@ -70,11 +70,11 @@ def gap_ratio(traces: pd.DataFrame, columns: Mapping[str, int]) -> tuple[float, 
 
     At most 1 for mirror prox by its convergence theorem; NaN if nothing is recorded.
     """
-    mine = traces[traces["task"].isin(columns)]
-    if mine.empty:
+    points = traces[traces["task"].isin(columns)]
+    if points.empty:
         return math.nan, 0
-    bound = (2 * mine["task"].map(columns).map(math.log)).map(math.sqrt) / mine["n_iter"]
-    return float(((mine["phi_up"] - mine["phi_lo"]) / bound).max()), len(mine)
+    bound = (2 * points["task"].map(columns).map(math.log)).map(math.sqrt) / points["n_iter"]
+    return float(((points["phi_up"] - points["phi_lo"]) / bound).max()), len(points)
 
 
 def fewest_iterations(runs: pd.DataFrame, task: str) -> tuple[dict[str, int], int]:
@@ -83,8 +83,8 @@ def fewest_iterations(runs: pd.DataFrame, task: str) -> tuple[dict[str, int], in
     Methods that needed equally many both count. Only instances that some method solved do, and of
     these only the methods that solved them.
     """
-    mine = of_task(runs, task)
-    solved = mine[mine["solved"]]
+    task_runs = of_task(runs, task)
+    solved = task_runs[task_runs["solved"]]
     fewest = solved.groupby("seed")["n_iter"].transform("min")
     first = solved.loc[solved["n_iter"] == fewest, "solver"]
     counts = first.value_counts(sort=False).sort_values(ascending=False, kind="stable")
@@ -124,9 +124,9 @@ def trace_suboptimality(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFram
     The suboptimality, (primal - reference) / reference, is not floored, and NaN for solvers that
     do not minimise the SVM objective.
     """
-    found = traces.merge(runs[[*RUN, *_REFERENCE]], on=RUN, how="left")
-    raw = (found["primal"] - found["reference_primal"]) / found["reference_primal"]
-    return found.assign(suboptimality=raw.where(found["minimises"]))
+    joined = traces.merge(runs[[*RUN, *_REFERENCE]], on=RUN, how="left")
+    raw = (joined["primal"] - joined["reference_primal"]) / joined["reference_primal"]
+    return joined.assign(suboptimality=raw.where(joined["minimises"]))
 
 
 def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
@@ -214,10 +214,10 @@ def run_values(runs: pd.DataFrame, measure: str) -> pd.DataFrame:
     is only known to be at most this).
     """
     bound = runs.get(f"{measure}_is_bound", False)
-    found = runs[["task", "solver", "seed"]].assign(
+    values = runs[["task", "solver", "seed"]].assign(
         measure=measure, value=runs[measure], first=runs[measure], upper_bound=bound
     )
-    return found[VALUE_COLUMNS]
+    return values[VALUE_COLUMNS]
 
 
 def results_table(
@@ -238,14 +238,14 @@ def results_table(
     task, and all of them whose range overlaps with that of the lowest; no cost that is only known
     to be at most its value).
     """
-    found = _aggregates(values)
+    aggregates = _aggregates(values)
     rows: list[dict[str, Any]] = []
     for task, solver, group in by_solver(runs):
         facts = _Facts.of(group, success, measures)
         for name, measure in measures.items():
             row: dict[str, Any] = {"task": task, "solver": solver, "measure": name}
-            row |= found.get((task, solver, name), _NO_VALUE)
-            row["absent"] = _absent(name, measure, facts, known=row["n"] > 0)
+            row |= aggregates.get((task, solver, name), _NO_VALUE)
+            row["absent"] = _absent(name, measure, facts, has_value=row["n"] > 0)
             row["complete"] = facts.complete
             is_time = measure.format == "seconds"
             row["ranked"] = (
@@ -314,7 +314,7 @@ def _aggregates(values: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, An
     """Median, range and counts of the known values, by task, solver and measure."""
     known = values[values["value"].notna()].astype({"value": np.float64, "first": np.float64})
     keys = ["task", "solver", "measure"]
-    found = (
+    aggregates = (
         known.assign(reached=np.isfinite(known["value"]), upper_bound=bounds_median(known, keys))
         .groupby(keys)
         .agg(
@@ -327,16 +327,16 @@ def _aggregates(values: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, An
             upper_bound=("upper_bound", "any"),
         )
     )
-    return dict(zip(found.index, records(found), strict=True))
+    return dict(zip(aggregates.index, records(aggregates), strict=True))
 
 
-def _absent(name: str, measure: Measure, facts: _Facts, *, known: bool) -> str:
+def _absent(name: str, measure: Measure, facts: _Facts, *, has_value: bool) -> str:
     """Why a measure has no value; empty if it has one."""
     if facts.skipped:
         return NO_RUN
     if name in facts.without:
         return facts.without[name]
-    if known:
+    if has_value:
         return ""
     if measure.unknown:
         return measure.unknown
@@ -365,7 +365,7 @@ def _mark_best(table: pd.DataFrame, end: str) -> pd.DataFrame:
     eligible = eligible[(eligible.join(rivals, on=keys)["rivals"] > 1).to_numpy(bool)]
     best = eligible.sort_values("median", kind="stable").groupby(keys)[end].first()
     reach = eligible.join(best.rename("reach"), on=keys)["reach"]
-    # Runs of the best reach up to there: who has one below cannot be told from it.
+    # Runs of the best reach up to there: a solver with a run below is as good as it.
     marked = (eligible["low" if end == "high" else "median"] <= reach) & ~eligible["open"]
     best = marked.reindex(table.index, fill_value=False)
     return table.assign(best=best).drop(columns=["ranked", "open"])

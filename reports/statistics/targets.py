@@ -73,8 +73,8 @@ class Target:
         """
         base = "reference_test_error" if self.value == "test_error" else "reference_primal"
         own = runs[base]
-        known = own.fillna(own.groupby(runs["task"]).transform("median"))
-        return known + self.margin if self.value == "test_error" else known * 0.0 + self.margin
+        optimum = own.fillna(own.groupby(runs["task"]).transform("median"))
+        return optimum + self.margin if self.value == "test_error" else optimum * 0.0 + self.margin
 
     @property
     def words(self) -> str:
@@ -120,7 +120,7 @@ def costs_to_targets(
         for cost in costs:
             spent = states[cost].to_numpy(np.float64)
             value = _first(run[stays], spent[stays], len(runs))
-            found = identity.assign(
+            costs_of_runs = identity.assign(
                 target=target.name,
                 cost=cost,
                 value=value,
@@ -128,7 +128,7 @@ def costs_to_targets(
                 # Less than nothing cannot have been spent.
                 upper_bound=(last_above < 0) & np.isfinite(value) & (value > 0),
             )
-            parts.append(found[tried])
+            parts.append(costs_of_runs[tried])
     return pd.concat(parts, ignore_index=True)
 
 
@@ -136,15 +136,14 @@ def cost_to_target(
     runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str
 ) -> pd.DataFrame:
     """The rows of :func:`costs_to_targets` of one target in one cost, without their names."""
-    found = costs_to_targets(runs, traces, [target], [cost])
-    return found[[*RUN, "value", "first", "upper_bound"]]
+    return costs_to_targets(runs, traces, [target], [cost])[[*RUN, "value", "first", "upper_bound"]]
 
 
 def _first(run: npt.NDArray[np.int64], spent: Array, n: int) -> Array:
     """The cost of the first of the states of each of n runs; infinite where it has none."""
-    known, first = np.unique(run, return_index=True)
+    with_state, first = np.unique(run, return_index=True)
     costs = np.full(n, np.inf)
-    costs[known] = spent[first]
+    costs[with_state] = spent[first]
     return costs
 
 
@@ -183,7 +182,7 @@ def against_best(
         least=spent["value"].mask(spent["upper_bound"], 0.0),
         upper_bound=bounds_median(spent, _EACH),
     )
-    found = spent.groupby(_EACH).agg(
+    per_solver = spent.groupby(_EACH).agg(
         median=("value", "median"),
         low=("value", "min"),
         high=("value", "max"),
@@ -194,9 +193,9 @@ def against_best(
     )
     each = [(target.name, cost) for target in targets for cost in costs]
     table = pd.DataFrame(each, columns=["target", "cost"]).merge(counts, how="cross")
-    table = table.rename(columns={"n_planned": "n"}).join(found, on=_EACH)
-    known = {target.name: runs.loc[target.levels(runs).notna(), "task"] for target in targets}
-    has_target = {(name, task) for name, tasks in known.items() for task in tasks}
+    table = table.rename(columns={"n_planned": "n"}).join(per_solver, on=_EACH)
+    tasks_of = {target.name: runs.loc[target.levels(runs).notna(), "task"] for target in targets}
+    has_target = {(name, task) for name, tasks in tasks_of.items() for task in tasks}
     pairs = zip(table["target"], table["task"], strict=True)
     lacks = pd.Series([pair not in has_target for pair in pairs], table.index, dtype=bool)
     reasons = {
@@ -206,11 +205,11 @@ def against_best(
         NOT_COUNTED: table["n_unknown"] > 0,
     }
     table["absent"] = np.select(list(reasons.values()), list(reasons), default="").astype(object)
-    told = table["absent"] == ""
+    has_cost = table["absent"] == ""
     for name in ("median", "low", "high", "least"):
-        table[name] = table[name].astype(np.float64).where(told)
-    table["upper_bound"] = told & table["upper_bound"].eq(True)
-    table["n_reached"] = table["n_reached"].where(told, 0).astype(int)
+        table[name] = table[name].astype(np.float64).where(has_cost)
+    table["upper_bound"] = has_cost & table["upper_bound"].eq(True)
+    table["n_reached"] = table["n_reached"].where(has_cost, 0).astype(int)
     columns = [*_EACH, "n", "n_failed", "n_missing", "n_reached"]
     columns += ["absent", "median", "low", "high", "least", "upper_bound"]
     return _with_ratios(table[columns])
@@ -249,10 +248,10 @@ def leaders(
     for group in steps(traces, cost, ["test_error"]):
         if not complete[group.task, group.solver]:
             continue
-        mine = of_task(budgets, group.task)
-        amounts = mine["amount"].to_numpy(np.float64)
+        task_budgets = of_task(budgets, group.task)
+        amounts = task_budgets["amount"].to_numpy(np.float64)
         errors = np.concatenate([step_values(*run, amounts) for run in group.runs])
-        for budget, median in zip(mine["budget"], np.median(errors, axis=0), strict=True):
+        for budget, median in zip(task_budgets["budget"], np.median(errors, axis=0), strict=True):
             # NaN: some run has no checkpoint by then.
             if not np.isnan(median):
                 rows.append((group.task, budget, group.solver, float(median)))
@@ -277,8 +276,8 @@ def best_ranked(costs: pd.DataFrame, labels: Sequence[str], most: int) -> list[s
     In the order of the study.
     """
     complete = (costs["absent"] == "") & (costs["n_failed"] == 0) & (costs["n_missing"] == 0)
-    known = costs.assign(cost=costs["median"].where(complete, np.inf))
-    table = known.pivot(index="solver", columns="task", values="cost").reindex(list(labels))
+    ranked = costs.assign(cost=costs["median"].where(complete, np.inf))
+    table = ranked.pivot(index="solver", columns="task", values="cost").reindex(list(labels))
     # Equal medians, infinite ones too, share a rank: a task that nobody finishes decides nothing.
     ranks = table.fillna(np.inf).rank(method="average").mean(axis=1)
     chosen = set(ranks.sort_values(kind="stable").index[:most])
@@ -300,10 +299,10 @@ def problems(spent: pd.DataFrame, runs: pd.DataFrame, cost: str) -> pd.DataFrame
     tried = runs["status"] != "missing"
     if cost not in _MEASURED:
         tried &= runs["instrumented"]
-    found = spent.merge(runs.loc[tried, RUN], on=RUN)
-    unknown = found["value"].isna().groupby([found[name] for name in _PAIR]).transform("any")
+    costs = spent.merge(runs.loc[tried, RUN], on=RUN)
+    unknown = costs["value"].isna().groupby([costs[name] for name in _PAIR]).transform("any")
     columns = [*RUN, "target", "value", "upper_bound"]
-    return found.loc[~unknown.astype(bool), columns].reset_index(drop=True)
+    return costs.loc[~unknown.astype(bool), columns].reset_index(drop=True)
 
 
 def in_squares(problems: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -343,8 +342,8 @@ def solved(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     runs = marked.groupby(RUN, sort=False)["hit"].agg(["mean", "size"]).reset_index()
     solvers = list(dict.fromkeys(runs["solver"]))
     tasks: dict[str, Resampled] = {
-        str(task): _resampled_shares(mine, solvers)
-        for task, mine in runs.groupby("task", sort=False)
+        str(task): _resampled_shares(task_runs, solvers)
+        for task, task_runs in runs.groupby("task", sort=False)
     }
     low, high = percentile_interval(resampled_means(tasks, datasets, (len(solvers),)))
     of_task = runs.groupby(["solver", "task"], sort=False)["mean"].mean()
@@ -367,8 +366,8 @@ def medians(problems: pd.DataFrame) -> pd.DataFrame:
 
     Columns task, solver, median (infinite: never) and n.
     """
-    found = problems.groupby(_PAIR, sort=False)["value"].agg(["median", "size"]).reset_index()
-    return found.set_axis([*_PAIR, "median", "n"], axis=1)
+    table = problems.groupby(_PAIR, sort=False)["value"].agg(["median", "size"]).reset_index()
+    return table.set_axis([*_PAIR, "median", "n"], axis=1)
 
 
 def performance_ratios(
@@ -403,19 +402,19 @@ def _steps(weighted: pd.DataFrame) -> pd.DataFrame:
     summed = finite.groupby(["solver", "value"])["share"].sum().reset_index()
     summed = summed.sort_values("solver", key=lambda names: names.map(order), kind="stable")
     share = summed.groupby("solver", sort=False)["share"].cumsum().clip(upper=1.0)
-    found = pd.DataFrame({"solver": summed["solver"], "cost": summed["value"], "share": share})
-    return found.reset_index(drop=True)
+    curves = pd.DataFrame({"solver": summed["solver"], "cost": summed["value"], "share": share})
+    return curves.reset_index(drop=True)
 
 
 def _resampled_shares(runs: pd.DataFrame, solvers: Sequence[str]) -> Resampled:
     scores = {str(solver): group.to_numpy() for solver, group in runs.groupby("solver")["mean"]}
 
     def resampled(n: int, rng: np.random.Generator) -> Array:
-        found = np.full((n, len(solvers)), np.nan)
+        shares = np.full((n, len(solvers)), np.nan)
         for place, solver in enumerate(solvers):
             if solver in scores:
-                found[:, place] = run_weights(len(scores[solver]), n, rng) @ scores[solver]
-        return found
+                shares[:, place] = run_weights(len(scores[solver]), n, rng) @ scores[solver]
+        return shares
 
     return resampled
 
@@ -442,20 +441,20 @@ def expected_running_time(
     reached = np.isfinite(spent["value"])
     spent = spent.assign(
         reached=reached,
-        cost=spent["value"].where(reached, spent["known"].fillna(0.0)),
-        partial=~reached & (~spent["ok"] | spent["known"].isna()),
+        cost=spent["value"].where(reached, spent["total"].fillna(0.0)),
+        partial=~reached & (~spent["ok"] | spent["total"].isna()),
     )
     rng = generator()
     rows = []
-    for task, solver, mine in by_solver(spent):
+    for task, solver, solver_runs in by_solver(spent):
         costs, hits, status, partial = (
-            mine[name].to_numpy() for name in ("cost", "reached", "status", "partial")
+            solver_runs[name].to_numpy() for name in ("cost", "reached", "status", "partial")
         )
         low, high = _interval(costs, hits, rng)
         ert = costs.sum() / hits.sum() if hits.any() else np.inf
-        counts = (len(mine), int(hits.sum()))
+        counts = (len(solver_runs), int(hits.sum()))
         ended = in_words(Counter(status[~hits]))
-        bounds = bool(partial.any()), bool(mine["upper_bound"].any())
+        bounds = bool(partial.any()), bool(solver_runs["upper_bound"].any())
         rows.append((task, solver, ert, low, high, *counts, ended, *bounds))
     return pd.DataFrame(rows, columns=_RUNNING_TIME)
 
@@ -471,9 +470,9 @@ def _spent(
 ) -> pd.DataFrame:
     """The problems with what their runs are known to have spent in all, and how they ended."""
     last = traces.groupby(RUN)[cost].max().rename("last").reset_index()
-    ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "known"})
-    found = problems.merge(ends, on=RUN, how="left").merge(last, on=RUN, how="left")
-    return found.assign(known=np.fmax(found["known"], found["last"]))
+    ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "total"})
+    spent = problems.merge(ends, on=RUN, how="left").merge(last, on=RUN, how="left")
+    return spent.assign(total=np.fmax(spent["total"], spent["last"]))
 
 
 def _interval(
