@@ -144,14 +144,14 @@ def _reason(before: dict[str, Any] | None, after: dict[str, Any] | None, hits: l
 
 def _differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """What of the problem differs, in words."""
-    found = [
+    parts = [
         words
         for column, words in _PROBLEM.items()
         if column in before and _plain(before[column]) != _plain(after[column])
     ]
-    if not found and "reference_primal" in before and _disjoint(before, after):
-        found.append("reference optimum")
-    return found
+    if not parts and "reference_primal" in before and _disjoint(before, after):
+        parts.append("reference optimum")
+    return parts
 
 
 def _plain(value: Any) -> Any:
@@ -271,9 +271,9 @@ def change(
     NaN is unknown, infinite never reached. Ratios within ``band`` are what the measurement does not
     tell, differences up to ``absolute`` are none. Of ``exact`` values the interval is their range.
     """
-    known = ~(np.isnan(before) | np.isnan(after))
+    both = ~(np.isnan(before) | np.isnan(after))
     n_unknown = int((np.isnan(before) != np.isnan(after)).sum())
-    a, b = before[known], after[known]
+    a, b = before[both], after[both]
     if not len(a):
         return Change(n_unknown=n_unknown)
     finite = np.isfinite(a) & np.isfinite(b)
@@ -343,8 +343,8 @@ def error_change(before: SolverErrors, after: SolverErrors, *, n: int, by_chance
     from the interval as of a normal one: Altman and Bland (2011), BMJ 343, d2304. Of solvers that
     draw at random, fewer than three pairs have no interval.
     """
-    found = difference(after, before)
-    told = not by_chance or n >= FEWEST_FOR_INTERVAL
+    estimate = difference(after, before)
+    enough = not by_chance or n >= FEWEST_FOR_INTERVAL
     pairs = after.rates - before.rates if len(after.rates) == len(before.rates) else None
     return Change(
         n=n,
@@ -352,11 +352,11 @@ def error_change(before: SolverErrors, after: SolverErrors, *, n: int, by_chance
         before=float(np.median(before.rates)),
         after=float(np.median(after.rates)),
         scale="difference",
-        mean=found.value,
-        median=found.value if pairs is None else float(np.median(pairs)),
-        low=found.low if told else math.nan,
-        high=found.high if told else math.nan,
-        p=_implied_p(found.value, found.low, found.high) if told else math.nan,
+        mean=estimate.value,
+        median=estimate.value if pairs is None else float(np.median(pairs)),
+        low=estimate.low if enough else math.nan,
+        high=estimate.high if enough else math.nan,
+        p=_implied_p(estimate.value, estimate.low, estimate.high) if enough else math.nan,
         identical=_same_errors(before, after),
         reached_before=n,
         reached_after=n,
@@ -418,9 +418,9 @@ class Judged(NamedTuple):
 def adjusted(p_values: Sequence[float]) -> list[float]:
     """P-values that allow for how many there are (Benjamini and Hochberg, 1995); NaN stays."""
     values = np.array(p_values, dtype=np.float64)
-    known = ~np.isnan(values)
-    if known.any():
-        values[known] = false_discovery_control(values[known])
+    present = ~np.isnan(values)
+    if present.any():
+        values[present] = false_discovery_control(values[present])
     return [float(value) for value in values]
 
 
@@ -435,7 +435,7 @@ def judged(
 ) -> Judged:
     """The verdict on the change of a measure, of which ``q`` is p, adjusted.
 
-    ``incomplete`` is the only side of which runs failed or are missing; nothing is said in its
+    ``incomplete`` is the only side of which runs failed or are missing; no verdict is in its
     favour. ``advice`` says why the measure is shown and not judged.
     """
     if not change.n:
@@ -512,13 +512,13 @@ _ONE_FOR_ALL: tuple[Verdict, ...] = (
 
 def combined(verdicts: Iterable[Verdict]) -> Verdict:
     """One verdict for several: mixed if some are better and others worse."""
-    found = set(verdicts)
-    if "mixed" in found or {"worsening", "improvement"} <= found:
+    present = set(verdicts)
+    if "mixed" in present or {"worsening", "improvement"} <= present:
         return "mixed"
-    if found >= {"identical", "advice"}:
+    if present >= {"identical", "advice"}:
         # What is not judged may differ.
-        found.add("no difference told")
-    return next((verdict for verdict in _ONE_FOR_ALL if verdict in found), "not compared")
+        present.add("no difference told")
+    return next((verdict for verdict in _ONE_FOR_ALL if verdict in present), "not compared")
 
 
 def of_tasks(
@@ -529,11 +529,11 @@ def of_tasks(
     That of the tasks where these tell a change; else that of their mean, of at least six tasks: of
     its interval against what the measurement does not tell from no change.
     """
-    found = combined(verdicts)
-    if found == "no difference told" and "advice" in verdicts:
+    verdict = combined(verdicts)
+    if verdict == "no difference told" and "advice" in verdicts:
         return "advice"
-    if found != "no difference told" or n < FEWEST_TASKS:
-        return found
+    if verdict != "no difference told" or n < FEWEST_TASKS:
+        return verdict
     if low > unchanged[1]:
         return "worsening"
-    return "improvement" if high < unchanged[0] else found
+    return "improvement" if high < unchanged[0] else verdict

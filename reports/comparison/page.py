@@ -67,10 +67,10 @@ def render(comparison: Comparison) -> str:
     if results:
         kicker = Markup("comparison of study <code>{}</code>").format(results.study.name)
     frame = comparison.frame
-    told, means = report.told(frame), comparison.solvers
+    rows, means = report.changed(frame), comparison.solvers
     means = means[means["verdict"] != "identical"]
     advice = comparison.advice
-    rest = report.ordered(frame.drop(told.index))
+    rest = report.ordered(frame.drop(rows.index))
     return page(
         environment().get_template("comparison.html"),
         version=version(),
@@ -83,7 +83,7 @@ def render(comparison: Comparison) -> str:
             Figure(f"changes-{place}", solver, solver_figure(comparison, solver))
             for place, solver in enumerate(dict.fromkeys(map(str, frame["solver"])))
         ],
-        told=report.measures_table(comparison, told, "Values that changed") if len(told) else None,
+        told=report.measures_table(comparison, rows, "Values that changed") if len(rows) else None,
         rest=report.measures_table(comparison, rest, "All other values") if len(rest) else None,
         means=report.solvers_table(comparison, means) if len(means) else None,
         means_words=report.MEANS,
@@ -112,25 +112,25 @@ def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
     None where all its values are identical, or none is a ratio.
     """
     frame = comparison.frame
-    mine = frame[(frame["solver"] == solver) & (frame["scale"] == "ratio")]
-    mine = mine[np.isfinite(mine["mean"]) & (mine["mean"] > 0)]
-    changed = mine.loc[mine["mean"] != 1.0, "measure"]
-    mine = mine[mine["measure"].isin(set(changed))]
-    if mine.empty:
+    rows = frame[(frame["solver"] == solver) & (frame["scale"] == "ratio")]
+    rows = rows[np.isfinite(rows["mean"]) & (rows["mean"] > 0)]
+    changed = rows.loc[rows["mean"] != 1.0, "measure"]
+    rows = rows[rows["measure"].isin(set(changed))]
+    if rows.empty:
         return None
     means = comparison.solvers
-    means = means[(means["solver"] == solver) & means["measure"].isin(set(mine["measure"]))]
+    means = means[(means["solver"] == solver) & means["measure"].isin(set(rows["measure"]))]
     height = _ABOVE + len(means) * _ROW + _BELOW
     axes = new_axes(height=height, margins=(_LEFT, _RIGHT, _BELOW, _ABOVE))
     for place, row in enumerate(records(means)):
-        _row(axes, place, row, mine.loc[mine["measure"] == row["measure"], "mean"])
+        _row(axes, place, row, rows.loc[rows["measure"] == row["measure"], "mean"])
     titles = [_short(comparison.measures[name].measure.title) for name in means["measure"]]
     axes.set_yticks(range(len(titles)), titles, fontsize=FONT - 1)
     axes.set_ylim(len(titles) - 0.5, -0.5)
     axes.axvline(1.0, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
     axes.set_xlabel("B / A, less is better")
-    _set_limits(axes, mine, means)
-    return drawing(axes, f"What changed for {solver}", _description(comparison, means), mine)
+    _set_limits(axes, rows, means)
+    return drawing(axes, f"What changed for {solver}", _description(comparison, means), rows)
 
 
 def _row(axes: Axes, place: int, mean: dict[str, Any], tasks: pd.Series) -> None:

@@ -32,7 +32,7 @@ _PLUS = "+"
 _LARGEST = 1000.0
 _MOST_PLACES = 6
 #: Verdicts whose rows are listed even in short.
-_TOLD = ("worsening", "mixed", "improvement")
+_CHANGED = ("worsening", "mixed", "improvement")
 _IN_WORDS = {
     "worsening": "worse",
     "improvement": "better",
@@ -69,7 +69,7 @@ def headline(comparison: Comparison) -> str:
 
 def findings(comparison: Comparison) -> list[str]:
     """What is worse and better, solver by solver, in sentences."""
-    found = []
+    sentences = []
     for solver, group in comparison.solvers.groupby("solver", sort=False):
         parts = [
             f"{direction} in {', '.join(names)}"
@@ -80,10 +80,10 @@ def findings(comparison: Comparison) -> list[str]:
             if names
         ]
         if parts:
-            found.append(f"{solver} is {' and '.join(parts)}.")
-    if not found:
-        found.append(_nothing_told(comparison))
-    return [*_lacking(comparison.pairs), *found]
+            sentences.append(f"{solver} is {' and '.join(parts)}.")
+    if not sentences:
+        sentences.append(_no_change(comparison))
+    return [*_lacking(comparison.pairs), *sentences]
 
 
 def _lacking(pairs: pd.DataFrame) -> Iterator[str]:
@@ -92,26 +92,26 @@ def _lacking(pairs: pd.DataFrame) -> Iterator[str]:
         (changes.FAILED_B, "failed in B and not in A"),
         (changes.MISSING_B, "left no readable record in B"),
     ):
-        mine = pairs[pairs["outcome"] == outcome]
-        if len(mine):
-            solvers = ", ".join(dict.fromkeys(map(str, mine["solver"])))
-            yield f"{plural(len(mine), 'run')} {words}: {solvers}."
+        lost = pairs[pairs["outcome"] == outcome]
+        if len(lost):
+            solvers = ", ".join(dict.fromkeys(map(str, lost["solver"])))
+            yield f"{plural(len(lost), 'run')} {words}: {solvers}."
 
 
 def _where(comparison: Comparison, rows: pd.DataFrame, verdict: str, count: str) -> list[str]:
     """The measures of a solver with a verdict, and on how many tasks it is that."""
-    found = []
+    parts = []
     for row in records(rows):
         words = comparison.measures[row["measure"]].measure.words
         if row[count]:
             n_tasks = row["n_tasks"] + row["n_left_out"]
-            found.append(f"{words} on {row[count]} of {plural(n_tasks, 'task')}")
+            parts.append(f"{words} on {row[count]} of {plural(n_tasks, 'task')}")
         elif row["verdict"] == verdict:
-            found.append(f"{words} on the mean of {plural(row['n_tasks'], 'task')}")
-    return found
+            parts.append(f"{words} on the mean of {plural(row['n_tasks'], 'task')}")
+    return parts
 
 
-def _nothing_told(comparison: Comparison) -> str:
+def _no_change(comparison: Comparison) -> str:
     return {
         "identical": "All values of all runs that are compared are identical.",
         "not compared": "No run of A has a counterpart in B with a result on the same problem.",
@@ -120,19 +120,19 @@ def _nothing_told(comparison: Comparison) -> str:
 
 def notes(comparison: Comparison) -> list[str]:
     """What a reader must know before believing the numbers."""
-    found = []
+    sentences = []
     if comparison.times:
-        found.append(f"Times and memory are advice only: {comparison.times}.")
+        sentences.append(f"Times and memory are advice only: {comparison.times}.")
     pairs = comparison.pairs
     compared = pairs[pairs["outcome"] == changes.COMPARED]
     other = compared[~compared["same_reference"]]
     if len(other):
         tasks = ", ".join(dict.fromkeys(map(str, other["task"])))
-        found.append(
+        sentences.append(
             f"A and B have different certified optima of {tasks}: suboptimality and costs to "
             "targets are not compared there."
         )
-    return [*found, *_ended_otherwise(compared), *comparison.cautions]
+    return [*sentences, *_ended_otherwise(compared), *comparison.cautions]
 
 
 def _ended_otherwise(compared: pd.DataFrame) -> Iterator[str]:
@@ -162,20 +162,20 @@ def _size(row: Mapping[str, Any]) -> float:
     return abs(mean) if row["scale"] == "difference" else abs(math.log(max(mean, 1e-300)))
 
 
-def told(frame: pd.DataFrame) -> pd.DataFrame:
+def changed(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with a change, worst first."""
-    return ordered(frame[frame["verdict"].isin(_TOLD)])
+    return ordered(frame[frame["verdict"].isin(_CHANGED)])
 
 
-def untold_lines(comparison: Comparison) -> Iterator[str]:
+def unchanged_lines(comparison: Comparison) -> Iterator[str]:
     """A line for each verdict without a change: how many values of each measure have it."""
     frame = comparison.frame
-    for verdict in (each for each in SEVERITY if each not in _TOLD):
-        mine = frame[frame["verdict"] == verdict]
-        if mine.empty:
+    for verdict in (each for each in SEVERITY if each not in _CHANGED):
+        rows = frame[frame["verdict"] == verdict]
+        if rows.empty:
             continue
         parts = []
-        for name, group in mine.groupby("measure", sort=False):
+        for name, group in rows.groupby("measure", sort=False):
             words = comparison.measures[str(name)].measure.words
             ratios = group.loc[(group["scale"] == "ratio") & group["mean"].notna(), "mean"]
             shown = (
@@ -278,7 +278,7 @@ KEY_FIGURES = (
 )
 
 
-# More seeds than this are told by their number.
+# More seeds than this are counted, not listed.
 _MANY_SEEDS = 8
 
 
@@ -352,13 +352,13 @@ def outcomes_table(comparison: Comparison) -> Table | None:
     keys = ["outcome", "task", "solver", "why"]
     for (outcome, task, solver, why), group in pairs.groupby(keys, sort=False):
         statuses = {status for status in (*group["status_a"], *group["status_b"]) if status}
-        said = str(why) or ", ".join(sorted(map(str, statuses)))
+        reason = str(why) or ", ".join(sorted(map(str, statuses)))
         rows.append(
             [
                 Cell(str(outcome), incomplete=str(outcome) == changes.FAILED_B),
                 *(Cell(str(task)), Cell(str(solver))),
                 Cell(_seeds(sorted(group["seed"]))),
-                Cell(visible(said)),
+                Cell(visible(reason)),
             ]
         )
     rows.sort(key=lambda row: changes.OUTCOMES.index(row[0].value))
@@ -436,10 +436,9 @@ def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool 
 
 def terminal() -> tuple[int, bool]:
     """The width of the standard output, and whether it shows colours."""
-    found = Console(file=sys.stdout)
-    known = found.is_terminal or "COLUMNS" in os.environ
-    width = found.width if known else _WIDTH
-    return width, found.is_terminal and not found.no_color
+    console = Console(file=sys.stdout)
+    width = console.width if console.is_terminal or "COLUMNS" in os.environ else _WIDTH
+    return width, console.is_terminal and not console.no_color
 
 
 def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
@@ -447,7 +446,7 @@ def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
     for side in (comparison.before, comparison.after):
         yield Text(visible(f"{side.name}: {side.words}"))
     frame, means = comparison.frame, comparison.solvers
-    chosen = ordered(frame) if all_rows else told(frame)
+    chosen = ordered(frame) if all_rows else changed(frame)
     if not all_rows:
         means = means[~means["verdict"].isin(("identical", "advice", "not compared"))]
     outcomes = outcomes_table(comparison)
@@ -469,7 +468,7 @@ def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
         yield _drawn(table)
     yield Text()
     if not all_rows:
-        yield from (Text(line, style="dim") for line in untold_lines(comparison))
+        yield from (Text(line, style="dim") for line in unchanged_lines(comparison))
     for line in notes(comparison):
         yield Text(visible(f"note: {line}"), style="yellow")
     if comparison.commands:

@@ -166,8 +166,8 @@ def _changes(
     deterministic = sides[0].deterministic & sides[1].deterministic
     for task, solver, group in by_solver(both):
         runs = [
-            found[task, solver][found[task, solver]["seed"].isin(group[seed])]
-            for found, seed in zip(by_cell, ("seed_a", "seed_b"), strict=True)
+            cells[task, solver][cells[task, solver]["seed"].isin(group[seed])]
+            for cells, seed in zip(by_cell, ("seed_a", "seed_b"), strict=True)
         ]
         fixed = solver in deterministic
         for name, item in measures.items():
@@ -176,11 +176,11 @@ def _changes(
                 continue
             barred = _barred(item, group, runs)
             if barred:
-                found = Change()
+                change = Change()
             elif item.is_error and "n_test" in runs[0]:
-                found = _errors(runs, sides[0].folds.get(task), len(group), by_chance=not fixed)
+                change = _errors(runs, sides[0].folds.get(task), len(group), by_chance=not fixed)
             else:
-                found = changes.change(
+                change = changes.change(
                     a,
                     b,
                     exact=fixed and not item.sampled,
@@ -194,7 +194,7 @@ def _changes(
             bounded = ((bounds[0] | bounds[1]) & np.isfinite(a) & np.isfinite(b)).any()
             advice = item.advice or (_BOUNDED if bounded and "_to_" in name else "")
             identity = {"task": task, "solver": solver, "measure": name}
-            yield identity | {"change": found, "barred": barred, "advice": advice}
+            yield identity | {"change": change, "barred": barred, "advice": advice}
 
 
 def _wide(
@@ -224,10 +224,10 @@ def _errors(runs: list[pd.DataFrame], folds: int | None, n: int, *, by_chance: b
     """The test errors; of cross-validations the first, as others test on the same points."""
     if folds is not None:
         runs = [side[side["seed"] < folds] for side in runs]
-    found = [SolverErrors.of(side) for side in runs]
-    if found[0] is None or found[1] is None or found[0].n_test != found[1].n_test:
+    errors = [SolverErrors.of(side) for side in runs]
+    if errors[0] is None or errors[1] is None or errors[0].n_test != errors[1].n_test:
         return Change()
-    return changes.error_change(found[0], found[1], n=n, by_chance=by_chance)
+    return changes.error_change(errors[0], errors[1], n=n, by_chance=by_chance)
 
 
 def _judged(
@@ -241,7 +241,7 @@ def _judged(
     names = pd.Series([row["measure"] for row in rows], dtype=object)
     q = p_values.groupby(names, sort=False).transform(lambda each: changes.adjusted(list(each)))
     incomplete = {(task, solver): _incomplete(group) for task, solver, group in by_solver(pairs)}
-    found = []
+    judged_rows = []
     for row, adjusted in zip(rows, q, strict=True):
         change, item = row["change"], measures[row["measure"]]
         judged = changes.judged(
@@ -253,11 +253,11 @@ def _judged(
             incomplete=incomplete[row["task"], row["solver"]],
         )
         identity = row["task"], row["solver"], row["measure"]
-        if judged.beyond and (known := accepted(*identity, _ratio(change))):
-            judged = changes.Judged(judged.verdict, f"{changes.KNOWN}{known}")
-        told = judged._replace(why=row["barred"] or judged.why)._asdict()
-        found.append(row | vars(change) | told | {"q": adjusted})
-    return pd.DataFrame(found, columns=MEASURE_COLUMNS)
+        if judged.beyond and (reason := accepted(*identity, _ratio(change))):
+            judged = changes.Judged(judged.verdict, f"{changes.KNOWN}{reason}")
+        verdict = judged._replace(why=row["barred"] or judged.why)._asdict()
+        judged_rows.append(row | vars(change) | verdict | {"q": adjusted})
+    return pd.DataFrame(judged_rows, columns=MEASURE_COLUMNS)
 
 
 def _ratio(change: Change) -> float:
@@ -267,22 +267,22 @@ def _ratio(change: Change) -> float:
 
 def _incomplete(pairs: pd.DataFrame) -> str:
     """The only side of which runs failed or are missing; empty for none or both."""
-    found = set(pairs["outcome"])
+    outcomes = set(pairs["outcome"])
     lacking = [
         side
         for side in "AB"
-        if found
+        if outcomes
         & {f"{what} in {where}" for what in ("failed", "no record") for where in (side, "both")}
     ]
     return lacking[0] if len(lacking) == 1 else ""
 
 
 def _cells(pairs: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
-    found = {key: list(group["verdict"]) for key, group in frame.groupby(["task", "solver"])}
+    verdicts = {key: list(group["verdict"]) for key, group in frame.groupby(["task", "solver"])}
     rows = []
     for task, solver, group in by_solver(pairs):
         outcomes = Counter(map(str, group["outcome"]))
-        verdict = changes.of_cell(found.get((task, solver), ()), outcomes)
+        verdict = changes.of_cell(verdicts.get((task, solver), ()), outcomes)
         rows.append((task, solver, verdict, outcomes[changes.COMPARED], dict(outcomes)))
     return pd.DataFrame(rows, columns=["task", "solver", "verdict", "n_compared", "outcomes"])
 
@@ -299,15 +299,15 @@ def _over_tasks(frame: pd.DataFrame, measures: Mapping[str, Compared]) -> pd.Dat
         verdict = changes.of_tasks(
             list(group["verdict"]), low, high, unchanged=unchanged, n=len(means)
         )
-        told = verdict == "worsening" and len(means) >= changes.FEWEST_TASKS
+        worse = verdict == "worsening" and len(means) >= changes.FEWEST_TASKS
         # What is accepted on every task is accepted on their mean.
-        told = told and not group["why"].str.startswith(changes.KNOWN).any()
+        worse = worse and not group["why"].str.startswith(changes.KNOWN).any()
         rows.append(
             {
                 "solver": solver,
                 "measure": name,
                 "verdict": verdict,
-                "beyond": bool(group["beyond"].any()) or (told and low > item.bound),
+                "beyond": bool(group["beyond"].any()) or (worse and low > item.bound),
                 "n_tasks": len(means),
                 "n_left_out": len(group) - len(means),
                 "scale": scale,
@@ -373,7 +373,7 @@ class Comparison:
 
     @property
     def advice(self) -> pd.DataFrame:
-        """Rows that only advise and are told all the same; none of results folders."""
+        """Rows that only advise and are shown all the same; none of results folders."""
         return self.frame.iloc[:0]
 
     def _count(self, outcome: str) -> int:

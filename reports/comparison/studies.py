@@ -27,7 +27,7 @@ from ..statistics import integrity, summary, targets
 from .result import Compared, Comparison, Difference, Side, compared
 
 #: Times and memory of two sessions on one machine differ by this factor in all runs at once, which
-#: seeds cannot show: less is not told.
+#: seeds cannot show: a smaller change is not reported.
 SESSION = 1.1
 #: Checkpoints of a study that does not say how far apart they are.
 _CHECKPOINT_FACTOR = 1.19
@@ -184,9 +184,9 @@ def _side(name: str, results: Results, solver: str = "") -> Side:
 
 def _only(results: Results, solver: str, label: str) -> Results:
     """The results of one solver, under another label."""
-    known = [item.label for item in results.study.solvers]
-    if solver not in known:
-        raise ReportError(f"{results.folder}: no solver {solver!r}{suggest(solver, known)}")
+    labels = [item.label for item in results.study.solvers]
+    if solver not in labels:
+        raise ReportError(f"{results.folder}: no solver {solver!r}{suggest(solver, labels)}")
     chosen = [item for item in results.study.solvers if item.label == solver]
     study = results.study.model_copy(
         update={"solvers": tuple(item.model_copy(update={"label": label}) for item in chosen)}
@@ -198,34 +198,34 @@ def _only(results: Results, solver: str, label: str) -> Results:
     return replace(results, study=study, runs=runs, traces=traces)
 
 
-def bounds_of(given: Iterable[str] | str) -> dict[str, float]:
+def bounds_of(texts: Iterable[str] | str) -> dict[str, float]:
     """The bounds of measures of studies."""
-    known = {*_BOUNDS, *counter_measures(), *SUMS, "n_iter"}
-    return parsed_bounds(given, known, _ALIASES, "cpu=1.2 or error=0.5pt")
+    names = {*_BOUNDS, *counter_measures(), *SUMS, "n_iter"}
+    return parsed_bounds(texts, names, _ALIASES, "cpu=1.2 or error=0.5pt")
 
 
 def parsed_bounds(
-    given: Iterable[str] | str,
-    known: Iterable[str],
+    texts: Iterable[str] | str,
+    names: Iterable[str],
     aliases: Mapping[str, str],
     example: str,
 ) -> dict[str, float]:
     """Bounds from texts such as ``cpu=1.2``, ``error=0.5pt`` and ``memory=off``, by measure."""
-    found: dict[str, float] = {}
-    known = sorted(known)
-    given = [given] if isinstance(given, str) else given
-    for text in (part.strip() for item in given for part in item.split(",")):
+    bounds: dict[str, float] = {}
+    names = sorted(names)
+    texts = [texts] if isinstance(texts, str) else texts
+    for text in (part.strip() for item in texts for part in item.split(",")):
         name, _, value = (part.strip() for part in text.partition("="))
         measure = aliases.get(name, name)
-        if measure not in known:
-            near = suggest(name, sorted({*known, *aliases}))
+        if measure not in names:
+            near = suggest(name, sorted({*names, *aliases}))
             raise ReportError(
                 f"--bound {text!r}: no measure {name!r}{near}; give NAME=VALUE such as {example}"
             )
         in_points = measure == "test_error"
         number = _parsed_bound(text, value, in_points=in_points)
-        found[measure] = number / 100 if in_points else number
-    return found
+        bounds[measure] = number / 100 if in_points else number
+    return bounds
 
 
 def _parsed_bound(text: str, value: str, *, in_points: bool) -> float:
@@ -254,26 +254,26 @@ def _measures(
     results = [side.results for side in (before, after) if side.results is not None]
     kind = results[0].kind
     record: Any = kind_named(kind).record
-    found = measures_of(record.checkpoint) | measures_of(record)
+    named = measures_of(record.checkpoint) | measures_of(record)
     for name, parts in SUMS.items():
         title = _SUM_TITLES[name]
-        found[name] = replace(found[parts[0]], title=title, words=title[:1].lower() + title[1:])
+        named[name] = replace(named[parts[0]], title=title, words=title[:1].lower() + title[1:])
     if kind == "svm":
-        found["gap"] = _GAP
+        named["gap"] = _GAP
     for item in derived_measures(kind):
         short = "CPU time" if item.measure.format == "seconds" else "Evaluations"
         words = f"{short} {item.group[:1].lower()}{item.group[1:]}"
-        found[item.name] = replace(item.measure, title=words)
+        named[item.name] = replace(item.measure, title=words)
     for name in _repeats([side.runs for side in (before, after)]):
-        found.pop(name, None)
+        named.pop(name, None)
     # Methods of feasibility all end with the same certificate.
     ranked = kind != "svm" or before.solver == after.solver
     factor = max(map(_checkpoint_factor, results))
-    names = dict.fromkeys(name for name in (*_ORDER, *found) if name not in {*_LAST, *_LEFT_OUT})
+    names = dict.fromkeys(name for name in (*_ORDER, *named) if name not in {*_LAST, *_LEFT_OUT})
     return {
-        name: _as_compared(name, found[name], bounds, factor, times, ranked=ranked)
+        name: _as_compared(name, named[name], bounds, factor, times, ranked=ranked)
         for name in (*names, *_LAST)
-        if name in found
+        if name in named
     }
 
 
@@ -349,8 +349,8 @@ def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
         for item in derived:
             values = item.values(results.runs, traces, costs).assign(measure=item.name)
             parts.append(values.merge(ended))
-    found = pd.concat(parts, ignore_index=True)
-    return found[summary.VALUE_COLUMNS].drop(columns="first").dropna(subset="value")
+    table = pd.concat(parts, ignore_index=True)
+    return table[summary.VALUE_COLUMNS].drop(columns="first").dropna(subset="value")
 
 
 def _without_unsolved(
@@ -375,8 +375,7 @@ def _environment_differences(before: pd.DataFrame, after: pd.DataFrame) -> list[
     sides = [_settings(runs) for runs in (before, after)]
     if not all(sides):
         return []
-    found = differences(sides[0], sides[1], _CODE)
-    return sorted(found, key=lambda item: not item.disturbs)
+    return sorted(differences(sides[0], sides[1], _CODE), key=lambda item: not item.disturbs)
 
 
 def differences(
@@ -400,11 +399,11 @@ def _settings(runs: pd.DataFrame) -> dict[str, str]:
 
 def _distinct(rows: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """The values of each name, as one text; several where rows disagree."""
-    found: dict[str, dict[str, None]] = {}
+    texts: dict[str, dict[str, None]] = {}
     for row in rows:
         for name, value in row.items():
-            found.setdefault(name, {})[value] = None
-    return {name: ", ".join(sorted(values)) for name, values in found.items()}
+            texts.setdefault(name, {})[value] = None
+    return {name: ", ".join(sorted(values)) for name, values in texts.items()}
 
 
 def _times_advice(before: pd.DataFrame, after: pd.DataFrame, differing: list[Difference]) -> str:
@@ -433,8 +432,8 @@ def _cautions(before: Side, after: Side) -> list[str]:
     both = [f"A and B: {sentence}" for sentence in sides[0] if sentence in sides[1]]
     alone = [
         f"{name}: {sentence}"
-        for name, mine, other in zip("AB", sides, reversed(sides), strict=True)
-        for sentence in mine
+        for name, sentences, other in zip("AB", sides, reversed(sides), strict=True)
+        for sentence in sentences
         if sentence not in other
     ]
     return [*both, *alone]
@@ -442,32 +441,32 @@ def _cautions(before: Side, after: Side) -> list[str]:
 
 def _code_differences(before: Side, after: Side) -> list[Difference]:
     """The classes, parameters, limits and sources of solvers that differ, solver by solver."""
-    found: list[Difference] = []
+    items: list[Difference] = []
     for solver in dict.fromkeys([*before.runs["solver"], *after.runs["solver"]]):
         a, b = (_code(side, solver) for side in (before, after))
         if a and b:
             names = dict.fromkeys([*a, *b])
             pairs = ((name, a.get(name, _NONE), b.get(name, _NONE)) for name in names)
-            found += [Difference(str(solver), *each) for each in pairs if each[1] != each[2]]
-    return found
+            items += [Difference(str(solver), *each) for each in pairs if each[1] != each[2]]
+    return items
 
 
 def _code(side: Side, solver: str) -> dict[str, str]:
     """What the records of a solver say of its code."""
     runs, folder = side.runs, side.results.folder if side.results else Path()
     runs = runs[(runs["solver"] == solver) & (runs["key"] != "") & (runs["solver_class"] != "")]
-    said = []
+    texts = []
     columns = ["solver_class", "version", "params", "budget", "key_parts"]
     for row in records(runs.drop_duplicates(columns)):
-        mine = {"class": row["solver_class"]}
+        settings = {"class": row["solver_class"]}
         if row["version"]:
-            mine["version"] = content_version(row["version"])
-        mine |= integrity.flatten(json_object(row["params"]), "params.")
-        mine |= integrity.flatten(json_object(row["budget"]), "budget.")
+            settings["version"] = content_version(row["version"])
+        settings |= integrity.flatten(json_object(row["params"]), "params.")
+        settings |= integrity.flatten(json_object(row["budget"]), "budget.")
         source = json_object(row["key_parts"]).get("source")
         files = read_sources(folder, source) if isinstance(source, str) else None
-        said.append(mine | {f"{_SOURCE}{name}": s[:10] for name, s in (files or {}).items()})
-    return _distinct(said)
+        texts.append(settings | {f"{_SOURCE}{name}": s[:10] for name, s in (files or {}).items()})
+    return _distinct(texts)
 
 
 def merged(differing: Iterable[Difference]) -> list[Difference]:
