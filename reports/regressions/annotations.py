@@ -94,11 +94,11 @@ def _entry(entry: object, where: str) -> Annotation:
     )
 
 
-def _patterns(given: object, what: str) -> tuple[str, ...]:
-    found = [given] if isinstance(given, str) else given
-    if not isinstance(found, list) or not found or not all(isinstance(each, str) for each in found):
+def _patterns(value: object, what: str) -> tuple[str, ...]:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
         raise ReportError(f'{what}: give a pattern such as "*", or a list of them')
-    return tuple(found)
+    return tuple(texts)
 
 
 def between(repository: Repository, base: str, head: str) -> tuple[Annotation, ...]:

@@ -173,16 +173,16 @@ def read_results(folder: Path) -> list[Snapshot]:
     if not folder.is_dir():
         raise ReportError(f"{folder}: no folder of asv's results; 'asv run' makes one")
     files = sorted(path for path in folder.glob("*/*.json") if path.name != "machine.json")
-    found = [snapshot for path in files if (snapshot := _snapshot(path)).values]
-    if not found:
+    snapshots = [snapshot for path in files if (snapshot := _snapshot(path)).values]
+    if not snapshots:
         raise ReportError(f"{folder}: holds no results of asv; 'asv run' writes them there")
-    for (lane, commit), times in Counter((each.lane, each.commit) for each in found).items():
+    for (lane, commit), times in Counter((each.lane, each.commit) for each in snapshots).items():
         if times > 1:
             raise ReportError(
                 f"{folder}: {times} files have results of commit {commit[:10]} on "
                 f"{' with '.join(lane)}; remove all but one"
             )
-    return sorted(found, key=lambda each: (each.lane, each.date, each.commit))
+    return sorted(snapshots, key=lambda each: (each.lane, each.date, each.commit))
 
 
 def _snapshot(path: Path) -> Snapshot:
@@ -193,36 +193,36 @@ def _snapshot(path: Path) -> Snapshot:
     except ImportError as error:
         raise ReportError("asv is not installed; pip install 'marginbench[regressions]'") from error
     try:
-        found = Results.load(str(path))
+        results = Results.load(str(path))
         values: dict[Key, Value] = {}
-        for name in found.get_all_result_keys():
-            values.update(_values(found, name))
+        for name in results.get_all_result_keys():
+            values.update(_values(results, name))
         return Snapshot(
-            commit=str(found.commit_hash),
-            date=int(found.date),
-            lane=Lane(visible(found.params["machine"]), visible(found.env_name)),
-            machine={key: visible(value) for key, value in found.params.items()},
+            commit=str(results.commit_hash),
+            date=int(results.date),
+            lane=Lane(visible(results.params["machine"]), visible(results.env_name)),
+            machine={key: visible(value) for key, value in results.params.items()},
             values=values,
             versions={
                 _benchmark(name): str(version or "")
-                for name, version in found.benchmark_version.items()
+                for name, version in results.benchmark_version.items()
             },
         )
     except (UserError, OSError, LookupError, TypeError, ValueError, AttributeError) as error:
-        said = visible(str(error).partition("\n")[0])
+        reason = visible(str(error).partition("\n")[0])
         raise ReportError(
-            f"{path}: not a file of asv's results ({said}); restore or remove it"
+            f"{path}: not a file of asv's results ({reason}); restore or remove it"
         ) from error
 
 
-def _values(found: Any, name: str) -> dict[Key, Value]:
+def _values(results: Any, name: str) -> dict[Key, Value]:
     """The values of a benchmark, one for each combination of its parameters."""
     suite, measure = _benchmark(name)
-    params = found.get_result_params(name)
+    params = results.get_result_params(name)
     cells = [
         " ".join(_parameter(str(each)) for each in item) for item in itertools.product(*params)
     ]
-    numbers = found.get_result_value(name, params)
+    numbers = results.get_result_value(name, params)
     pairs = zip(cells, map(_number, numbers), strict=True)
     return {
         Key(Cell(suite, visible(cell)), measure): Value(number)
@@ -246,8 +246,8 @@ def _parameter(text: str) -> str:
     return value if isinstance(value, str) else text
 
 
-def _number(found: float | None) -> float | None:
+def _number(value: float | None) -> float | None:
     """What cannot be compared is as good as none: a value that is infinite or has no ratios."""
-    if found is None or abs(found) > _LARGEST_NUMBER:
+    if value is None or abs(value) > _LARGEST_NUMBER:
         return None
-    return 0.0 if abs(found) < _SMALLEST_NUMBER else float(found)
+    return 0.0 if abs(value) < _SMALLEST_NUMBER else float(value)

@@ -80,17 +80,17 @@ def watched(name: str, bounds: Mapping[str, float] | None = None) -> Compared:
         measure = Measure(title, title[:1].lower() + title[1:], form)
         least = 8 * 2**20 / 1e6 if family == "memory" else 0.0
         sampled = family == "time"
-        found = Compared(name, measure, math.inf, SESSION, least, _TIMES, sampled=sampled)
+        item = Compared(name, measure, math.inf, SESSION, least, _TIMES, sampled=sampled)
     else:
         title = name.replace("_", " ")
-        found = replace(_KNOWN.get(name) or _exact(title, form="number"), name=name)
+        item = replace(_KNOWN.get(name) or _exact(title, form="number"), name=name)
     if bound is None:
-        return found
+        return item
     if math.isinf(bound):
-        return replace(found, bound=bound, advice="it is not judged")
-    absolute = bound if found.is_error else 0.0
-    band = found.band if found.is_error else bound * _ROUNDING
-    return replace(found, bound=bound, band=band, absolute=absolute, advice="")
+        return replace(item, bound=bound, advice="it is not judged")
+    absolute = bound if item.is_error else 0.0
+    band = item.band if item.is_error else bound * _ROUNDING
+    return replace(item, bound=bound, band=band, absolute=absolute, advice="")
 
 
 def _family(name: str) -> str:
@@ -102,22 +102,22 @@ def scaled(name: str, number: float) -> float:
     return number / _UNITS.get(_family(name), 1.0)
 
 
-def bounds_of(given: Iterable[str], known: Iterable[str]) -> dict[str, float]:
+def bounds_of(texts: Iterable[str], measures: Iterable[str]) -> dict[str, float]:
     """Bounds from texts such as ``evaluations=1.05``, ``test_error=1pt`` and ``memory=off``."""
-    names = {*known, *_KNOWN, "time", "memory"} - {FAILED}
-    return parsed_bounds(given, names, {}, "evaluations=1.05 or test_error=1pt")
+    names = {*measures, *_KNOWN, "time", "memory"} - {FAILED}
+    return parsed_bounds(texts, names, {}, "evaluations=1.05 or test_error=1pt")
 
 
 def moved(item: Compared, before: float, after: float) -> Verdict:
     """The verdict on one value against another."""
-    found = changes.change(
+    change = changes.change(
         np.array([before]),
         np.array([after]),
         exact=True,
         absolute=item.absolute,
         by_difference=item.is_error,
     )
-    return changes.judged(found, math.nan, bound=math.inf, band=item.band).verdict
+    return changes.judged(change, math.nan, bound=math.inf, band=item.band).verdict
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,16 +133,16 @@ class Regressions(Comparison):
     @property
     def advice(self) -> pd.DataFrame:
         """Times and memory that changed beyond what sessions differ by."""
-        found = self.frame[self.frame["verdict"] == "advice"]
-        return ordered(found[(found["low"] > SESSION) | (found["high"] < 1 / SESSION)])
+        rows = self.frame[self.frame["verdict"] == "advice"]
+        return ordered(rows[(rows["low"] > SESSION) | (rows["high"] < 1 / SESSION)])
 
     @cached_property
     def verdict(self) -> Verdict:
         """The worst that is true of B; a cell that is gone is no pass."""
         if self.n_newly_failed:
             return "failed"
-        found = combined(self.frame["verdict"])
-        return "gone" if self.n_gone and found not in ("worsening", "mixed") else found
+        worst = combined(self.frame["verdict"])
+        return "gone" if self.n_gone and worst not in ("worsening", "mixed") else worst
 
     @property
     def exit_code(self) -> int:
@@ -173,15 +173,15 @@ def regressions(
     measures = {name: watched(name, bounds) for name in names if name in present}
 
     def accepted(task: str, solver: str, measure: str, ratio: float) -> str:
-        found = chosen(annotations, _cell(task, solver), measure, ratio)
-        return found.why if found else ""
+        annotation = chosen(annotations, _cell(task, solver), measure, ratio)
+        return annotation.why if annotation else ""
 
-    def known(cell: Cell, what: str) -> bool:
+    def expected(cell: Cell, what: str) -> bool:
         return chosen(annotations, cell, what) is not None
 
     # What a known change says of a cell that fails or is no more leaves the cell out.
-    gone = {cell for cell in before.cells() - after.cells() if known(cell, GONE)}
-    broken = {cell for cell in after.failed_cells() if known(cell, FAILED)}
+    gone = {cell for cell in before.cells() - after.cells() if expected(cell, GONE)}
+    broken = {cell for cell in after.failed_cells() if expected(cell, FAILED)}
     # A turn of both is a pair of runs; what fails on a side is one run of each.
     failing = before.failed_cells() | after.failed_cells()
     turns = _turns(after)
@@ -193,7 +193,7 @@ def regressions(
     b = _side("B", after, head, both, measures, turns, gone, broken)
     b = replace(b, values=_with_lost(a, b, measures, broken))
     tables = compared(a, b, measures, accepted)
-    found = Regressions(
+    comparison = Regressions(
         a,
         b,
         measures,
@@ -204,13 +204,13 @@ def regressions(
         cautions=[*notes, *_known(tables[0]), *_notes(before, after)],
         title="Regressions",
     )
-    return replace(found, commands=tuple(_commands(found, head)))
+    return replace(comparison, commands=tuple(_commands(comparison, head)))
 
 
 def _known(frame: pd.DataFrame) -> Iterator[str]:
     """Why worsenings are accepted, each reason once."""
-    known = frame[frame["why"].str.startswith(changes.KNOWN)]
-    for why, rows in known.groupby("why", sort=False):
+    accepted = frame[frame["why"].str.startswith(changes.KNOWN)]
+    for why, rows in accepted.groupby("why", sort=False):
         yield f"Known change, {plural(len(rows), 'value')}: {str(why).removeprefix(changes.KNOWN)}"
 
 
@@ -226,10 +226,10 @@ def _cell(task: str, solver: str) -> Cell:
 
 def _turns(snapshot: Snapshot) -> dict[Cell, int]:
     """In how many turns each cell was timed."""
-    found: dict[Cell, int] = {}
+    turns: dict[Cell, int] = {}
     for key, value in snapshot.values.items():
-        found[key.cell] = max(found.get(key.cell, 1), len(value.samples))
-    return found
+        turns[key.cell] = max(turns.get(key.cell, 1), len(value.samples))
+    return turns
 
 
 def _side(
@@ -260,8 +260,8 @@ def _side(
             runs[key.cell, seed] = run
             if number is not None and key.measure in measures:
                 number = scaled(key.measure, number)
-                said = {"measure": key.measure, "value": number, "upper_bound": False}
-                values.append(identity | {"seed": seed} | said)
+                result = {"measure": key.measure, "value": number, "upper_bound": False}
+                values.append(identity | {"seed": seed} | result)
     columns = [*RUN, "status", "ok", "reason"]
     frame = pd.DataFrame([runs[key] for key in sorted(runs)], columns=columns)
     names = [*RUN, "measure", "value", "upper_bound"]
@@ -311,11 +311,11 @@ def _notes(before: Snapshot, after: Snapshot) -> Iterator[str]:
         yield f"{some(map('.'.join, one_sided), 3)} ran on one side only: nothing is said of it."
 
 
-def _commands(found: Regressions, head: Commit) -> Iterator[str]:
+def _commands(comparison: Regressions, head: Commit) -> Iterator[str]:
     """The commands that measure again what fails or is worse, in a checkout."""
     rows = [
-        found.pairs[found.pairs["outcome"] == changes.FAILED_B],
-        ordered(found.frame[found.frame["beyond"].astype(bool)]),
+        comparison.pairs[comparison.pairs["outcome"] == changes.FAILED_B],
+        ordered(comparison.frame[comparison.frame["beyond"].astype(bool)]),
     ]
     both = pd.concat([each[["task", "solver"]] for each in rows]).drop_duplicates()
     for task, solver in both.itertuples(index=False):

@@ -66,14 +66,14 @@ def render_history(lanes: Sequence[History], around: Surroundings | None = None)
 
 def _marks(history: History) -> list[Counter[str]]:
     """What came with each commit: how many values are better, worse or known, and cells fail."""
-    found: list[Counter[str]] = [Counter() for _ in history.commits]
+    marks: list[Counter[str]] = [Counter() for _ in history.commits]
     for each in history.moved:
         for i, step in enumerate(each.steps):
-            found[step.place][each.kind(i)] += 1
+            marks[step.place][each.kind(i)] += 1
     for places in history.failures.values():
         for place in places:
-            found[place]["failed"] += 1
-    return found
+            marks[place]["failed"] += 1
+    return marks
 
 
 class Step(NamedTuple):
@@ -181,8 +181,8 @@ def histories(
     lanes: dict[Lane, list[Snapshot]] = defaultdict(list)
     for each in snapshots:
         lanes[each.lane].append(each)
-    found = [_history(lane, each, repository, bounds) for lane, each in lanes.items()]
-    return tuple(sorted(found, key=lambda each: (-len(each.commits), each.lane)))
+    unsorted = [_history(lane, each, repository, bounds) for lane, each in lanes.items()]
+    return tuple(sorted(unsorted, key=lambda each: (-len(each.commits), each.lane)))
 
 
 def _history(
@@ -195,7 +195,7 @@ def _history(
     hashes = [each.commit for each in ordered]
     described = repository.described(hashes) if repository else {}
     commits = tuple(described.get(each) or Commit(each) for each in hashes)
-    known = _annotations(repository, commits, notes)
+    noted = _annotations(repository, commits, notes)
     newest = ordered[-2:]
     failures: dict[Cell, list[int]] = defaultdict(list)
     for place, snapshot in enumerate(ordered):
@@ -204,8 +204,8 @@ def _history(
     return History(
         lane,
         commits,
-        regressions(newest[0], newest[1], annotations=known[-1], bounds=bounds) if known else None,
-        _moved(ordered, known, bounds),
+        regressions(newest[0], newest[1], annotations=noted[-1], bounds=bounds) if noted else None,
+        _moved(ordered, noted, bounds),
         {cell: tuple(places) for cell, places in failures.items()},
         (0, *(_unmeasured(repository, *pair) for pair in pairwise(commits))),
         tuple(dict.fromkeys(notes)),
@@ -239,10 +239,10 @@ def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, .
 
 def _moved(
     snapshots: Sequence[Snapshot],
-    known: Sequence[tuple[Annotation, ...]],
+    noted: Sequence[tuple[Annotation, ...]],
     bounds: Mapping[str, float] | None,
 ) -> tuple[Moved, ...]:
-    found = []
+    changed = []
     for key in sorted({key for each in snapshots for key in each.values if key.measure != FAILED}):
         values = [each.values.get(key) for each in snapshots]
         numbers = [
@@ -253,11 +253,11 @@ def _moved(
         # Most values are the same everywhere: no need to look for steps.
         if len(set(numbers) - {None}) > 1 and (steps := steps_of(numbers, measure)):
             accepted = tuple(
-                chosen(known[step.place - 1], key.cell, key.measure, step.ratio) for step in steps
+                chosen(noted[step.place - 1], key.cell, key.measure, step.ratio) for step in steps
             )
             last = next(each for each in reversed(numbers) if each is not None)
-            found.append(Moved(key, measure, last, steps, accepted))
-    return tuple(sorted(found, key=lambda each: (-each.steps[-1].place, each.key)))
+            changed.append(Moved(key, measure, last, steps, accepted))
+    return tuple(sorted(changed, key=lambda each: (-each.steps[-1].place, each.key)))
 
 
 def _ordered(
@@ -267,41 +267,41 @@ def _ordered(
     by_date = sorted(snapshots, key=lambda each: (each.date, each.commit))
     if repository is None:
         return by_date, ["There is no repository at hand: commits are in the order of their dates."]
-    known = repository.ordered([each.commit for each in by_date])
-    line = _longest_line(repository, known)
-    found = sorted(
+    present = repository.ordered([each.commit for each in by_date])
+    line = _longest_line(repository, present)
+    ordered = sorted(
         (each for each in by_date if each.commit in line), key=lambda each: line.index(each.commit)
     )
-    strange = [each for each in by_date if each.commit not in known]
+    strange = [each for each in by_date if each.commit not in present]
     for each in strange:
-        later_ones = (i for i, other in enumerate(found) if other.date > each.date)
-        found.insert(next(later_ones, len(found)), each)
+        later_ones = (i for i, other in enumerate(ordered) if other.date > each.date)
+        ordered.insert(next(later_ones, len(ordered)), each)
     notes = []
     if strange:
         notes.append(
             f"The repository lacks {plural(len(strange), 'commit')}, placed by date: "
             f"{some((each.commit[:10] for each in strange), 8)}."
         )
-    side = [each for each in known if each not in line]
+    side = [each for each in present if each not in line]
     if side:
         notes.append(
             f"{plural(len(side), 'commit')} beside the line of first parents left out: "
             f"{some((each[:10] for each in side), 8)}."
         )
-    return found, notes
+    return ordered, notes
 
 
-def _longest_line(repository: Repository, known: Sequence[str]) -> list[str]:
+def _longest_line(repository: Repository, commits: Sequence[str]) -> list[str]:
     """The most of the commits that follow each other as first parents, the oldest first.
 
     Neighbours on different branches differ by what either lacks, which is no change over time.
     """
     best: list[str] = []
     seen: set[str] = set()
-    for tip in reversed(known):
+    for tip in reversed(commits):
         if tip not in seen:
             parents = set(repository.line(tip))
-            line = [each for each in known if each in parents]
+            line = [each for each in commits if each in parents]
             seen.update(line)
             best = max(best, line, key=len)
     return best
@@ -318,15 +318,15 @@ def _annotations(
     newest = repository.commit("HEAD").hash
     if repository.between(newest, present[-1]):
         newest = present[-1]
-    found: list[tuple[Annotation, ...]] = []
+    by_pair: list[tuple[Annotation, ...]] = []
     for before, after in pairwise(commits):
         try:
             both = before.date and after.date
-            found.append(later(repository, before.hash, after.hash, newest) if both else ())
+            by_pair.append(later(repository, before.hash, after.hash, newest) if both else ())
         except ReportError as error:
             notes.append(f"Known changes are not read. {error}.")
-            found.append(())
-    return found
+            by_pair.append(())
+    return by_pair
 
 
 def _unmeasured(repository: Repository | None, before: Commit, after: Commit) -> int:

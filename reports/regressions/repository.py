@@ -1,4 +1,4 @@
-"""What is asked of a git repository: commits, their order and subjects, and files in them."""
+"""A git repository: its commits, their order and subjects, and the files in them."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class Repository:
     def commit(self, name: str) -> Commit:
         """The commit of a name."""
         # A name that begins with a dash would be an option.
-        found = (
+        digest = (
             "" if name.startswith("-") else self._try("rev-parse", "--verify", f"{name}^{{commit}}")
         )
-        if not found:
+        if not digest:
             shallow = self._try("rev-parse", "--is-shallow-repository") == "true"
             hint = "; the clone is shallow: fetch its history" if shallow else ""
             raise ReportError(f"{visible(name)}: no commit of {self.root}{hint}")
-        return self._described(found)
+        return self._described(digest)
 
     def _described(self, commit: str) -> Commit:
         text = self._git("show", "--no-patch", "--format=%H%x00%s%x00%cs", commit)
@@ -75,10 +75,10 @@ class Repository:
 
     def described(self, commits: list[str]) -> dict[str, Commit]:
         """Commits by hash; of those that the repository lacks only the hash is known."""
-        found = {each: Commit(each) for each in commits}
+        by_hash = {each: Commit(each) for each in commits}
         for each in self.ordered(commits):
-            found[each] = self._described(each)
-        return found
+            by_hash[each] = self._described(each)
+        return by_hash
 
     def base(self, head: Commit) -> Commit:
         """Where the branch of a commit began; its parent, if it is on the main branch."""
@@ -99,11 +99,11 @@ class Repository:
 
     def ordered(self, commits: list[str]) -> list[str]:
         """The commits that the repository has, each after those that it is built on."""
-        known = [each for each in commits if self._try("cat-file", "-t", each) == "commit"]
-        if not known:
+        present = [each for each in commits if self._try("cat-file", "-t", each) == "commit"]
+        if not present:
             return []
-        text = self._git("rev-list", "--topo-order", "--reverse", *known)
-        wanted = set(known)
+        text = self._git("rev-list", "--topo-order", "--reverse", *present)
+        wanted = set(present)
         return [each for each in text.split() if each in wanted]
 
     def line(self, commit: str) -> list[str]:

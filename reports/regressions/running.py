@@ -162,20 +162,20 @@ def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> 
 
 def _snapshot(counts: Path, times: Path, commit: Commit) -> Snapshot:
     """What was measured of a commit."""
-    found = [
+    snapshots = [
         *results_of([counts / commit.hash]),
         *_of_turns(results_of(sorted((times / commit.hash).glob("*")))),
     ]
-    if not found:
+    if not snapshots:
         raise ReportError("no benchmark was run; --suite is to match names such as work.Work")
     # asv names an environment by the path of its interpreter, which is gone by now.
     environment = f"{platform.python_implementation()} {platform.python_version()}"
     return replace(
-        found[0],
+        snapshots[0],
         lane=Lane(MACHINE, environment),
-        machine={key: value for key, value in found[0].machine.items() if key != "python"},
-        values={key: value for each in found for key, value in each.values.items()},
-        versions={key: value for each in found for key, value in each.versions.items()},
+        machine={key: value for key, value in snapshots[0].machine.items() if key != "python"},
+        values={key: value for each in snapshots for key, value in each.values.items()},
+        versions={key: value for each in snapshots for key, value in each.versions.items()},
     )
 
 
@@ -188,9 +188,9 @@ def _of_turns(turns: Sequence[Snapshot]) -> list[Snapshot]:
         return []
     values = {}
     for key in {key for turn in turns for key in turn.values}:
-        found = [turn.values[key].number for turn in turns if key in turn.values]
-        numbers = [each for each in found if each is not None]
-        failed = len(numbers) < len(found)
+        timed = [turn.values[key].number for turn in turns if key in turn.values]
+        numbers = [each for each in timed if each is not None]
+        failed = len(numbers) < len(timed)
         values[key] = Value(None) if failed else Value(median(numbers), tuple(numbers))
     return [replace(turns[0], values=values)]
 
@@ -206,11 +206,11 @@ def _installed(
     suite = scratch / "suite"
     suite.mkdir()
     repository.export(head.hash, suite)
-    found = {}
+    sides = {}
     for each in commits:
         tell(f"installing {each.short}")
-        found[each] = Side(repository, each, scratch)
-    return found
+        sides[each] = Side(repository, each, scratch)
+    return sides
 
 
 def _run_together(sides: Sequence[Side], part: str, patterns: Sequence[str], *options: str) -> None:
@@ -305,14 +305,14 @@ class Side:
         settings = Path.home() / ".gitconfig"
         # What they name would be measured on both sides, in place of what is installed.
         foreign = ("PYTHONPATH", "ASV_PYTHONPATH")
-        found = {name: value for name, value in os.environ.items() if name not in foreign}
-        found |= {"HOME": str(home), "USERPROFILE": str(home)}
-        found.setdefault(CACHE_VARIABLE, user_cache_dir("marginbench"))
+        variables = {name: value for name, value in os.environ.items() if name not in foreign}
+        variables |= {"HOME": str(home), "USERPROFILE": str(home)}
+        variables.setdefault(CACHE_VARIABLE, user_cache_dir("marginbench"))
         if settings.is_file():
-            found.setdefault("GITCONFIG_GLOBAL", str(settings))
+            variables.setdefault("GITCONFIG_GLOBAL", str(settings))
         words = ["machine", "--yes", "--machine", MACHINE]
-        together([self._begin(self._config("counts"), words, found)])
-        return found
+        together([self._begin(self._config("counts"), words, variables)])
+        return variables
 
     def _begin(self, config: Path, words: Sequence[str], environment: dict[str, str]) -> Run:
         handle, output = tempfile.mkstemp(suffix=".log", dir=self._folder)
@@ -343,10 +343,10 @@ def together(runs: Sequence[Run]) -> None:
     try:
         for each in runs:
             if each.process.wait() not in _DONE:
-                said = each.output.read_text(encoding="utf-8", errors="replace")
-                if _NONE_CHOSEN in said:
+                output = each.output.read_text(encoding="utf-8", errors="replace")
+                if _NONE_CHOSEN in output:
                     continue
-                raise ReportError(f"asv cannot run the benchmarks: {_reason(said)}")
+                raise ReportError(f"asv cannot run the benchmarks: {_reason(output)}")
     finally:
         for each in runs:
             _end(each.process)
@@ -385,10 +385,10 @@ def without_row(folder: Path, patterns: Sequence[str]) -> str:
     }
     listed = folder / "benchmarks.json"
     try:
-        known = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
+        benchmarks = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
     except ValueError as error:
         raise ReportError(f"{listed}: cannot be read ({error})") from error
-    for name in sorted(map(str, set(known) - {"version"})):
+    for name in sorted(map(str, set(benchmarks) - {"version"})):
         suite, _, method = name.rpartition(".")
         if f"{suite}.{method.removeprefix('track_')}" not in ran and any(
             re.search(each, name) for each in patterns
@@ -418,8 +418,8 @@ def _see_dependencies(python: Path) -> None:
     A path in a .pth file is searched without the .pth files there, so an editable installation of
     the project in this environment is not seen.
     """
-    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    there = _run([str(python), "-I", "-c", asked], "an environment for the benchmarks").strip()
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    there = _run([str(python), "-I", "-c", code], "an environment for the benchmarks").strip()
     here = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
     Path(there, "dependencies.pth").write_text("\n".join(here) + "\n", encoding="utf-8")
 
