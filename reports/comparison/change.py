@@ -280,7 +280,7 @@ def change(
     x, y = a[finite], b[finite]
     is_ratio = not by_difference and bool((x > 0).all() and (y > 0).all())
     values = np.log(y) - np.log(x) if is_ratio else y - x
-    # As far as rounding lets a difference be told from the one that is accepted.
+    # Rounding may put a difference just beyond the one that is accepted.
     values[np.abs(y - x) <= absolute * (1 + 1e-9)] = 0.0
     n_different = len(values) if n_runs is None else min(n_runs, len(values))
     margin = math.log(band) if is_ratio else 0.0

@@ -421,7 +421,7 @@ def _times_advice(before: pd.DataFrame, after: pd.DataFrame, differing: list[Dif
 
 
 def _cautions(before: Side, after: Side) -> list[str]:
-    """What limits each side by itself, as its report says; what limits both is said once."""
+    """The cautions of each side's report; those that both sides share are given once."""
     sides = []
     for side in (before, after):
         traces = side.results.traces if side.results else pd.DataFrame()

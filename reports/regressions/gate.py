@@ -1,7 +1,7 @@
 """Whether a commit is worse than another: two snapshots as the two sides of a comparison.
 
 A cell of a suite is a solver on a task, and a turn of a timing is a seed. Counts are exact, so that
-each one that changes beyond its bound is told, one by one; times and memory only advise.
+each one that changes beyond its bound is reported; times and memory only advise.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def regressions(
     def expected(cell: Cell, what: str) -> bool:
         return chosen(annotations, cell, what) is not None
 
-    # What a known change says of a cell that fails or is no more leaves the cell out.
+    # A known change that accepts the failure or the end of a cell leaves the cell out.
     gone = {cell for cell in before.cells() - after.cells() if expected(cell, GONE)}
     broken = {cell for cell in after.failed_cells() if expected(cell, FAILED)}
     # A turn of both is a pair of runs; what fails on a side is one run of each.

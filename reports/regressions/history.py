@@ -217,7 +217,7 @@ def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, .
 
     asv's step detection fits the levels. One of a single commit between two that do not differ is
     none; the newest commit may be the first of its level. Levels are measured from that since the
-    last step, so that many small changes in a row are told once they add up.
+    last step, so that many small changes in a row are reported once they add up.
     """
     from asv.step_detect import detect_steps
 

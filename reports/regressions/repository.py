@@ -84,8 +84,8 @@ class Repository:
         """Where the branch of a commit began; its parent, if it is on the main branch."""
         shallow = self._try("rev-parse", "--is-shallow-repository") == "true"
         hint = "; the clone is shallow: fetch its history, or give BASE" if shallow else ""
-        found = (self._try("rev-parse", "--verify", f"{name}^{{commit}}") for name in _MAIN)
-        main = next(filter(None, found), None)
+        hashes = (self._try("rev-parse", "--verify", f"{name}^{{commit}}") for name in _MAIN)
+        main = next(filter(None, hashes), None)
         base = self._try("merge-base", main, head.hash) if main else None
         if base and base != head.hash:
             return self._described(base)

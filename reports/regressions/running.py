@@ -380,9 +380,7 @@ def results_of(folders: Sequence[Path]) -> list[Snapshot]:
 
 def without_row(folder: Path, patterns: Sequence[str]) -> str:
     """The first of the chosen benchmarks that asv has listed and not run; empty if all ran."""
-    ran = {
-        f"{each.suite}.{each.measure}" for found in results_of([folder]) for each in found.versions
-    }
+    ran = {f"{each.suite}.{each.measure}" for run in results_of([folder]) for each in run.versions}
     listed = folder / "benchmarks.json"
     try:
         benchmarks = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}

@@ -173,7 +173,7 @@ def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
 
 
 def steps(traces: pd.DataFrame, cost: str, values: Sequence[str]) -> list[Steps]:
-    """The checkpoints of runs that ended as planned of which cost and values are known.
+    """The checkpoints, with cost and values, of runs that ended as planned.
 
     For each task and solver, in the order of ``traces``; its runs by seed.
     """
@@ -198,7 +198,7 @@ def steps(traces: pd.DataFrame, cost: str, values: Sequence[str]) -> list[Steps]
 
 
 def known_together(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> list[list[str]]:
-    """The values in groups of which the same checkpoints are known: see :func:`steps`."""
+    """The values in groups that have the same checkpoints without a NaN: see :func:`steps`."""
     groups: dict[bytes, list[str]] = {}
     unknown = traces[cost].isna().to_numpy()
     for name in values:

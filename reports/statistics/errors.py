@@ -260,7 +260,7 @@ class _Compared:
 
     @classmethod
     def of(cls, runs: pd.DataFrame, measures: Sequence[str]) -> _Compared | None:
-        """None where a run failed or a value is not known."""
+        """None where a run failed or lacks a value."""
         values = runs[list(measures)].to_numpy(np.float64)
         if not runs["ok"].all() or np.isnan(values).any():
             return None

@@ -25,7 +25,7 @@ from ..described import CellTask, Task
 from ..frames import RUN, by_solver, json_object, n_planned, of_task, other_problem, records
 from .targets import bounds_median, in_words
 
-#: What a method must have found to have solved a problem of each generator.
+#: The answers that count as a solution, by the generator of the problem.
 _ANSWERS = {"ldfp": ("separable",), "lap": ("inseparable", "margin_at_most_tol")}
 _ANY = ("separable", "inseparable", "margin_at_most_tol")
 

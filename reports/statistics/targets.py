@@ -47,7 +47,7 @@ _MEASURED = ("cpu_s", "wall_s")
 
 @dataclass(frozen=True)
 class Target:
-    """A value that runs are asked to reach and keep.
+    """A value for runs to reach and keep.
 
     Attributes
     ----------
@@ -468,7 +468,7 @@ def in_words(statuses: Counter[str]) -> str:
 def _spent(
     problems: pd.DataFrame, runs: pd.DataFrame, traces: pd.DataFrame, cost: str
 ) -> pd.DataFrame:
-    """The problems with what their runs are known to have spent in all, and how they ended."""
+    """The problems with the total that their runs spent, at least, and how they ended."""
     last = traces.groupby(RUN)[cost].max().rename("last").reset_index()
     ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "total"})
     spent = problems.merge(ends, on=RUN, how="left").merge(last, on=RUN, how="left")
