@@ -80,8 +80,8 @@ def datasets(results: Results) -> dict[str, str]:
 def answers(results: Results, question: Question) -> pd.DataFrame:
     """The problems of one question."""
     family = question.target.value
-    found = analysis.problems(results, family, question.cost)
-    return found[found["target"] == analysis.FAMILIES[family].index(question.target)]
+    table = analysis.problems(results, family, question.cost)
+    return table[table["target"] == analysis.FAMILIES[family].index(question.target)]
 
 
 @once
@@ -111,11 +111,11 @@ def across_section(results: Results) -> Iterator[Section]:
         return
     if not ERROR_TARGET.levels(ok).notna().any():
         return
-    known, asked = datasets(results), questions(results)
+    dataset_of, all_questions = datasets(results), questions(results)
     fronts = errors.fronts(results.runs, ("test_error", costs[-1], "n_support"))
     data = {
-        "n_tasks": len(known),
-        "n_datasets": len(set(known.values())),
+        "n_tasks": len(dataset_of),
+        "n_datasets": len(set(dataset_of.values())),
         "fewest_datasets": FEWEST_DATASETS,
         "times": "cpu_s" in costs,
         "data_profiles": _with_legend(
@@ -128,7 +128,7 @@ def across_section(results: Results) -> Iterator[Section]:
         ),
         "solved": solved_table(results),
         "performance_profiles": _with_legend(
-            results, [_performance_profile(results, question) for question in asked]
+            results, [_performance_profile(results, question) for question in all_questions]
         ),
         "asked": [
             (
@@ -137,19 +137,19 @@ def across_section(results: Results) -> Iterator[Section]:
                 pairs_table(results, question),
                 running_time_table(results, question),
             )
-            for question in asked
+            for question in all_questions
         ],
         "ranks": rank_table(results),
         "ranked": _with_legend(
             results,
             [
                 _ranks_figure(results, question)
-                for question in asked
+                for question in all_questions
                 if not compared_pairs(results, question).empty
             ],
         ),
-        "powerless": _powerless(results, asked),
-        "rank_sentences": [rank_sentence(results, question) for question in asked],
+        "powerless": _powerless(results, all_questions),
+        "rank_sentences": [rank_sentence(results, question) for question in all_questions],
         "trade": _with_legend(results, [_trade(results, fronts)]),
         "fronts": fronts_table(results, fronts) if len(fronts) else None,
         "front_cost": analysis.measures(results)[costs[-1]].words,
@@ -166,40 +166,40 @@ def _with_legend(results: Results, figures: list[Figure]) -> list[Figure]:
 
 
 def _data_profile(results: Results, family: str, cost: str) -> Figure:
-    found = analysis.problems(results, family, cost)
+    problems = analysis.problems(results, family, cost)
     words = analysis.measures(results)[cost].words
     if cost == "evaluations":
-        found, words = targets.in_squares(found, results.runs), f"{words} in units of n²"
-    steps = targets.data_profile(found)
+        problems, words = targets.in_squares(problems, results.runs), f"{words} in units of n²"
+    steps = targets.data_profile(problems)
     shown = {
         label: style
         for label, style in analysis.styles(results).items()
-        if label in set(found["solver"])
+        if label in set(problems["solver"])
     }
     title = f"Problems solved {FAMILY_WORDS[family]}, against {words}"
     return Figure(
         f"across-data-{_NAMES[family]}-{_NAMES[cost]}",
         title,
         draw_profile(steps, shown, title, words),
-        note=_solved_note(results, found, family, cost),
+        note=_solved_note(results, problems, family, cost),
     )
 
 
-def _solved_note(results: Results, found: pd.DataFrame, family: str, cost: str) -> str:
+def _solved_note(results: Results, problems: pd.DataFrame, family: str, cost: str) -> str:
     """How many problems each solver solved, of how many, and who has none."""
     n_tasks = len(datasets(results))
     parts, absent = [], []
     for label in analysis.styles(results):
-        mine = found[found["solver"] == label]
-        if mine.empty:
+        rows = problems[problems["solver"] == label]
+        if rows.empty:
             absent.append(f"{label} ({_why_absent(results, label, family, cost)})")
             continue
-        tasks = mine["task"].nunique()
+        tasks = rows["task"].nunique()
         some = f" on {tasks} of {n_tasks} tasks" if tasks < n_tasks else ""
-        parts.append(f"{label} {int(np.isfinite(mine['value']).sum())} of {len(mine)}{some}")
+        parts.append(f"{label} {int(np.isfinite(rows['value']).sum())} of {len(rows)}{some}")
     words = [f"Solved: {', '.join(parts)}."]
     words += [f"Not counted: {', '.join(absent)}."] if absent else []
-    return " ".join([*words, *_bounds_note(found)])
+    return " ".join([*words, *_bounds_note(problems)])
 
 
 def _bounds_note(problems: pd.DataFrame) -> list[str]:
@@ -212,23 +212,23 @@ def _bounds_note(problems: pd.DataFrame) -> list[str]:
 
 
 def _why_absent(results: Results, label: str, family: str, cost: str) -> str:
-    mine = results.runs[results.runs["solver"] == label]
+    runs = results.runs[results.runs["solver"] == label]
     for status in ("skipped", "missing"):
-        if (mine["status"] == status).all():
+        if (runs["status"] == status).all():
             return status
-    if family == "suboptimality" and not mine["minimises"].any():
+    if family == "suboptimality" and not runs["minimises"].any():
         return "objective not minimised"
-    if cost == "evaluations" and not mine["instrumented"].any():
+    if cost == "evaluations" and not runs["instrumented"].any():
         return "not instrumented"
     return "no target or no count"
 
 
 def _performance_profile(results: Results, question: Question) -> Figure:
-    found = answers(results, question)
-    middle = targets.medians(found)
+    problems = answers(results, question)
+    middle = targets.medians(problems)
     ratios = targets.performance_ratios(middle, incomplete(results))
-    known = set(ratios["solver"])
-    shown = {label: style for label, style in analysis.styles(results).items() if label in known}
+    names = set(ratios["solver"])
+    shown = {label: style for label, style in analysis.styles(results).items() if label in names}
     title = f"{question.words}, as a ratio to the best"
     parts = [
         f"{row['solver']} {int(row['solved'])} of {plural(row['n'], 'task')}"
@@ -240,13 +240,13 @@ def _performance_profile(results: Results, question: Question) -> Figure:
         draw_profile(
             targets.performance_profile(ratios), shown, title, "ratio to the best of the task"
         ),
-        note=" ".join([f"Solved: {', '.join(parts)}."] * bool(parts) + _bounds_note(found)),
+        note=" ".join([f"Solved: {', '.join(parts)}."] * bool(parts) + _bounds_note(problems)),
     )
 
 
 def _solved_tasks(ratios: pd.DataFrame) -> pd.DataFrame:
-    found = ratios.assign(solved=np.isfinite(ratios["value"]))
-    counts = found.groupby("solver", sort=False)["solved"].agg(["sum", "size"]).reset_index()
+    marked = ratios.assign(solved=np.isfinite(ratios["value"]))
+    counts = marked.groupby("solver", sort=False)["solved"].agg(["sum", "size"]).reset_index()
     return counts.set_axis(["solver", "solved", "n"], axis=1)
 
 
@@ -332,8 +332,7 @@ def _win_cell(row: Mapping[str, Any] | None, most: int) -> Cell:
 @once
 def blocks(results: Results, question: Question) -> pd.DataFrame:
     """The costs that are ranked."""
-    found = answers(results, question)
-    return ranks.blocks(targets.medians(found), datasets(results))
+    return ranks.blocks(targets.medians(answers(results, question)), datasets(results))
 
 
 def rank_table(results: Results) -> Table | None:
@@ -384,16 +383,16 @@ def rank_sentence(results: Results, question: Question) -> str:
         parts.append("no solver has other ranks than the others, so pairs are not tested")
     else:
         parts.append("the tests of pairs are below")
-    found = answers(results, question)
-    bounded = found.loc[bounds_median(found, ["task", "solver"]), ["task", "solver"]]
+    problems = answers(results, question)
+    bounded = problems.loc[bounds_median(problems, ["task", "solver"]), ["task", "solver"]]
     if len(bounded):
         parts.append(f"{plural(len(bounded.drop_duplicates()), 'median')} only known as a bound")
     return f"{question.words}, {plural(n_blocks, 'dataset')}: {'; '.join(parts)}."
 
 
-def _powerless(results: Results, asked: list[Question]) -> str:
+def _powerless(results: Results, all_questions: list[Question]) -> str:
     """That there are too few datasets for any test of ranks; empty where one has power."""
-    ranked = [blocks(results, question).shape for question in asked]
+    ranked = [blocks(results, question).shape for question in all_questions]
     ranked = [shape for shape in ranked if min(shape) > 1]
     if not ranked:
         return (
@@ -472,13 +471,13 @@ def pairs_table(results: Results, question: Question) -> Table | None:
 
 def running_time_table(results: Results, question: Question) -> Table:
     """The expected running time of each solver on each task."""
-    found = expected_running_time(
+    times = expected_running_time(
         answers(results, question), results.runs, analysis.traces(results), question.cost
     )
     measure = analysis.measures(results)[question.cost]
     return matrix(
         f"{question.words}: expected running time",
-        found,
+        times,
         ("solver", analysis.styles(results)),
         ("task", _numbered({task: task for task in datasets(results)})),
         lambda row: _running_time_cell(row, measure),

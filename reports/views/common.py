@@ -70,10 +70,10 @@ def glossary(results: Results) -> dict[str, Definition]:
 
 def _of_measures(results: Results) -> Iterator[Definition]:
     if results.kind == "feasibility":
-        found = analysis.solved(results)
+        solved = analysis.solved(results)
         # Of solved instances the costs are ranked: all methods return the same certificate.
-        shown = {name: replace(item, better="lower") for name, item in found.costs.items()}
-        table = found.table
+        shown = {name: replace(item, better="lower") for name, item in solved.costs.items()}
+        table = solved.table
     else:
         shown, table = analysis.shown(results), analysis.table(results)
     absent = table[table["absent"] != ""].groupby("measure", sort=False)["absent"].unique()
@@ -329,8 +329,8 @@ def _fact(name: str, row: Mapping[str, Any]) -> Cell:
 
 def _versions(results: Results, label: str) -> str:
     """The versions of a solver's code, each with its commit where that is known."""
-    known = results.runs[results.runs["solver"] == label]["version"]
-    return ", ".join(dict.fromkeys(version for version in known if version))
+    versions = results.runs[results.runs["solver"] == label]["version"]
+    return ", ".join(dict.fromkeys(version for version in versions if version))
 
 
 def environment_section(results: Results) -> Iterator[Section]:

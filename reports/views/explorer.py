@@ -108,10 +108,10 @@ def explorer_data(results: Results) -> dict[str, Any] | None:
 
 def _axes(results: Results, traces: pd.DataFrame) -> tuple[dict[str, Measure], dict[str, Measure]]:
     """What can be on the horizontal and on the vertical axis, by column, in reading order."""
-    known = [
+    names = [
         name for name in analysis.measures(results) if name in traces and traces[name].notna().any()
     ]
-    measures = {name: analysis.measures(results)[name] for name in known}
+    measures = {name: analysis.measures(results)[name] for name in names}
     measures = dict(sorted(measures.items(), key=lambda item: item[1].table or _LAST))
     spent = {n: item for n, item in measures.items() if item.format in _SPENT and not item.better}
     values = {name: item for name, item in measures.items() if name not in spent}
@@ -132,13 +132,13 @@ def _with_further(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     if not {"primal", "dual"} <= set(traces):
         return traces
     gap = (traces["primal"] - traces["dual"]) / traces["primal"]
-    found = traces.assign(certified_gap=gap.where(traces["minimises"]))
+    extended = traces.assign(certified_gap=gap.where(traces["minimises"]))
     epochs = epochs_frame(runs).dropna(subset=["n_iter", "maintenance_fraction"])
     if epochs.empty:
-        return found
+        return extended
     key = [*RUN, "n_iter"]
     noted = epochs[[*key, "maintenance_fraction"]].drop_duplicates(key, keep="last")
-    return found.merge(noted, on=key, how="left")
+    return extended.merge(noted, on=key, how="left")
 
 
 def _series(
@@ -150,7 +150,7 @@ def _series(
     n_curves = len(tasks) * len(solvers) * max(len(costs) * len(values), 1)
     n_points = min(max(MOST_NUMBERS // (4 * n_curves), FEWEST_POINTS), MOST_POINTS)
     planned, failed = n_planned(results.runs), traces[~traces["ok"]]
-    found: list[dict[str, Any]] = []
+    series: list[dict[str, Any]] = []
     for place, cost in enumerate(costs):
         for names in curves.known_together(traces, cost, values):
             for group in curves.steps(traces, cost, names):
@@ -162,30 +162,30 @@ def _series(
                         "value": values.index(name),
                         "kind": "end" if group.only_ends else "median",
                     }
-                    found.append(cell | kind | _numbers(columns, row) | counts)
+                    series.append(cell | kind | _numbers(columns, row) | counts)
         for value, name in enumerate(values):
             # Their last checkpoints.
             last = curves.unfinished(failed, cost, name).drop_duplicates(RUN, keep="last")
-            for task, solver, mine in by_solver(last):
+            for task, solver, ends in by_solver(last):
                 cell = {"task": tasks[task], "solver": solvers[solver], "cost": place}
-                numbers = {"x": _rounded(mine["cost"]), "y": _rounded(mine["value"])}
-                status = {"status": mine["status"].tolist()}
-                found.append(cell | {"value": value, "kind": "failed"} | numbers | status)
+                numbers = {"x": _rounded(ends["cost"]), "y": _rounded(ends["value"])}
+                status = {"status": ends["status"].tolist()}
+                series.append(cell | {"value": value, "kind": "failed"} | numbers | status)
     kinds = ("median", "end", "failed")
-    return sorted(found, key=lambda one: (one["cost"], one["value"], kinds.index(one["kind"])))
+    return sorted(series, key=lambda one: (one["cost"], one["value"], kinds.index(one["kind"])))
 
 
 def _numbers(columns: Mapping[str, npt.NDArray[Any]], row: int) -> dict[str, list[float | None]]:
     """The columns of a curve or point, without places where nothing changes before the last."""
-    found = {name: np.atleast_2d(values) for name, values in columns.items()}
-    found = {
-        new: found[name][row % len(found[name])] for name, new in _COLUMNS.items() if name in found
+    curve = {name: np.atleast_2d(values) for name, values in columns.items()}
+    curve = {
+        new: curve[name][row % len(curve[name])] for name, new in _COLUMNS.items() if name in curve
     }
-    kept = np.ones(len(found["x"]), dtype=bool)
+    kept = np.ones(len(curve["x"]), dtype=bool)
     if len(kept) > 2:
-        drawn = np.stack([found[name] for name in ("y", "low", "high")])
+        drawn = np.stack([curve[name] for name in ("y", "low", "high")])
         kept[1:-1] = (np.diff(drawn[:, :-1]) != 0).any(axis=0)
-    return {name: _rounded(values[kept]) for name, values in found.items()}
+    return {name: _rounded(values[kept]) for name, values in curve.items()}
 
 
 def _rounded(values: Iterable[float]) -> list[float | None]:
@@ -213,8 +213,8 @@ def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]
 
 
 def _axis(name: str, measure: Measure) -> dict[str, Any]:
-    ticks, said = _FORMATS.get(measure.format, ("~g", ".4~g"))
-    return {"name": name, "words": measure.words, "ticks": ticks, "said": said}
+    ticks, tooltip = _FORMATS.get(measure.format, ("~g", ".4~g"))
+    return {"name": name, "words": measure.words, "ticks": ticks, "said": tooltip}
 
 
 _X = {"field": "x", "type": "quantitative"}

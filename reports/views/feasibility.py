@@ -44,9 +44,9 @@ def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     cells = cells.assign(x=cells["task"].map(kappas)).sort_values("x", kind="stable")
     figures = []
     for name, title in _MEASURES.items():
-        mine = cells[cells["measure"] == name]
+        of_measure = cells[cells["measure"] == name]
         drawing = draw_medians(
-            mine, analysis.measures(results)[name], _KAPPA, analysis.styles(results)
+            of_measure, analysis.measures(results)[name], _KAPPA, analysis.styles(results)
         )
         figures += [] if drawing is None else [Figure(name, f"{title} against κ", drawing)]
     return figures, "Medians; bands from the least to the largest value."
@@ -71,11 +71,11 @@ def image_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     if task not in {item.label for item in results.tasks_of(ImagesTask)}:
         return [], ""
     measure = analysis.measures(results)["test_error"]
-    mine = of_task(analysis.traces(results), task)
+    checkpoints = of_task(analysis.traces(results), task)
     figures = []
     for name, against in _AXES.items():
         drawn = draw_medians(
-            _error_stages(mine, name), measure, against, analysis.styles(results), task
+            _error_stages(checkpoints, name), measure, against, analysis.styles(results), task
         )
         if drawn is not None:
             figures.append(Figure(name, f"{task}: test error against {against.words}", drawn))
@@ -86,8 +86,8 @@ def _error_stages(traces: pd.DataFrame, name: str) -> pd.DataFrame:
     """The errors at each stage, at the median of a column over the runs."""
     keys = ["solver", "n_iter"]
     places = medians(traces, keys, name).rename(columns={"median": "x"})
-    found = medians(traces, keys, "test_error").merge(places[[*keys, "x"]], on=keys)
-    return found.sort_values("x", kind="stable")
+    errors = medians(traces, keys, "test_error").merge(places[[*keys, "x"]], on=keys)
+    return errors.sort_values("x", kind="stable")
 
 
 # ---- profiles: the share of generated problems solved within a cost
@@ -117,15 +117,15 @@ def _view(results: Results, tried: pd.DataFrame, cost: str) -> Figure:
     values = tried[cost].where(tried["solved"], np.inf)
     problems = tried[["task", "solver", "seed"]].assign(target=0, value=values)
     problems = problems[values.notna()]
-    known = set(problems["solver"])
-    shown = {label: style for label, style in analysis.styles(results).items() if label in known}
+    names = set(problems["solver"])
+    shown = {label: style for label, style in analysis.styles(results).items() if label in names}
     words = analysis.measures(results)[cost].words
     title = f"Instances solved, against {words}"
     parts = []
     for label in shown:
-        mine = problems[problems["solver"] == label]
-        n_solved = int(np.isfinite(mine["value"]).sum())
-        parts.append(f"{label} {n_solved} of {plural(len(mine), 'instance')}")
+        attempts = problems[problems["solver"] == label]
+        n_solved = int(np.isfinite(attempts["value"]).sum())
+        parts.append(f"{label} {n_solved} of {plural(len(attempts), 'instance')}")
     return Figure(
         f"solved-{cost.replace('_', '-')}",
         title,
@@ -182,9 +182,9 @@ def gap_sentence(results: Results) -> str:
 
 def findings_section(results: Results) -> Iterator[Section]:
     """Which methods solved all instances, and which needed the fewest iterations on how many."""
-    found = findings(results)
-    if found:
-        data = {"findings": found, "terms": _TERMS}
+    items = findings(results)
+    if items:
+        data = {"findings": items, "terms": _TERMS}
         yield Section("findings", "Findings", "findings.html", data)
 
 
@@ -254,14 +254,14 @@ def problem_words(task: Task) -> str:
 
 
 def _cell_table(results: Results, task: Task) -> Table:
-    found = analysis.solved(results)
+    solved = analysis.solved(results)
     published = task.published if isinstance(task, CellTask) else {}
-    table = of_task(found.table, task.label)
+    table = of_task(solved.table, task.label)
     unseparated = isinstance(task, CellTask) and task.generator == "lap"
     rows = []
-    for _, solver, group in by_solver(of_task(found.runs, task.label)):
+    for _, solver, group in by_solver(of_task(solved.runs, task.label)):
         cells = {
-            row["measure"]: measure_cell(row, found.costs[row["measure"]])
+            row["measure"]: measure_cell(row, solved.costs[row["measure"]])
             for row in records(table[table["solver"] == solver])
         }
         rows.append(
@@ -281,12 +281,12 @@ def _cell_table(results: Results, task: Task) -> Table:
     columns = {"solved": "Solved"}
     if unseparated:
         columns["proven"] = "Proven inseparable"
-    for name, measure in found.costs.items():
+    for name, measure in solved.costs.items():
         columns[name] = measure.title + (", median" if measure.format == "seconds" else "")
     columns["wall_mean"] = "Wall time, mean"
     if published:
         columns["published"] = "Published mean"
-    numbers = measured(table, found.costs, analysis.counts(results))
+    numbers = measured(table, solved.costs, analysis.counts(results))
     if published:
         of_measure = numbers["solver"].map(dict(published)).where(numbers["measure"] == "wall_s")
         numbers = numbers.assign(published_mean=of_measure)
@@ -324,9 +324,9 @@ def _images_table(results: Results, task: ImagesTask) -> Table:
     rows = []
     for _, solver, group in by_solver(of_task(results.runs, task.label)):
         done = group[group["ok"]]
-        mine = traces[traces["solver"] == solver]
+        trace = traces[traces["solver"] == solver]
         ends = "; ".join(dict.fromkeys(done["reason"]))
-        stages = [mine.loc[mine["n_iter"] == stage, "test_error"] for stage in task.stages]
+        stages = [trace.loc[trace["n_iter"] == stage, "test_error"] for stage in task.stages]
         rows.append(
             [
                 Cell(solver),
@@ -388,14 +388,14 @@ def findings(results: Results) -> list[Finding]:
 
 
 def _solved_finding(results: Results, cells: set[str]) -> Finding:
-    """Of how many instances that a method was to solve it found the certificate."""
+    """How many of its instances each method solved."""
     counts: dict[str, Counter[str]] = {}
     runs = analysis.solved(results).runs
     for task, solver, group in by_solver(runs[runs["status"] != "skipped"]):
         if task in cells:
-            found = counts.setdefault(solver, Counter())
-            found.update(solved=int(group["solved"].sum()), runs=len(group))
-    shares = {name: found["solved"] / found["runs"] for name, found in counts.items()}
+            counter = counts.setdefault(solver, Counter())
+            counter.update(solved=int(group["solved"].sum()), runs=len(group))
+    shares = {name: counter["solved"] / counter["runs"] for name, counter in counts.items()}
     best = max(shares.values())
     words = {name: f"{name} ({n['solved']} of {n['runs']})" for name, n in counts.items()}
     order = sorted(shares, key=lambda name: -shares[name])
@@ -426,8 +426,8 @@ def _fewest_finding(results: Results, cells: set[str]) -> list[Finding]:
 
 def _limit_words(results: Results) -> str:
     """The limit of seconds that the runs were given; not always that of the last invocation."""
-    known = analysis.solved(results).runs["limit"].dropna()
-    if known.empty:
+    limits = analysis.solved(results).runs["limit"].dropna()
+    if limits.empty:
         return f"{results.study.budget.get('timeout', 0):g}"
-    ends = sorted({f"{value:g}" for value in (known.min(), known.max())}, key=float)
+    ends = sorted({f"{value:g}" for value in (limits.min(), limits.max())}, key=float)
     return " to ".join(ends)

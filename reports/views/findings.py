@@ -1,4 +1,4 @@
-"""What a study found: who is first, how sure that is, and all tasks beside each other."""
+"""The findings of a study: who is first, how sure that is, and all tasks side by side."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def _medians(results: Results, value: str) -> list[pd.DataFrame]:
     parts = [part for part in (curves.curves, curves.points) if len(part)] or [curves.curves]
     drawn = pd.concat(parts)[["task", "solver", "cost", "median"]]
     return [
-        mine.assign(cost=mine["cost"] / _unit(results, task.label)).dropna()
+        rows.assign(cost=rows["cost"] / _unit(results, task.label)).dropna()
         for task in results.tasks_of(SvmTask)
-        for mine in [of_task(drawn, task.label)]
+        for rows in [of_task(drawn, task.label)]
     ]
 
 
 def _unit(results: Results, task: str) -> float:
-    """What the costs of a task are divided by; NaN where that is not known."""
+    """The number that the costs of a task are divided by; NaN where the records lack it."""
     if not analysis.counters(results):
         return 1.0
     n = first_known(of_column(results.runs, task, "n_train"))
@@ -97,9 +97,9 @@ def _row(
     if scale is None:
         return None
     figures = []
-    for task, mine, level in zip(results.study.tasks, medians, levels, strict=True):
+    for task, task_medians, level in zip(results.study.tasks, medians, levels, strict=True):
         place = f"results-{analysis.slugs(results)[task.label]}"
-        drawn = draw_small(mine, level, scale, analysis.styles(results), task.label)
+        drawn = draw_small(task_medians, level, scale, analysis.styles(results), task.label)
         figures.append(
             Figure(f"glance-{value}-{place}", task.label, drawn, legend=entries, link=place)
         )
@@ -154,9 +154,9 @@ _MOST_NAMED = 2
 
 def findings_section(results: Results) -> Iterator[Section]:
     """Sentences from the data: who is first, on how many tasks, and how sure that is."""
-    found = findings(results)
-    if found:
-        data = {"findings": found, "terms": _terms(found)}
+    items = findings(results)
+    if items:
+        data = {"findings": items, "terms": _terms(items)}
         yield Section("findings", "Findings", "findings.html", data)
 
 
@@ -187,13 +187,13 @@ def findings(results: Results) -> list[Finding]:
     """What the data say, in two or three sentences."""
     if not results.runs["ok"].any() or len(results.study.solvers) < 2:
         return []
-    found = [_first_finding(results, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
-    return [finding for finding in (*found, _error_finding(results)) if finding]
+    firsts = [_first_finding(results, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
+    return [finding for finding in (*firsts, _error_finding(results)) if finding]
 
 
 def _terms(findings: list[Finding]) -> str:
     """What the words of the findings mean, of those that occur."""
-    said = " ".join(finding.sentence for finding in findings)
+    text = " ".join(finding.sentence for finding in findings)
     meanings = {
         "is first on": (
             "First: all of its runs are cheaper than every run of any other solver whose median "
@@ -205,7 +205,7 @@ def _terms(findings: list[Finding]) -> str:
             "test error does not reach zero."
         ),
     }
-    return " ".join(meaning for words, meaning in meanings.items() if words in said)
+    return " ".join(meaning for words, meaning in meanings.items() if words in text)
 
 
 def _within(target: Target) -> str:
@@ -238,14 +238,14 @@ def _first_finding(results: Results, target: Target) -> Finding | None:
     firsts: dict[str, list[tuple[float, bool]]] = {}
     overlapping = unknown = reached = 0
     for task in tasks:
-        mine = of_task(table, task)
-        leaders = mine[mine["first"]]
+        costs = of_task(table, task)
+        leaders = costs[costs["first"]]
         bounded = bool(leaders["upper_bound"].any())
         reached += not leaders.empty
         unknown += len(leaders) > 1 and bounded
         overlapping += len(leaders) > 1 and not bounded
         if len(leaders) == 1:
-            firsts.setdefault(leaders["solver"].iloc[0], []).append((_lead(mine), bounded))
+            firsts.setdefault(leaders["solver"].iloc[0], []).append((_lead(costs), bounded))
     if not reached:
         return Finding(question, f"no solver{whole} gets there on {_of_all(len(tasks))}")
     parts = [
@@ -276,18 +276,18 @@ def _by(leads: list[tuple[float, bool]], others: str) -> str:
 
     Of one whose cost is only an upper bound the factor is a lower one.
     """
-    known = [lead for lead, _ in leads if math.isfinite(lead)]
-    at_least = "at least " if any(bounded for lead, bounded in leads if lead in known) else ""
-    alone = len(leads) - len(known)
+    finite = [lead for lead, _ in leads if math.isfinite(lead)]
+    at_least = "at least " if any(bounded for lead, bounded in leads if lead in finite) else ""
+    alone = len(leads) - len(finite)
     words = []
-    if known:
-        middle = f"{targets.geometric_mean(known):.2g}{formatting.TIMES}"
-        spread = formatting.spread(f"{min(known):.2g}", f"{max(known):.2g}")
+    if finite:
+        middle = f"{targets.geometric_mean(finite):.2g}{formatting.TIMES}"
+        spread = formatting.spread(f"{min(finite):.2g}", f"{max(finite):.2g}")
         ahead = f"{middle} ({spread}{formatting.TIMES})" if spread else middle
-        on = f" on {len(known)}" if alone else ""
+        on = f" on {len(finite)}" if alone else ""
         words.append(f"{at_least}{ahead} ahead of the next{on}")
     if alone:
-        words.append(f"{others} gets there" + (f" on {alone}" if known else ""))
+        words.append(f"{others} gets there" + (f" on {alone}" if finite else ""))
     return f" ({', '.join(words)})"
 
 
@@ -425,15 +425,15 @@ def budget_table(results: Results) -> Table | None:
     parts = []
     for column in comparable_costs(results):
         budgets = _budgets(results, column)
-        found = targets.leaders(results.runs, analysis.traces(results), column, budgets)
-        parts.append((_told_apart(results, budgets, column), found))
+        leaders = targets.leaders(results.runs, analysis.traces(results), column, budgets)
+        parts.append((_told_apart(results, budgets, column), leaders))
     tasks = [task.label for task in results.tasks_of(SvmTask)]
     rows = []
-    for names, found in parts:
+    for names, leaders in parts:
         for budget in names:
-            mine = found[found["budget"] == budget]
-            if not mine.empty:
-                cells = [_leader_cell(of_task(mine, task)) for task in tasks]
+            of_budget = leaders[leaders["budget"] == budget]
+            if not of_budget.empty:
+                cells = [_leader_cell(of_task(of_budget, task)) for task in tasks]
                 rows.append([Cell(budget), *cells])
     if not rows:
         return None
@@ -444,7 +444,7 @@ def budget_table(results: Results) -> Table | None:
         rows,
         name="findings-budgets",
         caption="Of the solvers without a failed run.",
-        numbers=pd.concat([found for _, found in parts], ignore_index=True),
+        numbers=pd.concat([leaders for _, leaders in parts], ignore_index=True),
     )
     return narrow(table)
 
@@ -474,8 +474,8 @@ def _told_apart(results: Results, budgets: pd.DataFrame, column: str) -> list[st
     return [name for name in names if name not in beyond[1:]]
 
 
-def _leader_cell(found: pd.DataFrame) -> Cell:
-    ahead = found[found["first"]]
+def _leader_cell(leaders: pd.DataFrame) -> Cell:
+    ahead = leaders[leaders["first"]]
     if ahead.empty:
         return NONE
     return Cell(

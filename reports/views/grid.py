@@ -32,17 +32,17 @@ _TESTED = (
 
 def grid_section(results: Results) -> Iterator[Section]:
     """The error of each solver at each point of a grid, where tasks differ only in parameters."""
-    found = grids(results)
-    if found.empty:
+    all_points = grids(results)
+    if all_points.empty:
         return
     names: list[str] = []
     tables = []
-    for title, points in found.groupby("grid", sort=False):
+    for title, points in all_points.groupby("grid", sort=False):
         names.append(unused(f"grid-{slug(str(title))}", names))
         tables.append(_table(str(title), names[-1], points))
-    best = _best(results, found[found["validated"]])
-    notes = [_VALIDATED] * bool(found["validated"].any())
-    notes += [_TESTED] * bool(not found["validated"].all())
+    best = _best(results, all_points[all_points["validated"]])
+    notes = [_VALIDATED] * bool(all_points["validated"].any())
+    notes += [_TESTED] * bool(not all_points["validated"].all())
     data = {"best": best, "tables": tables, "note": " ".join(notes)}
     yield Section("grids", "Grids of parameters", "grid.html", data)
 
@@ -58,9 +58,9 @@ def grids(results: Results) -> pd.DataFrame:
     parts = [*_tuned(results), *_of_tasks(results)]
     if not parts:
         return pd.DataFrame(columns=["grid", "validated"])
-    found = pd.concat(parts, ignore_index=True)
-    lowest = found.groupby(["grid", "solver"], sort=False)["error"].transform("min")
-    return found.assign(best=found["validated"] & (found["error"] == lowest))
+    points = pd.concat(parts, ignore_index=True)
+    lowest = points.groupby(["grid", "solver"], sort=False)["error"].transform("min")
+    return points.assign(best=points["validated"] & (points["error"] == lowest))
 
 
 def _tuned(results: Results) -> Iterator[pd.DataFrame]:
@@ -68,11 +68,11 @@ def _tuned(results: Results) -> Iterator[pd.DataFrame]:
     for task in results.tasks_of(SvmTask):
         if not task.tune:
             continue
-        mine = of_task(results.runs, task.label)
+        task_runs = of_task(results.runs, task.label)
         trials = [
             {"solver": run["solver"], "seed": run["seed"]}
             | {"point": json.dumps(tried["params"]), "error": tried["error"]}
-            for run in records(mine[mine["ok"]])
+            for run in records(task_runs[task_runs["ok"]])
             for tried in json.loads(run["tuning"] or "[]")
             if tried["error"] is not None
         ]
@@ -110,10 +110,10 @@ def _parameters(task: SvmTask) -> dict[str, float]:
 
 def _medians(errors: pd.DataFrame) -> pd.DataFrame:
     by_point = errors.groupby(["solver", "point"], sort=False)["error"]
-    found = by_point.agg(["median", "size"]).reset_index()
-    points = [json.loads(text) for text in found["point"]]
-    found = found.set_axis(["solver", "point", "error", "n"], axis=1)
-    return found.assign(point=points)
+    table = by_point.agg(["median", "size"]).reset_index()
+    points = [json.loads(text) for text in table["point"]]
+    table = table.set_axis(["solver", "point", "error", "n"], axis=1)
+    return table.assign(point=points)
 
 
 def _varied(points: pd.DataFrame) -> list[str]:
@@ -122,7 +122,7 @@ def _varied(points: pd.DataFrame) -> list[str]:
     for point in points["point"]:
         for name, value in point.items():
             values.setdefault(name, set()).add(value)
-    names = [name for name, known in values.items() if len(known) > 1] or list(values)[:1]
+    names = [name for name, distinct in values.items() if len(distinct) > 1] or list(values)[:1]
     return sorted(names, key=lambda name: len(values[name]))
 
 
@@ -175,9 +175,9 @@ def _best(results: Results, points: pd.DataFrame) -> Table | None:
     """The best point of each solver on each dataset, by validation error; of equals the first."""
     if points.empty:
         return None
-    found = points[points["best"]].drop_duplicates(["grid", "solver"])
-    names = list(dict.fromkeys(name for point in found["point"] for name in point))
-    frame = found.assign(**{each: [point.get(each) for point in found["point"]] for each in names})
+    best = points[points["best"]].drop_duplicates(["grid", "solver"])
+    names = list(dict.fromkeys(name for point in best["point"] for name in point))
+    frame = best.assign(**{each: [point.get(each) for point in best["point"]] for each in names})
     symbols = kernel_symbols()
 
     def value(name: str) -> Column:

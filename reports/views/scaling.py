@@ -90,10 +90,10 @@ def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
     """
     groups: dict[str, list[dict[str, object]]] = {}
     for task in tasks:
-        known = of_task(runs, task.label)["n_train"].dropna()
-        if known.empty:
+        sizes = of_task(runs, task.label)["n_train"].dropna()
+        if sizes.empty:
             continue
-        n = float(known.iloc[0])
+        n = float(sizes.iloc[0])
         total = float(f"{task.C * n:.{_DIGITS}g}")
         for shared in ({"C": task.C}, {"C n": total}):
             row = {"task": task.label, "n": n, "total": shared.get("C n", math.nan)}
@@ -123,8 +123,8 @@ def scaling_runs(runs: pd.DataFrame, grouped: pd.DataFrame) -> pd.DataFrame:
     """
     per_iteration = runs["cpu_s"] / runs["n_iter"].where(runs["n_iter"] > 0)
     runs = runs.assign(cpu_s_per_iteration=per_iteration)
-    found = grouped[["family", "task", "n"]].merge(runs, on="task", how="inner")
-    return found[["family", "task", "n", "solver", "seed", "status", "ok", *MEASURES]]
+    joined = grouped[["family", "task", "n"]].merge(runs, on="task", how="inner")
+    return joined[["family", "task", "n", "solver", "seed", "status", "ok", *MEASURES]]
 
 
 def scaling_medians(members: pd.DataFrame) -> pd.DataFrame:
@@ -183,11 +183,11 @@ def left_out(members: pd.DataFrame) -> pd.DataFrame:
     """
     keys = ["family", "solver", "n"]
     planned = members.groupby(keys, sort=False).size()
-    found = members[~members["ok"]].groupby([*keys, "status"], sort=False).size()
+    counts = members[~members["ok"]].groupby([*keys, "status"], sort=False).size()
     rows = [
         dict(zip([*keys, "status"], key, strict=True))
         | {"count": int(count), "n_planned": int(planned[key[:3]])}
-        for key, count in found.items()
+        for key, count in counts.items()
         if isinstance(key, tuple)
     ]
     return pd.DataFrame(rows, columns=[*keys, "status", "count", "n_planned"])
@@ -202,9 +202,9 @@ def scaling_section(results: Results) -> Iterator[Section]:
 
     Where tasks differ only in their number of training points, or share C n.
     """
-    found = families(results.tasks_of(SvmTask), results.runs)
+    members = families(results.tasks_of(SvmTask), results.runs)
     shown, names = [], list[str]()
-    for _, tasks in found.groupby("family", sort=False):
+    for _, tasks in members.groupby("family", sort=False):
         names.append(unused(slug(_first(results, tasks).dataset), names))
         shown.append(_family(results, f"scaling-{names[-1]}", tasks))
     if shown:
@@ -239,20 +239,20 @@ def _family(
 
 
 def _panel(results: Results, name: str, medians: pd.DataFrame, label: str) -> Figure:
-    measure, mine = analysis.measures(results)[name], medians[medians["measure"] == name]
-    without = set(medians["solver"]) - set(mine["solver"])
+    measure, panel = analysis.measures(results)[name], medians[medians["measure"] == name]
+    without = set(medians["solver"]) - set(panel["solver"])
     absent = ", ".join(solver for solver in analysis.styles(results) if solver in without)
     return Figure(
         name,
         title=f"{described.capitalised(measure.words)} against {_POINTS.words}",
-        drawing=draw_medians(mine, measure, _POINTS, analysis.styles(results), label),
+        drawing=draw_medians(panel, measure, _POINTS, analysis.styles(results), label),
         note=f"Not shown: {absent} (nothing counted)." if absent else "",
     )
 
 
 def _table(results: Results, label: str, members: pd.DataFrame) -> Table:
-    rows, found = [], slopes(members)
-    for solver, group in found.groupby("solver", sort=False):
+    rows, fits = [], slopes(members)
+    for solver, group in fits.groupby("solver", sort=False):
         fitted = {row["measure"]: row for row in records(group)}
         runs = members[(members["solver"] == solver) & (members["status"] != "skipped")]
         if runs.empty:
@@ -278,7 +278,7 @@ def _table(results: Results, label: str, members: pd.DataFrame) -> Table:
         headings,
         rows,
         caption="Exponents of n with their 95 % intervals from the t distribution.",
-        numbers=found,
+        numbers=fits,
     )
 
 
@@ -309,7 +309,7 @@ def _two_decimals(value: float) -> str:
 
 def _left_out_sentence(left_out: pd.DataFrame) -> str:
     """Which runs are in no figure and no slope."""
-    left_out = left_out[left_out["status"] != "skipped"]  # said elsewhere, and no loss of time
+    left_out = left_out[left_out["status"] != "skipped"]  # listed elsewhere; they took no time
     if left_out.empty:
         return ""
     listed = "; ".join(

@@ -131,18 +131,18 @@ def _of_task(results: Results, cost: str, value: str, task: str) -> TraceCurves:
 def reference_of(runs: pd.DataFrame, task: str) -> Reference:
     """The reference optimum that the records of a task carry; of several folds their median."""
     columns = ["task", "n_test", "reference_test_error", "reference_primal", "reference_gap"]
-    mine = of_task(runs[columns], task)
-    n_test = _median(mine["n_test"])
+    task_runs = of_task(runs[columns], task)
+    n_test = _median(task_runs["n_test"])
     return Reference(
-        test_error=_median(mine["reference_test_error"]),
-        resolution=_median(summary.resolution(mine)),
+        test_error=_median(task_runs["reference_test_error"]),
+        resolution=_median(summary.resolution(task_runs)),
         n_test=None if n_test is None else int(n_test),
     )
 
 
 def _median(values: pd.Series) -> float | None:
-    known = values.dropna()
-    return float(known.median()) if len(known) else None
+    present = values.dropna()
+    return float(present.median()) if len(present) else None
 
 
 def _view(results: Results, task: str, drawn: Quantities) -> Figure:
@@ -158,9 +158,9 @@ def _view(results: Results, task: str, drawn: Quantities) -> Figure:
 
 def _absent_note(runs: pd.DataFrame, task: str, drawn: Quantities, shown: set[str]) -> str:
     """Which solvers with results a panel does not show, and why."""
-    mine = runs[(runs["task"] == task) & runs["ok"] & ~runs["solver"].isin(shown)]
+    hidden = runs[(runs["task"] == task) & runs["ok"] & ~runs["solver"].isin(shown)]
     reasons: dict[str, list[str]] = {}
-    for solver, group in mine.groupby("solver", sort=False):
+    for solver, group in hidden.groupby("solver", sort=False):
         reasons.setdefault(_reason(group, drawn), []).append(str(solver))
     listed = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
     return f"Not shown: {listed}." if listed else ""
@@ -185,8 +185,8 @@ FEWEST_RUNS = 10
 
 def final_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     """The test error at the end of each run; nothing where no solver has ten runs."""
-    mine = of_task(results.runs, task)
-    finals = mine.loc[mine["ok"], ["solver", "seed", "test_error"]]
+    task_runs = of_task(results.runs, task)
+    finals = task_runs.loc[task_runs["ok"], ["solver", "seed", "test_error"]]
     finals = finals.rename(columns={"test_error": "value"}).dropna(subset="value")
     if not (finals["solver"].value_counts() >= FEWEST_RUNS).any():
         return [], ""
@@ -248,17 +248,17 @@ def draw_maintenance(
     ``classes`` are those of the study's solvers: what is predicted for the steps of others is not
     drawn. None if no solver of the task keeps a budget.
     """
-    mine = of_task(curves, task)
-    if mine.empty:
+    task_curves = of_task(curves, task)
+    if task_curves.empty:
         return None
     levels = [
         (float(line[name]), f"predicted for {words} steps, {float(line[name]):.3g}")
         for line in records(of_task(predictions, task))
         for name, words in (_STEPS[name] for name in _STEPS if name in classes)
     ]
-    top = 1.1 * max([float(mine["high"].max()), *(value for value, _ in levels)]) or 1.0
+    top = 1.1 * max([float(task_curves["high"].max()), *(value for value, _ in levels)]) or 1.0
     lines = Lines(
-        mine.rename(columns={"epoch": "x", "median": "y"}),
+        task_curves.rename(columns={"epoch": "x", "median": "y"}),
         Axis("epoch", "integer", log=False),
         Axis("", "", log=False, limits=(0.0, top)),
         styles,
@@ -268,14 +268,14 @@ def draw_maintenance(
     )
     sentences = [
         f"{solver} ends at {formatting.percent(float(curve['median'].iloc[-1]))}."
-        for solver, curve in by_style(mine, styles)
+        for solver, curve in by_style(task_curves, styles)
     ]
     sentences += [
         f"{words.partition(',')[0].capitalize()}: {formatting.percent(value)}."
         for value, words in levels
     ]
     title = f"{task}: maintenance events per iteration, by epoch"
-    return Drawing(lines, title, " ".join(sentences), mine)
+    return Drawing(lines, title, " ".join(sentences), task_curves)
 
 
 # ---- bundle: how far bundle methods are from the optimum, against their iterations
@@ -307,12 +307,12 @@ def _bundle_note(slopes: pd.DataFrame) -> str:
         f"In units of λ/2 ‖w‖² + mean loss. {_GAMMA} is the objective of an iterate less the best "
         "lower bound; dashed, ε: the same for the best iterate so far, where it differs."
     )
-    said = [f"{row['solver']} {decimals(row['slope'], 1)}" for row in records(slopes)]
-    if not said:
+    texts = [f"{row['solver']} {decimals(row['slope'], 1)}" for row in records(slopes)]
+    if not texts:
         return note
     return (
         f"{note} Slopes of {_GAMMA} on these axes from iteration {FIRST_OF_SLOPE} on: "
-        f"{'; '.join(said)} (the bound for the hinge loss has {decimals(-1.0, 1)})."
+        f"{'; '.join(texts)} (the bound for the hinge loss has {decimals(-1.0, 1)})."
     )
 
 
@@ -323,11 +323,11 @@ def draw_bundle_gaps(
 
     None if the task has no run of a bundle method.
     """
-    mine = of_task(gaps, task)
-    mine = mine[(mine["gamma"] > 0) & (mine["epsilon"] > 0)]
-    if mine.empty:
+    task_gaps = of_task(gaps, task)
+    task_gaps = task_gaps[(task_gaps["gamma"] > 0) & (task_gaps["epsilon"] > 0)]
+    if task_gaps.empty:
         return None
-    iterates = mine[["solver", "n_iter", "gamma", "epsilon"]].rename(columns={"n_iter": "x"})
+    iterates = task_gaps[["solver", "n_iter", "gamma", "epsilon"]].rename(columns={"n_iter": "x"})
     differs = iterates.groupby("solver")[["gamma", "epsilon"]].transform("sum")
     best = iterates[differs["epsilon"] < differs["gamma"]]
     frame = [iterates.assign(y=iterates["gamma"]), best.assign(y=best["epsilon"], drawn="dashed")]
@@ -342,10 +342,10 @@ def draw_bundle_gaps(
     sentences = [
         f"{solver} ends at {formatting.scientific(float(last['gamma']))} after "
         f"{formatting.integer(float(last['n_iter']))} iterations."
-        for solver, curve in by_style(mine, styles)
+        for solver, curve in by_style(task_gaps, styles)
         for last in records(curve.tail(1))
     ]
-    return Drawing(lines, f"{task}: gamma_t against iterations", " ".join(sentences), mine)
+    return Drawing(lines, f"{task}: gamma_t against iterations", " ".join(sentences), task_gaps)
 
 
 _METHODS = {"grid": "grid search", "halving": "successive halving"}
@@ -368,14 +368,14 @@ class Choices(NamedTuple):
 
 def tuning_choices(runs: pd.DataFrame) -> list[Choices]:
     """What the tuned runs of a task chose, by solver, in the order of the study."""
-    found = []
+    choices = []
     for _, solver, tuned in by_solver(runs[~runs["tuning"].isin(["", "[]"])]):
         trials = [json.loads(text) for text in tuned["tuning"]]
         chosen: Counter[str] = Counter()
         for params, tried in zip(tuned["params"], trials, strict=True):
             values = json_object(params)
             chosen[json.dumps({name: values.get(name) for name in tried[0]["params"]})] += 1
-        found.append(
+        choices.append(
             Choices(
                 solver=solver,
                 chosen=[(json.loads(text), count) for text, count in chosen.most_common()],
@@ -384,7 +384,7 @@ def tuning_choices(runs: pd.DataFrame) -> list[Choices]:
                 incomplete=sum(any(t["ended"] == "not tried" for t in tried) for tried in trials),
             )
         )
-    return found
+    return choices
 
 
 def tuning_sentences(study: SvmStudy, task: SvmTask, choices: Sequence[Choices]) -> list[str]:
@@ -571,13 +571,13 @@ def _target_sentence(results: Results, task: str) -> str:
 
 def _problem(runs: pd.DataFrame, task: SvmTask) -> str:
     """The optimisation problem of a task in one line."""
-    mine = of_task(runs, task.label)
+    task_runs = of_task(runs, task.label)
     sizes = [
         f"{name} = {formatting.integer(value)}"
         for name, column in (("n", "n_train"), ("d", "n_features"))
-        if (value := first_known(mine[column])) is not None
+        if (value := first_known(task_runs[column])) is not None
     ]
-    n_classes = first_known(mine["n_classes"])
+    n_classes = first_known(task_runs["n_classes"])
     if n_classes is not None and n_classes > 2:
         sizes.append(f"{formatting.integer(n_classes)} classes, each against the rest")
     folds = [] if task.folds is None else [f"{task.folds}-fold cross-validation"]
@@ -621,14 +621,14 @@ def data_section(results: Results) -> Iterator[Section]:
 def _data_numbers(results: Results) -> pd.DataFrame:
     """The first record of each task that knows them; of several folds that of the first seed."""
     runs = results.runs.assign(resolution=resolution(results.runs))
-    found = runs.groupby("task", sort=False)[list(_DATA_NUMBERS)].first().reset_index()
-    return found.join(kernel_parameters(results.tasks_of(SvmTask), found.columns), on="task")
+    numbers = runs.groupby("task", sort=False)[list(_DATA_NUMBERS)].first().reset_index()
+    return numbers.join(kernel_parameters(results.tasks_of(SvmTask), numbers.columns), on="task")
 
 
 def _data_row(results: Results, task: SvmTask) -> list[Cell]:
     runs = of_task(results.runs, task.label)
 
-    def known(name: str, say: Callable[[float], str]) -> Cell:
+    def number(name: str, say: Callable[[float], str]) -> Cell:
         value = first_known(resolution(runs) if name == "resolution" else runs[name])
         return NONE if value is None else Cell(say(value), number=value)
 
@@ -641,13 +641,13 @@ def _data_row(results: Results, task: SvmTask) -> list[Cell]:
             note="" if task.folds is None else f"seed 0 of {task.folds} folds",
         ),
         *(
-            known(name, formatting.integer)
+            number(name, formatting.integer)
             for name in ("n_train", "n_test", "n_features", "n_classes")
         ),
         Cell(", ".join(described.kernel_words(task))),
-        known("reference_primal", "{:.6g}".format),
-        known("resolution", formatting.scientific),
-        known("reference_test_error", formatting.percent),
+        number("reference_primal", "{:.6g}".format),
+        number("resolution", formatting.scientific),
+        number("reference_test_error", formatting.percent),
         Cell(fingerprint[:12], code=True, hint=fingerprint) if fingerprint else NONE,
     ]
 
