@@ -77,13 +77,13 @@ def judge(folders: Mapping[str, Path]) -> list[Judged]:
 
 
 def paper_pages(
-    found: Sequence[Judged], links: Mapping[str, str], archive: str = ""
+    judged: Sequence[Judged], links: Mapping[str, str], archive: str = ""
 ) -> dict[str, str]:
     """The pages by file name: the front page, and one for each paper.
 
     Parameters
     ----------
-    found : sequence of Judged
+    judged : sequence of Judged
     links : mapping of str to str
         The address of a study's page, by its name, from these pages.
     archive : str
@@ -102,8 +102,8 @@ def paper_pages(
         "archive": archive,
     }
     templates = environment()
-    pages = {"index.html": page(templates.get_template("papers.html"), papers=found, **shared)}
-    for each in found:
+    pages = {"index.html": page(templates.get_template("papers.html"), papers=judged, **shared)}
+    for each in judged:
         sections: dict[str, list[Row]] = {}
         for row in sorted(each.paper.claims, key=lambda row: row.is_ours):
             sections.setdefault(row.id.partition("/")[0], []).append(row)

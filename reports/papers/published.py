@@ -166,10 +166,10 @@ class Row(_Published):
     @property
     def sides(self) -> list[tuple[str, str]]:
         """The tasks and solvers that it needs, in the paper's words."""
-        found = [(task, self.solver) for task in self.tasks or (self.task,)]
+        pairs = [(task, self.solver) for task in self.tasks or (self.task,)]
         if self.against is not None:
-            found.append((self.against.task or self.task, self.against.solver or self.solver))
-        return list(dict.fromkeys(found))
+            pairs.append((self.against.task or self.task, self.against.solver or self.solver))
+        return list(dict.fromkeys(pairs))
 
 
 @dataclass(frozen=True)
@@ -213,10 +213,10 @@ class Paper:
     def pairs(self, source: Source, row: Row) -> list[tuple[str, str]] | None:
         """The tasks and solvers of a source's study that a row needs; None if it lacks one."""
         tasks, solvers = self._labels[source.study]
-        found = [(translated(source, *side)) for side in row.sides]
-        if any(task not in tasks or solver not in solvers for task, solver in found):
+        labels = [(translated(source, *side)) for side in row.sides]
+        if any(task not in tasks or solver not in solvers for task, solver in labels):
             return None
-        return found
+        return labels
 
     def chosen(self, only: str) -> list[Row]:
         """The rows whose name begins so; all for an empty one.
@@ -285,9 +285,9 @@ def _claims(item: dict[str, Any]) -> Iterator[Row]:
         named = dict(zip(each, map(str, values), strict=True))
         spec = {key: filled(value, named) for key, value in item.items()}
         own = dict(zip(each, values, strict=True))
-        known = {key: value for key, value in own.items() if key in Row.model_fields}
-        told = [word for key, word in named.items() if f"{{{key}}}" in item["says"]]
-        yield _row(spec | known, f"{item['id']}/{slug(' '.join(told or named.values()))}")
+        fields = {key: value for key, value in own.items() if key in Row.model_fields}
+        words = [word for key, word in named.items() if f"{{{key}}}" in item["says"]]
+        yield _row(spec | fields, f"{item['id']}/{slug(' '.join(words or named.values()))}")
 
 
 def filled(value: Any, named: Mapping[str, str]) -> Any:
@@ -327,7 +327,7 @@ def _table(item: dict[str, Any]) -> Table:
         for row in rows
     ]
     words = [row.pop("head") for row in rows]
-    found = []
+    lines = []
     for line, (word, row) in enumerate(zip(words, rows, strict=True)):
         made: list[Row | str] = []
         for place, (column, own) in enumerate(zip(columns, cells[line], strict=True)):
@@ -351,5 +351,5 @@ def _table(item: dict[str, Any]) -> Table:
                     spec |= {"by": "ratio", "against": {"solver": base}}
                     spec["expected"] = text / cells[other][there]["printed"]
             made.append(_row(spec, f"{name}/{slug(word)}/{slug(head)}"))
-        found.append((word, made))
-    return Table(name, item["place"], title, corner, heads, found)
+        lines.append((word, made))
+    return Table(name, item["place"], title, corner, heads, lines)

@@ -79,14 +79,14 @@ class Part:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """Those that ended as planned."""
-        found = of_task(_runs(self.results), self.task, self.solver)
-        return found[found["ok"]]
+        task_runs = of_task(_runs(self.results), self.task, self.solver)
+        return task_runs[task_runs["ok"]]
 
     @cached_property
     def traces(self) -> pd.DataFrame:
         """Their checkpoints."""
-        found = of_task(analysis.traces(self.results), self.task, self.solver)
-        return found[found["ok"]]
+        checkpoints = of_task(analysis.traces(self.results), self.task, self.solver)
+        return checkpoints[checkpoints["ok"]]
 
     @property
     def draws(self) -> bool:
@@ -113,8 +113,8 @@ def _error_at(part: Part, column: str, limit: float) -> Values:
 def _until(part: Part, value: str, margin: float, cost: str) -> Values:
     """What runs spend until they stay within a margin of the optimum; infinite: they do not."""
     # Traces of the analysis have the suboptimality of each checkpoint.
-    found = cost_to_target(part.runs, part.traces, Target(value, margin), cost)
-    return found.set_index("seed")["value"]
+    costs = cost_to_target(part.runs, part.traces, Target(value, margin), cost)
+    return costs.set_index("seed")["value"]
 
 
 def _risk_margin(part: Part, at: float) -> float:
@@ -130,8 +130,8 @@ def _epochs(results: Results) -> pd.DataFrame:
 
 def _noted(part: Part, column: str) -> SeriesGroupBy[Any, Any]:
     """What is noted after each epoch of a run, by seed."""
-    found = of_task(_epochs(part.results), part.task, part.solver)
-    return found.dropna(subset=column).groupby("seed")[column]
+    epochs = of_task(_epochs(part.results), part.task, part.solver)
+    return epochs.dropna(subset=column).groupby("seed")[column]
 
 
 def _largest_fall(values: pd.Series) -> float:
@@ -142,20 +142,20 @@ def _largest_fall(values: pd.Series) -> float:
 
 def _predicted(part: Part, column: str) -> Values:
     """What Lemma 2 of BSCA18 predicts for the task, for each run."""
-    found = curves.predicted_fractions(of_task(part.results.runs, part.task))
-    value = float(found[column].iloc[0]) if len(found) else math.nan
+    fractions = curves.predicted_fractions(of_task(part.results.runs, part.task))
+    value = float(fractions[column].iloc[0]) if len(fractions) else math.nan
     return pd.Series(value, index=part.runs["seed"])
 
 
 def _gaps(part: Part) -> pd.DataFrame:
-    found = of_task(curves.bundle_gaps(part.results.runs), part.task, part.solver)
-    return found[found["gamma"] > 0]
+    gaps = of_task(curves.bundle_gaps(part.results.runs), part.task, part.solver)
+    return gaps[gaps["gamma"] > 0]
 
 
 def _gap_slope(part: Part) -> Values:
     """The slope of log gamma_t over log t."""
-    found = curves.gap_slopes(_gaps(part))
-    return pd.Series(found["slope"].to_numpy(), index=range(len(found)), dtype=float)
+    slopes = curves.gap_slopes(_gaps(part))
+    return pd.Series(slopes["slope"].to_numpy(), index=range(len(slopes)), dtype=float)
 
 
 def _straightness(part: Part) -> Values:
@@ -196,10 +196,10 @@ def _whole_error(part: Part) -> Values:
 def _column(name: str) -> Callable[[Part, float], Values]:
     def values(part: Part, at: float) -> Values:
         runs = part.runs.set_index("seed")
-        found = runs[name].astype(float)
+        costs = runs[name].astype(float)
         # A method that ended at a limit would have needed nobody knows how much.
         return (
-            found.where(runs["solved"], math.inf) if name in _COSTS and "solved" in runs else found
+            costs.where(runs["solved"], math.inf) if name in _COSTS and "solved" in runs else costs
         )
 
     return values
@@ -223,8 +223,8 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
         ),
         "primal_last": lambda part, at: part.runs.set_index("seed")["primal"],
         "C": lambda part, at: part.runs.set_index("seed")["C"],
-        "kernel_gamma": lambda part, at: (
-            part.runs.set_index("seed")["kernel"].map(json_object).map(lambda found: found["gamma"])
+        "kernel_gamma": lambda part, at: part.runs.set_index("seed")["kernel"].map(
+            lambda text: json_object(text)["gamma"]
         ),
         "error_at_epoch": lambda part, at: _error_at(part, "n_iter", at * part.number("n_train")),
         "error_at_iteration": lambda part, at: _error_at(part, "n_iter", at),
@@ -306,9 +306,9 @@ def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder
         return _estimate(first - second, draws, versions)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(first.to_numpy(float)) - np.log(second.to_numpy(float))
-    found = _estimate(pd.Series(logs), draws, versions)
-    value, low, high = (float(np.exp(each)) for each in (found.value, found.low, found.high))
-    return Estimate(value, low, high, found.n, versions)
+    mean = _estimate(pd.Series(logs), draws, versions)
+    value, low, high = (float(np.exp(each)) for each in (mean.value, mean.low, mean.high))
+    return Estimate(value, low, high, mean.n, versions)
 
 
 def _stamps(folder: Path) -> tuple[int, ...]:
@@ -324,21 +324,21 @@ def _results(folder: Path, *stamps: int) -> Results:
 
 def _values(part: Part, measure: str, at: float | None) -> Values:
     """A measure by seed."""
-    mine = of_task(part.results.runs, part.task, part.solver)
-    if mine.empty:
+    task_runs = of_task(part.results.runs, part.task, part.solver)
+    if task_runs.empty:
         raise Unmeasured(f"{part.solver} on {part.task} has not been run")
-    if not mine["ok"].any():
-        ended = ", ".join(dict.fromkeys(mine["status"]))
-        reason = next(filter(None, mine["reason"]), "")
+    if not task_runs["ok"].any():
+        ended = ", ".join(dict.fromkeys(task_runs["status"]))
+        reason = next(filter(None, task_runs["reason"]), "")
         raise Unmeasured(f"{part.solver} on {part.task}: {ended} ({reason})")
     try:
-        found = MEASURES[measure](part, math.nan if at is None else at)
+        values = MEASURES[measure](part, math.nan if at is None else at)
     except KeyError:
         raise Unmeasured(f"the records of {part.solver} have no {measure}") from None
-    found = found.dropna()
-    if found.empty:
+    values = values.dropna()
+    if values.empty:
         raise Unmeasured(f"no run of {part.solver} on {part.task} has a value of {measure}")
-    return found
+    return values
 
 
 def _versions(*parts: Part) -> tuple[str, ...]:
@@ -365,17 +365,17 @@ def _paired(first: Values, second: Values, by_seed: bool) -> tuple[Values, Value
 
 def _estimate(values: Values, draws: bool, versions: tuple[str, ...]) -> Estimate:
     """The mean and its interval."""
-    found = values.to_numpy(float)
-    n = len(found)
-    if np.isnan(found).any():
+    numbers = values.to_numpy(float)
+    n = len(numbers)
+    if np.isnan(numbers).any():
         raise Unmeasured("neither side reached what is asked for")
-    if not np.isfinite(found).all():
-        return Estimate(float(np.median(found)), found.min(), found.max(), n, versions)
-    mean = float(found.mean())
+    if not np.isfinite(numbers).all():
+        return Estimate(float(np.median(numbers)), numbers.min(), numbers.max(), n, versions)
+    mean = float(numbers.mean())
     if n == 1:
         half = math.inf if draws else 0.0
     else:
-        half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * found.std(ddof=1) / math.sqrt(n))
+        half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * numbers.std(ddof=1) / math.sqrt(n))
     return Estimate(mean, mean - half, mean + half, n, versions)
 
 
@@ -383,9 +383,9 @@ def _slope(row: Row, parts: list[Part]) -> Estimate:
     """The exponent of a measure's growth with the number of training points, or columns."""
     sizes, values = [], []
     for part in parts:
-        found = _values(part, row.measure, row.at)
-        sizes += [_size(part)] * len(found)
-        values += [*found]
+        of_part = _values(part, row.measure, row.at)
+        sizes += [_size(part)] * len(of_part)
+        values += [*of_part]
     fitted = scaling.fit_slope(sizes, values)
     if fitted is None:
         raise Unmeasured("a slope needs three sizes")

@@ -108,8 +108,8 @@ def verdict(paper: Paper, row: Row, folders: Mapping[str, Path]) -> Verdict:
         except (Unmeasured, ReportError) as error:
             reasons.append(str(error))
             continue
-        found, words = judged(row, estimate, source)
-        return Verdict(row, found, estimate, words, source.study, _command(paper, row, source))
+        word, words = judged(row, estimate, source)
+        return Verdict(row, word, estimate, words, source.study, _command(paper, row, source))
     if row.is_time:
         return Verdict(row, INCOMPARABLE, None, "seconds of another machine", "", "")
     why = row.not_run or "; ".join(dict.fromkeys(reasons)) or "no study has it"
@@ -127,60 +127,60 @@ def _command(paper: Paper, row: Row, source: Source) -> str:
 
 def verdicts(paper: Paper, folders: Mapping[str, Path]) -> dict[str, Verdict]:
     """What became of each row of a paper, by its name; words name our values of other rows."""
-    found = {row.id: verdict(paper, row, folders) for row in paper.rows}
-    values = {name: shown(each) or each.verdict for name, each in found.items()}
-    quoted = {name: QUOTED.findall(each.row.explanation) for name, each in found.items()}
+    by_id = {row.id: verdict(paper, row, folders) for row in paper.rows}
+    values = {name: shown(each) or each.verdict for name, each in by_id.items()}
+    quoted = {name: QUOTED.findall(each.row.explanation) for name, each in by_id.items()}
     return {
         name: replace(
             each,
             words=filled(each.words, values),
-            explained=bool(quoted[name]) and all(found[other].estimate for other in quoted[name]),
+            explained=bool(quoted[name]) and all(by_id[other].estimate for other in quoted[name]),
         )
-        for name, each in found.items()
+        for name, each in by_id.items()
     }
 
 
-def counts(found: Iterable[Verdict]) -> dict[str, int]:
+def counts(verdicts: Iterable[Verdict]) -> dict[str, int]:
     """How many rows of the paper have each verdict; those that none has are left out."""
-    counted = Counter(each.verdict for each in found if not each.row.is_ours)
+    counted = Counter(each.verdict for each in verdicts if not each.row.is_ours)
     return {name: counted[name] for name in VERDICTS if counted[name]}
 
 
-def answered(found: Iterable[Verdict]) -> tuple[int, int]:
+def answered(verdicts: Iterable[Verdict]) -> tuple[int, int]:
     """How many of the paper's rows that were run are reproduced or explained, and how many were."""
-    run = [each for each in found if each.verdict in VERDICTS[:4] and not each.row.is_ours]
+    run = [each for each in verdicts if each.verdict in VERDICTS[:4] and not each.row.is_ours]
     good = [each for each in run if each.explained or each.verdict in (REPRODUCED, ELSEWHERE)]
     return len(good), len(run)
 
 
-def counts_words(found: Sequence[Verdict]) -> str:
+def counts_words(verdicts: Sequence[Verdict]) -> str:
     """The same in a sentence."""
-    counted = counts(found)
+    counted = counts(verdicts)
     if not counted:
         return "no row of the paper"
     listed = ", ".join(f"{n} {name}" for name, n in counted.items())
-    good, run = answered(found)
+    good, run = answered(verdicts)
     words = f"; {good} of the {run} that were run are reproduced or explained" if run else ""
     return f"{plural(sum(counted.values()), 'row')}: {listed}{words}"
 
 
-def shown(found: Verdict, *, interval: bool = False) -> str:
-    """Our value in the unit of what is printed, with its interval and number of seeds if asked."""
-    each = found.estimate
-    if each is None:
+def shown(verdict: Verdict, *, interval: bool = False) -> str:
+    """Our value in the printed unit, with its interval and number of runs if ``interval``."""
+    estimate = verdict.estimate
+    if estimate is None:
         return ""
-    row = found.row
+    row = verdict.row
     unit = formatting.TIMES if row.by == "ratio" else f" {row.unit}".removesuffix(" ratio").rstrip()
-    text = f"{number(each.value)}{unit}"
+    text = f"{number(estimate.value)}{unit}"
     if not interval:
         expected = "" if row.expected is None else f", printed {number(row.expected)}{unit}"
         return f"{text}{expected}"
-    words = "sizes" if row.by == "slope" else "runs" if each.n > 1 else "run"
-    if each.low == each.high:
-        return f"{text} ({each.n} {words})"
-    if math.isinf(each.low) and math.isinf(each.high):
-        return f"{text} (no interval, {each.n} {words})"
-    return f"{text} [{number(each.low)}, {number(each.high)}] ({each.n} {words})"
+    words = "sizes" if row.by == "slope" else "runs" if estimate.n > 1 else "run"
+    if estimate.low == estimate.high:
+        return f"{text} ({estimate.n} {words})"
+    if math.isinf(estimate.low) and math.isinf(estimate.high):
+        return f"{text} (no interval, {estimate.n} {words})"
+    return f"{text} [{number(estimate.low)}, {number(estimate.high)}] ({estimate.n} {words})"
 
 
 def number(value: float) -> str:
