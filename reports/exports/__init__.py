@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import ReportError
 
-#: Formats that can be asked for, and those that are written unless others are.
+#: All formats, and the default ones.
 FORMATS = ("svg", "pdf", "png", "csv", "tex", "parquet")
 DEFAULT_FORMATS = ("svg", "pdf", "csv", "tex", "parquet")
 #: The width of a column in most journals of two columns.

@@ -154,8 +154,8 @@ def _letter(letter: str) -> str:
         return _SPECIAL[letter]
     if letter.isascii():
         return letter
-    known = _SYMBOLS.get(letter) or _greek(letter) or _accented(letter)
-    return known or _plainer(letter) or f"{{[}}U+{ord(letter):04X}{{]}}"
+    text = _SYMBOLS.get(letter) or _greek(letter) or _accented(letter)
+    return text or _plainer(letter) or f"{{[}}U+{ord(letter):04X}{{]}}"
 
 
 def _greek(letter: str) -> str:

@@ -101,8 +101,8 @@ def _columns(results: Results, runs: pd.DataFrame, traces: pd.DataFrame) -> pd.D
     }
     of_checkpoint = {name: item.doc for name, item in columns_of(record.checkpoint).items()}
     rows = [
-        (table, column, _type(frame[column]), _meaning(column, {**known, **_ADDED}))
-        for table, frame, known in (
+        (table, column, _type(frame[column]), _meaning(column, {**texts, **_ADDED}))
+        for table, frame, texts in (
             ("runs", runs, meanings),
             ("traces", traces, meanings | of_checkpoint),
         )
@@ -111,10 +111,10 @@ def _columns(results: Results, runs: pd.DataFrame, traces: pd.DataFrame) -> pd.D
     return pd.DataFrame(rows, columns=["table", "column", "type", "meaning"])
 
 
-def _meaning(column: str, known: Mapping[str, str]) -> str:
+def _meaning(column: str, meanings: Mapping[str, str]) -> str:
     name = column.removeprefix("kernel_")
     parameter = f"parameter {name} of the task's kernel" if name != column else ""
-    return known.get(column, parameter)
+    return meanings.get(column, parameter)
 
 
 def _type(column: pd.Series) -> str:
@@ -142,7 +142,7 @@ _FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
 def rendered(
-    found: View,
+    view: View,
     styles: Mapping[str, SolverStyle],
     formats: tuple[str, ...],
     width: float,
@@ -153,12 +153,12 @@ def rendered(
 
     By format; the same figure gives the same bytes.
     """
-    drawing = found.drawing
+    drawing = view.drawing
     assert drawing is not None
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
         # A letter that the font lacks is a box in PDF and PNG, and itself in SVG.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure = _standalone(drawing, found.title, _legend_entries(found, styles), 72 * width)
+        figure = _standalone(drawing, view.title, _legend_entries(view, styles), 72 * width)
         figure.patch.set(visible=not transparent, facecolor="white", edgecolor="none")
         return {name: _WRITERS[name](figure, drawing) for name in formats}
 
@@ -183,21 +183,21 @@ def _standalone(
             handlelength=1.9, handletextpad=0.5, columnspacing=1.1,
             borderaxespad=0.0, borderpad=0.2,
         )  # fmt: skip
-    # The layout is the same in all formats, whichever are asked for.
+    # The layout is the same in all formats, whichever are written.
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     return figure
 
 
-def _legend_entries(found: View, styles: Mapping[str, SolverStyle]) -> list[tuple[Line2D, str]]:
-    """The solvers of the page's legend that the figure shows, with what is said of their runs."""
-    drawing = found.drawing
+def _legend_entries(view: View, styles: Mapping[str, SolverStyle]) -> list[tuple[Line2D, str]]:
+    """The solvers of the page's legend that the figure shows, with the notes on their runs."""
+    drawing = view.drawing
     assert drawing is not None
     shown = set(drawing.data["solver"]) if "solver" in drawing.data else None
     return [
         (_key(styles[entry.label]), entry.label + (f" ({entry.note})" if entry.note else ""))
-        for entry in found.legend
+        for entry in view.legend
         if entry.label in styles and (shown is None or entry.label in shown)
     ]
 
@@ -238,10 +238,10 @@ _WRITERS = {"svg": _svg, "pdf": _pdf, "png": _png}
 
 def inches(text: str) -> float:
     """Inches of a width as LaTeX writes it: "3.4in", "8.6cm", "86mm", "245pt"; "3.4" are inches."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(in|cm|mm|pt|)\s*", text)
-    if found is None:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(in|cm|mm|pt|)\s*", text)
+    if match is None:
         raise ValueError("give a number with in, cm, mm or pt, such as 3.4in")
-    value = float(found[1]) / _UNITS[found[2] or "in"]
+    value = float(match[1]) / _UNITS[match[2] or "in"]
     if not 1.0 <= value <= 30.0:
         raise ValueError("it must be from 1in to 30in")
     return value
@@ -253,7 +253,7 @@ _UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4, "pt": 72.27}
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be exported, as the user said it: see :func:`marginbench.export`."""
+    """What the user wants exported: see the parameters of :func:`marginbench.export`."""
 
     results: str
     out: str
@@ -289,13 +289,13 @@ def made(request: Request) -> tuple[list[Artefact], Origin]:
     whole = load_results(local_folder(request.results))
     results = selected(whole, request.tasks, request.solvers)
     maker = _Maker(request, tuple(formats), width, results)
-    found = list(maker.artefacts())
-    if not found:
+    artefacts = list(maker.artefacts())
+    if not artefacts:
         raise ReportError(
             f"nothing to write as {', '.join(formats)}: figures can be svg, pdf, png and csv, "
             "tables csv and tex, data csv and parquet"
         )
-    return found, _origin(request, whole, integrity.commits(analysis.environments(results)))
+    return artefacts, _origin(request, whole, integrity.commits(analysis.environments(results)))
 
 
 @dataclass(frozen=True)
@@ -309,15 +309,15 @@ class _Maker:
 
     def artefacts(self) -> Iterator[Artefact]:
         """Figures, tables and data in this order, those of the request or all."""
-        asked = self.request
-        everything = not (asked.figures or asked.tables or asked.data)
-        wanted = chosen("data", asked.data, TITLES)
-        if everything or asked.figures or asked.tables:
+        request = self.request
+        everything = not (request.figures or request.tables or request.data)
+        wanted = chosen("data", request.data, TITLES)
+        if everything or request.figures or request.tables:
             # The page's figures are drawn for this, whichever of them are written.
             drawn, listed = views_of(self.results)
-            for name in list(drawn) if everything else chosen("figure", asked.figures, drawn):
+            for name in list(drawn) if everything else chosen("figure", request.figures, drawn):
                 yield from self._figure(*drawn[name])
-            for name in list(listed) if everything else chosen("table", asked.tables, listed):
+            for name in list(listed) if everything else chosen("table", request.tables, listed):
                 yield from self._table(listed[name])
         yield from self._data(list(TITLES) if everything else wanted)
 
@@ -346,11 +346,11 @@ class _Maker:
             yield self._artefact("table", table.name, table.label, "tex", content)
 
     def _data(self, names: list[str]) -> Iterator[Artefact]:
-        found = frames(self.results) if names else {}
+        tables = frames(self.results) if names else {}
         writers = {"parquet": parquet_bytes, "csv": csv_bytes}
         for name in names:
             for format_ in (name for name in self.formats if name in writers):
-                content = writers[format_](found[name])
+                content = writers[format_](tables[name])
                 yield self._artefact("data", name, TITLES[name], format_, content)
 
     def _artefact(self, what: str, name: str, title: str, format_: str, content: bytes) -> Artefact:
@@ -400,19 +400,19 @@ def views_of(results: Results) -> tuple[dict[str, tuple[str, View]], dict[str, T
     return drawn, listed
 
 
-def chosen(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The known names among those given, each repeated or separated by commas, in their order."""
-    known = list(known)
-    found = []
-    for name in split_names(names, known):
-        match = find(name, known)
+def chosen(what: str, names: Iterable[str], options: Iterable[str]) -> list[str]:
+    """The options that names select; a name may hold several, separated by commas."""
+    options = list(options)
+    matches = []
+    for name in split_names(names, options):
+        match = find(name, options)
         if match is None:
-            near = suggest(name, known)
+            near = suggest(name, options)
             listed = f" (--list shows each {what})"  # they are many
             near = near if near.startswith(" (did you mean") else listed
             raise ReportError(f"unknown {what} {name!r}{near}")
-        found.append(match)
-    return list(dict.fromkeys(found))
+        matches.append(match)
+    return list(dict.fromkeys(matches))
 
 
 def selected(results: Results, tasks: Iterable[str], solvers: Iterable[str]) -> Results:

@@ -92,11 +92,11 @@ def write_all(
     """
     artefacts = list(artefacts)
     with exclusive(folder):
-        known = _known(folder, force=force)
+        recorded = _recorded(folder, force=force)
         stale = [item for item in artefacts if not holds(folder / item.path, item.content)]
         if not force:
-            _check_own([folder / item.path for item in stale], folder, known, origin)
-        kept = {path: entry for path, entry in known.items() if (folder / path).is_file()}
+            _check_own([folder / item.path for item in stale], folder, recorded, origin)
+        kept = {path: entry for path, entry in recorded.items() if (folder / path).is_file()}
         entries = {item.path: item.entry(origin) for item in artefacts}
         with interrupts_deferred() as look:
             if stale:
@@ -128,14 +128,14 @@ def _write_manifest(folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> N
         _write(folder / MANIFEST, content)
 
 
-def _known(folder: Path, *, force: bool) -> Mapping[str, Mapping[str, Any]]:
+def _recorded(folder: Path, *, force: bool) -> Mapping[str, Mapping[str, Any]]:
     """The entries of the folder's manifest by path; none without one."""
     path = folder / MANIFEST
     try:
-        found = json.loads(path.read_bytes())
-        if found["format"] != _FORMAT:
-            raise ValueError(found["format"])
-        return {str(name): dict(entry) for name, entry in found["files"].items()}
+        manifest = json.loads(path.read_bytes())
+        if manifest["format"] != _FORMAT:
+            raise ValueError(manifest["format"])
+        return {str(name): dict(entry) for name, entry in manifest["files"].items()}
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
@@ -150,10 +150,10 @@ def _known(folder: Path, *, force: bool) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _check_own(
-    paths: list[Path], folder: Path, known: Mapping[str, Mapping[str, Any]], origin: Origin
+    paths: list[Path], folder: Path, recorded: Mapping[str, Mapping[str, Any]], origin: Origin
 ) -> None:
     """Refuse to replace what others wrote or changed, or what is of other results."""
-    reasons = {path: _not_ours(path, folder, known, origin) for path in paths}
+    reasons = {path: _not_ours(path, folder, recorded, origin) for path in paths}
     foreign = [(path, reason) for path, reason in reasons.items() if reason]
     if foreign:
         path, reason = foreign[0]
@@ -165,14 +165,14 @@ def _check_own(
 
 
 def _not_ours(
-    path: Path, folder: Path, known: Mapping[str, Mapping[str, Any]], origin: Origin
+    path: Path, folder: Path, recorded: Mapping[str, Mapping[str, Any]], origin: Origin
 ) -> str:
     """Why a path is not to be replaced; empty if it is ours, or free."""
     if not path.exists() and not path.is_symlink():
         return ""
     if not path.is_file():
         return "is in the way and no file"
-    entry = known.get(path.relative_to(folder).as_posix())
+    entry = recorded.get(path.relative_to(folder).as_posix())
     if entry is None:
         return "exists, and no export wrote it"
     if _digest(path.read_bytes()) not in (entry.get("sha256"), entry.get("replaces")):
