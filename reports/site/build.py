@@ -105,9 +105,8 @@ def _commit_url(root: Path) -> str:
         content = json.loads("\n".join(line for line in lines if line.lstrip()[:2] != "//"))
     except (OSError, ValueError, RecursionError):
         return ""
-    found = content.get("show_commit_url") if isinstance(content, dict) else None
-    known = isinstance(found, str) and found.startswith(("https://", "http://"))
-    return str(found) if known else ""
+    url = content.get("show_commit_url") if isinstance(content, dict) else None
+    return url if isinstance(url, str) and url.startswith(("https://", "http://")) else ""
 
 
 _KINDS: Mapping[str, str] = {"svm": "Studies of SVM solvers", "feasibility": "Feasibility methods"}
@@ -123,7 +122,7 @@ class StudyEntry:
         Its folder in ``studies/``.
     kind, name, title, description : str
     finding : str
-        What it found first; empty where there is nothing to compare.
+        Its first finding; empty where there is nothing to compare.
     facts : tuple of (str, str)
         Runs, dates, machine and version, by heading.
     counts : tuple of (str, int)
@@ -220,9 +219,9 @@ def _counts(results: Results) -> tuple[tuple[str, int], ...]:
     named = {"planned": "planned", "ok": "ended as planned", "failed": "failed"}
     named |= {"missing": "missing", "skipped": "skipped"}
     counts = analysis.counts(results)
-    found = [(words, int(counts[f"n_{name}"].sum())) for name, words in named.items()]
+    numbers = [(words, int(counts[f"n_{name}"].sum())) for name, words in named.items()]
     # That none failed is worth saying; that none is missing or skipped is not.
-    return tuple(item for item in found if item[1] or item[0] not in ("missing", "skipped"))
+    return tuple(item for item in numbers if item[1] or item[0] not in ("missing", "skipped"))
 
 
 def _runs_words(counts: Mapping[str, int]) -> str:
@@ -233,9 +232,9 @@ def _runs_words(counts: Mapping[str, int]) -> str:
 
 
 def _finding(results: Results) -> str:
-    """The first sentence of what was found; empty where there is nothing to compare."""
+    """The first finding, as a sentence; empty where there is nothing to compare."""
     if results.kind == "svm":
-        return next((found.sentence for found in findings(results)), "")
+        return next((finding.sentence for finding in findings(results)), "")
     task = results.study.tasks[0].label if results.study.tasks else ""
     return f"{task}: {fewest_sentence(results, task)}" if task else ""
 
@@ -267,11 +266,11 @@ def draw_overview(results: Results) -> Drawing | None:
     """
     if results.kind != "feasibility":
         return None
-    found = analysis.solved(results)
-    table = found.table[(found.table["measure"] == "n_iter") & (found.table["median"] > 0)]
+    solved = analysis.solved(results)
+    table = solved.table[(solved.table["measure"] == "n_iter") & (solved.table["median"] > 0)]
     if table.empty:
         return None
-    measure = found.costs["n_iter"]
+    measure = solved.costs["n_iter"]
     tasks = [task.label for task in results.study.tasks]
     axes = new_axes()
     set_log_axis(axes, "x", *padded(table["median"].to_numpy(), 0.05, 0.05), "count")
@@ -364,13 +363,13 @@ def _planned(folders: Sequence[Path], problems: list[str], *, keep_going: bool) 
 
     Of several with the same name the one that was run first has the name without a number.
     """
-    found: list[tuple[str, Path]] = []
+    named: list[tuple[str, Path]] = []
     for folder in {folder.resolve(): folder for folder in reversed(folders)}.values():
         try:
-            found.append((slug(read_study(folder).name, "study"), folder))
+            named.append((slug(read_study(folder).name, "study"), folder))
         except ReportError as error:
             _left_out(problems, error, keep=keep_going)
-    bases = Counter(base for base, _ in found)
+    bases = Counter(base for base, _ in named)
 
     def place(item: tuple[str, Path]) -> tuple[str, str, str]:
         base, folder = item
@@ -380,18 +379,18 @@ def _planned(folders: Sequence[Path], problems: list[str], *, keep_going: bool) 
         digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
         return base, min(filter(None, starts), default=""), digest
 
-    found.sort(key=place)
+    named.sort(key=place)
     return dict(
-        zip(_numbered([base for base, _ in found]), [item[1] for item in found], strict=True)
+        zip(_numbered([base for base, _ in named]), [item[1] for item in named], strict=True)
     )
 
 
 def _numbered(bases: Sequence[str]) -> list[str]:
     """The names with a number after each that an earlier one has: "a", "a-2", "a-3"."""
-    found: list[str] = []
+    names: list[str] = []
     for base in bases:
-        found.append(unused(base, [*found, *bases] if base in found else []))
-    return found
+        names.append(unused(base, [*names, *bases] if base in names else []))
+    return names
 
 
 def _left_out(problems: list[str], error: ReportError, *, keep: bool) -> None:
@@ -452,15 +451,15 @@ def _about(studies: Sequence[StudyEntry]) -> dict[str, Any]:
 
 def _folders_of(pages: Iterable[str], own: set[str]) -> dict[str, str]:
     """The folder of the site for further pages of each title."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for title in pages:
         folder = slug(title, "pages")
-        if folder in {*own, *found.values()}:
+        if folder in {*own, *folders.values()}:
             raise ReportError(
                 f"further pages {title!r}: their folder {folder}/ is taken; choose another title"
             )
-        found[title] = folder
-    return found
+        folders[title] = folder
+    return folders
 
 
 def _check_pages(folders: Iterable[Path], site: Path) -> None:

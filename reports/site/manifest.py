@@ -2,7 +2,7 @@
 
 ``manifest.json`` lists every file with its size and SHA-256. Files are written to a folder beside
 them first and then renamed, one by one; the manifest that lists the old and the new ones is written
-before, so that whatever a killed command leaves is known to the next one.
+before, so that the next command recognises whatever a killed one leaves.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Manifest:
 
     def hashes_of(self, path: str) -> set[str]:
         """What a file that ``publish`` wrote there may be; empty where it wrote none."""
-        return {known[path] for known in (self.files, self.earlier) if path in known}
+        return {hashes[path] for hashes in (self.files, self.earlier) if path in hashes}
 
     @property
     def paths(self) -> set[str]:
-        """All files that are known as written by ``publish``."""
+        """All files that ``publish`` wrote."""
         return {*self.files, *self.earlier}
 
     def encoded(self) -> bytes:
@@ -93,9 +93,9 @@ class Changes:
 def read_manifest(site: Path, *, force: bool = False) -> Manifest:
     """The manifest of a site; an empty one of a folder that is new or empty."""
     path = site / MANIFEST
-    found = _parsed(path)
-    if found is not None:
-        return found
+    manifest = _parsed(path)
+    if manifest is not None:
+        return manifest
     others = {item.name for item in site.iterdir()} - {STAGING, _LOCK}
     if others and not force:
         raise ReportError(
