@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 INK, MUTED, RULE = "#1f2328", "#656a72", "#dcdcd6"
 GROUND = "#fdfdfb"
-#: Colours of the solvers on light and on dark ground. The first seven are told apart with any
+#: Colours of the solvers on light and on dark ground. The first seven are distinct with any
 #: colour vision (after Okabe and Ito, 2008); markers tell all ten apart.
 PALETTE: tuple[tuple[str, str], ...] = (
     ("#0b6fb3", "#58a9e6"),
@@ -79,7 +79,7 @@ class SolverStyle:
     muted: bool = False
 
     def line(self, width: float, size: float) -> dict[str, Any]:
-        """What matplotlib is told of its line, of so many points, and of its markers."""
+        """matplotlib's options for its line, of so many points, and for its markers."""
         shared = {"color": self.color, "dashes": self.dashes or (None, None)}
         if self.muted:
             return shared | {"lw": 0.6 * width, "alpha": 0.6, "zorder": 1.9}

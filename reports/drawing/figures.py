@@ -298,9 +298,9 @@ class Lines:
         axes = self._axes(sheet, list(named.values()))
         ends: dict[str, tuple[float, float]] = {}
         for place, solver in enumerate(shown):
-            mine = solvers == solver
-            for kind in dict.fromkeys(kinds[mine]):
-                chosen = np.flatnonzero(mine & (kinds == kind))
+            own = solvers == solver
+            for kind in dict.fromkeys(kinds[own]):
+                chosen = np.flatnonzero(own & (kinds == kind))
                 rows = {name: values[chosen] for name, values in columns.items()}
                 line = _Line(axes, self, self.styles[solver], sheet.scale, place / len(shown))
                 end = line.draw(str(kind), rows)
@@ -330,8 +330,8 @@ class Lines:
 
     def at(self, values: npt.ArrayLike) -> Array:
         """Values as drawn: on a logarithmic axis zero is at the floor."""
-        found = np.asarray(values, dtype=np.float64)
-        return np.where(found <= 0, self.floor, found) if self.y.log else found
+        numbers = np.asarray(values, dtype=np.float64)
+        return np.where(numbers <= 0, self.floor, numbers) if self.y.log else numbers
 
 
 @dataclass(frozen=True)
@@ -426,13 +426,13 @@ def _names(solvers: Iterable[str], styles: Mapping[str, SolverStyle]) -> dict[st
 
 
 def shortened(labels: Sequence[str]) -> dict[str, str]:
-    """Labels without their middle where they are long, told apart if some cut can."""
-    found: dict[str, str] = {}
+    """Labels without their middle where they are long; distinct if some cut makes them so."""
+    short: dict[str, str] = {}
     for head in _HEADS:
-        found = {label: _without_middle(label, head) for label in labels}
-        if len(set(found.values())) == len(found):
+        short = {label: _without_middle(label, head) for label in labels}
+        if len(set(short.values())) == len(short):
             break
-    return found
+    return short
 
 
 def _without_middle(label: str, head: int) -> str:
@@ -613,8 +613,8 @@ def _with_y(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of statistics as figures call them: a median and a value are both y."""
     if "median" in frame and "value" in frame:
         frame = frame.assign(median=frame["median"].fillna(frame["value"])).drop(columns="value")
-    found = frame.rename(columns=_FIGURE)
-    return found if "low" in found else found.assign(low=found["y"], high=found["y"])
+    renamed = frame.rename(columns=_FIGURE)
+    return renamed if "low" in renamed else renamed.assign(low=renamed["y"], high=renamed["y"])
 
 
 def _trace_sentences(quantities: Quantities, data: TraceCurves, styles: Styles) -> Iterator[str]:
@@ -795,12 +795,12 @@ def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) 
     sentences, curves = ["The horizontal axis is logarithmic."], []
     for solver in solvers:
         # From nothing at the left edge to the last share at the right edge.
-        mine = steps[steps["solver"] == solver]
-        costs = np.clip(mine["cost"].to_numpy(np.float64), low, None)
-        shares = np.append(0.0, mine["share"].to_numpy(np.float64))
+        solver_steps = steps[steps["solver"] == solver]
+        costs = np.clip(solver_steps["cost"].to_numpy(np.float64), low, None)
+        shares = np.append(0.0, solver_steps["share"].to_numpy(np.float64))
         curve = {"x": [low, *costs, high], "y": [*shares, shares[-1]]}
         curves.append(pd.DataFrame(curve).assign(solver=solver))
-        sentences.append(_share_sentence(solver, mine))
+        sentences.append(_share_sentence(solver, solver_steps))
     lines = Lines(
         pd.concat(curves, ignore_index=True),
         Axis(xlabel, _RATIO, limits=limits),
@@ -834,8 +834,8 @@ def draw_trade(
         axes = new_axes(sheet)
         ratios = points["ratio"].to_numpy(np.float64)
         Axis(labels[0], _RATIO, padding=(0.04, 0.06)).set(axes, "x", ratios)
-        for solver, mine in by_style(points, styles):
-            for front, chosen in mine.groupby("front"):
+        for solver, rows in by_style(points, styles):
+            for front, chosen in rows.groupby("front"):
                 axes.plot(
                     chosen["ratio"], 100 * chosen["excess"], ls="", marker=styles[solver].marker,
                     ms=6 * sheet.scale, mec=styles[solver].color, mew=1.2 * sheet.scale,
@@ -845,15 +845,15 @@ def draw_trade(
         return figure_of(axes)
 
     sentences = [
-        f"{solver}: on the front of {mine['front'].sum()} of {len(mine)}."
-        for solver, mine in by_style(points, styles)
+        f"{solver}: on the front of {rows['front'].sum()} of {len(rows)}."
+        for solver, rows in by_style(points, styles)
     ]
     words = f"Vertically {labels[1]}. The horizontal axis is logarithmic."
     return Drawing(draw, title, " ".join([words, *sentences]), points)
 
 
 def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: str) -> Drawing:
-    """Average ranks on a line; a bar joins solvers of which no pair can be told apart.
+    """Average ranks on a line; a bar joins solvers of which no pair is separable.
 
     ``ranks`` is of :func:`marginbench.reports.statistics.ranks.average_ranks`, ``pairs`` of
     ``compared_pairs``.
@@ -904,14 +904,14 @@ def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: 
 
 def _not_apart(alike: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """The longest stretches, first and last place, in which all pairs are alike."""
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     for first in range(len(alike)):
         last = first
         while last + 1 < len(alike) and alike[first : last + 1, last + 1].all():
             last += 1
-        if last > first and not (found and found[-1][1] >= last):
-            found.append((first, last))
-    return found
+        if last > first and not (groups and groups[-1][1] >= last):
+            groups.append((first, last))
+    return groups
 
 
 # ---- distributions: every run as a stroke, with boxes of quartiles
@@ -921,8 +921,8 @@ def draw_distributions(
     finals: pd.DataFrame, measure: Measure, level: float, styles: Styles, task: str
 ) -> Drawing | None:
     """The values of all runs (columns solver, value), a row for each solver; None without any."""
-    known = finals[np.isfinite(finals["value"].to_numpy(np.float64))]
-    order = [solver for solver, _ in by_style(known, styles)]
+    finite = finals[np.isfinite(finals["value"].to_numpy(np.float64))]
+    order = [solver for solver, _ in by_style(finite, styles)]
     if not order:
         return None
     names = shortened(order)
@@ -937,18 +937,18 @@ def draw_distributions(
         shared = {"x": "value", "y": "solver", "order": order, "ax": axes, "legend": False}
         # Runs are not scattered at random: the same records give the same figure.
         sns.stripplot(
-            known, **shared, jitter=False, marker="|", size=9 * sheet.scale, linewidth=1.2,
+            finite, **shared, jitter=False, marker="|", size=9 * sheet.scale, linewidth=1.2,
             alpha=0.75,
         )  # fmt: skip
         # Colours come afterwards: with a hue, seaborn takes twice as long.
         for solver, strokes in zip(order, axes.collections, strict=True):
             strokes.set_color(styles[solver].color)
-        enough = known.groupby("solver")["value"].transform("size") >= FEWEST_FOR_QUARTILES
+        enough = finite.groupby("solver")["value"].transform("size") >= FEWEST_FOR_QUARTILES
         sns.boxplot(
-            known[enough], **shared, width=0.62, fill=False, linewidth=0.8, showcaps=False,
+            finite[enough], **shared, width=0.62, fill=False, linewidth=0.8, showcaps=False,
             whis=0, showfliers=False, medianprops={"color": INK, "lw": 1.8 * sheet.scale},
         )  # fmt: skip
-        boxed = [solver for solver in order if enough[known["solver"] == solver].all()]
+        boxed = [solver for solver in order if enough[finite["solver"] == solver].all()]
         containers: Any = axes.containers
         for boxes in containers:
             for place, solver in enumerate(boxed):
@@ -967,14 +967,13 @@ def draw_distributions(
         return figure_of(axes)
 
     sentences = [
-        _range_sentence(solver, mine["value"], measure) for solver, mine in by_style(known, styles)
+        _range_sentence(solver, rows["value"], measure) for solver, rows in by_style(finite, styles)
     ]
     title = f"{task}: {measure.words} at the end of each run"
-    return Drawing(draw, title, " ".join(sentences), known)
+    return Drawing(draw, title, " ".join(sentences), finite)
 
 
 def _range_sentence(solver: str, values: pd.Series, measure: Measure) -> str:
-    said = (formatting.say(measure, value) for value in (values.min(), values.max()))
-    low, high = said
+    low, high = (formatting.say(measure, value) for value in (values.min(), values.max()))
     middle = formatting.say(measure, values.median())
     return f"{solver}: {low} to {high}, median {middle}, {formatting.plural(len(values), 'run')}."
