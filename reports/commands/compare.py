@@ -59,21 +59,21 @@ def compare(
         raise UserError("--text and --json are two forms of the same output; give one of them")
     from ..comparison.studies import compare
 
-    found = compare(a, b, solver=solver, against=against, bounds=bound or ())
-    show(found, html, as_json=as_json, all_rows=all_rows)
+    comparison = compare(a, b, solver=solver, against=against, bounds=bound or ())
+    show(comparison, html, as_json=as_json, all_rows=all_rows)
 
 
-def show(found: Comparison, html: Path | None, *, as_json: bool, all_rows: bool) -> NoReturn:
+def show(comparison: Comparison, html: Path | None, *, as_json: bool, all_rows: bool) -> NoReturn:
     """Print a comparison, write its page if there is a place for one, and exit with its code."""
     from ..comparison.report import in_words, terminal
 
     if html is not None:
-        found.write_page(html)
+        comparison.write_page(html)
     if as_json:
-        typer.echo(found.to_json())
+        typer.echo(comparison.to_json())
     else:
         width, color = terminal()
-        typer.echo(in_words(found, width, all_rows=all_rows, color=color))
+        typer.echo(in_words(comparison, width, all_rows=all_rows, color=color))
     if html is not None:
         typer.echo(f"page: {html}", err=as_json)
-    raise typer.Exit(found.exit_code)
+    raise typer.Exit(comparison.exit_code)

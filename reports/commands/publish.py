@@ -96,16 +96,16 @@ def publish(
     return EXIT_RUNS if site.left_out else EXIT_OK
 
 
-def _pages(given: list[str]) -> dict[str, Path]:
+def _pages(texts: list[str]) -> dict[str, Path]:
     """The folders of further pages by title."""
-    found: dict[str, Path] = {}
-    for text in given:
+    folders: dict[str, Path] = {}
+    for text in texts:
         folder, _, title = text.rpartition(":")
         if not folder or not title.strip():
             raise ReportError(
                 f"--with {text}: write DIR:TITLE, such as out/regressions:Regressions"
             )
-        if title in found:
+        if title in folders:
             raise ReportError(f"--with {text}: another folder has this title; choose another one")
-        found[title] = Path(folder)
-    return found
+        folders[title] = Path(folder)
+    return folders

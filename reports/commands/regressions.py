@@ -83,8 +83,8 @@ def regressions(
     repository = Repository(Path.cwd())
     judged = repository.commit(head)
     against = repository.commit(base) if base else repository.base(judged)
-    # A mistake in the file of known changes is told before anything is measured.
-    known = annotations.between(repository, against.hash, judged.hash)
+    # Read first: a mistake in the file of known changes ends the command before it measures.
+    accepted = annotations.between(repository, against.hash, judged.hash)
     if results is None:
         before, after = _measured(repository, against, judged, suite or [], short, again)
     else:
@@ -97,15 +97,15 @@ def regressions(
         )
     names = {each.measure for each in (*before.versions, *after.versions)}
     changed = repository.changed and repository.commit("HEAD") == judged
-    found = regressions(
+    comparison = regressions(
         before,
         after,
         (against, judged),
-        annotations=known,
+        annotations=accepted,
         bounds=bounds_of(bound or [], names),
         notes=["Changes that are not committed were not measured."] if changed else [],
     )
-    show(found, html, as_json=as_json, all_rows=all_rows)
+    show(comparison, html, as_json=as_json, all_rows=all_rows)
 
 
 def _measured(
@@ -140,7 +140,7 @@ def _read(folder: Path, base: Commit, head: Commit) -> tuple[Snapshot, Snapshot]
     for lane in by_lane.values():
         if base.hash in lane and head.hash in lane:
             return lane[base.hash], lane[head.hash]
-    known = {commit for lane in by_lane.values() for commit in lane}
-    missing = [each.short for each in (base, head) if each.hash not in known]
+    commits = {commit for lane in by_lane.values() for commit in lane}
+    missing = [each.short for each in (base, head) if each.hash not in commits]
     what = " and ".join(missing) or f"{base.short} and {head.short} on one machine"
     raise ReportError(f"{folder}: has no results of {what}; 'asv run' makes them")

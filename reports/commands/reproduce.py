@@ -81,10 +81,10 @@ def _selections(papers: Sequence[Paper], scale: str, only: str) -> dict[str, str
         sources = [source for source in paper.sources if source.scale == scale]
         for row in paper.chosen(only):
             able = ((each, paper.pairs(each, row)) for each in sources if row.measure)
-            for source, found in able:
-                if found is not None:
+            for source, sides in able:
+                if sides is not None:
                     tasks = pairs.setdefault((source.study, source.where), {})
-                    for task, solver in found:
+                    for task, solver in sides:
                         tasks.setdefault(task, {})[solver] = None
                     break
     chosen: dict[str, list[str]] = {}
@@ -134,14 +134,14 @@ def _show(names: Sequence[str], only: str, out: Path, *, as_json: bool) -> int:
 
     folders = {path.parent.name: path.parent for path in out.glob("*/study.json")}
     links = {name: f"../{name}/report.html" for name in folders}
-    found = judge(folders)
-    feeding = {source.study for each in found for source in each.paper.sources}
+    judged = judge(folders)
+    feeding = {source.study for each in judged for source in each.paper.sources}
     journals = {name: folder for name, folder in folders.items() if name in feeding}
     archive = write_journals(out / "papers" / ARCHIVE, journals)
-    write_pages(out / "papers", paper_pages(found, links, archive))
+    write_pages(out / "papers", paper_pages(judged, links, archive))
     chosen = {
         each.paper.name: [v for v in each.found.values() if v.row.id.startswith(only)]
-        for each in found
+        for each in judged
         if each.paper.name in names
     }
     if as_json:
