@@ -56,14 +56,14 @@ def once(
     """A function of results and further arguments that computes each of its values once."""
 
     @wraps(statistic)
-    def asked(results: Results, /, *args: _P.args, **kwargs: _P.kwargs) -> T:
+    def computed(results: Results, /, *args: _P.args, **kwargs: _P.kwargs) -> T:
         question = (statistic, args, *kwargs.items())
         if question not in results.answers:
             results.answers[question] = statistic(results, *args, **kwargs)
-        found: T = results.answers[question]
-        return found
+        answer: T = results.answers[question]
+        return answer
 
-    return asked
+    return computed
 
 
 # ---- how runs ended, and where
@@ -72,10 +72,10 @@ def once(
 def _of_runs(statistic: Callable[[pd.DataFrame], T]) -> Callable[[Results], T]:
     @once
     @wraps(statistic)
-    def asked(results: Results) -> T:
+    def computed(results: Results) -> T:
         return statistic(results.runs)
 
-    return asked
+    return computed
 
 
 counts = _of_runs(summary.run_counts)
@@ -94,9 +94,9 @@ def times_compare(results: Results) -> bool:
 def cautions(results: Results) -> list[str]:
     """What limits the comparison: :func:`.integrity.cautions`."""
     folded = [task.label for task in results.tasks_of(SvmTask) if task.folds is not None]
-    found = integrity.cautions(results.runs, _raw_traces(results), environments(results), folded)
+    of_runs = integrity.cautions(results.runs, _raw_traces(results), environments(results), folded)
     of_study = [] if results.notes else described.part_of_study(results.study, words(results))
-    return [*of_study, *results.notes, *found]
+    return [*of_study, *results.notes, *of_runs]
 
 
 # ---- what things are called, and how they look
@@ -172,8 +172,8 @@ def traces(results: Results) -> pd.DataFrame:
 @once
 def counters(results: Results) -> dict[str, Measure]:
     """The counters of which some run of the study has a positive count, by name."""
-    known = counter_measures().items()
-    return {name: measure for name, measure in known if (results.runs[name] > 0).any()}
+    named = counter_measures().items()
+    return {name: measure for name, measure in named if (results.runs[name] > 0).any()}
 
 
 @once
@@ -189,20 +189,20 @@ def shown(results: Results) -> dict[str, Measure]:
     Beside the measures that have a place in it, the counters that no column shows already; without
     derived measures that no run has a value for.
     """
-    found = dict(measures(results))
+    by_name = dict(measures(results))
     valued = set(derived_values(results).dropna(subset="value")["measure"])
     for item in derived_measures(results.kind):
         if item.name not in valued:
-            del found[item.name]
+            del by_name[item.name]
     used = counters(results)
     sums = [{name for name in parts if name in used} for parts in SUMS.values()]
     if sums[0] == sums[1]:
-        del found["evaluations_computed"]
-    titles = {measure.title for name, measure in found.items() if name not in used}
+        del by_name["evaluations_computed"]
+    titles = {measure.title for name, measure in by_name.items() if name not in used}
     for name, measure in used.items():
         if {name} not in sums and measure.title not in titles:
-            found[name] = replace(measure, table=_COUNTERS_IN_TABLE)
-    placed = {name: measure for name, measure in found.items() if measure.table}
+            by_name[name] = replace(measure, table=_COUNTERS_IN_TABLE)
+    placed = {name: measure for name, measure in by_name.items() if measure.table}
     return dict(sorted(placed.items(), key=lambda item: item[1].table))
 
 
@@ -218,8 +218,8 @@ def costs(results: Results) -> pd.DataFrame:
 @once
 def spent(results: Results, target: Target, cost: str) -> pd.DataFrame:
     """The part of :func:`costs` of one target in one cost."""
-    found = costs(results)
-    return found[(found["target"] == target.name) & (found["cost"] == cost)]
+    rows = costs(results)
+    return rows[(rows["target"] == target.name) & (rows["cost"] == cost)]
 
 
 @once
@@ -230,9 +230,9 @@ def _against_best(results: Results) -> pd.DataFrame:
 @once
 def target_costs(results: Results, target: Target, cost: str) -> pd.DataFrame:
     """What each solver spends on each task, against the best: :func:`.targets.against_best`."""
-    found = _against_best(results)
-    mine = found[(found["target"] == target.name) & (found["cost"] == cost)]
-    return mine.drop(columns=["target", "cost"]).reset_index(drop=True)
+    rows = _against_best(results)
+    chosen = rows[(rows["target"] == target.name) & (rows["cost"] == cost)]
+    return chosen.drop(columns=["target", "cost"]).reset_index(drop=True)
 
 
 @once
@@ -271,15 +271,15 @@ def table(results: Results) -> pd.DataFrame:
     if "suboptimality" in finals:
         finals = summary.floor_suboptimality(finals)
     values = [summary.run_values(finals, name) for name in shown(results) if name in finals]
-    found = summary.results_table(
+    frame = summary.results_table(
         results.runs,
         pd.concat([*values, derived_values(results)], ignore_index=True),
         shown(results),
         rank_times=times_compare(results),
     )
     if "mistakes" not in results.runs:
-        return found
-    return intervals.with_intervals(found, errors(results))
+        return frame
+    return intervals.with_intervals(frame, errors(results))
 
 
 @once
@@ -315,9 +315,9 @@ class Solved:
 def solved(results: Results) -> Solved:
     """The outcome of the runs of a study of feasibility methods."""
     runs = summary.with_outcome(results.runs, results.study.tasks)
-    known = measures(results)
+    named = measures(results)
     needed = {
-        name: known[name] for name in ("n_iter", "matvecs", *counters(results), "cpu_s", "wall_s")
+        name: named[name] for name in ("n_iter", "matvecs", *counters(results), "cpu_s", "wall_s")
     }
     # A counter of iterations says what the column of iterations says.
     titles = {measure.title: name for name, measure in reversed(needed.items())}

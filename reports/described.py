@@ -190,16 +190,16 @@ def read_study(folder: Path) -> Study:
     """Read the study of a results folder."""
     path = folder / "study.json"
     try:
-        found = read_description(folder)
+        description = read_description(folder)
     except UserError as error:
         raise ReportError(str(error)) from None
-    if found is None:
+    if description is None:
         raise ReportError(
             f"{folder}: not a results folder (it has no study.json); give the folder that "
             "`marginbench run` wrote"
         )
     try:
-        study = _STUDIES.validate_python(found)
+        study = _STUDIES.validate_python(description)
     except ValidationError as error:
         problem = _first_problem(error)
         raise ReportError(f"{path}: not a study of this release ({problem})") from None
@@ -219,8 +219,8 @@ def _check_labels(path: Path, study: Study) -> None:
         _check_label(path, "solver", run.solver, study.solvers)
 
 
-def _check_label(path: Path, what: str, label: str, known: Iterable[Task | Solver]) -> None:
-    if label not in {entry.label for entry in known}:
+def _check_label(path: Path, what: str, label: str, entries: Iterable[Task | Solver]) -> None:
+    if label not in {entry.label for entry in entries}:
         raise ReportError(f"{path}: a planned run names the unknown {what} {label!r}")
 
 
@@ -303,14 +303,14 @@ def kernel_words(task: SvmTask, total: float | None = None) -> list[str]:
     if name in kernel_names():
         kernel = kernel_class(name)
         words = kernel.words
-        symbols = {key: known.symbol for key, known in kernel.parameters().items() if known.symbol}
-    given = {key: value for key, value in task.kernel.items() if key != "name"}
-    given |= {"C": task.C} if total is None else {"C n": total}
+        symbols = {key: item.symbol for key, item in kernel.parameters().items() if item.symbol}
+    settings = {key: value for key, value in task.kernel.items() if key != "name"}
+    settings |= {"C": task.C} if total is None else {"C n": total}
     values = [
         f"{symbols.get(key, key)} tuned over {', '.join(map(_value, task.tune[key]))}"
         if key in task.tune
         else f"{symbols.get(key, key)} = {_value(value)}"
-        for key, value in given.items()
+        for key, value in settings.items()
         # A width that follows from the data is not known where they could not be loaded.
         if value is not None
     ]
@@ -321,10 +321,10 @@ def kernel_words(task: SvmTask, total: float | None = None) -> list[str]:
 def kernel_symbols() -> dict[str, str]:
     """How the parameters of the kernels are written: "γ" for gamma."""
     return {
-        key: known.symbol
+        key: item.symbol
         for name in kernel_names()
-        for key, known in kernel_class(name).parameters().items()
-        if known.symbol
+        for key, item in kernel_class(name).parameters().items()
+        if item.symbol
     }
 
 

@@ -157,23 +157,23 @@ def slug(label: str, otherwise: str = _NAMELESS) -> str:
 
 def slugs(labels: Iterable[str]) -> dict[str, str]:
     """A slug for each label, in order; of labels with the same slug later ones are numbered."""
-    found: dict[str, str] = {}
+    by_label: dict[str, str] = {}
     taken: set[str] = set()
     for label in labels:
         name = unused(slug(label), taken)
         taken.add(name)
-        found[label] = name
-    return found
+        by_label[label] = name
+    return by_label
 
 
 def unused(name: str, taken: Iterable[str], between: str = "-") -> str:
     """The name, or where it is taken with the first number from 2 on that makes it another."""
     taken = set(taken)
-    number, found = 1, name
-    while found in taken:
+    number, candidate = 1, name
+    while candidate in taken:
         number += 1
-        found = f"{name}{between}{number}"
-    return found
+        candidate = f"{name}{between}{number}"
+    return candidate
 
 
 def _spelled(letter: str) -> str:

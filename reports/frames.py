@@ -57,8 +57,8 @@ def n_planned(runs: pd.DataFrame) -> dict[tuple[str, str], int]:
 
 def first_known(values: pd.Series) -> float | None:
     """The first value that is not NaN; None if there is none."""
-    known = values.dropna()
-    return None if known.empty else float(known.iloc[0])
+    present = values.dropna()
+    return None if present.empty else float(present.iloc[0])
 
 
 def medians(frame: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
@@ -68,9 +68,9 @@ def medians(frame: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFram
     (values that are not NaN); no row where there is none.
     """
     rows = []
-    for found, group in frame.dropna(subset=value).groupby(list(keys), sort=False)[value]:
+    for key, group in frame.dropna(subset=value).groupby(list(keys), sort=False)[value]:
         low, high = spread_of(group.to_numpy(np.float64))
-        rows.append((*found, float(group.median()), float(low), float(high), len(group)))
+        rows.append((*key, float(group.median()), float(low), float(high), len(group)))
     return pd.DataFrame(rows, columns=[*keys, "median", "low", "high", "n_runs"])
 
 
@@ -97,8 +97,8 @@ def other_problem_solvers(runs: pd.DataFrame, task: str) -> dict[str, str]:
     if "other_problem" not in runs:
         return {}
     chosen = (runs["task"] == task) & (runs["other_problem"] != "")
-    found = runs.loc[chosen, ["solver", "other_problem"]].drop_duplicates("solver")
-    return dict(zip(found["solver"], found["other_problem"], strict=True))
+    pairs = runs.loc[chosen, ["solver", "other_problem"]].drop_duplicates("solver")
+    return dict(zip(pairs["solver"], pairs["other_problem"], strict=True))
 
 
 def of_column(runs: pd.DataFrame, task: str, name: str) -> pd.Series:

@@ -20,7 +20,7 @@ from .frames import RUN, is_number
 from .results import SUMS
 from .statistics.targets import Target
 
-#: The unit of the stored values of a measure by the name of its format, and what a reader is told.
+#: The unit of the stored values of a measure by the name of its format, and its words for readers.
 UNITS: Mapping[Format, tuple[str, str]] = MappingProxyType(
     {
         "percent": ("fraction", "Unit: percent."),
@@ -131,8 +131,8 @@ def late_spreads(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.Series:
 
     With the index of ``runs``; NaN for runs without a checkpoint at each of these ends.
     """
-    mine = runs[RUN].assign(run=runs.index, n_train=runs["n_train"].where(runs["n_train"] > 0))
-    states = mine.merge(traces[[*RUN, "n_iter", "test_error"]], on=RUN)
+    identity = runs[RUN].assign(run=runs.index, n_train=runs["n_train"].where(runs["n_train"] > 0))
+    states = identity.merge(traces[[*RUN, "n_iter", "test_error"]], on=RUN)
     states["epoch"] = states["n_iter"] / states["n_train"]
     # Of two checkpoints after the same iteration the last one counts.
     states = states.dropna(subset="epoch").drop_duplicates(["run", "epoch"], keep="last")
@@ -203,26 +203,25 @@ def derived_measures(kind: str) -> tuple[Derived, ...]:
 def declared(kind: str, counters: Mapping[str, Measure]) -> dict[str, Measure]:
     """Every measure of a kind by name: of its records, sums of the counters used, and derived."""
     record: Any = kind_named(kind).record
-    found = measures_of(record.checkpoint) | measures_of(record)
-    found |= {name: _sum(name, parts, counters) for name, parts in SUMS.items()}
+    measures = measures_of(record.checkpoint) | measures_of(record)
+    measures |= {name: _sum(name, parts, counters) for name, parts in SUMS.items()}
     for item in derived_measures(kind):
-        found[item.name] = replace(item.measure, title=item.title_among(found))
-    return found
+        measures[item.name] = replace(item.measure, title=item.title_among(measures))
+    return measures
 
 
 def _sum(name: str, parts: tuple[str, ...], counters: Mapping[str, Measure]) -> Measure:
     """The measure that a sum of counters is: of the counter itself if only one is used."""
-    known = [counters[part] for part in parts if part in counters]
-    known = known or [counter_measures()[parts[0]]]
+    used = [counters[part] for part in parts if part in counters]
+    used = used or [counter_measures()[parts[0]]]
     title, place, meaning = _SUMS_IN_TABLE[name]
-    title = known[0].title if len(known) == 1 else title
-    words = " or ".join(measure.words for measure in known)
-    asked = name == "evaluations"
+    title = used[0].title if len(used) == 1 else title
+    words = " or ".join(measure.words for measure in used)
     return replace(
-        known[0],
+        used[0],
         title=title,
-        words="evaluations of all kinds" if len(known) > _MOST_IN_WORDS else words,
-        short=title.lower() if asked else "",
+        words="evaluations of all kinds" if len(used) > _MOST_IN_WORDS else words,
+        short=title.lower() if name == "evaluations" else "",
         table=place,
         meaning=meaning,
     )
@@ -242,9 +241,9 @@ def measured(
     upper_bound (the median is only known to be at most this), absent (why there is no value),
     complete (no run failed) and best (bold on the page).
     """
-    found = table.merge(counts[["task", "solver", "n_planned"]], on=["task", "solver"], how="left")
-    names = found["measure"]
-    found = found.assign(
+    rows = table.merge(counts[["task", "solver", "n_planned"]], on=["task", "solver"], how="left")
+    names = rows["measure"]
+    rows = rows.assign(
         title=names.map({name: item.title for name, item in measures.items()}),
         unit=names.map({name: UNITS[item.format][0] for name, item in measures.items()}),
         spread=[INTERVAL if name in intervals else RANGE for name in names],
@@ -253,7 +252,7 @@ def measured(
         *("task", "solver", "measure", "title", "unit", "n_planned", "n", "n_reached", "median"),
         *("low", "high", "spread", "first", "upper_bound", "absent", "complete", "best"),
     ]
-    return found[columns].reset_index(drop=True)
+    return rows[columns].reset_index(drop=True)
 
 
 def kernel_parameters(tasks: Iterable[SvmTask], taken: Collection[str] = ()) -> pd.DataFrame:

@@ -77,12 +77,12 @@ def render(results: Results, command: str, site: Mapping[str, Any] | None = None
 
 def _definitions(results: Results) -> dict[str, Any]:
     """For templates: whether a term is defined, and the terms that headings above lead to."""
-    known, linked = glossary(results), set()
+    defined, linked = glossary(results), set()
 
     def define(term: str) -> bool:
-        if term in known:
+        if term in defined:
             linked.add(term)
-        return term in known
+        return term in defined
 
     return {"define": define, "linked": linked}
 

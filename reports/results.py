@@ -77,7 +77,7 @@ class Results:
     traces: pd.DataFrame
     #: Sentences on what of the study this is, where it is a part of what is recorded.
     notes: tuple[str, ...] = ()
-    #: What was asked of it: see :func:`.analysis.once`.
+    #: The statistics computed so far: see :func:`.analysis.once`.
     answers: dict[Hashable, Any] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -228,15 +228,15 @@ def _traces(
 def _counters(stored: pa.MapArray) -> dict[str, Array]:
     """The counts of each counter, NaN where it was not counted."""
     counts = np.repeat(np.arange(len(stored)), np.diff(stored.offsets.to_numpy()))
-    found: dict[str, Array] = {}
+    by_name: dict[str, Array] = {}
     start, end = stored.offsets[0].as_py(), stored.offsets[-1].as_py()
     keys = stored.keys.slice(start, end - start).dictionary_encode()
     values = stored.items.slice(start, end - start).to_numpy().astype(np.float64)
     for code, name in enumerate(keys.dictionary.to_pylist()):
         chosen = keys.indices.to_numpy() == code
-        found[name] = np.full(len(stored), np.nan)
-        found[name][counts[chosen]] = values[chosen]
-    return found
+        by_name[name] = np.full(len(stored), np.nan)
+        by_name[name][counts[chosen]] = values[chosen]
+    return by_name
 
 
 def _runs_frame(
@@ -247,9 +247,9 @@ def _runs_frame(
     numbers = [item.name for item in schema if item.type in (pa.int64(), pa.float64())]
     numbers = [name for name in numbers if name not in _IDENTITY]
     others = [item.name for item in schema if item.name not in (*texts, *numbers)]
-    found = {name: None for row in rows for name in row}
+    present = {name: None for row in rows for name in row}
     columns = [*flags, *texts, *numbers, *others]
-    counters = [name for name in {**counter_measures(), **found} if name not in columns]
+    counters = [name for name in {**counter_measures(), **present} if name not in columns]
     frame = pd.DataFrame(rows, columns=[*columns, *counters])
     frame = frame.astype(dict.fromkeys([*numbers, *counters], np.float64))
     frame = frame.astype(dict.fromkeys(flags, "bool"))

@@ -66,8 +66,7 @@ class Cell:
     @property
     def sort_key(self) -> str:
         """What the page sorts it by, as text; empty where there is no number."""
-        known = self.number is not None and math.isfinite(self.number)
-        return f"{self.number:.9g}" if known else ""
+        return "" if self.number is None or not math.isfinite(self.number) else f"{self.number:.9g}"
 
 
 # More columns than this are printed on a page turned sideways, or each row as a card.
@@ -159,9 +158,9 @@ class Table:
                 name: [str(getattr(cell, name)) for cell in cells] for name in ("range", "note")
             }
             columns[unused(heading.title, columns, " ")] = texts
-            for name, found in below.items():
-                if any(found):
-                    columns[unused(f"{heading.title} ({name})", columns, " ")] = found
+            for name, lines in below.items():
+                if any(lines):
+                    columns[unused(f"{heading.title} ({name})", columns, " ")] = lines
         return pd.DataFrame(columns)
 
     @property
@@ -174,13 +173,13 @@ class Table:
     @property
     def groups(self) -> list[tuple[str, int]]:
         """The groups of headings with the number of columns in each; empty without any."""
-        found: list[tuple[str, int]] = []
+        spans: list[tuple[str, int]] = []
         for heading in self.headings:
-            if heading.group and found and found[-1][0] == heading.group:
-                found[-1] = (heading.group, found[-1][1] + 1)
+            if heading.group and spans and spans[-1][0] == heading.group:
+                spans[-1] = (heading.group, spans[-1][1] + 1)
             else:
-                found.append((heading.group, 1))
-        return found if any(name for name, _ in found) else []
+                spans.append((heading.group, 1))
+        return spans if any(name for name, _ in spans) else []
 
 
 @dataclass(frozen=True)
@@ -222,12 +221,12 @@ def matrix(
     out.
     """
     (index, labels), (key, headings) = rows, columns
-    found = {(row[index], row[key]): row for row in records(frame)}
-    known = {name for name, _ in found}
+    by_pair = {(row[index], row[key]): row for row in records(frame)}
+    names = {name for name, _ in by_pair}
     cells = [
-        [Cell(name), *(cell(found.get((name, each))) for each in headings)]
+        [Cell(name), *(cell(by_pair.get((name, each))) for each in headings)]
         for name in labels
-        if name in known
+        if name in names
     ]
     heading = Heading(first) if isinstance(first, str) else first
     return Table(label, [heading, *headings.values()], cells, **{"style": "matrix"} | more)

@@ -18,15 +18,15 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 def environment() -> jinja2.Environment:
     """The templates, with escaping; an unknown name is an error."""
-    found = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals["palette"] = PALETTE
-    return found
+    templates.globals["palette"] = PALETTE
+    return templates
 
 
 def page(template: jinja2.Template, **values: object) -> str:

@@ -26,9 +26,9 @@ def summary(results: Results) -> RenderableType:
 
 def _of_svm(results: Results) -> Iterator[RenderableType]:
     """For the terminal: findings, tables without solvers that were skipped, and what they are."""
-    found = findings.findings(results)
-    if found:
-        yield from (Text(finding.sentence) for finding in found)
+    conclusions = findings.findings(results)
+    if conclusions:
+        yield from (Text(finding.sentence) for finding in conclusions)
         yield Text()
     for task in results.tasks_of(SvmTask):
         counts = of_task(analysis.counts(results), task.label)
@@ -48,9 +48,9 @@ def _of_svm(results: Results) -> Iterator[RenderableType]:
 
 def _of_feasibility(results: Results) -> Iterator[RenderableType]:
     """For the terminal: findings, tables, and how mirror prox compares with its bound."""
-    found = feasibility.findings(results)
-    if found:
-        yield from (Text(finding.sentence) for finding in found)
+    conclusions = feasibility.findings(results)
+    if conclusions:
+        yield from (Text(finding.sentence) for finding in conclusions)
         yield Text()
     for task in results.study.tasks:
         yield terminal_table(

@@ -100,13 +100,13 @@ def figures_of(
     results: Results, prefix: str, families: Sequence[Family], task: str = ""
 ) -> tuple[list[Figure], str]:
     """The figures of all families with their legend and their full names, and their marks."""
-    found, marks = [], []
+    drawn, marks = [], []
     for family in families:
         figures, words = family(results, task)
-        found += figures
+        drawn += figures
         marks += [words] if figures else []
     entries = legend(results, _runs_notes(results, task))
-    figures = [replace(item, name=f"{prefix}-{item.name}", legend=entries) for item in found]
+    figures = [replace(item, name=f"{prefix}-{item.name}", legend=entries) for item in drawn]
     return figures, " ".join(filter(None, [*marks, analysis.coloring(results)]))
 
 
