@@ -239,8 +239,8 @@ def target_costs(results: Results, target: Target, cost: str) -> pd.DataFrame:
 def problems(results: Results, family: str, cost: str) -> pd.DataFrame:
     """The problems of a family of targets: :func:`.targets.problems`."""
     parts = [
-        spent(results, target, cost).assign(target=place)
-        for place, target in enumerate(FAMILIES[family])
+        spent(results, target, cost).assign(target=index)
+        for index, target in enumerate(FAMILIES[family])
     ]
     return targets.problems(pd.concat(parts, ignore_index=True), results.runs, cost)
 

@@ -113,11 +113,11 @@ def load_results(folder: Path, *, write: bool = False) -> Results:
     table, damaged = runs_table(folder, record_type, write=write)
     solvers = {solver.label: solver for solver in study.solvers}
     recorded = _rows(table.drop_columns(["kind", "trace"]))
-    places = {row["key"]: place for place, row in enumerate(recorded)}
+    places = {row["key"]: index for index, row in enumerate(recorded)}
     rows: list[dict[str, Any]] = []
     for planned in _in_study_order(study):
-        place = places.get(planned.key)
-        row = _without_record(planned, damaged) if place is None else recorded[place]
+        index = places.get(planned.key)
+        row = _without_record(planned, damaged) if index is None else recorded[index]
         row |= solvers[planned.solver].traits_in(row)
         row["ok"] = row["status"] in OK_STATUSES
         rows.append(row)
@@ -178,8 +178,8 @@ def narrowed(results: Results, where: str) -> Results:
 
 
 def _in_study_order(study: Study) -> list[PlannedRun]:
-    tasks = {task.label: place for place, task in enumerate(study.tasks)}
-    solvers = {solver.label: place for place, solver in enumerate(study.solvers)}
+    tasks = {task.label: index for index, task in enumerate(study.tasks)}
+    solvers = {solver.label: index for index, solver in enumerate(study.solvers)}
     return sorted(study.planned, key=lambda run: (tasks[run.task], solvers[run.solver], run.seed))
 
 
@@ -200,7 +200,7 @@ def _traces(
     table: pa.Table, order: Sequence[int], runs: pd.DataFrame, flags: tuple[str, ...]
 ) -> pd.DataFrame:
     """A row for each checkpoint of each run."""
-    places = pa.array([place for place in order if place >= 0], pa.int64())
+    places = pa.array([index for index in order if index >= 0], pa.int64())
     stored = table.take(places)["trace"].combine_chunks()
     runs = runs[np.array(order, int) >= 0].reset_index(drop=True)
     states = stored.flatten()

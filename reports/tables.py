@@ -150,8 +150,8 @@ class Table:
         if self.numbers is not None:
             return self.numbers
         columns: dict[str, list[str]] = {}
-        for place, heading in enumerate(self.headings):
-            cells = [row[place] for row in self.rows]
+        for index, heading in enumerate(self.headings):
+            cells = [row[index] for row in self.rows]
             # The value of a cell in full, where the page abbreviates it.
             texts = [cell.hint or cell.value for cell in cells]
             below = {
@@ -242,9 +242,9 @@ def narrow(table: Table) -> Table:
         *(Heading(row[0].value, style) for row in table.rows),
     ]
     rows = [
-        [Cell(heading.title), *(row[place] for row in table.rows)]
-        for place, heading in enumerate(table.headings)
-        if place
+        [Cell(heading.title), *(row[index] for row in table.rows)]
+        for index, heading in enumerate(table.headings)
+        if index
     ]
     return replace(table, headings=headings, rows=rows, differing=frozenset())
 
@@ -310,13 +310,13 @@ class TerminalTable:
                 f"{start}\n{last}" if start else last, justify="right" if right else "left"
             )
         for row in self.rows:
-            drawn.add_row(*(_terminal_text(c, place < n_ranged) for place, c in enumerate(row)))
+            drawn.add_row(*(_terminal_text(c, index < n_ranged) for index, c in enumerate(row)))
         return drawn
 
     def _line(self, row: Sequence[Cell]) -> Text:
         line = Text(overflow="fold").append_text(_terminal_text(row[0], ranged=False))
-        for place, cell in enumerate(row[1:], 1):
-            line.append(f"{'; ' if place > 1 else ': '}{self.headings[place].short} ", "dim")
+        for index, cell in enumerate(row[1:], 1):
+            line.append(f"{'; ' if index > 1 else ': '}{self.headings[index].short} ", "dim")
             line.append_text(_terminal_text(cell, ranged=False))
         return line
 
@@ -334,9 +334,9 @@ def _terminal_text(cell: Cell, ranged: bool) -> Text:
 
 def terminal_table(table: Table, title: str) -> TerminalTable:
     """The table for a terminal, below a title: the columns with a short heading."""
-    places = [place for place, heading in enumerate(table.headings) if heading.short]
+    places = [index for index, heading in enumerate(table.headings) if heading.short]
     return TerminalTable(
         title,
-        [table.headings[place] for place in places],
-        [[row[place] for place in places] for row in table.rows],
+        [table.headings[index] for index in places],
+        [[row[index] for index in places] for row in table.rows],
     )

@@ -80,8 +80,8 @@ def render(comparison: Comparison) -> str:
         findings=report.findings(comparison),
         notes=report.notes(comparison),
         panels=[
-            Figure(f"changes-{place}", solver, solver_figure(comparison, solver))
-            for place, solver in enumerate(dict.fromkeys(map(str, frame["solver"])))
+            Figure(f"changes-{index}", solver, solver_figure(comparison, solver))
+            for index, solver in enumerate(dict.fromkeys(map(str, frame["solver"])))
         ],
         told=report.measures_table(comparison, rows, "Values that changed") if len(rows) else None,
         rest=report.measures_table(comparison, rest, "All other values") if len(rest) else None,
@@ -122,8 +122,8 @@ def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
     means = means[(means["solver"] == solver) & means["measure"].isin(set(rows["measure"]))]
     height = _ABOVE + len(means) * _ROW + _BELOW
     axes = new_axes(height=height, margins=(_LEFT, _RIGHT, _BELOW, _ABOVE))
-    for place, row in enumerate(records(means)):
-        _row(axes, place, row, rows.loc[rows["measure"] == row["measure"], "mean"])
+    for index, row in enumerate(records(means)):
+        _row(axes, index, row, rows.loc[rows["measure"] == row["measure"], "mean"])
     titles = [_short(comparison.measures[name].measure.title) for name in means["measure"]]
     axes.set_yticks(range(len(titles)), titles, fontsize=FONT - 1)
     axes.set_ylim(len(titles) - 0.5, -0.5)
@@ -133,15 +133,15 @@ def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
     return drawing(axes, f"What changed for {solver}", _description(comparison, means), rows)
 
 
-def _row(axes: Axes, place: int, mean: dict[str, Any], tasks: pd.Series) -> None:
+def _row(axes: Axes, index: int, mean: dict[str, Any], tasks: pd.Series) -> None:
     dots = np.clip(tasks.to_numpy(np.float64), 1 / _FARTHEST, _FARTHEST)
-    axes.plot(dots, [place] * len(dots), ls="", marker="o", ms=3.4, color=MUTED, alpha=0.7)
+    axes.plot(dots, [index] * len(dots), ls="", marker="o", ms=3.4, color=MUTED, alpha=0.7)
     if not math.isfinite(mean["mean"]):
         return
     ends = [np.clip(mean[name], 1 / _FARTHEST, _FARTHEST) for name in ("low", "mean", "high")]
     if math.isfinite(mean["low"]):
-        axes.plot([ends[0], ends[2]], [place, place], lw=2.0, color=INK, solid_capstyle="butt")
-    axes.plot([ends[1]], [place], ls="", marker="D", ms=5.5, color=INK)
+        axes.plot([ends[0], ends[2]], [index, index], lw=2.0, color=INK, solid_capstyle="butt")
+    axes.plot([ends[1]], [index], ls="", marker="D", ms=5.5, color=INK)
 
 
 def _short(title: str) -> str:

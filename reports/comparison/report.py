@@ -484,13 +484,13 @@ def _drawn(table: Table) -> RichTable:
     """A table whose cells wrap, wherever they must, to fit the terminal."""
     drawn = RichTable(title=Text(table.label, style="bold"), title_justify="left", box=None)
     drawn.padding = (0, 2, 0, 0)
-    shown = [place for place, heading in enumerate(table.headings) if heading.short]
-    for place in shown:
-        heading = table.headings[place]
+    shown = [index for index, heading in enumerate(table.headings) if heading.short]
+    for index in shown:
+        heading = table.headings[index]
         right = heading.style == "number"
         drawn.add_column(Text(heading.short), justify="right" if right else "left", overflow="fold")
     for row in table.rows:
-        drawn.add_row(*(_text(row[place]) for place in shown))
+        drawn.add_row(*(_text(row[index]) for index in shown))
     return drawn
 
 

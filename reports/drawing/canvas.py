@@ -38,7 +38,7 @@ COLOR_VARIABLES: dict[str, str] = {
     MUTED: "--muted",
     RULE: "--rule",
     GROUND: "--card",
-} | {light: f"--solver-{place}" for place, (light, _) in enumerate(PALETTE)}
+} | {light: f"--solver-{index}" for index, (light, _) in enumerate(PALETTE)}
 #: Eight points in print, where a panel is half as wide as an A4 page.
 FONT = 13.0
 #: In points. A panel on a phone is as wide as this, give or take a tenth.
@@ -99,11 +99,11 @@ def solver_styles(
     chosen = [label for label in labels if colored is None or label in colored]
     styles = {
         label: SolverStyle(
-            color=PALETTE[place % len(PALETTE)][0],
-            marker=_MARKERS[(place + place // len(PALETTE)) % len(_MARKERS)],
-            dashes=_DASHES[(place // len(PALETTE)) % len(_DASHES)],
+            color=PALETTE[index % len(PALETTE)][0],
+            marker=_MARKERS[(index + index // len(PALETTE)) % len(_MARKERS)],
+            dashes=_DASHES[(index // len(PALETTE)) % len(_DASHES)],
         )
-        for place, label in enumerate(chosen)
+        for index, label in enumerate(chosen)
     }
     return {label: styles.get(label, GREY) for label in labels}
 

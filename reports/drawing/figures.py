@@ -297,17 +297,17 @@ class Lines:
         named = _names(shown, self.styles) if self.named else {}
         axes = self._axes(sheet, list(named.values()))
         ends: dict[str, tuple[float, float]] = {}
-        for place, solver in enumerate(shown):
+        for index, solver in enumerate(shown):
             own = solvers == solver
             for kind in dict.fromkeys(kinds[own]):
                 chosen = np.flatnonzero(own & (kinds == kind))
                 rows = {name: values[chosen] for name, values in columns.items()}
-                line = _Line(axes, self, self.styles[solver], sheet.scale, place / len(shown))
+                line = _Line(axes, self, self.styles[solver], sheet.scale, index / len(shown))
                 end = line.draw(str(kind), rows)
                 if kind not in ("run", "dashed"):
                     ends[solver] = end
-        for place, (value, words) in enumerate(self.levels):
-            _level(axes, value, words, sheet, at_left=place % 2 == 0)
+        for index, (value, words) in enumerate(self.levels):
+            _level(axes, value, words, sheet, at_left=index % 2 == 0)
         _label_ends(
             axes, {solver: ends[solver] for solver in named if solver in ends}, named, sheet
         )
@@ -951,8 +951,8 @@ def draw_distributions(
         boxed = [solver for solver in order if enough[finite["solver"] == solver].all()]
         containers: Any = axes.containers
         for boxes in containers:
-            for place, solver in enumerate(boxed):
-                for part in (boxes.boxes[place], *boxes.whiskers[2 * place : 2 * place + 2]):
+            for index, solver in enumerate(boxed):
+                for part in (boxes.boxes[index], *boxes.whiskers[2 * index : 2 * index + 2]):
                     part.set_color(styles[solver].color)
         axes.set(xlabel=measure.words, ylabel="")
         axes.set_yticks(range(len(order)), [names[solver] for solver in order])

@@ -203,8 +203,8 @@ def tabular(table: Table, name: str) -> str:
         r"\footnotesize",
         r"\setlength{\tabcolsep}{4pt}",
     ]
-    for place, columns in enumerate(_parts(table)):
-        lines += [r"\par\bigskip" if place else r"\par\smallskip"]
+    for index, columns in enumerate(_parts(table)):
+        lines += [r"\par\bigskip" if index else r"\par\smallskip"]
         lines += _part(table, columns)
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
@@ -217,19 +217,19 @@ def _caption(table: Table) -> str:
 
 def _parts(table: Table) -> list[list[int]]:
     """The places of columns in parts that fit the width of a page, each with the first one."""
-    widths = [_width(table, place) for place in range(len(table.headings))]
+    widths = [_width(table, index) for index in range(len(table.headings))]
     parts, room = [[0]], 0.0
-    for place, width in enumerate(widths[1:], 1):
+    for index, width in enumerate(widths[1:], 1):
         if width > room and len(parts[-1]) > 1:
             parts.append([0])
         room = (_PAGE - widths[0] if parts[-1] == [0] else room) - width
-        parts[-1].append(place)
+        parts[-1].append(index)
     return parts
 
 
-def _width(table: Table, place: int) -> float:
+def _width(table: Table, index: int) -> float:
     """About how wide a column is, in letters."""
-    heading, cells = table.headings[place], [row[place] for row in table.rows]
+    heading, cells = table.headings[index], [row[index] for row in table.rows]
     if heading.style in _TEXT_WIDTHS:
         return _PAGE * float(_TEXT_WIDTHS[heading.style]) + _GAP
     words = heading.title.split(" ") if heading.style == "number" else [heading.title]
@@ -244,8 +244,8 @@ def _letters(text: str) -> float:
 
 
 def _part(table: Table, columns: list[int]) -> list[str]:
-    headings = [table.headings[place] for place in columns]
-    rows = [[row[place] for place in columns] for row in table.rows]
+    headings = [table.headings[index] for index in columns]
+    rows = [[row[index] for index in columns] for row in table.rows]
     return [
         f"\\begin{{tabular}}{{{''.join(map(_column, headings))}}}",
         r"\toprule",
@@ -282,13 +282,13 @@ def _groups(table: Table) -> Iterator[str]:
     """The row of what stands above several headings, and the rules below it."""
     if not table.groups:
         return
-    cells, rules, place = [], [], 1
+    cells, rules, column = [], [], 1
     for title, width in table.groups:
         words = _stacked(textwrap.wrap(title, _LETTERS * width) or [""], "c")
         cells.append(f"\\multicolumn{{{width}}}{{c}}{{{words}}}" if title else "")
         if title:
-            rules.append(f"\\cmidrule(lr){{{place}-{place + width - 1}}}")
-        place += width
+            rules.append(f"\\cmidrule(lr){{{column}-{column + width - 1}}}")
+        column += width
     yield _row(cells)
     yield "".join(rules)
 

@@ -330,7 +330,7 @@ def _table(item: dict[str, Any]) -> Table:
     lines = []
     for line, (word, row) in enumerate(zip(words, rows, strict=True)):
         made: list[Row | str] = []
-        for place, (column, own) in enumerate(zip(columns, cells[line], strict=True)):
+        for index, (column, own) in enumerate(zip(columns, cells[line], strict=True)):
             text = own.get("printed")
             if isinstance(text, str):
                 if not (text in texts or own.keys() & {"measure", "not_run"}):
@@ -341,11 +341,11 @@ def _table(item: dict[str, Any]) -> Table:
             for absent in (row, column):
                 if "not_run" in absent:  # whatever the cell would measure
                     spec |= {"measure": "", "not_run": absent["not_run"]}
-            head = " ".join(filter(None, heads[place]))
+            head = " ".join(filter(None, heads[index]))
             spec.setdefault("says", f"{word}: {head}")
             if unit and spec.get("measure") in TIMES and not isinstance(text, str):
                 other = words.index(unit) if unit in words else line
-                there = place if unit in words else [each for _, each in heads].index(unit)
+                there = index if unit in words else [each for _, each in heads].index(unit)
                 base = (item | rows[other] | columns[there] | cells[other][there])["solver"]
                 if base != spec["solver"]:
                     spec |= {"by": "ratio", "against": {"solver": base}}

@@ -71,8 +71,8 @@ def _marks(history: History) -> list[Counter[str]]:
         for i, step in enumerate(each.steps):
             marks[step.place][each.kind(i)] += 1
     for places in history.failures.values():
-        for place in places:
-            marks[place]["failed"] += 1
+        for index in places:
+            marks[index]["failed"] += 1
     return marks
 
 
@@ -118,10 +118,10 @@ class Moved:
     steps: tuple[Step, ...]
     known: tuple[Annotation | None, ...]
 
-    def kind(self, place: int) -> str:
+    def kind(self, index: int) -> str:
         """What the step at a place of its list is: "known", "worse" or "better"."""
-        step = self.steps[place]
-        if self.known[place]:
+        step = self.steps[index]
+        if self.known[index]:
             return "known"
         worse = moved(self.measure, step.before, step.after) == "worsening"
         return "worse" if worse else "better"
@@ -198,9 +198,9 @@ def _history(
     noted = _annotations(repository, commits, notes)
     newest = ordered[-2:]
     failures: dict[Cell, list[int]] = defaultdict(list)
-    for place, snapshot in enumerate(ordered):
+    for index, snapshot in enumerate(ordered):
         for cell in sorted(snapshot.failed_cells()):
-            failures[cell].append(place)
+            failures[cell].append(index)
     return History(
         lane,
         commits,

@@ -80,16 +80,16 @@ class SiteHistory:
 def read_history(folder: Path, checkout: Path | None = None) -> SiteHistory:
     """Read asv's results and what git knows of their commits."""
     snapshots = read_results(folder)
-    repository = Repository(checkout) if checkout else _found(folder, snapshots)
+    repository = Repository(checkout) if checkout else _repository_of(folder, snapshots)
     url = _commit_url(repository.root) if repository else ""
     return SiteHistory(histories(snapshots, repository), url)
 
 
-def _found(folder: Path, snapshots: Sequence[Snapshot]) -> Repository | None:
+def _repository_of(folder: Path, snapshots: Sequence[Snapshot]) -> Repository | None:
     commits = sorted({each.commit for each in snapshots})
-    for place in (folder, Path.cwd()):
+    for start in (folder, Path.cwd()):
         try:
-            repository = Repository(place)
+            repository = Repository(start)
         except ReportError:
             continue
         if repository.ordered(commits):
@@ -160,7 +160,7 @@ def study_entry(results: Results, slug: str) -> StudyEntry:
         "Machine": integrity.machine(analysis.environments(results)),
         "marginbench": " ".join(filter(None, (study.marginbench, commits and f"({commits})"))),
     }
-    places = {light: place for place, (light, _) in enumerate(PALETTE)}
+    places = {light: index for index, (light, _) in enumerate(PALETTE)}
     return StudyEntry(
         slug=slug,
         kind=study.kind,
@@ -278,13 +278,13 @@ def draw_overview(results: Results) -> Drawing | None:
     axes.set_xlabel(f"median {measure.words}")
     axes.set_yticks(range(len(tasks)), [""] * len(tasks))
     sentences = ["The horizontal axis is logarithmic."]
-    for place, task in enumerate(tasks):
+    for y, task in enumerate(tasks):
         axes.text(
-            0.0, place - 0.14, task, transform=axes.get_yaxis_transform(), fontsize=FONT, color=INK
+            0.0, y - 0.14, task, transform=axes.get_yaxis_transform(), fontsize=FONT, color=INK
         )
         for row in records(of_task(table, task)):
             style = analysis.styles(results)[row["solver"]]
-            axes.plot([row["median"]], [place], ls="", marker=style.marker, ms=8, color=style.color)
+            axes.plot([row["median"]], [y], ls="", marker=style.marker, ms=8, color=style.color)
             value = formatting.say(measure, row["median"])
             sentences.append(f"{row['solver']} on {task}: {value}.")
     title = f"Median {measure.words} on each {analysis.words(results).task}"
@@ -371,7 +371,7 @@ def _planned(folders: Sequence[Path], problems: list[str], *, keep_going: bool) 
             _left_out(problems, error, keep=keep_going)
     bases = Counter(base for base, _ in named)
 
-    def place(item: tuple[str, Path]) -> tuple[str, str, str]:
+    def sort_key(item: tuple[str, Path]) -> tuple[str, str, str]:
         base, folder = item
         starts: list[str] = []
         if bases[base] > 1:
@@ -379,7 +379,7 @@ def _planned(folders: Sequence[Path], problems: list[str], *, keep_going: bool) 
         digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
         return base, min(filter(None, starts), default=""), digest
 
-    named.sort(key=place)
+    named.sort(key=sort_key)
     return dict(
         zip(_numbered([base for base, _ in named]), [item[1] for item in named], strict=True)
     )

@@ -71,8 +71,8 @@ def step_values(costs: Array, values: Array, grid: Array) -> Array:
 
     NaN before the first checkpoint.
     """
-    place = np.searchsorted(costs, grid, side="right") - 1
-    return np.where(place >= 0, values[..., np.maximum(place, 0)], np.nan)
+    index = np.searchsorted(costs, grid, side="right") - 1
+    return np.where(index >= 0, values[..., np.maximum(index, 0)], np.nan)
 
 
 class Medians(NamedTuple):
@@ -186,14 +186,14 @@ def steps(traces: pd.DataFrame, cost: str, values: Sequence[str]) -> list[Steps]
         pd.factorize(traces[name].to_numpy()[rows]) for name in ("task", "solver")
     )
     pair, pairs = pd.factorize(task * len(solvers) + solver)
-    labels = [(tasks[place // len(solvers)], solvers[place % len(solvers)]) for place in pairs]
+    labels = [(tasks[index // len(solvers)], solvers[index % len(solvers)]) for index in pairs]
     # Of checkpoints at the same cost the order stays.
     order = np.lexsort((columns[0], seed, pair))
     pair, seed, columns = pair[order], seed[order], columns[:, order]
     starts = np.flatnonzero((np.diff(pair) != 0) | (np.diff(seed) != 0)) + 1
     runs: list[list[tuple[Array, Array]]] = [[] for _ in labels]
-    for place, run in zip(pair[[0, *starts]], np.split(columns, starts, axis=1), strict=True):
-        runs[place].append((run[0], run[1:]))
+    for index, run in zip(pair[[0, *starts]], np.split(columns, starts, axis=1), strict=True):
+        runs[index].append((run[0], run[1:]))
     return [Steps(*label, group) for label, group in zip(labels, runs, strict=True)]
 
 

@@ -276,7 +276,7 @@ class _Compared:
         if (self.medians > other.medians).any():
             return False
         below = self.values.max(axis=0) < other.values.min(axis=0)
-        if any(below[place] for place, name in enumerate(measures) if name != _ERROR):
+        if any(below[index] for index, name in enumerate(measures) if name != _ERROR):
             return True
         return _ERROR in measures and _fewer_errors(self.errors, other.errors)
 

@@ -73,9 +73,9 @@ def _resampled_means(
     names = list(dict.fromkeys(datasets[task] for task in tasks))
     counts = dataset_counts(len(names), rng)
     totals, numbers = np.zeros((RESAMPLES, *shape)), np.zeros((RESAMPLES, *shape))
-    for place, name in enumerate(names):
-        drawn = np.flatnonzero(counts[:, place])
-        often = counts[drawn, place]
+    for index, name in enumerate(names):
+        drawn = np.flatnonzero(counts[:, index])
+        often = counts[drawn, index]
         starts = np.cumsum(often) - often
         for resampled in (tasks[task] for task in tasks if datasets[task] == name):
             values = resampled(int(often.sum()), rng)
@@ -158,9 +158,9 @@ def _cost_matrix(problems: pd.DataFrame, solvers: Sequence[str]) -> Array:
         str(name): group[["least", "value"]].to_numpy().T for name, group in ends.groupby("solver")
     }
     matrix = np.full((2, len(solvers), max(each.shape[1] for each in costs.values())), np.nan)
-    for place, solver in enumerate(solvers):
+    for index, solver in enumerate(solvers):
         if solver in costs:
-            matrix[:, place, : costs[solver].shape[1]] = costs[solver]
+            matrix[:, index, : costs[solver].shape[1]] = costs[solver]
     return matrix
 
 
@@ -195,9 +195,9 @@ def _resampled(costs: Array) -> Resampled:
 
     def resampled(n: int, rng: np.random.Generator) -> Array:
         weights = np.zeros((n, *costs.shape[1:]))
-        for place, number in enumerate(numbers):
+        for index, number in enumerate(numbers):
             if number:
-                weights[:, place, :number] = run_weights(int(number), n, rng)
+                weights[:, index, :number] = run_weights(int(number), n, rng)
         return _shares(costs, weights)
 
     return resampled
@@ -346,7 +346,7 @@ def _corrected(blocks: pd.DataFrame) -> pd.DataFrame:
     order = np.argsort(p_values)
     steps = np.asarray(p_values)[order] * np.arange(len(pairs), 0, -1)
     table = np.eye(blocks.shape[1])
-    for place, value in zip(order, np.minimum(np.maximum.accumulate(steps), 1.0), strict=True):
-        first, second = pairs[place]
+    for index, value in zip(order, np.minimum(np.maximum.accumulate(steps), 1.0), strict=True):
+        first, second = pairs[index]
         table[first, second] = table[second, first] = value
     return pd.DataFrame(table, index=blocks.columns, columns=blocks.columns)

@@ -105,7 +105,7 @@ def costs_to_targets(
     reached = traces.loc[traces["ok"], [*RUN, *values, *costs]]
     states = identity.assign(run=np.arange(len(runs))).merge(reached, on=RUN)
     # The states of a run are together, in their order.
-    run, place = states["run"].to_numpy(), np.arange(len(states))
+    run, index = states["run"].to_numpy(), np.arange(len(states))
     parts: list[pd.DataFrame] = []
     for target in targets:
         level = target.levels(runs).to_numpy(np.float64)
@@ -115,8 +115,8 @@ def costs_to_targets(
         # An unknown value is above every target.
         at = states[target.value].to_numpy(np.float64) <= level[run] + _ROUNDING
         last_above = np.full(len(runs), -1)
-        np.maximum.at(last_above, run[~at], place[~at])
-        stays = place > last_above[run]
+        np.maximum.at(last_above, run[~at], index[~at])
+        stays = index > last_above[run]
         for cost in costs:
             spent = states[cost].to_numpy(np.float64)
             value = _first(run[stays], spent[stays], len(runs))
@@ -397,7 +397,7 @@ def performance_profile(ratios: pd.DataFrame) -> pd.DataFrame:
 
 def _steps(weighted: pd.DataFrame) -> pd.DataFrame:
     """The sums of the shares of all finite values up to each value, for each solver."""
-    order = {solver: place for place, solver in enumerate(dict.fromkeys(weighted["solver"]))}
+    order = {solver: index for index, solver in enumerate(dict.fromkeys(weighted["solver"]))}
     finite = weighted[np.isfinite(weighted["value"])]
     summed = finite.groupby(["solver", "value"])["share"].sum().reset_index()
     summed = summed.sort_values("solver", key=lambda names: names.map(order), kind="stable")
@@ -411,9 +411,9 @@ def _resampled_shares(runs: pd.DataFrame, solvers: Sequence[str]) -> Resampled:
 
     def resampled(n: int, rng: np.random.Generator) -> Array:
         shares = np.full((n, len(solvers)), np.nan)
-        for place, solver in enumerate(solvers):
+        for index, solver in enumerate(solvers):
             if solver in scores:
-                shares[:, place] = run_weights(len(scores[solver]), n, rng) @ scores[solver]
+                shares[:, index] = run_weights(len(scores[solver]), n, rng) @ scores[solver]
         return shares
 
     return resampled

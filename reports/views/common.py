@@ -365,7 +365,7 @@ def _environment_table(distinct: pd.DataFrame) -> Table:
         [[Cell(_label(name)), *map(Cell, row)] for name, row in zip(names, values, strict=True)],
         style="settings",
         name="environment",
-        differing=frozenset(place for place, row in enumerate(values) if len(set(row)) > 1),
+        differing=frozenset(index for index, row in enumerate(values) if len(set(row)) > 1),
     )
 
 

@@ -96,7 +96,7 @@ def explorer_data(results: Results) -> dict[str, Any] | None:
         "spec": SPECIFICATION,
         "tasks": [_task(results, task.label, list(values)) for task in results.study.tasks],
         "solvers": solvers,
-        "palette": [f"var(--solver-{place})" for place in range(len(PALETTE))],
+        "palette": [f"var(--solver-{index})" for index in range(len(PALETTE))],
         "costs": [
             _axis(name, item) | {"note": caution if item.format == "seconds" else ""}
             for name, item in costs.items()
@@ -145,18 +145,18 @@ def _series(
     results: Results, traces: pd.DataFrame, costs: list[str], values: list[str]
 ) -> list[dict[str, Any]]:
     """The medians of every solver on every task, the lone ends, and where failed runs ended."""
-    tasks = {task.label: place for place, task in enumerate(results.study.tasks)}
-    solvers = {label: place for place, label in enumerate(analysis.styles(results))}
+    tasks = {task.label: index for index, task in enumerate(results.study.tasks)}
+    solvers = {label: index for index, label in enumerate(analysis.styles(results))}
     n_curves = len(tasks) * len(solvers) * max(len(costs) * len(values), 1)
     n_points = min(max(MOST_NUMBERS // (4 * n_curves), FEWEST_POINTS), MOST_POINTS)
     planned, failed = n_planned(results.runs), traces[~traces["ok"]]
     series: list[dict[str, Any]] = []
-    for place, cost in enumerate(costs):
+    for index, cost in enumerate(costs):
         for names in curves.known_together(traces, cost, values):
             for group in curves.steps(traces, cost, names):
                 columns = group.columns(n_points) or {}
                 counts = {"n": len(group.runs), "of": planned[group.task, group.solver]}
-                cell = {"task": tasks[group.task], "solver": solvers[group.solver], "cost": place}
+                cell = {"task": tasks[group.task], "solver": solvers[group.solver], "cost": index}
                 for row, name in enumerate(names if columns else ()):
                     kind = {
                         "value": values.index(name),
@@ -167,7 +167,7 @@ def _series(
             # Their last checkpoints.
             last = curves.unfinished(failed, cost, name).drop_duplicates(RUN, keep="last")
             for task, solver, ends in by_solver(last):
-                cell = {"task": tasks[task], "solver": solvers[solver], "cost": place}
+                cell = {"task": tasks[task], "solver": solvers[solver], "cost": index}
                 numbers = {"x": _rounded(ends["cost"]), "y": _rounded(ends["value"])}
                 status = {"status": ends["status"].tolist()}
                 series.append(cell | {"value": value, "kind": "failed"} | numbers | status)

@@ -98,10 +98,10 @@ def _row(
         return None
     figures = []
     for task, task_medians, level in zip(results.study.tasks, medians, levels, strict=True):
-        place = f"results-{analysis.slugs(results)[task.label]}"
+        anchor = f"results-{analysis.slugs(results)[task.label]}"
         drawn = draw_small(task_medians, level, scale, analysis.styles(results), task.label)
         figures.append(
-            Figure(f"glance-{value}-{place}", task.label, drawn, legend=entries, link=place)
+            Figure(f"glance-{value}-{anchor}", task.label, drawn, legend=entries, link=anchor)
         )
     title = f"{capitalised(measure.words)} against {spent}"
     return title, _note(results, value, medians, scale), figures

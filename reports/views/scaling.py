@@ -101,8 +101,8 @@ def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
     frames = [pd.DataFrame(rows) for rows in groups.values()]
     frames = [frame for frame in frames if frame["n"].nunique() >= FEWEST_SIZES]
     parts = [
-        frame.assign(family=place).sort_values("n", kind="stable")
-        for place, frame in enumerate(frames)
+        frame.assign(family=index).sort_values("n", kind="stable")
+        for index, frame in enumerate(frames)
     ]
     if not parts:
         return pd.DataFrame({"family": pd.Series(dtype=int), "task": [], "n": [], "total": []})
