@@ -86,7 +86,7 @@ class Heading:
     style : str
         The class of its cells: "number", "wide", "reason" or "statuses".
     group : str
-        What stands above it and its neighbours of the same group.
+        The heading above it and its neighbours of the same group.
     short : str
         The heading in the terminal; empty: the terminal leaves the column out.
     term : str

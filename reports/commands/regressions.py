@@ -89,7 +89,7 @@ def regressions(
         before, after = _measured(repository, against, judged, suite or [], short, again)
     else:
         before, after = _read(results, against, judged)
-    # What was cut short before would pass whatever comes after it: it fails on both sides.
+    # A benchmark without a value in the base would pass with any value in the head.
     for name in before.unmeasured():
         raise ReportError(
             f"{against.short}: asv got no value of {name}, so nothing of it can be compared; "

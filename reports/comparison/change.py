@@ -50,7 +50,7 @@ _COLUMNS = [
 
 
 def paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
-    """Every run of either side with what became of its counterpart.
+    """Every run of either side with the outcome of its counterpart.
 
     Parameters
     ----------

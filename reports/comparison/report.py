@@ -344,7 +344,7 @@ def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table:
 
 
 def outcomes_table(comparison: Comparison) -> Table | None:
-    """The runs that are not compared, grouped by what became of them; None without any."""
+    """The runs that are not compared, grouped by outcome; None without any."""
     pairs = comparison.pairs[comparison.pairs["outcome"] != changes.COMPARED]
     if pairs.empty:
         return None

@@ -141,7 +141,7 @@ def set_log_axis(
     most = most or _MOST[which]
     ticks = log_ticks(low, high, most)
     # Powers of ten are thinned evenly until none touch.
-    while (kept := _apart(ticks, room, format_, which)) != ticks and most > _FEWEST:
+    while (kept := _readable_ticks(ticks, room, format_, which)) != ticks and most > _FEWEST:
         most -= 1
         ticks = log_ticks(low, high, most)
     axis.set_major_locator(FixedLocator(kept))
@@ -159,7 +159,7 @@ def _digits(tick: float) -> tuple[int, int]:
     return len(digits), "152346789".index(digits[0])
 
 
-def _apart(ticks: Sequence[float], room: float, format_: str, which: str) -> list[float]:
+def _readable_ticks(ticks: Sequence[float], room: float, format_: str, which: str) -> list[float]:
     """The ticks without those whose labels would touch that of a rounder number."""
     sizes = [_size(label, which) for label in tick_labels(ticks, format_)]
     half = {tick: size / 2 / room for tick, size in zip(ticks, sizes, strict=True)}
@@ -453,7 +453,7 @@ def _label_ends(
         height = 72 * figure_of(axes).get_figheight() - sheet.extra - 3.5 * sheet.font
     points = axes.transData.transform(np.array(list(ends.values())))
     fractions = axes.transAxes.inverted().transform(points)
-    places = pushed_apart(fractions[:, 1] * height, gap, gap / 2, height - gap / 2) / height
+    places = spaced(fractions[:, 1] * height, gap, gap / 2, height - gap / 2) / height
     leader = _LEADER / length(axes, "x")
     shared: dict[str, Any] = {"transform": axes.transAxes, "color": MUTED, "clip_on": False}
     for solver, (x, y), place in zip(ends, fractions, places, strict=True):
@@ -465,7 +465,7 @@ def _label_ends(
         )
 
 
-def pushed_apart(wanted: Array, gap: float, low: float, high: float) -> Array:
+def spaced(wanted: Array, gap: float, low: float, high: float) -> Array:
     """Places at least a gap apart, as near to the wanted ones as can be (least squares).
 
     In the order of ``wanted``; equal wishes keep their order.
@@ -863,7 +863,7 @@ def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: 
     for row in records(pairs):
         p.loc[row["solver"], row["other"]] = p.loc[row["other"], row["solver"]] = row["p"]
     names = shortened(list(places))
-    bars = _not_apart(p.to_numpy() >= LEVEL)
+    bars = _inseparable(p.to_numpy() >= LEVEL)
     n_left, n = (len(names) + 1) // 2, len(names)
     first_row = 0.5 * len(bars) + 1.0
 
@@ -902,8 +902,8 @@ def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: 
     return Drawing(draw, title, f"Average ranks: {ordered}. {apart}", ranks)
 
 
-def _not_apart(alike: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """The longest stretches, first and last place, in which all pairs are alike."""
+def _inseparable(alike: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The longest ranges, as first and last index, in which all pairs are alike."""
     groups: list[tuple[int, int]] = []
     for first in range(len(alike)):
         last = first

@@ -279,7 +279,7 @@ def _stacked(lines: Sequence[str], side: str) -> str:
 
 
 def _groups(table: Table) -> Iterator[str]:
-    """The row of what stands above several headings, and the rules below it."""
+    """The row of headings of groups, and the rules below it."""
     if not table.groups:
         return
     cells, rules, column = [], [], 1
@@ -296,7 +296,7 @@ def _groups(table: Table) -> Iterator[str]:
 def _rows(cells: Sequence[Cell]) -> Iterator[str]:
     """The row of values, and below it what each of them has below it."""
     yield _row([_value(cell) for cell in cells])
-    # Values of the next row keep away from what stands below those of this one.
+    # A gap between the ranges and notes below this row's values and the next row.
     if any(cell.range or cell.note for cell in cells):
         yield from _below(cells)
         yield r"\addlinespace[2pt]"

@@ -83,7 +83,7 @@ class Artefact:
 def write_all(
     folder: Path, artefacts: Iterable[Artefact], origin: Origin, *, force: bool = False
 ) -> tuple[list[Path], list[Path]]:
-    """Write files and their manifest; those that are there already with the same bytes stay.
+    """Write files and their manifest; existing files with the same bytes stay.
 
     The manifest keeps what it says of other files of earlier exports to the folder, as long as they
     are there.
@@ -100,7 +100,7 @@ def write_all(
         entries = {item.path: item.entry(origin) for item in artefacts}
         with interrupts_deferred() as look:
             if stale:
-                # Whatever ends this process, the next export knows old and new files as its own.
+                # If this process is killed, the next export knows old and new files as its own.
                 begun = {item.path: _begun(folder, item, origin) for item in stale}
                 _write_manifest(folder, {**kept, **entries, **begun})
             for item in stale:

@@ -352,7 +352,7 @@ def _versions(*parts: Part) -> tuple[str, ...]:
 
 
 def _paired(first: Values, second: Values, by_seed: bool) -> tuple[Values, Values]:
-    """Two sides by seed; the only run of a solver that draws nothing goes with all of the other."""
+    """Two sides by seed; the only run of a deterministic solver pairs with each of the other's."""
     if not by_seed and len(first) == 1:
         first = pd.Series(first.iloc[0], index=second.index)
     elif not by_seed and len(second) == 1:

@@ -28,7 +28,7 @@ QUOTED = re.compile("{(.*?)}")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a row.
+    """The verdict on a row.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def _agrees(row: Row, value: float) -> bool:
 
 
 def verdict(paper: Paper, row: Row, folders: Mapping[str, Path]) -> Verdict:
-    """What became of a row, from the first of the paper's sources with records of it.
+    """The verdict on a row, from the first of the paper's sources with records of it.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _command(paper: Paper, row: Row, source: Source) -> str:
 
 
 def verdicts(paper: Paper, folders: Mapping[str, Path]) -> dict[str, Verdict]:
-    """What became of each row of a paper, by its name; words name our values of other rows."""
+    """The verdict on each row of a paper, by its name; words name our values of other rows."""
     by_id = {row.id: verdict(paper, row, folders) for row in paper.rows}
     values = {name: shown(each) or each.verdict for name, each in by_id.items()}
     quoted = {name: QUOTED.findall(each.row.explanation) for name, each in by_id.items()}

@@ -201,13 +201,13 @@ def regressions(
         environment=differences(_machine(before), _machine(after)),
         code=[],
         times=_TIMES if any(item.advice for item in measures.values()) else "",
-        cautions=[*notes, *_known(tables[0]), *_notes(before, after)],
+        cautions=[*notes, *_accepted(tables[0]), *_notes(before, after)],
         title="Regressions",
     )
     return replace(comparison, commands=tuple(_commands(comparison, head)))
 
 
-def _known(frame: pd.DataFrame) -> Iterator[str]:
+def _accepted(frame: pd.DataFrame) -> Iterator[str]:
     """Why worsenings are accepted, each reason once."""
     accepted = frame[frame["why"].str.startswith(changes.KNOWN)]
     for why, rows in accepted.groupby("why", sort=False):

@@ -177,7 +177,7 @@ def study_entry(results: Results, slug: str) -> StudyEntry:
     )
 
 
-def told_apart(studies: Sequence[StudyEntry]) -> list[StudyEntry]:
+def with_distinct_titles(studies: Sequence[StudyEntry]) -> list[StudyEntry]:
     """The studies sorted by title; those that have the same one are followed by their folder."""
     titles = Counter(study.title for study in studies)
     named = [
@@ -336,7 +336,7 @@ def write_site(
             for name, text in _paper_pages(planned, studies).items():
                 stage(site, f"{_PAPERS}/{name}", text.encode())
                 further |= {_PAPERS_TITLE: _PAPERS}
-            studies = told_apart(studies)
+            studies = with_distinct_titles(studies)
             for name, folder in pages.items():
                 for path, content in _files_of(folder):
                     stage(site, f"{further[name]}/{path}", content)

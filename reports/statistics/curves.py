@@ -29,7 +29,7 @@ from ..frames import (
 
 Array = npt.NDArray[np.float64]
 
-#: What stands around a median, in the words that captions use.
+#: The band around a median, in the words of captions.
 BAND = "bands are quartiles; of fewer than five runs each is a thin line"
 
 _SHARED = ["task", "solver", "n_runs", "n_planned", "cost", "median", "low", "high"]
@@ -76,7 +76,7 @@ def step_values(costs: Array, values: Array, grid: Array) -> Array:
 
 
 class Medians(NamedTuple):
-    """What stands for the runs of each task and solver, against a cost.
+    """The medians of the runs of each task and solver, against a cost.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ def steps(traces: pd.DataFrame, cost: str, values: Sequence[str]) -> list[Steps]
     return [Steps(*label, group) for label, group in zip(labels, runs, strict=True)]
 
 
-def known_together(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> list[list[str]]:
+def by_checkpoints(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> list[list[str]]:
     """The values in groups that have the same checkpoints without a NaN: see :func:`steps`."""
     groups: dict[bytes, list[str]] = {}
     unknown = traces[cost].isna().to_numpy()

@@ -151,7 +151,7 @@ _COLUMNS = ["solver", "other", "share", "low", "high", "n_tasks", "n_datasets", 
 def _cost_matrix(problems: pd.DataFrame, solvers: Sequence[str]) -> Array:
     """The least and the most that the runs of a task may have cost.
 
-    Shape (2, n_solvers, most runs); NaN beyond the runs that there are.
+    Shape (2, n_solvers, most runs); NaN beyond a solver's last run.
     """
     ends = problems.assign(least=problems["value"].mask(problems["upper_bound"], 0.0))
     costs = {

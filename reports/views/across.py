@@ -391,7 +391,7 @@ def rank_sentence(results: Results, question: Question) -> str:
 
 
 def _powerless(results: Results, all_questions: list[Question]) -> str:
-    """That there are too few datasets for any test of ranks; empty where one has power."""
+    """A sentence that no test of ranks has enough datasets; empty where one has power."""
     ranked = [blocks(results, question).shape for question in all_questions]
     ranked = [shape for shape in ranked if min(shape) > 1]
     if not ranked:

@@ -152,7 +152,7 @@ def _series(
     planned, failed = n_planned(results.runs), traces[~traces["ok"]]
     series: list[dict[str, Any]] = []
     for index, cost in enumerate(costs):
-        for names in curves.known_together(traces, cost, values):
+        for names in curves.by_checkpoints(traces, cost, values):
             for group in curves.steps(traces, cost, names):
                 columns = group.columns(n_points) or {}
                 counts = {"n": len(group.runs), "of": planned[group.task, group.solver]}

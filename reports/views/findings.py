@@ -214,7 +214,7 @@ def _within(target: Target) -> str:
 
 
 def _costs(results: Results) -> dict[str, str]:
-    """The costs that there are matrices of: columns of the traces, and their names."""
+    """The costs that have matrices: columns of the traces, and their names."""
     counted = {"evaluations": analysis.measures(results)["evaluations"].words}
     return (counted if analysis.counters(results) else {}) | {"cpu_s": "CPU seconds"}
 
@@ -426,7 +426,7 @@ def budget_table(results: Results) -> Table | None:
     for column in comparable_costs(results):
         budgets = _budgets(results, column)
         leaders = targets.leaders(results.runs, analysis.traces(results), column, budgets)
-        parts.append((_told_apart(results, budgets, column), leaders))
+        parts.append((_distinct_budgets(results, budgets, column), leaders))
     tasks = [task.label for task in results.tasks_of(SvmTask)]
     rows = []
     for names, leaders in parts:
@@ -465,8 +465,8 @@ def _budgets(results: Results, cost: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task", "budget", "amount"])
 
 
-def _told_apart(results: Results, budgets: pd.DataFrame, column: str) -> list[str]:
-    """The names of the budgets, without those that a smaller one exceeds all runs like."""
+def _distinct_budgets(results: Results, budgets: pd.DataFrame, column: str) -> list[str]:
+    """The names of the budgets; of several that end no run early only the first."""
     ends = analysis.traces(results).groupby("task")[column].max()
     names = list(dict.fromkeys(budgets["budget"]))
     cut = budgets["amount"] < budgets["task"].map(ends)

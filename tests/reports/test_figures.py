@@ -176,7 +176,7 @@ def test_many_solvers_without_a_target_are_coloured_in_the_order_of_the_study(
     ],
 )
 def test_labels_are_pushed_apart_as_little_as_can_be(wanted, places):
-    found = figures.pushed_apart(np.array(wanted), 2.0, 0.0, 10.0)
+    found = figures.spaced(np.array(wanted), 2.0, 0.0, 10.0)
     np.testing.assert_allclose(found, places)
 
 
