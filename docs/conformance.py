@@ -93,10 +93,10 @@ def estimators() -> dict[str, Any]:
         "StructuredSVM",
         "RandomFourierMap",
     ]
-    found = {name: getattr(marginbench.solvers, name)() for name in names}
+    by_name = {name: getattr(marginbench.solvers, name)() for name in names}
     for name in ("SMO", "MPKFP"):
-        found[f"OneVsRest({name}())"] = marginbench.solvers.OneVsRest(found[name])
-    return found
+        by_name[f"OneVsRest({name}())"] = marginbench.solvers.OneVsRest(by_name[name])
+    return by_name
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
@@ -119,8 +119,8 @@ def failures(estimator: Any) -> tuple[int, dict[str, str]]:
         warnings.simplefilter("ignore")
         results = check_estimator(estimator, on_fail=None, on_skip=None)
     failed = [item for item in results if item["status"] in ("failed", "xfail")]
-    found = {item["check_name"]: str(item["exception"]) for item in failed}
-    return sum(item["status"] != "skipped" for item in results), found
+    messages = {item["check_name"]: str(item["exception"]) for item in failed}
+    return sum(item["status"] != "skipped" for item in results), messages
 
 
 def page() -> Iterator[str]:

@@ -227,13 +227,13 @@ def checks_part() -> Iterator[str]:
     """What each check of ``marginbench check`` expects."""
     kinds = (("a solver", "estimator", estimators), ("a method on columns", "method", methods))
     for subject, sort, module in kinds:
-        found = {name: getattr(module, re.sub("[ -]", "_", name)) for name in CHECKS[sort]}
+        checks = {name: getattr(module, re.sub("[ -]", "_", name)) for name in CHECKS[sort]}
         yield ""
         yield from table(
             (f"check of {subject}", "what it expects"),
             (
                 (f"`{name}`", _linked((inspect.getdoc(check) or "").partition("\n")[0]))
-                for name, check in found.items()
+                for name, check in checks.items()
             ),
         )
 
@@ -241,7 +241,7 @@ def checks_part() -> Iterator[str]:
 def _linked(text: str) -> str:
     """Names of pages as links."""
     return re.sub(
-        r"docs/([\w-]+)\.md", lambda found: f"[{found[1].replace('-', ' ')}]({found[1]}.md)", text
+        r"docs/([\w-]+)\.md", lambda match: f"[{match[1].replace('-', ' ')}]({match[1]}.md)", text
     )
 
 
@@ -255,7 +255,7 @@ def columns_part() -> Iterator[str]:
         ("a checkpoint in `trace`, of SVM solvers", Checkpoint, set()),
         ("a checkpoint in `trace`, of feasibility methods", Stage, set()),
     )
-    for heading, declared, known in kinds:
+    for heading, declared, listed in kinds:
         types = get_type_hints(declared)
         yield ""
         yield from table(
@@ -263,7 +263,7 @@ def columns_part() -> Iterator[str]:
             (
                 (f"`{name}`", _type(types[name]), item.doc)
                 for name, item in columns_of(declared).items()
-                if name not in known
+                if name not in listed
             ),
         )
 

@@ -81,13 +81,13 @@ def version() -> str:
 
 def solvers() -> dict[str, list[str]]:
     """The solvers that have a page, by family."""
-    found: dict[str, list[str]] = {family: [] for family in FAMILIES}
+    by_family: dict[str, list[str]] = {family: [] for family in FAMILIES}
     for name, entry in entries().items():
-        found[entry.module.split(".")[2]].append(name)
-    found["bundle"].append("BundleRegressor")
-    found["cuts"].append("StructuredSVM")
-    found["feasibility"].append("MPCFP")
-    return found
+        by_family[entry.module.split(".")[2]].append(name)
+    by_family["bundle"].append("BundleRegressor")
+    by_family["cuts"].append("StructuredSVM")
+    by_family["feasibility"].append("MPCFP")
+    return by_family
 
 
 def summary_of(cls: type[Any]) -> str:

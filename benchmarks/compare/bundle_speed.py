@@ -208,16 +208,16 @@ def print_search(lams=(1e-3, 1e-4, 1e-5), tol=1e-3):
             for _ in range(_SEARCH_ROUNDS):
                 for search, costs in runs.items():
                     start = time.process_time()
-                    found = minimize_risk(
+                    result = minimize_risk(
                         X, y, loss, lam=lam, offset=offset, tol=tol, max_iter=1000,
                         primal_search=search,
                     )  # fmt: skip
-                    costs.append((time.process_time() - start, found))
+                    costs.append((time.process_time() - start, result))
             (without, plain), (within, searched) = (
                 (np.median([seconds for seconds, _ in costs]), costs[-1][1])
                 for costs in runs.values()
             )
-            reached = [_reached(found) for found in (plain, searched)]
+            reached = [_reached(result) for result in (plain, searched)]
             print(
                 f"| {name} | {label} | {offset} | {lam:g} | {', '.join(reached)} | "
                 f"{without:.3f}, {within:.3f} | {within / without:.2f} |",
@@ -225,12 +225,12 @@ def print_search(lams=(1e-3, 1e-4, 1e-5), tol=1e-3):
             )
 
 
-def _reached(found):
+def _reached(result):
     """The iterations, and for a run that ended at their limit the gap relative to the start."""
-    if found.status == "converged":
-        return str(found.n_iter)
-    gap = (found.objective - found.lower_bound) / found.trace.objective[0]
-    return f"{found.n_iter} (gap {gap:.1e})"
+    if result.status == "converged":
+        return str(result.n_iter)
+    gap = (result.objective - result.lower_bound) / result.trace.objective[0]
+    return f"{result.n_iter} (gap {gap:.1e})"
 
 
 if __name__ == "__main__":

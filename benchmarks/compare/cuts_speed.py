@@ -80,24 +80,24 @@ def compare(n, gamma, methods, seeds):
     print(f"{'method':<22} {'runs':>4} {'CPU s':>7} {'wall s':>7} {'train %':>8} {'test %':>7}")
     base = None
     for name in ["LIBSVM", *methods]:
-        found = []
+        runs = []
         for seed in range(seeds if name.startswith("constant") else 1):
             if name == "LIBSVM":
                 solver = LIBSVM(gamma=gamma, cache_size=1000.0)
             else:
                 solver = CuttingPlane(gamma=gamma, random_state=seed, **SAMPLERS[name])
-            found.append(timed(solver, data))
-        cpu, wall, train, test = np.mean(found, axis=0)
+            runs.append(timed(solver, data))
+        cpu, wall, train, test = np.mean(runs, axis=0)
         verdict = ""
         if base is None:
             base = cpu, wall, test
         else:
-            most = max(run[3] for run in found)
+            most = max(run[3] for run in runs)
             verdict = (
                 f"{base[0] / cpu:.1f} x less CPU, {base[1] / wall:.1f} x less wall time, "
                 f"{100 * (test - base[2]):+.2f} points (at most {100 * (most - base[2]):+.2f})"
             )
-        print(f"{name:<22} {len(found):>4} {cpu:7.1f} {wall:7.1f} {100 * train:8.2f} "
+        print(f"{name:<22} {len(runs):>4} {cpu:7.1f} {wall:7.1f} {100 * train:8.2f} "
               f"{100 * test:7.2f}  {verdict}", flush=True)  # fmt: skip
 
 
@@ -116,9 +116,9 @@ def against_smo(n, gamma, rounds, methods):
     X, y, _, _ = board(n)
     print(f"checkers, {n} points, gamma {gamma:g}, medians of {rounds} rounds in turn")
     for C in dict.fromkeys((1.0, FIXED_TOTAL / n)):
-        found = {name: [] for name in ("SMO", *methods)}
+        rows_of = {name: [] for name in ("SMO", *methods)}
         for seed in range(rounds):
-            for name, rows in found.items():
+            for name, rows in rows_of.items():
                 solver = (
                     SMO(C=C, gamma=gamma, cache_size=1000.0)
                     if name == "SMO"
@@ -130,8 +130,8 @@ def against_smo(n, gamma, rounds, methods):
                 losses = np.maximum(0.0, 1.0 - y * solver.decision_function(X))
                 primal = 0.5 * solver.model_.squared_norm() + C * float(losses.sum())
                 rows.append((cpu, primal, solver.counters_.kernel_evals_computed, solver.n_iter_))
-        base = np.median(found["SMO"], axis=0)
-        for name, rows in found.items():
+        base = np.median(rows_of["SMO"], axis=0)
+        for name, rows in rows_of.items():
             cpu, primal, computed, iterations = np.median(rows, axis=0)
             print(f"C {C:<8.4g} {name:<16} {cpu:8.3g} CPU s ({cpu / base[0]:5.2f}), "
                   f"primal {primal:10.6g} ({100 * (primal / base[1] - 1):+6.2f} %), "

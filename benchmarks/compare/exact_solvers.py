@@ -218,8 +218,8 @@ def measure(tasks, solvers, rounds, *limits):
                 runs[solver].append(in_a_process(name, solver, *limits, int(turn == 0)))
                 print(f"{name} {solver} {runs[solver][-1]}", file=sys.stderr, flush=True)
         table[name] = {
-            solver: found[0] | {key: median(run[key] for run in found) for key in TIMES}
-            for solver, found in runs.items()
+            solver: turns[0] | {key: median(run[key] for run in turns) for key in TIMES}
+            for solver, turns in runs.items()
         }
     return table
 
@@ -229,12 +229,12 @@ def show(table, solvers):
     print("| task | solver | first s | later s | predict s | support | dual | violation | error |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, row in table.items():
-        for solver, found in row.items():
+        for solver, numbers in row.items():
             print(
-                f"| {name} | {solver} | {found['first']:.2f} | {found['later']:.2f} "
-                f"| {found['predict']:.2f} "
-                f"| {found['support']} | {found['dual']:.8g} | {found['violation']:.3g} "
-                f"| {100 * found['error']:.2f} % |"
+                f"| {name} | {solver} | {numbers['first']:.2f} | {numbers['later']:.2f} "
+                f"| {numbers['predict']:.2f} "
+                f"| {numbers['support']} | {numbers['dual']:.8g} | {numbers['violation']:.3g} "
+                f"| {100 * numbers['error']:.2f} % |"
             )
     peers = [solver for solver in solvers if solver != "ours"]
     if "ours" not in solvers or not peers:

@@ -212,18 +212,18 @@ def judge(clone, step, head):
     finally:
         for each in busy:
             each.kill()
-    told, false, n_cells = 0, 0, 0
+    hits, false, n_cells = 0, 0, 0
     if done.stdout.strip():
-        found = json.loads(done.stdout)
-        rows = [row for row in found["values"] if row["beyond"]]
-        rows += [row for row in found["not_compared"] if row["outcome"] in ("failed in B", "gone")]
+        report = json.loads(done.stdout)
+        rows = [row for row in report["values"] if row["beyond"]]
+        rows += [row for row in report["not_compared"] if row["outcome"] in ("failed in B", "gone")]
         refused = {(row["task"], row["solver"]) for row in rows}
         own = [solver for _, solver in refused if solver in step.solver.split()]
-        told, false = len(own), len(refused) - len(own)
-        n_cells = len(found["cells"])
+        hits, false = len(own), len(refused) - len(own)
+        n_cells = len(report["cells"])
     else:
         print(done.stderr, file=sys.stderr)
-    return [step.name, step.code, done.returncode, told, false, n_cells]
+    return [step.name, step.code, done.returncode, hits, false, n_cells]
 
 
 def main():

@@ -89,14 +89,14 @@ def measured(seeds: int) -> dict[str, float]:
         runs = len(pool.parts)
     sums = map(sum, zip(*pool.parts, strict=True))
     *parts, cpu_s = (part / runs for part in sums)
-    found = dict(zip(_PARTS, parts, strict=True))
+    seconds_of = dict(zip(_PARTS, parts, strict=True))
     wall, worker, command = (
         seconds / runs for seconds in (clocked.wall_s, clocked.worker_s, clocked.cpu_s)
     )
-    return found | {
+    return seconds_of | {
         "rest": wall - sum(parts),
         "wall": wall,
-        "overhead": wall - found["wall_s"] - found["evaluation_s"],
+        "overhead": wall - seconds_of["wall_s"] - seconds_of["evaluation_s"],
         "worker": worker,
         "command": command,
         "cpu": worker + command - cpu_s,
@@ -118,10 +118,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
-    seeds = max(1, given.runs // (len(_TASKS) * len(_SOLVERS)))
-    rounds = [measured(seeds) for _ in range(given.rounds)]
-    found = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
+    options = parser.parse_args()
+    seeds = max(1, options.runs // (len(_TASKS) * len(_SOLVERS)))
+    rounds = [measured(seeds) for _ in range(options.rounds)]
+    medians = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
     words = {
         "data_s": "data",
         "compile_s": "building and warm-up",
@@ -135,7 +135,7 @@ def main() -> None:
         "cpu": "CPU beside solving",
     }
     for name, text in words.items():
-        print(f"  {text:29} {1e3 * found[name]:7.2f} ms")
+        print(f"  {text:29} {1e3 * medians[name]:7.2f} ms")
 
 
 if __name__ == "__main__":

@@ -94,8 +94,8 @@ def compare(shape):
     kernel = ours.model_.kernel
     size = _C * len_of(X) * float(np.abs(kernel.diag(kernel.prepare(X, "float64"))).max())
     calls = [lambda: ours.decision_function(Z), lambda: peer.decision_function(Z)]
-    found = [call() for call in calls]
-    apart = float(np.abs(found[0] - np.ravel(found[1])).max()) / size
+    values = [call() for call in calls]
+    apart = float(np.abs(values[0] - np.ravel(values[1])).max()) / size
     wall, cpu = in_turn(calls)
     return np.median(wall[:, 0]), ratio(wall), ratio(cpu), apart
 

@@ -187,8 +187,8 @@ def row(name, seconds, final, paths):
     cells = [name, f"{seconds:.1f}", f"{100 * final:.2f}"]
     for points in (0.0, _CLAIMED_POINTS):
         spent = median(path.seconds_to(points) for path in paths)
-        known = np.isfinite(spent)
-        cells += [f"{spent:.2f}", f"{spent / seconds:.3f}"] if known else ["not reached", ""]
+        reached = np.isfinite(spent)
+        cells += [f"{spent:.2f}", f"{spent / seconds:.3f}"] if reached else ["not reached", ""]
     return "| " + " | ".join(cells) + " |"
 
 

@@ -163,11 +163,11 @@ def session(study: str, results: str) -> None:
     clocked, began = Clocked(), time.process_time()
     loaded = load_study(study)
     run_study(loaded, Path(results), progress=clocked, engine=Replay())
-    found = {
+    costs = {
         "plan": [clocked.planned_cpu_s - began, clocked.planned_mb],
         "record": [clocked.cpu_s, _peak_mb()],
     }
-    print(json.dumps(found))
+    print(json.dumps(costs))
 
 
 def measured(runs: int, folder: Path) -> None:
@@ -179,8 +179,8 @@ def measured(runs: int, folder: Path) -> None:
     first.write_text(_STUDY.format(seeds=1))
     command("run", str(first), "--out", str(folder / "first"))
     words = [sys.executable, "-m", "benchmarks.compare.scale", "--session", str(study)]
-    found = json.loads(subprocess.check_output([*words, str(results)], text=True))
-    for name, (cpu_s, peak_mb) in found.items():
+    costs = json.loads(subprocess.check_output([*words, str(results)], text=True))
+    for name, (cpu_s, peak_mb) in costs.items():
         _show(f"{name} {runs} runs", runs, Cost(cpu_s, float("nan"), peak_mb))
     again = ("run", str(study), "--out", str(results))
     _show("resume and page", runs, command(*again))
@@ -232,13 +232,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--keep", type=Path, help="an empty folder that keeps the results")
     parser.add_argument("--session", nargs=2, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.session:
-        session(*given.session)
+    options = parser.parse_args()
+    if options.session:
+        session(*options.session)
         return
-    for runs in given.runs:
+    for runs in options.runs:
         with contextlib.ExitStack() as stack:
-            folder = given.keep and given.keep / str(runs)
+            folder = options.keep and options.keep / str(runs)
             folder = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             folder.mkdir(parents=True, exist_ok=True)
             measured(runs, folder)
