@@ -187,7 +187,7 @@ def add(
         from ..results.stores import pushed_page
 
         write = write_page if quiet or as_json else write_report
-        page = str(pushed_page(write(results, _command_of(results), where)))
+        page = str(pushed_page(write(results, _command_of(results), where=where)))
         typer.echo(json.dumps({"report": page}) if as_json else f"report: {page}")
 
     app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(

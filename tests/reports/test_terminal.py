@@ -9,7 +9,7 @@ from rich.console import Console
 
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.reports import analysis
-from marginbench.reports.command import print_tables, write_report
+from marginbench.reports.command import main, print_tables, write_report
 from marginbench.reports.frames import records
 from marginbench.reports.results import load_results
 from marginbench.reports.tables import Cell, Heading, TerminalTable, measure_cell
@@ -141,6 +141,21 @@ def test_an_output_that_lacks_letters_gets_plain_ones(make, write_results, monke
     words = out.buffer.getvalue().decode(encoding).translate(shared)
     for part in ("5.0x10^-3", "<= 200", "1.00 %", "SMO \\u2603"):
         assert part in words, part
+
+
+@pytest.mark.parametrize(
+    ("option", "shown"), [("--json", '{{"report": "{}"}}'), ("--quiet", "report: {}")]
+)
+def test_a_report_says_no_more_than_it_is_asked_to(
+    make, write_results, monkeypatch, capsys, option, shown
+):
+    trace = make.trace([10, 200], [0.3, 0.01], [200.0, 100.5])
+    folder = write_results([make.finished("a", "SMO", 0, trace)])
+    monkeypatch.setattr(sys, "argv", ["marginbench", "report", str(folder), option])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == shown.format(folder / "report.html") + "\n"
 
 
 def test_page_and_terminal_show_the_same_cells(results, realistic_page, make):
