@@ -1,4 +1,4 @@
-"""Where runs take place that are not done on this machine: what the user asks for, and clusters.
+"""Engines that run a study elsewhere: on a Dask scheduler, or on a cluster that is started for it.
 
 Nothing of Dask is imported before it is needed. Clusters that are started for a command end with
 it; the libraries made for that start them.
@@ -43,7 +43,7 @@ _INSTALL = {
 }
 # What dask-jobqueue writes of a command of the batch system that failed, each under a heading.
 _PARTS = ("Exit code", "Command:", "stdout", "stderr")
-# Of dask-jobqueue: a text in their place would be taken letter by letter, each as a line.
+# Options of dask-jobqueue that take lists: of a text each letter would become a line.
 _LISTS = (
     "job_extra_directives",
     "job_directives_skip",
@@ -162,7 +162,7 @@ def read_options(path: Path) -> dict[str, Any]:
 
 
 def _checked_address(text: str) -> str:
-    """The address of a scheduler, if it looks like one; none is asked."""
+    """The address of a scheduler, if it has the form of one; it is not contacted."""
     match = _ADDRESS.fullmatch(text)
     if match is None or (match[1] or "tcp") not in _PROTOCOLS or not 0 < int(match[2]) < 65536:
         raise UserError(
@@ -178,7 +178,7 @@ def _check_installed(package: str, option: str) -> None:
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> None:
-    """Find what the class of a batch system does not take; only dask-jobqueue can tell."""
+    """Refuse options that the class of a batch system lacks; only dask-jobqueue can tell."""
     if CLUSTERS[name][0] != "dask_jobqueue":
         return
     for option in _LISTS:
@@ -222,7 +222,7 @@ def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any
             _scale(cluster, workers)
         except Exception as error:  # noqa: BLE001 - as above
             raise EngineError(
-                f"--cluster {name}: no worker can be started: {_said(error)}"
+                f"--cluster {name}: no worker can be started: {_batch_error(error)}"
             ) from None
         yield cluster
     finally:
@@ -249,20 +249,20 @@ def _scale(cluster: Any, workers: int) -> None:
     cluster.sync(launched)
 
 
-def _said(error: Exception) -> str:
-    """What the batch system says, which stands at the end of what the library makes of it."""
+def _batch_error(error: Exception) -> str:
+    """The message of the batch system, from the end of the library's own."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     at = {name: n for n, line in enumerate(lines) for name in _PARTS if line.startswith(name)}
-    said = lines[at["stderr"] + 1 :] if "stderr" in at else []
-    if not said and len(at) == len(_PARTS):
+    messages = lines[at["stderr"] + 1 :] if "stderr" in at else []
+    if not messages and len(at) == len(_PARTS):
         # As of bsub, whose words dask-jobqueue throws away.
         code = lines[at["Exit code"]].rpartition(":")[2].strip()
-        said = [f"{lines[at['Command:'] + 1]}: exit code {code}, and not a word"]
-    return visible(" | ".join(said), REASON_LIMIT) if said else first_line(error)
+        messages = [f"{lines[at['Command:'] + 1]}: exit code {code}, and not a word"]
+    return visible(" | ".join(messages), REASON_LIMIT) if messages else first_line(error)
 
 
 def _with_defaults(module: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options, and no dashboard unless one is asked for; its usual port may be taken."""
+    """The options, with no dashboard unless they set one; its usual port may be taken."""
     if module != "dask_jobqueue":
         return dict(options)
     scheduler = {

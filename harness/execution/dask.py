@@ -1,6 +1,6 @@
 """Runs on the workers of a Dask cluster, which schedules them.
 
-Planning and recording stay with the command. Each Dask worker that joins is asked for its machine.
+Planning and recording stay with the command. Each Dask worker that joins describes its machine.
 If its code and libraries are those of the command, it offers one unit of a resource that is named
 by them, and every run asks for one: so a worker does one run at a time, in a pool of one slot of
 its own, with the limits and the judging of a local run. Dask begins a run again whose worker is
@@ -54,7 +54,7 @@ from .local import LocalPool
 
 # Seconds between two looks at the scheduler, until it must answer, and for a last word.
 _POLL, _ANSWER, _FAREWELL = 0.1, 15.0, 5.0
-# Seconds until the user is told that there is no worker, and until those that differ are the end.
+# Seconds without a usable worker until the user is told, and until unfit ones end the command.
 _A_MOMENT, _NONE_FITS = 3.0, 10.0
 # Seconds without another worker after which those that are there seem to be all: of a cluster that
 # runs, and of one whose workers wait in a queue.
@@ -111,7 +111,7 @@ class UnfitError(Exception):
 
 
 @dataclass(frozen=True)
-class Parcel:
+class PackedJob:
     """A job with the user's file of its solver, and the modules beside that.
 
     Data do not travel: a worker loads them as a local run would, and compares their fingerprint.
@@ -142,20 +142,20 @@ class Parcel:
         if not self.file:
             return self.job
         digest = hashlib.sha256(pickle.dumps(sorted(self.files.items()))).hexdigest()
-        place = folder / digest[:32]
+        target = folder / digest[:32]
         for name, content in self.files.items():
-            path = place / name
+            path = target / name
             with storing(path):
                 # A run before may have changed it.
                 if not path.is_file() or path.read_bytes() != content:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     with replacing(path) as sink:
                         sink.write(content)
-        name = f"{place / self.file}:{work.solver.rpartition(':')[2]}"
+        name = f"{target / self.file}:{work.solver.rpartition(':')[2]}"
         return replace(self.job, work=replace(work, solver=name))
 
 
-def packed(job: Job, files: dict[str, dict[str, bytes]]) -> Parcel:
+def packed(job: Job, files: dict[str, dict[str, bytes]]) -> PackedJob:
     """A job with all that it needs; ``files`` keeps those of each solver, which are read once."""
     work: Any = job.work
     path, needs = SolverSpec.parse(work.solver).path, needs_of(work)
@@ -163,10 +163,10 @@ def packed(job: Job, files: dict[str, dict[str, bytes]]) -> Parcel:
         if what.startswith("the kernel "):
             needs[what] = work.problem.kernel_code  # as it was planned with
     if path is None:
-        return Parcel(job, needs=needs)
+        return PackedJob(job, needs=needs)
     if work.solver not in files:
         files[work.solver] = {name: file.read_bytes() for name, file in files_beside(path).items()}
-    return Parcel(job, path.name, files[work.solver], needs)
+    return PackedJob(job, path.name, files[work.solver], needs)
 
 
 def needs_of(work: Any) -> dict[str, str]:
@@ -205,7 +205,7 @@ def _version_of(package: str) -> str:
 class Slot(WorkerPlugin):  # type: ignore[misc]
     """The room for one run in a Dask worker, below its scratch folder; it is closed with it."""
 
-    #: As it was when a command last asked.
+    #: As of the last command that has welcomed this worker.
     machine: Machine
 
     def __init__(self, folder: Path) -> None:
@@ -229,10 +229,10 @@ class Slot(WorkerPlugin):  # type: ignore[misc]
                 self._pool.close()
                 self._pool = None
 
-    def do(self, parcel: Parcel, is_wanted: Callable[[], bool]) -> Outcome | None:
+    def do(self, packed_job: PackedJob, is_wanted: Callable[[], bool]) -> Outcome | None:
         """Run a job; None if it was killed because nobody wanted it any more."""
         with self._turn:
-            job = parcel.unpacked(self._folder / "solvers")
+            job = packed_job.unpacked(self._folder / "solvers")
             if self._pool is None:
                 self._pool = LocalPool(1, self._folder / "logs")
             events = cast("Generator[Event, None, None]", self._pool.execute(iter([job])))
@@ -269,8 +269,8 @@ async def offer(resources: Mapping[str, float], dask_worker: Worker) -> None:
         dask_worker.status = Status.running
 
 
-def execute(topic: str, parcel: bytes) -> bytes:
-    """A task: run a pickled Parcel. It raises nothing; the scheduler unpickles nothing.
+def execute(topic: str, packed_job: bytes) -> bytes:
+    """A task: run a pickled PackedJob. It raises nothing; the scheduler unpickles nothing.
 
     It answers with the address of the worker, the name of its machine, the outcome, and whether the
     worker lacks something for the job, so that another one may succeed. ``topic`` is where the
@@ -288,7 +288,7 @@ def execute(topic: str, parcel: bytes) -> bytes:
     refused = True
     try:
         worker.log_event(topic, (key, address, slot.machine.name))
-        outcome = slot.do(pickle.loads(parcel), is_wanted)
+        outcome = slot.do(pickle.loads(packed_job), is_wanted)
         refused = outcome is not None and outcome.status in ("data", "storage")
     except StorageError as error:
         outcome = Outcome("storage", reason=str(error))
@@ -320,7 +320,7 @@ class _Flight:
     future: Future | None = None  # None while no worker is there that can do it
     address: str = ""
     machine: str = ""
-    is_started: bool = False  # whether its start has been told
+    is_started: bool = False  # whether its start has been reported
     lost: list[str] = field(default_factory=list)  # machines whose workers were lost with it
     #: Addresses of workers that cannot do it, each with the outcome if it remains so.
     refused: dict[str, Outcome] = field(default_factory=dict)
@@ -356,7 +356,7 @@ class DaskExecutor:
         # The workers that are there and have the same program; those that have not answered yet;
         # those that are not used, and why.
         self._machines: dict[str, Machine] = {}
-        self._asked: set[str] = set()
+        self._unanswered: set[str] = set()
         self._unused: dict[str, str] = {}
         # With timing: the model, once it is chosen, and the worker of each of its machines.
         self._model: tuple[Any, ...] | None = None
@@ -365,7 +365,7 @@ class DaskExecutor:
         self._flights: dict[str, _Flight] = {}
         self._last_came = self._idle_since = time.monotonic()
         # What a machine lacks, it lacks for many runs.
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._waits = self._is_gone = False
         self._news: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._events: list[Event] = []
@@ -397,8 +397,8 @@ class DaskExecutor:
                     if job is not None:
                         self._submit(_Flight(job))
                 if not exhausted or self._flights:
-                    self._take_in()
-                    self._place_again()
+                    self._handle_news()
+                    self._resubmit_refused()
                 events, self._events = self._events, []
                 yield from events
                 if exhausted and not self._flights:
@@ -424,7 +424,7 @@ class DaskExecutor:
         def done() -> None:
             try:
                 answer = do()
-            except Exception as error:  # noqa: BLE001 - told by whoever asked
+            except Exception as error:  # noqa: BLE001 - passed to the caller
                 answer = error
             self._news.put(lambda: then(answer))
 
@@ -442,7 +442,7 @@ class DaskExecutor:
         """Run a function beside the tasks of a worker."""
         self._later(lambda: self._client.run(function, argument, workers=[address])[address], then)
 
-    def _take_in(self) -> None:
+    def _handle_news(self) -> None:
         """Wait a moment for something to happen, and take in all that has."""
         with contextlib.suppress(Empty):
             self._news.get(timeout=_POLL)()
@@ -454,7 +454,7 @@ class DaskExecutor:
         task = f"{_NAME}-{uuid.uuid4().hex}"
         self._flights[task] = flight
         try:
-            parcel = pickle.dumps(packed(flight.job, self._files))
+            packed_job = pickle.dumps(packed(flight.job, self._files))
         except OSError as error:
             self._ended(task, Outcome("failed", reason=f"its code cannot be read ({error})"))
             return
@@ -465,7 +465,7 @@ class DaskExecutor:
         flight.future = future = self._client.submit(
             execute,
             self._topic,
-            parcel,
+            packed_job,
             key=task,
             pure=False,
             resources={resource_of(self._program): 1} | ({self._topic: 1} if self._timing else {}),
@@ -511,8 +511,8 @@ class DaskExecutor:
         if outcome.status == "storage":
             self._unused[address] = outcome.reason
         line = f"worker {machine} ({address}): {outcome.reason}"
-        if line not in self._told:
-            self._told.add(line)
+        if line not in self._reported:
+            self._reported.add(line)
             self._say(line)
 
     def _begun(self, task: str, address: str, machine: str) -> None:
@@ -543,7 +543,7 @@ class DaskExecutor:
         """A worker is gone, and Dask begins its tasks again."""
         machine = self._machines.pop(address, None)
         self._unused.pop(address, None)
-        self._asked.discard(address)
+        self._unanswered.discard(address)
         self._timed = {name: its for name, its in self._timed.items() if its != address}
         for flight in filter(None, map(self._flights.get, tasks)):
             name, flight.address = machine.name if machine else flight.machine, ""
@@ -551,12 +551,12 @@ class DaskExecutor:
             self._say(f"worker {name} ({address}) was lost; its run is begun again")
 
     def _welcome(self, address: str) -> None:
-        self._asked.add(address)
+        self._unanswered.add(address)
         self._ask(welcome, self._program, address, lambda answer: self._welcomed(address, answer))
 
     def _welcomed(self, address: str, answer: Any) -> None:
         """Take in a worker that is ready, or why it is not."""
-        self._asked.discard(address)
+        self._unanswered.discard(address)
         if isinstance(answer, OSError | LookupError):
             return  # it is gone again
         if isinstance(answer, Machine):
@@ -571,7 +571,7 @@ class DaskExecutor:
             self._machines[address] = answer
             self._last_came = time.monotonic()
 
-    def _place_again(self) -> None:
+    def _resubmit_refused(self) -> None:
         """Give runs that a worker has refused to others; or give up, once no more seem to come."""
         usable = self._usable()
         for task, flight in list(self._flights.items()):
@@ -607,7 +607,7 @@ class DaskExecutor:
             self._idle_since, self._waits = now, False
             return
         waited = now - self._idle_since
-        none_fits = self._machines.keys() <= self._unused.keys() and not self._asked
+        none_fits = self._machines.keys() <= self._unused.keys() and not self._unanswered
         if self._unused and none_fits and waited > _NONE_FITS:
             count, reason = len(self._unused), next(iter(self._unused.values()))
             raise EngineError(f"none of {plural(count, 'worker')} can be used: {reason}")
@@ -658,7 +658,7 @@ def check_answers(address: str) -> None:
 
 def _connected(address: str, security: Any = None) -> Client:
     """A client that runs beside an event loop of the caller's, as in a notebook."""
-    # What Dask logs about lost connections is told in one line by whoever asks for it.
+    # Lost connections are reported in one line by the callers.
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)

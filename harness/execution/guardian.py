@@ -103,7 +103,7 @@ def _wait(worker: int, control: int, woken: int) -> int | None:
 
 
 def _reap(worker: int) -> int | None:
-    """Bury the dead; the wait status of the worker if it is among them."""
+    """Reap ended children; the wait status of the worker if it is among them."""
     ended = None
     while True:
         try:

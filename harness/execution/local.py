@@ -90,8 +90,8 @@ class LocalPool:
     """Runs jobs in worker processes on this machine; use it as a context manager.
 
     ``slots`` jobs run at the same time; ``log_folder`` takes what solvers print. A job that is done
-    makes room for the next one before its end is told. That one is then prepared while the caller
-    does something about the first, but its clocks start later.
+    makes room for the next one before its end is reported. That one is then prepared while the
+    caller handles the first, but its clocks start later.
     """
 
     def __init__(self, slots: int, log_folder: Path) -> None:
@@ -159,7 +159,7 @@ class LocalPool:
 
 @contextlib.contextmanager
 def one_worker() -> Iterator[LocalPool]:
-    """A worker for what is asked of solvers and data when nothing is to be run."""
+    """One worker, to describe solvers and data where nothing is run."""
     with tempfile.TemporaryDirectory() as logs, LocalPool(1, Path(logs)) as pool:
         yield pool
 
@@ -383,16 +383,16 @@ class JobWatch:
         return f"; it had {max(0.0, share):.0%} of a core".replace("%", " %")
 
     def _spent_and_limit(self, now: float) -> tuple[float, float]:
-        """Seconds in the current phase, and the most that there may be."""
-        phase, stretch = self.phase, now - self._since
+        """Seconds in the current phase, and their limit."""
+        phase, elapsed = self.phase, now - self._since
         if phase == "start":
-            return stretch, _START_LIMIT
+            return elapsed, _START_LIMIT
         limit = self.job.limits.seconds.get(phase, math.inf)
         if phase == "evaluate":
-            return stretch, limit
+            return elapsed, limit
         # Of solving the worker's own clock is the exact one.
         before = self._solved if phase == "solve" else self._spent.get(phase, 0.0)
-        return before + stretch, limit
+        return before + elapsed, limit
 
 
 def _tail(log: Path) -> str:

@@ -1,4 +1,4 @@
-"""What is told while a study runs: a live display on a terminal, else a line per run, or JSON."""
+"""The progress of a study: a live display on a terminal, else a line per run, or JSON."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Running:
 
 
 class Progress:
-    """Told what happens while a study runs; counts it, and shows nothing.
+    """Counts what happens while a study runs, and shows nothing.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Progress:
         """Show one line that stays."""
 
     def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
-        """These runs are to be run now; others are recorded, and tell how long such runs take."""
+        """These runs are to be run now; others are recorded, and show how long such runs take."""
         self.to_do, self.done, self.failed = len(pending), 0, 0
         self.left.update(Counter(map(Pair.of, pending)))
         for run, entry in recorded:
@@ -111,8 +111,8 @@ class Progress:
     def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         """Nothing happened for a moment; clocks may be redrawn.
 
-        ``phases`` tells what is being done: the key of a run, or in words what is found out before
-        the runs -> the phase that it is in.
+        ``phases`` are those of the jobs at work, by the key of a run or the tag of a job before
+        the runs.
         """
 
     def close(self) -> None:
@@ -127,13 +127,13 @@ class Progress:
         return [f"{name}: {running[name]} running, {self.ended_on[name]} done" for name in names]
 
     def remaining(self) -> Interval | None:
-        """Seconds that are left; None while nothing is known."""
+        """Seconds that are left; None before any run has ended."""
         now = time.monotonic()
         running = [(ran.pair, now - ran.since) for ran in self.running.values()]
         return self.forecast.remaining(self.left, running)
 
     def eta(self) -> str:
-        """Words for the time that is left; empty while nothing is known or nothing is left."""
+        """Words for the time that is left; empty if none is left, or before any run has ended."""
         now = time.monotonic()
         if self.done == self.to_do:
             return ""
@@ -183,20 +183,20 @@ class JsonProgress(PlainProgress):
     """One JSON object on one line for each event, for programs; ``docs/cluster.md`` lists them."""
 
     def say(self, line: str) -> None:
-        self._tell("message", text=visible(line))
+        self._emit("message", text=visible(line))
 
     def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         Progress.begin(self, pending, recorded)
-        self._tell("begin", to_do=len(pending), recorded=len(recorded))
+        self._emit("begin", to_do=len(pending), recorded=len(recorded))
 
     def started(self, run: Run, machine: str = "") -> None:
         super().started(run, machine)
-        self._tell("started", **_named(run), machine=machine)
+        self._emit("started", **_named(run), machine=machine)
 
     def ended(self, record: RecordBase) -> Running:
         ran = Progress.ended(self, record)
         left = self.remaining() if self.done < self.to_do else None
-        self._tell(
+        self._emit(
             "ended",
             **_named(record),
             machine=ran.machine,
@@ -213,12 +213,12 @@ class JsonProgress(PlainProgress):
 
     def recorded(self, run: Run, record: Entry) -> None:
         super().recorded(run, record)
-        self._tell("recorded", **_named(run), status=record.status, to_do=self.to_do)
+        self._emit("recorded", **_named(run), status=record.status, to_do=self.to_do)
 
     def close(self) -> None:
-        self._tell("end", done=self.done, failed=self.failed, to_do=self.to_do)
+        self._emit("end", done=self.done, failed=self.failed, to_do=self.to_do)
 
-    def _tell(self, event: str, **values: Any) -> None:
+    def _emit(self, event: str, **values: Any) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._print(json.dumps({"event": event, "time": now, **values}, ensure_ascii=False))
 

@@ -224,7 +224,7 @@ def run(
         return run_study(chosen, Path(folder), **options)
     store = str(folder)
     with synced(store, progress.say) as (results, exchange):
-        summary = run_study(chosen, results, exchange=exchange, place=store, **options)
+        summary = run_study(chosen, results, exchange=exchange, shown=store, **options)
     return replace(summary, store=store)
 
 
@@ -294,7 +294,7 @@ def run_study(
     executor: Executor | None = None,
     engine: Engine | None = None,
     exchange: Callable[[], None] | None = None,
-    place: str = "",
+    shown: str = "",
     meanwhile: Callable[[], None] = lambda: None,
 ) -> RunSummary:
     """Run a study as an object in a folder, as :func:`run` does.
@@ -302,9 +302,8 @@ def run_study(
     ``threads`` are those of numeric libraries per run; ``whole`` is the study of which this is a
     part: what was planned of its other parts stays planned. ``executor`` plans and runs, by default
     worker processes on this machine. ``exchange`` fetches what commands on other machines have
-    written to the journal, and passes on what this one has: it is called before it is found out
-    what is recorded, at most every ten seconds while runs go on, and at the end. ``place`` is how
-    messages name the results folder.
+    written to the journal, and passes on what this one has: it is called before planning, at most
+    every ten seconds while runs go on, and at the end. ``shown`` is the results folder in messages.
     """
     check_jobs(jobs)
     if executor is None:
@@ -326,7 +325,7 @@ def run_study(
             progress=progress or Progress(),
             jobs=jobs,
             threads=threads,
-            place=place or str(results),
+            shown=shown or str(results),
             exchange=exchange,
             meanwhile=meanwhile,
             check_interrupt=check_interrupt,
@@ -346,7 +345,7 @@ def run_study(
             summary = runner.summary() if runner.described else None
             again = command if engine is None else ""
             raise InterruptedRunError(runner.interrupted_message(again), summary) from None
-        runner.look_at_others(now=True)
+        runner.refresh_journal(now=True)
         summary = runner.summary()
         runner.journal.close()
         if summary.changed:
@@ -365,7 +364,7 @@ class _Runner:
     progress: Progress
     jobs: int
     threads: int
-    place: str
+    shown: str
     exchange: Callable[[], None] | None
     meanwhile: Callable[[], None] | None
     check_interrupt: Callable[[], None]
@@ -381,7 +380,7 @@ class _Runner:
         self.described = False  # whether study.json tells what is planned
         self._commands = "", ""
         self._plans_left = 10  # two studies of one name could drop each other's runs for ever
-        self._before: dict[str, Any] | None = None  # what study.json said
+        self._before: dict[str, Any] | None = None  # study.json as it was
         self._description_stamp = 0, 0
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
@@ -391,7 +390,7 @@ class _Runner:
         self._next_look = self._next_exchange = 0.0
         # Solvers whose warm-up was once cut short: compiling again cannot take as long.
         self._slow_to_compile = set[str]()
-        # Why data could not be used, as runs found out that only then looked at them.
+        # Why runs could not use their data, where only they read them.
         self._data_errors = list[str]()
 
     @cached_property
@@ -399,7 +398,7 @@ class _Runner:
         return canonical_json(environment())
 
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
-        """Run jobs; ends with whatever must end the study."""
+        """Run jobs; raises whatever must end the study."""
         self.check()
         for event in self.executor.execute(jobs):
             self.check()
@@ -419,12 +418,12 @@ class _Runner:
         self.executor.close()
 
     def check(self) -> None:
-        """Look for what must end the study: a Ctrl-C, a results folder that is gone."""
+        """Raise if the study must end: after Ctrl-C, or if the results folder is gone."""
         self.check_interrupt()
         self.journal.check_exists()
 
     def plan(self, *, retry_failed: bool) -> None:
-        """Find out what the runs are."""
+        """Set the runs and the facts of the study that they are made from."""
         self.check()
         sources = sources_of(self.study)
         # Not to plan twice where runs are left.
@@ -447,10 +446,10 @@ class _Runner:
         return entry is not None and self.kind.is_current(entry, run)
 
     def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
-        """Write study.json and the plan, and find out what is recorded already."""
+        """Write study.json and the plan, and read what is recorded already."""
         self._commands = command, whole_command
         with self.journal.planning():
-            self.look_at_others(now=True)
+            self.refresh_journal(now=True)
             described = self._described()
             write_sources(self.results, self.facts.solvers.values())
             not_run, incomplete = list[Run](), list[tuple[Run, RecordBase]]()
@@ -472,13 +471,13 @@ class _Runner:
                     waits = not (run.failure or run.skip_reason)
                     (self.pending if waits else not_run).append(run)
             plan = {cell_of(run): run["key"] for run in described["planned"]}
-            self._say_what_has_changed(plan)
+            self._report_changes(plan)
             if self.pending or plan != self.journal.plan or self.journal.new_damages():
                 self.journal.append_plan(self.study.name, plan)
             self._position = self.journal.position()  # only now there is a file of this command
             self._describe(described)
         for run, record in incomplete:
-            # What was not known then: the comparison with a reference optimum.
+            # Only the comparison with a reference optimum is missing.
             self.kind.complete(record, run)
             self._write(record)
         for run in not_run:
@@ -490,7 +489,7 @@ class _Runner:
         self.pending = in_rounds(self.pending, order)
         if self.already_recorded:
             self.progress.say(
-                f"{self.already_recorded} of {len(self.runs)} runs already recorded in {self.place}"
+                f"{self.already_recorded} of {len(self.runs)} runs already recorded in {self.shown}"
             )
 
     def _describe(self, described: dict[str, Any]) -> None:
@@ -498,8 +497,8 @@ class _Runner:
         self._description_stamp = _stamp(self.results)
         self.described = True
 
-    def _plan_again(self) -> None:
-        """Another command has planned on a store; it may not have known of this one's plan.
+    def _replan(self) -> None:
+        """Restore this command's runs in the plan after another command has planned on a store.
 
         On one machine commands plan one after the other.
         """
@@ -516,7 +515,7 @@ class _Runner:
                 self._describe(described)
 
     def _described(self) -> dict[str, Any]:
-        """What study.json is to say: of this command's runs and those that were planned before."""
+        """The content of study.json: this command's runs and those that were planned before."""
         study, before = self.study, None
         self._before = None
         command, whole_command = self._commands
@@ -547,7 +546,7 @@ class _Runner:
         content = self.scope.content(self.results)
         return merged(now, before, self.scope.whole, content, command)
 
-    def _say_what_has_changed(self, plan: dict[Cell, str]) -> None:
+    def _report_changes(self, plan: dict[Cell, str]) -> None:
         """Say which lines are damaged, and whether records of another version count now."""
         for damage in self.journal.new_damages():
             again = "the run is done again" if damage.key else "what it held is done again"
@@ -576,7 +575,7 @@ class _Runner:
         while left:
             others: list[Run] = []
             for event in self.execute(self._jobs(left, others)):
-                self.look_at_others()
+                self.refresh_journal()
                 if isinstance(event, Started):
                     started[event.job.tag] = _now()
                     self.progress.started(by_key[event.job.tag], event.machine)
@@ -603,7 +602,7 @@ class _Runner:
         # One by one: what is left to do, and limits, depend on what has happened so far.
         left, position = deque(runs), (0, 1)
         while left:
-            self.look_at_others()
+            self.refresh_journal()
             if self._position != position:
                 # Each command begins with a share of its own, and helps the others then.
                 position = self._position
@@ -613,7 +612,7 @@ class _Runner:
                 continue
             if not self._helps and not self._is_of_share(run):
                 self._helps = True
-                self.look_at_others(now=True)
+                self.refresh_journal(now=True)
                 left.appendleft(run)
                 continue
             if run.key in self._running_elsewhere:
@@ -622,7 +621,7 @@ class _Runner:
             self.journal.append_start(run.key, run.cell)
             yield self._job(run)
 
-    def look_at_others(self, *, now: bool = False) -> None:
+    def refresh_journal(self, *, now: bool = False) -> None:
         """Exchange and read what other commands have written, if it is time."""
         began = time.monotonic()
         if self.exchange is not None and (now or began >= self._next_exchange):
@@ -632,7 +631,7 @@ class _Runner:
             rest = max(EXCHANGE_S, (1 if self._helps else EXCHANGE_REST) * (ended - began))
             self._next_exchange = ended + min(LOOK_S, rest)
             if self.described and _stamp(self.results) != self._description_stamp:
-                self._plan_again()
+                self._replan()
         if now or began >= self._next_look:
             self._read_others()
 
@@ -711,7 +710,7 @@ class _Runner:
         return record
 
     def _new_record(self, run: Run, details: Details) -> RecordBase:
-        """A record with all that is known before the run."""
+        """A record with the columns that are decided before the run."""
         return self.kind.record(
             key=run.key,
             study=self.study.name,
@@ -754,13 +753,13 @@ class _Runner:
         """How to continue."""
         if not self.runs:
             return "interrupted before the first run"
-        done = f"{len(self.recorded)} of {len(self.runs)} runs are recorded in {self.place}"
+        done = f"{len(self.recorded)} of {len(self.runs)} runs are recorded in {self.shown}"
         again = f": {command}" if command else ""
         return f"interrupted; {done}; run the same command again to resume{again}"
 
 
 def _stamp(results: Path) -> tuple[int, int]:
-    """That of the description: another one after each change."""
+    """Inode and time of study.json, which differ after each change."""
     try:
         stat = (results / DESCRIPTION).stat()
     except FileNotFoundError:

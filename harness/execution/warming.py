@@ -1,7 +1,7 @@
 """Compile what studies need before it is needed, and keep it in the cache of machine code.
 
-Compiled functions depend on the types of the points, and on which of its ways a solver takes. So
-every solver is run, by the harness itself, on a few generated points of each type that datasets
+Compiled functions depend on the types of the points and on the variant of the solver. So every
+solver is run, by the harness itself, on a few generated points of each type that datasets
 have, with every kernel, and again with what the shipped studies set besides numbers. At last comes
 the quickstart, with one seed.
 """
@@ -74,8 +74,8 @@ def warm(jobs: int, progress: Progress | None = None) -> Warmed:
     cut_short = 0
     with tempfile.TemporaryDirectory(prefix="marginbench-warm-") as scratch:
         for study in studies:
-            place = Path(scratch) / study.name
-            summary = run_study(study, place, jobs=jobs, progress=progress or Progress())
+            results = Path(scratch) / study.name
+            summary = run_study(study, results, jobs=jobs, progress=progress or Progress())
             cut_short += sum(summary.statuses.get(status, 0) for status in _CUT_SHORT)
     after = _code(folder)
     if not cut_short:
@@ -128,18 +128,18 @@ def _entries() -> Iterator[SolverEntry]:
         if isinstance(study, Study):
             listed += [entry for entry in study.solver if entry.name in classes]
     for entry in listed:
-        params = {key: value for key, value in entry.params.items() if _is_way(key, value)}
+        params = {key: value for key, value in entry.params.items() if _selects_variant(key, value)}
         if "nu" in inspect.signature(classes[entry.name]).parameters:
             # Studies take it from the reference optimum, which nothing is compared with here.
             params["nu"] = 0.1
-        way = f"{entry.name} {canonical_json(params)}"
-        if way not in seen:
-            seen.add(way)
-            yield SolverEntry(name=entry.name, label=way.removesuffix(" {}"), params=params)
+        variant = f"{entry.name} {canonical_json(params)}"
+        if variant not in seen:
+            seen.add(variant)
+            yield SolverEntry(name=entry.name, label=variant.removesuffix(" {}"), params=params)
 
 
-def _is_way(key: str, value: object) -> bool:
-    """Whether a parameter decides which way a solver takes, and not how far."""
+def _selects_variant(key: str, value: object) -> bool:
+    """Whether a parameter selects code of a solver, not how far it goes."""
     return isinstance(value, str | bool) and key != "nu"
 
 

@@ -1,4 +1,4 @@
-"""Worker processes: how the parent starts, hears, looks at and kills them, and what they do.
+"""Worker processes: how the parent starts, reads, watches and kills them, and what they do.
 
 The parent enforces all limits from outside by killing the process; in it nothing is limited but
 threads. A worker takes jobs from a socket, one after the other, until the parent is gone.
@@ -45,10 +45,10 @@ _THREAD_VARIABLES = (
 )
 # The modules are looked for where the parent finds them, not in the current folder.
 _BOOT = (
-    "import json, sys; given = json.loads(sys.argv[1]); sys.path[:] = given.pop('path'); "
-    "from marginbench.harness.execution.worker import main; main(**given)"
+    "import json, sys; options = json.loads(sys.argv[1]); sys.path[:] = options.pop('path'); "
+    "from marginbench.harness.execution.worker import main; main(**options)"
 )
-# Seconds that the guardian is given to kill all, and between two looks at child processes.
+# Seconds that the guardian has to kill all, and between two looks at child processes.
 _PATIENCE = 40.0
 _POLL_FAMILY = 0.5
 _PR_SET_PDEATHSIG = 1
@@ -73,14 +73,14 @@ class WorkerProcess:
         here, there = socket.socketpair()
         control_read, self._control = os.pipe()
         self._status, status_write = os.pipe()
-        given = json.dumps({"path": sys.path, "descriptor": there.fileno()})
-        command = [sys.executable, "-P", "-c", _BOOT, given]
-        threads_too = dict.fromkeys(_THREAD_VARIABLES, str(threads))
+        options = json.dumps({"path": sys.path, "descriptor": there.fileno()})
+        command = [sys.executable, "-P", "-c", _BOOT, options]
+        thread_variables = dict.fromkeys(_THREAD_VARIABLES, str(threads))
         try:
             self._guardian = subprocess.Popen(
                 [sys.executable, "-I", "-S", guardian.__file__]
                 + [str(control_read), str(status_write), str(there.fileno()), str(log), *command],
-                env={**os.environ, **threads_too, MARK: self._mark},
+                env={**os.environ, **thread_variables, MARK: self._mark},
                 pass_fds=(control_read, status_write, there.fileno()),
                 # Ctrl-C and the hang-up of a terminal are the parent's business.
                 start_new_session=True,
@@ -301,7 +301,7 @@ def main(descriptor: int) -> None:
             return
         with contextlib.suppress(OSError):
             os.ftruncate(1, 0)
-        result = _serve(job, _until_timed(connection, orders))
+        result = _serve(job, _sender(connection, orders))
         with contextlib.suppress(Exception):  # a solver may have replaced them
             sys.stdout.flush()
             sys.stderr.flush()
@@ -315,8 +315,8 @@ def main(descriptor: int) -> None:
             return
 
 
-def _until_timed(connection: socket.socket, orders: BinaryIO) -> Callable[[Message], None]:
-    """Sends; where a job's clocks are about to start, the parent says when.
+def _sender(connection: socket.socket, orders: BinaryIO) -> Callable[[Message], None]:
+    """A function that sends messages; before a job's clocks start it waits for the parent.
 
     It may still be writing the record of the job before, which is to disturb nothing that is timed.
     """

@@ -79,22 +79,22 @@ def test_a_users_file_is_imported_from_what_travelled(own, tmp_path):
 def test_a_kernel_in_a_file_must_be_the_same_there(own, tmp_path):
     name = f"{own}:SCALE"
     problem = replace(PROBLEM, kernel={"name": name}, kernel_code=kernel_code(name))
-    parcel = packed(Job("tag", FitWork(problem, "SMO", {}, 2.0), Limits({}, 1.0)), {})
-    assert parcel.unpacked(tmp_path) == parcel.job
+    packed_job = packed(Job("tag", FitWork(problem, "SMO", {}, 2.0), Limits({}, 1.0)), {})
+    assert packed_job.unpacked(tmp_path) == packed_job.job
     (own.parent / "inner/helper.py").write_text("SCALE = 4\n")
     with pytest.raises(UnfitError, match=r"own\.py:SCALE is missing or not that of the command"):
-        parcel.unpacked(tmp_path)
+        packed_job.unpacked(tmp_path)
     own.unlink()
     with pytest.raises(UnfitError, match=r"own\.py:SCALE is missing"):
-        parcel.unpacked(tmp_path)
+        packed_job.unpacked(tmp_path)
 
 
 @pytest.mark.slow
 def test_an_installed_module_must_be_the_same_there(tmp_path):
-    parcel = packed(job("sklearn.svm:SVC"), {})
-    assert "scikit-learn" in parcel.needs["the module sklearn.svm"]
-    assert parcel.unpacked(tmp_path) == parcel.job
-    other = type(parcel)(parcel.job, needs={"the module sklearn.svm": "scikit-learn 0.1"})
+    packed_job = packed(job("sklearn.svm:SVC"), {})
+    assert "scikit-learn" in packed_job.needs["the module sklearn.svm"]
+    assert packed_job.unpacked(tmp_path) == packed_job.job
+    other = type(packed_job)(packed_job.job, needs={"the module sklearn.svm": "scikit-learn 0.1"})
     with pytest.raises(UnfitError, match=r"the module sklearn\.svm is missing or not that of"):
         other.unpacked(tmp_path)
 
@@ -117,10 +117,10 @@ class Cluster:
         monkeypatch.setattr(dask, "_SETTLED", 0.2)
         monkeypatch.setattr(Slot, "do", self._do)
 
-    def _do(self, parcel, is_wanted):
+    def _do(self, packed_job, is_wanted):
         address = dask.get_worker().address
-        self.done.append((parcel.job.tag, address))
-        return self.do(parcel.job.tag, address, is_wanted)
+        self.done.append((packed_job.job.tag, address))
+        return self.do(packed_job.job.tag, address, is_wanted)
 
     def executor(self, **options):
         return DaskExecutor(self.dask.scheduler_address, self.said.append, **options)
