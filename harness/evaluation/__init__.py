@@ -1,1 +1,1 @@
-"""What a run does in a worker, and how what comes back is judged."""
+"""The work of a run in a worker, and the judging of its result."""

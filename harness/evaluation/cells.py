@@ -30,7 +30,7 @@ _MOST_POINTS = 5000
 
 
 def separate(work: CellWork, send: Send) -> dict[str, Any]:
-    """Solve a generated problem, and check what comes back from scratch: columns of the record.
+    """Solve a generated problem, and check the result from scratch: columns of the record.
 
     Raises whatever the method raises.
     """
@@ -93,7 +93,7 @@ def separate(work: CellWork, send: Send) -> dict[str, Any]:
 
 
 def _stage(point: Any, result: Any) -> Stage:
-    """A point of the history; `EvaluationError` if no run can have it."""
+    """A point of the history; `EvaluationError` if its values are impossible."""
     finite = all(map(math.isfinite, (point.seconds, point.phi_lo, point.phi_up)))
     counted = 0 <= point.iteration <= result.n_iter and 0 <= point.matvecs < 2**63
     if not finite or not counted or point.seconds < 0:

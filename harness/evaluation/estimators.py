@@ -108,7 +108,7 @@ def check_maker(maker: Any, name: str) -> None:
 
 
 def traits_of(maker: Any) -> dict[str, Any]:
-    """What planning must know of it."""
+    """The traits of what makes an estimator, for planning."""
     peer = peer_of(maker)
     parameters = inspect.signature(maker).parameters.values()
     return {
@@ -287,12 +287,12 @@ def _judged_predictions(
 
 def _mistakes(estimator: Any, X: Any, y: Array, dataset: Dataset, part: str) -> Array:
     """Which predictions are wrong."""
-    given = predicted(estimator, X, part)
-    of_task = np.isin(given, np.unique(dataset.y_train))
+    predictions = predicted(estimator, X, part)
+    of_task = np.isin(predictions, np.unique(dataset.y_train))
     if not of_task.all():
         row = int(np.argmin(of_task))
         raise EvaluationError(
-            f"the prediction for {part} point {row}, {given[row]}, is no class of the task"
+            f"the prediction for {part} point {row}, {predictions[row]}, is no class of the task"
         )
-    wrong: Array = given != y
+    wrong: Array = predictions != y
     return wrong

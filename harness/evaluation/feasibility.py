@@ -1,4 +1,4 @@
-"""What workers do for studies of feasibility methods."""
+"""The work of studies of feasibility methods."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _cpu_s() -> float:
 
 
 class RunMonitor(Monitor):
-    """Measures the time of a solver, and looks at growing counts of evaluations.
+    """Measures the time of a solver; its checkpoints are at growing counts of evaluations.
 
     Parameters
     ----------
@@ -116,17 +116,17 @@ class RunMonitor(Monitor):
         self.next_checkpoint = min(first_checkpoint, rules.evaluations)
 
     @property
-    def asked(self) -> int | None:
+    def evaluations(self) -> int | None:
         """Evaluations so far; None if the solver does not count."""
         return None if self.counters is None else self.counters.evaluations
 
     def look_later(self) -> None:
         """Set the next checkpoint."""
-        asked, limit = self.asked or 0, self.rules.evaluations
-        while self._on_grid <= asked:
+        evaluations, limit = self.evaluations or 0, self.rules.evaluations
+        while self._on_grid <= evaluations:
             self._on_grid *= self.factor
         # A solver that goes on all the same is not looked at more often than others.
-        self.next_checkpoint = self._on_grid if asked >= limit else min(self._on_grid, limit)
+        self.next_checkpoint = self._on_grid if evaluations >= limit else min(self._on_grid, limit)
 
 
 class TraceMonitor(RunMonitor):
@@ -141,7 +141,7 @@ class TraceMonitor(RunMonitor):
     Parameters
     ----------
     judge : Judgement
-        Takes each snapshot, and says what ends the run early.
+        Takes each snapshot, and decides what ends the run early.
     first_checkpoint : float
         Evaluations at the first checkpoint: the number of training points.
     factor : float
@@ -169,7 +169,7 @@ class TraceMonitor(RunMonitor):
 
     @property
     def ended(self) -> bool:
-        """Whether the solver has said that it has ended."""
+        """Whether the solver has reported its end."""
         return self.last is not None and self.last.final
 
     def start(self, counters: Counters | None) -> None:
@@ -191,13 +191,13 @@ class TraceMonitor(RunMonitor):
         self.look_later()
         self._take(n_iter, snapshot(), final=False)
         self.clocks.resume()
-        spent = self.rules.spent(n_iter, self.asked)
+        spent = self.rules.spent(n_iter, self.evaluations)
         return self.diverged or self.judge.reached or bool(spent)
 
     def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
         """Record a checkpoint if they are wanted here and there is none yet."""
         if not self.each_epoch or (self.last is not None and self.last.n_iter == n_iter):
-            return self.diverged or bool(self.rules.spent(n_iter, self.asked))
+            return self.diverged or bool(self.rules.spent(n_iter, self.evaluations))
         return self.record(n_iter, snapshot)
 
     @contextmanager
@@ -258,7 +258,7 @@ class Served:
         self._computed += SERVED.computed - later._computed
 
     def since(self) -> dict[str, int]:
-        """The least that the counters can say."""
+        """The least that the counters can be."""
         return {
             "kernel_evals": SERVED.asked - self._asked,
             "kernel_evals_computed": SERVED.computed - self._computed,
@@ -340,7 +340,7 @@ class Judgement:
         return evaluation.finite
 
     def verdict(self, status: str, scores: Any) -> tuple[str, str]:
-        """The status of a fit that came back, and a reason where there is one to give."""
+        """The status of a finished fit, and a reason if there is one."""
         if self.final is None:
             raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
         if not self.final.finite:
@@ -376,8 +376,8 @@ class Judgement:
         assert self.last is not None
         counts = self.last.counters
         names = evaluation_counters()
-        asked = None if counts is None else sum(counts.get(name, 0) for name in names)
-        spent = self.rules.spent(self.last.n_iter or 0, asked)
+        evaluations = None if counts is None else sum(counts.get(name, 0) for name in names)
+        spent = self.rules.spent(self.last.n_iter or 0, evaluations)
         return spent or ("reached the suboptimality asked for" if self.reached else "")
 
     def columns(self) -> dict[str, Any]:
@@ -395,21 +395,21 @@ class Judgement:
         """The estimator must predict with the model that it returns."""
         rows = compared_rows(self.evaluator.n_test)
         try:
-            given = np.asarray(scores, dtype=np.float64)
+            scores = np.asarray(scores, dtype=np.float64)
         except (TypeError, ValueError):
             raise EvaluationError("decision_function returned no numbers") from None
         expected = self.evaluator.test_scores(self._model, rows)
-        if given.shape != expected.shape:
+        if scores.shape != expected.shape:
             raise EvaluationError(
-                f"decision_function returned shape {given.shape} for {len(rows)} points"
+                f"decision_function returned shape {scores.shape} for {len(rows)} points"
             )
         low, high = self.evaluator.score_bounds(self._model, rows)
-        beyond = np.maximum(low - given, given - high) - 1e-6 * (1.0 + np.abs(expected))
+        beyond = np.maximum(low - scores, scores - high) - 1e-6 * (1.0 + np.abs(expected))
         if not bool(np.all(beyond <= 0)):
             flat = int(np.argmax(np.where(np.isnan(beyond), np.inf, beyond)))
             worst = np.unravel_index(flat, beyond.shape)
             raise EvaluationError(
-                f"decision_function gives {given[worst]:.6g} for test point {rows[worst[0]]}, "
+                f"decision_function gives {scores[worst]:.6g} for test point {rows[worst[0]]}, "
                 f"the returned model {expected[worst]:.6g}"
             )
 
@@ -447,7 +447,7 @@ def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) ->
     )
 
 
-#: The data sets that this process has loaded last, by what was asked for; of many bytes only one.
+#: The datasets that this process has loaded last, by their request; of many bytes only one.
 _LOADED: dict[str, Dataset] = {}
 _LOADED_BYTES = 2**24
 
@@ -459,8 +459,8 @@ def load_task_data(problem: Problem) -> Dataset:
     """
     from ...data_loaders import load
 
-    asked = repr((problem.dataset, problem.dataset_params, problem.folder, problem.fingerprint))
-    if asked not in _LOADED:
+    request = repr((problem.dataset, problem.dataset_params, problem.folder, problem.fingerprint))
+    if request not in _LOADED:
         kept = (part for each in _LOADED.values() for part in (each.X_train, each.X_test))
         # Runs of small tasks come in turn.
         if sum(getattr(X, "data", X).nbytes for X in kept) > _LOADED_BYTES:
@@ -470,9 +470,9 @@ def load_task_data(problem: Problem) -> Dataset:
             raise DataError(
                 f"{problem.dataset}: has changed since the runs were planned; run it again"
             )
-        _LOADED[asked] = dataset
-    # Without a fingerprint nobody knows whether they are what they were.
-    dataset = _LOADED[asked] if problem.fingerprint else _LOADED.pop(asked)
+        _LOADED[request] = dataset
+    # Without a fingerprint, whether they have changed is unknown.
+    dataset = _LOADED[request] if problem.fingerprint else _LOADED.pop(request)
     return dataset if problem.fold is None else fold_data(dataset, problem.fold)
 
 

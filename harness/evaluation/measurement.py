@@ -1,4 +1,4 @@
-"""One run, inside a worker: data, warm-up, the timed fit, and the checks of what came back.
+"""One run, inside a worker: data, warm-up, the timed fit, and the checks of what it returned.
 
 Each state is judged when it is reached, while the clocks stand still, from its model as plain
 arrays.
@@ -167,9 +167,9 @@ _WARM: set[str] = set()
 
 def _warm_up(estimator: Solver, dataset: Dataset, work: FitWork) -> None:
     """Fit a copy to a few points of the same types, so that compilation is not timed later."""
-    X, given = dataset.X_train, {**work.params, "random_state": None}
+    X, params = dataset.X_train, {**work.params, "random_state": None}
     types = type(X).__name__, X.dtype, getattr(X, "indices", X).dtype, dataset.y_train.dtype
-    warm = repr((work.solver, given, work.problem.kernel["name"], types))
+    warm = repr((work.solver, params, work.problem.kernel["name"], types))
     if warm in _WARM:
         return
     _WARM.add(warm)

@@ -1,4 +1,4 @@
-"""Returned models as plain numbers, and what they are worth on the task's own points.
+"""Returned models as plain numbers, and their scores and objectives on the task's points.
 
 A model's arrays are taken over (coefficients, positions, free points, weights) and checked; the
 kernel and the scores that it gives are not. Errors and objectives are recomputed with kernel
@@ -71,7 +71,7 @@ class PlainModel:
 
     @property
     def finite(self) -> bool:
-        """Whether there is neither infinity nor NaN in it."""
+        """Whether all of its numbers are finite."""
         own = all(np.isfinite(item).all() for item in self.arrays.values())
         return own and bool(np.isfinite(self.intercept)) and all(p.finite for p in self.parts)
 
@@ -82,7 +82,7 @@ class PlainModel:
 
     @property
     def digest(self) -> bytes:
-        """A hash of all that is in it."""
+        """A hash of its content."""
         total = hashlib.sha256(repr((self.kind, self.intercept)).encode())
         for name, array in self.arrays.items():
             total.update(f"{name} {array.dtype.str} {array.shape}".encode())
@@ -99,7 +99,7 @@ _NOTHING = PlainModel(
 
 
 def plain_model(model: object) -> PlainModel:
-    """A returned model as numbers; its kernel and the scores that it would give are left behind."""
+    """A returned model as numbers, without its kernel and its own scores."""
     if isinstance(model, PlainModel):
         return model
     if isinstance(model, OneVsRestModel):
@@ -115,8 +115,8 @@ def plain_model(model: object) -> PlainModel:
         raise EvaluationError(
             f"model_ is a {type(model).__name__}, {what}: its scores cannot be recomputed"
         )
-    given: Any = model
-    holders = (given.last, given) if isinstance(model, VotedExpansion) else (given,)
+    source: Any = model
+    holders = (source.last, source) if isinstance(model, VotedExpansion) else (source,)
     arrays: dict[str, Array] = {}
     for name, words in _ARRAYS[kind].items():
         value = next(getattr(holder, name) for holder in holders if hasattr(holder, name))
@@ -127,10 +127,10 @@ def plain_model(model: object) -> PlainModel:
                     f"the model's {words} have type {arrays[name].dtype}, not real"
                 )
     try:
-        return PlainModel(kind.kind, float(given.intercept), arrays)
+        return PlainModel(kind.kind, float(source.intercept), arrays)
     except (TypeError, ValueError):
         raise EvaluationError(
-            f"the model's intercept is {given.intercept!r:.40}, not a number"
+            f"the model's intercept is {source.intercept!r:.40}, not a number"
         ) from None
 
 
@@ -180,7 +180,7 @@ class _KeptEntries:
 def _mapped(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
     """Zeros that take memory where they are written to, and give it back when they are gone.
 
-    The C library may keep what it was given back for the next run, whose memory is measured.
+    The C library may keep freed memory for the next run, whose memory is measured.
     """
     size = shape[0] * shape[1]
     return np.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype, size).reshape(shape)
@@ -341,8 +341,8 @@ class _Weights(_Predictor):
             )
         self.model = LinearModel(_vector("weights", weights, points.n_features))
         if "dual_coef" in model.arrays:
-            given = model.arrays["dual_coef"]
-            self.dual_coef = _vector("dual coefficients", given, points.n_train)
+            values = model.arrays["dual_coef"]
+            self.dual_coef = _vector("dual coefficients", values, points.n_train)
 
     def scores(self, role: Role, dtype: str, rows: Array | None = None) -> Array:
         X = self.points.X[role]
@@ -365,8 +365,8 @@ class _Votes(_Predictor):
         super().__init__(model, points)
         self.last = _Expansion(model, points)
         self.mistakes, self.survivals = model.arrays["mistakes"], model.arrays["survivals"]
-        for name, given in (("mistakes", self.mistakes), ("survivals", self.survivals)):
-            if given.dtype.kind not in "iu" or given.ndim != 1:
+        for name, numbers in (("mistakes", self.mistakes), ("survivals", self.survivals)):
+            if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
                 raise EvaluationError(f"the model's {name} are no sequence of whole numbers")
         if len(self.mistakes) != len(self.survivals):
             raise EvaluationError(
@@ -410,10 +410,10 @@ _PREDICTORS: dict[str, type[_Predictor]] = {
 
 def _dual_coef(model: PlainModel, n: int) -> Array:
     """One signed coefficient per training point, shape (n,)."""
-    support, given = model.arrays["support"], model.arrays["coef"]
-    if support.ndim != 1 or given.shape != support.shape:
+    support, values = model.arrays["support"], model.arrays["coef"]
+    if support.ndim != 1 or values.shape != support.shape:
         raise EvaluationError(
-            f"the model has {given.shape} coefficients for {support.shape} support vectors"
+            f"the model has {values.shape} coefficients for {support.shape} support vectors"
         )
     if len(support) and not np.issubdtype(support.dtype, np.integer):
         raise EvaluationError(f"the model's support has type {support.dtype}, not integers")
@@ -423,7 +423,7 @@ def _dual_coef(model: PlainModel, n: int) -> Array:
             f"there are {n} training points"
         )
     coef = np.zeros(n)
-    np.add.at(coef, support.astype(np.int64), given)
+    np.add.at(coef, support.astype(np.int64), values)
     return coef
 
 
@@ -452,7 +452,7 @@ _FEASIBILITY = 1e-6
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model is worth on a task.
+    """Scores, errors and objectives of a model on a task.
 
     Attributes
     ----------
@@ -499,7 +499,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What the predictor of one problem is worth, with its scores on both parts."""
+    """The same of the predictor of one problem, with its scores on both parts."""
 
     n_support: int
     squared_norm: float | None

@@ -91,7 +91,7 @@ def _read(path: Path, task: dict[str, Any]) -> ReferenceInfo:
 
 
 def _hash(task: dict[str, Any], optimum: ReferenceInfo) -> str:
-    """SHA-256, in hexadecimal, of a task and of all that is stored of its optimum."""
+    """SHA-256, in hexadecimal, of a task and its stored optimum."""
     return hash_json([task, vars(replace(optimum, hash="", note=""))])
 
 
@@ -146,7 +146,7 @@ def _relative_gap(evaluation: Evaluation) -> float:
 
 
 def _optimum(model: Model, evaluation: Evaluation, C: float) -> ReferenceInfo:
-    """What runs are compared with, of a solution with a small gap."""
+    """The optimum that runs are compared with, from a solution with a small gap."""
     assert evaluation.primal is not None
     assert evaluation.dual is not None
     assert evaluation.gap is not None
@@ -165,8 +165,8 @@ def _optimum(model: Model, evaluation: Evaluation, C: float) -> ReferenceInfo:
     if hasattr(model, "parts"):  # several classes, each with variables and a norm of its own
         return optimum
     # Coefficients are y_i alpha_i with alpha_i >= 0.
-    given: Any = model
-    alpha = np.abs(given.dual_coef if hasattr(given, "dual_coef") else given.coef)
+    source: Any = model
+    alpha = np.abs(source.dual_coef if hasattr(source, "dual_coef") else source.coef)
     norm = math.sqrt(evaluation.squared_norm)
     return replace(
         optimum,

@@ -1,4 +1,4 @@
-"""What workers do for studies of SVM solvers, and what travels with it."""
+"""The work of studies of SVM solvers, and the parts that it is made of."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def shown_kernel(kernel: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class StoppingRules:
-    """What ends a fit early: looked at when a checkpoint is due and at the end of an epoch.
+    """Rules that end a fit early, checked when a checkpoint is due and at the end of an epoch.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class RunWork(Work):
         return parsed_columns(Record, value)
 
     def configured(self, values: dict[str, Any]) -> Self:
-        """The work with these values in the place of what was to be tuned."""
+        """The work with these values of the tuned parameters."""
         problem = self.problem
         own = {k: v for k, v in values.items() if self.decided is None or k in self.decided}
         kernel = {name: own.get(name, value) for name, value in problem.kernel.items()}
@@ -192,7 +192,7 @@ class RunWork(Work):
         return replace(self, problem=problem, params={**self.params, **values}, search=None)
 
     def columns_of(self, values: dict[str, Any]) -> dict[str, Any]:
-        """What the record says of a chosen configuration."""
+        """Columns of the record for a chosen configuration."""
         assert self.search is not None
         problem = self.configured(values).problem
         return {
@@ -306,7 +306,7 @@ class Search:
     trial_evaluations: float = math.inf
 
     def rounds(self, n_points: int, n_classes: int) -> list[Round]:
-        """The rounds of trials when so many points can be fitted to.
+        """The rounds of trials with so many training points.
 
         Of halving [JT16]_, the first has all configurations and the last all of the resource. Where
         points are the resource there are no more rounds than leave the first one points enough.

@@ -87,7 +87,7 @@ class TrialMonitor(RunMonitor):
 
     def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
         self.clocks.pause()
-        spent = self.rules.spent(n_iter, self.asked) or self.clocks.wall_s >= self.seconds
+        spent = self.rules.spent(n_iter, self.evaluations) or self.clocks.wall_s >= self.seconds
         self.cut_short = self.cut_short or bool(spent)
         self.clocks.resume()
         return self.cut_short
@@ -98,13 +98,13 @@ class TrialMonitor(RunMonitor):
 
 
 class Tuned(NamedTuple):
-    """What tuning found: the configuration, by its place, and the trials."""
+    """The outcome of tuning: the index of the chosen configuration, and the trials."""
 
     choice: int
     trials: list[Trial]
 
     def columns(self) -> dict[str, Any]:
-        """What the record says of the trials."""
+        """Columns of the record for the trials."""
         counts = [trial.kernel_evals for trial in self.trials if trial.kernel_evals is not None]
         return {
             "tuning": json.dumps([asdict(trial) for trial in self.trials], default=repr),
@@ -117,9 +117,9 @@ class Tuned(NamedTuple):
 def tuned_work(
     work: WorkT, dataset: Dataset, fit: Fit[WorkT], send: Send
 ) -> tuple[WorkT, dict[str, Any]]:
-    """The work with the chosen configuration, and what the record says of the tuning.
+    """The work with the chosen configuration, and columns of the record for the tuning.
 
-    Work without a search stays as it is. What was found is sent at once.
+    Work without a search stays as it is. The outcome is sent at once.
     """
     if work.search is None:
         return work, {}
@@ -157,9 +157,9 @@ class _Trials(Generic[WorkT]):
         n_classes = len(np.unique(self.dataset.y_train))
         for number, each in enumerate(self.search.rounds(n_points, n_classes)):
             trials: dict[int, Trial] = {}
-            for place in best[: each.keep]:
-                trials[place] = self._try(place, number, each)
-                self.done.append(trials[place])
+            for index in best[: each.keep]:
+                trials[index] = self._try(index, number, each)
+                self.done.append(trials[index])
             complete = all(trial.ended != "not tried" for trial in trials.values())
             scored = any(trial.error is not None for trial in trials.values())
             if number == 0 and not scored:
@@ -167,14 +167,14 @@ class _Trials(Generic[WorkT]):
             if scored and (complete or number == 0):
                 # Of equal ones the first of the study.
                 errors = {n: math.inf if t.error is None else t.error for n, t in trials.items()}
-                best = sorted(trials, key=lambda place: (errors[place], place))
+                best = sorted(trials, key=lambda index: (errors[index], index))
             if not (scored and complete):
                 break
         return best[0]
 
-    def _try(self, place: int, number: int, each: Round) -> Trial:
+    def _try(self, index: int, number: int, each: Round) -> Trial:
         """Fit one configuration to each part and score it; it may not take more than is left."""
-        params = self.search.configurations[place]
+        params = self.search.configurations[index]
         trial = Trial(params, number, min(each.points, *(len(fit) for fit, _ in self._splits)))
         wrong = n_scored = 0
         for order, held_out in self._splits:
@@ -194,8 +194,8 @@ class _Trials(Generic[WorkT]):
                 trial.ended = f"failed: {first_line(error)}"
             trial.wall_s += monitor.clocks.wall_s
             trial.cpu_s += monitor.clocks.cpu_s
-            if monitor.asked is not None:
-                trial.kernel_evals = (trial.kernel_evals or 0) + monitor.asked
+            if monitor.evaluations is not None:
+                trial.kernel_evals = (trial.kernel_evals or 0) + monitor.evaluations
             if trial.ended.startswith("failed"):
                 trial.error = None
                 return trial
@@ -239,11 +239,11 @@ def _splits(search: Search, y: npt.NDArray[Any], seed: int) -> Iterator[tuple[Ro
 
 
 def _stratified_order(y: npt.NDArray[Any], rng: np.random.Generator, rows: Rows) -> Rows:
-    """The rows in an order of which every beginning has the classes in proportion."""
+    """The rows in an order whose every prefix has the classes in proportion."""
     position = np.empty(len(y))
     for label in np.unique(y):
-        mine = rng.permutation(np.flatnonzero(y == label))
-        position[mine] = (np.arange(len(mine)) + rng.random()) / len(mine)
+        members = rng.permutation(np.flatnonzero(y == label))
+        position[members] = (np.arange(len(members)) + rng.random()) / len(members)
     return rows[np.argsort(position, kind="stable")]
 
 

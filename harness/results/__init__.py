@@ -1,1 +1,1 @@
-"""What is kept of runs: records, the store, the description of a study, several folders in one."""
+"""Stored results: records, the journal, the description of a study, and object stores."""

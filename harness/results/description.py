@@ -1,4 +1,4 @@
-"""``study.json``: what a results folder says of its study, with a checksum of all it says."""
+"""``study.json``: the description of a results folder's study, with a checksum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LISTS = ("tasks", "solvers", "planned")
 
 
 class DamagedDescriptionError(UserError):
-    """A ``study.json`` that is not as it was written.
+    """A ``study.json`` that was changed since it was written.
 
     Attributes
     ----------

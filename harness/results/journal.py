@@ -72,7 +72,7 @@ Cell = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A record as its header tells it; :meth:`Journal.load` reads the rest.
+    """The header of a record; :meth:`Journal.load` reads the rest.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Damage:
-    """A line that is not as it was written.
+    """A damaged line.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ class Journal:
         return self.entries[before:]
 
     def _is_unfinished(self, path: Path, file: BinaryIO, offset: int, line: bytes) -> bool:
-        """Whether the writer of half a line is still at it, or has come further meanwhile."""
+        """Whether a half-written line has a live writer, or has grown meanwhile."""
         return self._is_written(path) or os.fstat(file.fileno()).st_size != offset + len(line)
 
     def _take(self, path: Path, number: int, offset: int, line: bytes) -> None:
@@ -435,12 +435,12 @@ class Journal:
 
     @contextlib.contextmanager
     def planning(self) -> Iterator[None]:
-        """No other command changes the plan meanwhile."""
+        """Lock the plan: no other command changes it in this block."""
         with exclusive(self.folder, _PLANNING_S):
             yield
 
     def check_exists(self) -> None:
-        """Look whether this command's file is there and can be written.
+        """Check that this command's file exists and can be written.
 
         A results folder that is removed must not come back with half of it.
         """
@@ -482,7 +482,7 @@ class Journal:
 
     @cached_property
     def _tag(self) -> str:
-        """A name of this folder on this machine, until it is started again; it tells nothing."""
+        """An opaque name of this folder on this machine, until its next start."""
         try:
             machine = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
         except OSError:
@@ -593,7 +593,7 @@ def _made(results: Path, record_type: type[RecordBase]) -> tuple[pa.Table, dict[
 
 
 def _below(results: Path, words: object) -> str:
-    """A line that names a file from the results folder on: pages say nothing of where that is."""
+    """A line with a path relative to the results folder: pages do not show where that is."""
     return str(words).removeprefix(f"{results}{os.sep}")
 
 
@@ -608,7 +608,7 @@ class OtherSchemaError(RecordError):
 
 
 def _checked(line: bytes) -> tuple[dict[str, Any], bytes]:
-    """The header and the body of a line that is as it was written."""
+    """The header and the body of an intact line."""
     content = memoryview(line)[_DIGITS + 1 :]
     if hashlib.sha256(content).hexdigest()[:_DIGITS].encode() + b" " != line[: _DIGITS + 1]:
         raise RecordError("damaged (it does not match its checksum)")

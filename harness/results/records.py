@@ -78,7 +78,7 @@ _ITERATIONS = Measure(
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointBase:
-    """What was recorded at one moment of a run of any kind."""
+    """A checkpoint of a run of any kind."""
 
     n_iter: int | None = column(
         "iterations done; null: the solver does not tell", low=0, measure=_ITERATIONS
@@ -157,7 +157,7 @@ class RecordBase:
 
     @property
     def impossible(self) -> str:
-        """What in it no run can have; empty if there is nothing."""
+        """Why no run can have these values; empty if one can."""
         try:
             parsed_columns(type(self), vars(self))
             _parsed(self.checkpoint, self.values()["trace"])
@@ -166,7 +166,7 @@ class RecordBase:
         return ""
 
     def take(self, columns: Mapping[str, Any]) -> None:
-        """Fill in what the run found: values by column."""
+        """Fill in columns from the outcome of the run."""
         for name, value in columns.items():
             setattr(self, name, value)
 
@@ -256,8 +256,8 @@ def _parsed(declared: Any, columns: Mapping[str, list[Any]]) -> dict[str, list[A
         try:
             parsed[name] = adapters[name].validate_python(values)
         except ValidationError as error:
-            place = int(error.errors()[0]["loc"][0])
-            raise ValueError(f"{name} is {values[place]!r:.40}") from None
+            row = int(error.errors()[0]["loc"][0])
+            raise ValueError(f"{name} is {values[row]!r:.40}") from None
     return parsed
 
 

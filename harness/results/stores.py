@@ -129,20 +129,20 @@ class StoreUrl:
         return cls(scheme, bucket, re.sub("/+", "/", path).strip("/"))
 
 
-def is_url(place: str | os.PathLike[str]) -> bool:
-    """Whether a results folder is given by a URL, known or unknown."""
-    match = _URL_PATTERN.fullmatch(os.fspath(place))
+def is_url(results: str | os.PathLike[str]) -> bool:
+    """Whether a results folder is named by a URL, of whatever scheme."""
+    match = _URL_PATTERN.fullmatch(os.fspath(results))
     return match is not None and (bool(match[2]) or match[1].lower() in SCHEMES)
 
 
-def local_folder(place: str | os.PathLike[str], *, is_new: bool = False) -> Path:
+def local_folder(results: str | os.PathLike[str], *, is_new: bool = False) -> Path:
     """The results folder that a user names; of a URL its mirror, brought up to date.
 
     It ``is_new`` if there need not be any results yet.
     """
-    if not is_url(place):
-        return Path(place)
-    url = StoreUrl.parsed(place)
+    if not is_url(results):
+        return Path(results)
+    url = StoreUrl.parsed(results)
     mirror = Mirror(url)
     mirror.pull()
     if not is_new and not any((mirror.folder / name).exists() for name in (FILE_NAME, "journal")):
@@ -173,7 +173,7 @@ class Store:
         self._errors = (obstore.exceptions.BaseError, OSError, ValueError)
         if url.scheme != "file":
             try:
-                self._opened  # noqa: B018 - missing credentials are told before anything is done
+                self._opened  # noqa: B018 - missing credentials fail before anything is done
             except self._errors as error:
                 raise self._complaint(error) from None
 
@@ -221,7 +221,7 @@ class Store:
         return _item(written, len(content))
 
     def _asked(self, request: Callable[[], _T], *, is_missing_fine: bool = True) -> _T | None:
-        """What comes of a request, which is repeated while it may pass."""
+        """The result of a request, which is repeated while it may still succeed."""
         began, pause = time.monotonic(), PAUSES_S[0]
         while True:
             try:
@@ -284,7 +284,7 @@ def _as_aws_does(client: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reason(url: StoreUrl, text: str) -> str:
-    """What is wrong, and what to do, from the words of a store."""
+    """The cause of an error and its remedy, from the words of a store."""
     # The words of an error without the dump that follows them.
     cause = text.partition("\n\nDebug source")[0]
     if url.scheme == "file":
@@ -472,27 +472,27 @@ def _parts(there: Mapping[str, Item]) -> list[_Part]:
 
 
 @contextlib.contextmanager
-def changeable(place: str | os.PathLike[str]) -> Iterator[Path]:
+def changeable(results: str | os.PathLike[str]) -> Iterator[Path]:
     """A results folder to be changed; of a URL its mirror, which is pushed when the block ends."""
-    if not is_url(place):
-        yield Path(place)
+    if not is_url(results):
+        yield Path(results)
         return
-    mirror = Mirror(StoreUrl.parsed(place))
+    mirror = Mirror(StoreUrl.parsed(results))
     mirror.pull()
     yield mirror.folder
     mirror.exchange()
 
 
 @contextlib.contextmanager
-def synced(place: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """The mirror of a store, for a study, and what is to be called now and then.
+def synced(results: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """The mirror of a store, for a study, and a function to call now and then.
 
     That pushes what is new and fetches what other commands have pushed. A store that does not serve
-    is told of and tried again, but one that refuses the first push ends the study. At the end of
+    is reported and tried again, but one that refuses the first push ends the study. At the end of
     the block all that is in the mirror has been pushed; if a StoreError says that this failed, it
     stays in the mirror.
     """
-    mirror = Mirror(StoreUrl.parsed(place))
+    mirror = Mirror(StoreUrl.parsed(results))
     mirror.pull()
     exchange = _Exchange(mirror, say)
     try:
@@ -524,7 +524,7 @@ class _Exchange:
         self._mirror, self._say = mirror, say
         self._thread = ThreadPoolExecutor(1)
         self._future: Future[None] | None = None
-        self._has_told = False
+        self._has_reported = False
 
     def __call__(self) -> None:
         """Exchange; what takes longer goes on while the study does."""
@@ -534,13 +534,13 @@ class _Exchange:
         self._future = None
         try:
             future.result()
-            self._has_told = False
+            self._has_reported = False
         except StoreError as error:
             if error.is_refusal and not self._mirror.has_pushed:
                 raise  # as to who may only read: better before the runs than after
-            if not self._has_told:
+            if not self._has_reported:
                 self._say(f"{error}; the study goes on and tries again")
-            self._has_told = True
+            self._has_reported = True
 
     def finish(self) -> None:
         """Exchange what is left."""

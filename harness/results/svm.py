@@ -32,7 +32,7 @@ _SUPPORT = Measure(
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint(CheckpointBase):
-    """What was recorded at one moment of a run."""
+    """A checkpoint of a run."""
 
     cpu_s: float = column("CPU seconds", measure=CPU)
     n_support: int | None = column(

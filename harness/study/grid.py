@@ -177,18 +177,18 @@ class _Grid:
 
     def _label(self, entry: Mapping[str, Any], chosen: Mapping[_Address, Any]) -> str | None:
         """The stem and what differs; None if the entry's own label stays, or none can be made."""
-        given, named = entry.get("label"), entry.get(self.axes.stem)
-        stem = given or named
+        label, name = entry.get("label"), entry.get(self.axes.stem)
+        stem = label or name
         if not chosen or not isinstance(stem, str) or not stem:
             return None
-        parts = [stem if given else stem.rsplit(":", 1)[-1]]
+        parts = [stem if label else stem.rsplit(":", 1)[-1]]
         last = [address[-1] for address in self.lists]
         for address in self.lists:
             text = short(chosen[address])
             if address != (self.axes.stem,):
                 alike = last.count(address[-1]) > 1
                 parts.append(f"{'.'.join(address) if alike else address[-1]}={text}")
-            elif given:
+            elif label:
                 parts.append(text)
         return ", ".join(parts)
 
@@ -211,17 +211,17 @@ def _without_marks(item: Any) -> Any:
 
 def _labelled(entries: Sequence[Any], stem: str) -> list[Any]:
     """The entries with the missing labels filled in; a second "SMO" becomes "SMO-2"."""
-    given = [
+    plain = [
         entry.model_dump(exclude_unset=True) if isinstance(entry, BaseModel) else entry
         for entry in entries
     ]
     taken = {
         str(entry["label"]).casefold()
-        for entry in given
+        for entry in plain
         if isinstance(entry, dict) and entry.get("label")
     }
     labelled = []
-    for entry in given:
+    for entry in plain:
         base = entry.get(stem) if isinstance(entry, dict) else None
         if isinstance(base, str) and base and "label" not in entry:
             entry = {**entry, "label": free_label(label_of(base), taken)}

@@ -165,10 +165,10 @@ class Task(DatasetTask):
     def _check_shared(cls, value: Any, info: ValidationInfo) -> Any:
         """The kernel checks a parameter that it has; of others it takes the default alone."""
         kernel, name = _kernel_so_far(info), str(info.field_name)
-        given = value != cls.model_fields[name].default
-        if given and is_foreign(info.data.get("kernel") or ""):
+        is_set = value != cls.model_fields[name].default
+        if is_set and is_foreign(info.data.get("kernel") or ""):
             raise ValueError("give the parameters of a kernel of your own in kernel_params")
-        if given and kernel is not None:
+        if is_set and kernel is not None:
             kernel.of({name: value})
         return value
 
