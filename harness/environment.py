@@ -31,7 +31,7 @@ def version() -> str:
 
 
 def environment() -> dict[str, Any]:
-    """What is recorded of the setting with every run.
+    """The setting as every run records it.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def _checkout_state() -> tuple[str | None, bool | None]:
 
 
 def git(folder: Path, *arguments: str) -> str | None:
-    """What git answers; None if it cannot, or takes too long."""
+    """The output of git; None if it fails, or takes too long."""
     try:
         done = subprocess.run(
             ["git", "--no-optional-locks", "-C", str(folder), *arguments],

@@ -15,7 +15,7 @@ _LATER = ("pandas", "scipy.stats")
 
 @contextlib.contextmanager
 def scientific_imports() -> Iterator[None]:
-    """In this block some large packages are imported only once something of them is asked for."""
+    """In this block some large packages are imported only when they are first used."""
     later = {name: _Later(name) for name in _LATER if name not in sys.modules}
     sys.modules |= later
     try:
@@ -27,7 +27,7 @@ def scientific_imports() -> Iterator[None]:
 
 
 class _Later(ModuleType):
-    """A module that is imported when something of it is first asked for."""
+    """A module that is imported when it is first used."""
 
     def __getattr__(self, name: str) -> Any:
         if sys.modules.get(self.__name__) is self:

@@ -1,4 +1,4 @@
-"""Ctrl-C: one line and exit code 130 at any moment, and nothing left behind.
+"""Ctrl-C: one line and exit code 130 at any moment, and every resource released.
 
 While modules are imported there is nothing to tidy up, and a KeyboardInterrupt would not do: it
 could be raised anywhere in anyone's code, which may take it for an error of its own or lose it.
@@ -56,7 +56,7 @@ def interrupts_raised() -> Iterator[None]:
 
 @contextlib.contextmanager
 def interrupts_deferred() -> Iterator[Callable[[], None]]:
-    """Ctrl-C does nothing in this block but to be remembered; a second one is not.
+    """Defer a Ctrl-C in this block; a second one is not deferred.
 
     A process that is being started, or a file that is being moved, is not left half done. A second
     one ends a command at once: its workers end with it, and the next command tidies up. Elsewhere

@@ -1,4 +1,4 @@
-"""What travels between the parent and the workers: jobs one way, messages and results the other.
+"""Messages between the parent and the workers: jobs one way, messages and results the other.
 
 This module imports nothing heavy: a worker reads it before it limits its threads.
 """
@@ -22,14 +22,14 @@ TIMED: frozenset[Phase] = frozenset({"tune", "solve"})
 
 
 class Work:
-    """Something that a worker does. What it needs is imported when it runs."""
+    """Work for a worker. Its modules are imported when it runs."""
 
     #: The type of its checkpoints, if it has any, and that of its result; None: a plain value.
     checkpoint: ClassVar[Any] = None
     result: ClassVar[Any] = None
 
     def run(self, send: Send) -> Any:
-        """Do it and return the result; phases and checkpoints are sent as they come."""
+        """Do the work and return the result; phases and checkpoints are sent as they come."""
         raise NotImplementedError
 
     def parsed(self, value: Any) -> Any:
@@ -109,7 +109,7 @@ class PhaseMessage:
 
 @dataclass(frozen=True)
 class ColumnsMessage:
-    """What the record is to say, however the run ends: columns by name."""
+    """Columns of the record, by name, that hold however the run ends."""
 
     columns: dict[str, Any]
 
@@ -175,7 +175,7 @@ def decoded(body: bytes, work: Work) -> Message:
 
 @dataclass
 class Outcome:
-    """How a job ended, however it ended.
+    """The outcome of a job, whatever ended it.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class Outcome:
     phase : str
         Where it ended.
     columns : dict
-        Columns of the record that it told before it ended.
+        Columns of the record that it sent before it ended.
     trace : list of CheckpointBase
         What it reported before it ended.
     solve_s, data_s, compile_s, evaluation_s : float
@@ -232,7 +232,7 @@ class Ended:
 class Waiting:
     """Nothing has happened for a moment; progress displays may refresh.
 
-    ``phases`` tells of the jobs that run here what they do: the tag of a job -> its phase.
+    ``phases`` are those of the jobs that run here: the tag of a job -> its phase.
     """
 
     phases: Mapping[str, Phase] = field(default_factory=dict)

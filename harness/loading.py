@@ -66,7 +66,7 @@ class SolverSpec:
 
     @property
     def text(self) -> str:
-        """The name again, with an absolute path."""
+        """The name, with an absolute path."""
         if self.registry_name is not None:
             return self.registry_name
         return f"{self.path or self.module}:{self.class_name}"
@@ -91,7 +91,7 @@ class SolverSpec:
         return Path(module.origin) if module and module.has_location and module.origin else None
 
     def checked(self) -> SolverSpec:
-        """This, after a look at the file that runs none of its code."""
+        """Itself, once its file is found to define the class; none of its code runs."""
         if self.path is None:
             return self
         if not self.path.is_file():
@@ -192,7 +192,7 @@ def source_file(cls: Any) -> Path:
 
 
 def shown_name(cls: Any, spec: SolverSpec) -> str:
-    """What a record calls the class: "marginbench:Class", "file.py:Class" or "module:Class"."""
+    """The class as records name it: "marginbench:Class", "file.py:Class" or "module:Class"."""
     if spec.registry_name is not None:
         return f"marginbench:{cls.__name__}"
     if spec.path is not None:
@@ -212,8 +212,8 @@ class Offer:
 
 def offers() -> list[Offer]:
     """All solvers that are offered, by name; those that cannot be used say why."""
-    found = sorted(_entry_points(), key=lambda offer: (offer.name.casefold(), offer.target))
-    return [replace(offer, problem=_problem(offer, found)) for offer in found]
+    all_offers = sorted(_entry_points(), key=lambda offer: (offer.name.casefold(), offer.target))
+    return [replace(offer, problem=_problem(offer, all_offers)) for offer in all_offers]
 
 
 def offered(name: str) -> Offer | None:

@@ -1,4 +1,4 @@
-"""What marginbench no longer has, and what to use instead: each is answered with one line."""
+"""Removed names, and what to use instead: each is answered with one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES: Mapping[str, str] = {
 
 
 def replacement(arguments: Sequence[str]) -> str:
-    """What to use instead of what a command line names; empty if it names nothing of the past."""
+    """What to use instead of a removed name on a command line; empty if there is none."""
     words = [word.partition("=")[0] for word in arguments]
     for number, word in enumerate(words):
         for name in (word, f"{words[0]} {word}" if number else word):

@@ -83,7 +83,7 @@ def _reason(error: OSError) -> str:
 
 @contextlib.contextmanager
 def exclusive(folder: Path, seconds: float = 0.0) -> Iterator[None]:
-    """Nobody else writes to a folder meanwhile.
+    """Lock a folder against other writers in this block.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def _fetch(names: _Names = None, as_json: _Json = False) -> int:
 
 
 def _each(names: list[str], do: Callable[[str], object], *, as_json: bool) -> int:
-    """Do something with each dataset and say what comes of it; the worst exit code."""
+    """Apply an action to each dataset and print its result; the worst exit code."""
     from ...data_loaders import DataError
 
     code, done = 0, {}
@@ -164,7 +164,7 @@ def _remove(names: _Names = None, as_json: _Json = False) -> int:
 
 
 def _as_dict(name: str) -> dict[str, Any]:
-    """What is known of a dataset without reading its points."""
+    """A description of a dataset without reading its points."""
     from ...data_loaders import imported_info
     from ..study.model import registered_source
 

@@ -1,4 +1,4 @@
-"""The command that says whether this machine is fit for measurements."""
+"""The command that checks whether this machine is fit for measurements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SIZE = 768
 
 
 class Finding(NamedTuple):
-    """What was looked at, whether it is as it should be, and what was found."""
+    """The result of one check of the installation."""
 
     check: str
     state: State
@@ -49,7 +49,7 @@ class Finding(NamedTuple):
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Look at everything, and print it; the exit code."""
+    """Run all checks and print them; the exit code."""
     findings = [*_software(), *_processor(), *_memory(), *_folders()]
     if as_json:
         typer.echo(json.dumps([item._asdict() for item in findings], indent=2, ensure_ascii=False))
@@ -94,7 +94,7 @@ def _processor() -> Iterator[Finding]:
 
 
 def _clock() -> Iterator[Finding]:
-    """What slows the processor down or lets its speed vary."""
+    """Causes of a slower processor or of a varying speed."""
     import psutil
 
     governors = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
@@ -174,7 +174,7 @@ def _folders() -> Iterator[Finding]:
 
 
 def _writable(what: str, folder: Path) -> Finding:
-    """Whether files can be written into a folder, or one that is made there."""
+    """Whether files can be written into a folder, which may first be made."""
     there = next(each for each in (folder, *folder.parents) if each.is_dir())
     try:
         with tempfile.TemporaryFile(dir=there) as file:

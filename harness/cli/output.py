@@ -30,7 +30,7 @@ def data_code(error: Exception) -> int:
 
 
 def help_only(context: typer.Context) -> None:
-    """What a group of commands does without a subcommand: print its help."""
+    """Print the help of a group of commands without a subcommand."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit

@@ -197,7 +197,7 @@ def add(
 
 
 def _is_current(page: Path) -> bool:
-    """Whether a page is of this version and of all that is recorded beside it."""
+    """Whether a page is of this version and of all the records beside it."""
     from ..environment import version
     from ..results.description import FILE_NAME
 
@@ -211,7 +211,7 @@ def _is_current(page: Path) -> bool:
 
 
 def _show_lines(summary: RunSummary, report: str) -> None:
-    """How the runs ended, and where the report is."""
+    """Print how the runs ended, and the report's path."""
     from ..words import plural
 
     counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
@@ -222,7 +222,7 @@ def _show_lines(summary: RunSummary, report: str) -> None:
 
 
 def _show_path(summary: RunSummary, report: str) -> None:
-    """What --quiet leaves: the runs that did not go as planned, and the report's path."""
+    """Print, with --quiet, the runs that did not go as planned, and the report's path."""
     for line in summary.unexpected:
         complain(line, summary.exit_code)
     typer.echo(report)
@@ -323,8 +323,8 @@ def _command_line(
         "--jobs": None if jobs == 1 else jobs,
     }
     words = ["marginbench", "run", *([study] if study else [])]
-    for flag, given in options.items():
-        for value in given if isinstance(given, list) else [given]:
+    for flag, values in options.items():
+        for value in values if isinstance(values, list) else [values]:
             if value is not None:
                 words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
     return shlex.join(words)
@@ -362,8 +362,8 @@ def _merge(
     for line in done.damaged:
         complain(f"not merged: {line}", done.exit_code)
     if as_json:
-        place = {"out": out} if is_url(out) else {}
-        typer.echo(json.dumps(done.as_dict() | place | {"exit_code": done.exit_code}))
+        changed = {"out": out} if is_url(out) else {}
+        typer.echo(json.dumps(done.as_dict() | changed | {"exit_code": done.exit_code}))
         return int(done.exit_code)
     for conflict in done.conflicts:
         typer.echo(f"{conflict.run}: {conflict.what}; decided by --prefer {prefer}")

@@ -123,7 +123,7 @@ def _solver(
 
 
 def _described(name: str, worker: Executor) -> dict[str, SolverInfo]:
-    """What a solver's class is, for each kind of studies that takes it; imported in a worker."""
+    """The description of a solver's class for each kind of studies that takes it, from a worker."""
     from ...solvers.registration import entries
     from ..planning.preflight import described_solvers
     from ..study.model import (
@@ -250,9 +250,9 @@ def _kinds_of(solver: str) -> tuple[str, ...]:
     from ...solvers.registration import entries
     from ..study.model import KINDS, find
 
-    known = entries()
-    name = find(solver, known)
-    return KINDS if name is None else known[name].kinds
+    registered = entries()
+    name = find(solver, registered)
+    return KINDS if name is None else registered[name].kinds
 
 
 @commands.command("warm", help="Compile what studies need, so that no first run waits for it.")

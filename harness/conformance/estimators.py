@@ -167,14 +167,14 @@ def scores(subject: Subject) -> None:
 def _compare(subject: Subject, solver: Solver, points: Points) -> None:
     evaluator = subject.evaluator(points)
     expected = evaluator.test_scores(solver.model_, np.arange(len(points.y)))
-    given = np.asarray(solver.decision_function(points.X), dtype=np.float64)
+    scores = np.asarray(solver.decision_function(points.X), dtype=np.float64)
     noise = subject.tolerance * (1 + np.abs(expected)) + evaluator.score_noise(solver.model_) * (
         "dtype" not in subject.defaults
     )
-    worst = int(np.argmax(np.abs(given - expected) - noise))
-    if not abs(given[worst] - expected[worst]) <= noise[worst]:
+    worst = int(np.argmax(np.abs(scores - expected) - noise))
+    if not abs(scores[worst] - expected[worst]) <= noise[worst]:
         raise MendError(
-            f"decision_function gives {given[worst]:.6g} for a point, the returned model "
+            f"decision_function gives {scores[worst]:.6g} for a point, the returned model "
             f"{expected[worst]:.6g}; do not override decision_function"
         )
 
@@ -326,15 +326,15 @@ def counters(subject: Subject) -> None:
         raise NotApplicableError("the class says that it counts nothing (instrumented = False)")
     seen = "kernel" in subject.defaults and cls.supports_callable_kernel
     if seen:
-        for given in ({"cache_size": 0.0}, {"cache_size": 1.0}):
-            _compare_with_kernel(subject, given)
+        for params in ({"cache_size": 0.0}, {"cache_size": 1.0}):
+            _compare_with_kernel(subject, params)
     # A method that needs no entries counts none; but only a kernel that counts can tell.
     _compare_with_oracles(subject, may_be_zero=seen)
 
 
-def _compare_with_kernel(subject: Subject, given: dict[str, float]) -> None:
+def _compare_with_kernel(subject: Subject, params: dict[str, float]) -> None:
     kernel = _Gaussian(GAMMA)
-    solver = subject.make(kernel=kernel, dtype="float64", **given)
+    solver = subject.make(kernel=kernel, dtype="float64", **params)
     _, counts = _fitted(solver)
     if counts["kernel_evals_computed"] != kernel.entries:
         raise MendError(

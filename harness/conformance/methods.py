@@ -57,13 +57,13 @@ def _problem(subject: Subject, A: Array) -> FeasibilityProblem:
     return as_problem(A, _kind(subject), subject.cls.__name__)
 
 
-def _method(subject: Subject, **given: Any) -> Any:
-    settings = {"tol": _TOL, "random_state": 0, **given}
+def _method(subject: Subject, **params: Any) -> Any:
+    settings = {"tol": _TOL, "random_state": 0, **params}
     return subject.cls(**{k: v for k, v in settings.items() if k in subject.defaults})
 
 
-def _solved(subject: Subject, A: Array, **given: Any) -> Any:
-    method: Any = _method(subject, **given)
+def _solved(subject: Subject, A: Array, **params: Any) -> Any:
+    method: Any = _method(subject, **params)
     return method.solve(_problem(subject, A), max_seconds=_SECONDS)
 
 
@@ -178,11 +178,11 @@ def counters(subject: Subject) -> None:
 def side_effects(subject: Subject) -> None:
     """Solving changes neither the columns nor the parameters."""
     A = np.ascontiguousarray(_separable())
-    given, problem = A.copy(), _problem(subject, A)
+    original, problem = A.copy(), _problem(subject, A)
     method = _method(subject)
     before = {name: repr(getattr(method, name, None)) for name in subject.defaults}
     method.solve(problem, max_seconds=_SECONDS)
-    if not np.array_equal(np.asarray(problem.data), given) or not np.array_equal(A, given):
+    if not np.array_equal(np.asarray(problem.data), original) or not np.array_equal(A, original):
         raise MendError("solve changes the columns; work on copies")
     if before != {name: repr(getattr(method, name, None)) for name in subject.defaults}:
         raise MendError("solve changes parameters; keep what it computes in local variables")

@@ -99,7 +99,7 @@ class ImportWork(Work):
 
 @dataclass(frozen=True)
 class CheckWork(Work):
-    """Do one check of a solver's class: it is imported, warmed up and looked at."""
+    """Do one check of a solver's class: it is imported, warmed up and checked."""
 
     solver: str
     kind: str
@@ -155,7 +155,7 @@ def _outcome(worker: Executor, job: Job) -> Outcome:
 
 
 def _finding(check: str, outcome: Outcome) -> Finding:
-    """What a check found, however its job ended."""
+    """The finding of a check, however its job ended."""
     if outcome.status == "done":
         finding: Finding = outcome.value
         return finding
@@ -186,17 +186,17 @@ def checked(cls: type[Any], sort: Sort, check: str, send: Send = lambda message:
         except NotApplicableError as error:
             return Finding(check, "not applicable", visible(str(error), REASON_LIMIT))
         except MendError as error:
-            place = _place(error.__cause__, cls) if error.__cause__ else ""
-            return Finding(check, "fail", visible(f"{error}{place}", REASON_LIMIT))
+            location = _location(error.__cause__, cls) if error.__cause__ else ""
+            return Finding(check, "fail", visible(f"{error}{location}", REASON_LIMIT))
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-            words = f"it raises {first_line(error)}{_place(error, cls)}"
+            words = f"it raises {first_line(error)}{_location(error, cls)}"
             return Finding(check, "fail", visible(words, REASON_LIMIT))
     return Finding(check, "pass")
 
 
-def _place(error: BaseException, cls: type[Any]) -> str:
+def _location(error: BaseException, cls: type[Any]) -> str:
     """Where in the author's file it was raised; empty if it was elsewhere."""
     try:
         file = source_file(cls)

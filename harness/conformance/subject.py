@@ -82,7 +82,7 @@ class Subject:
         own = self.defaults.get("kernel", getattr(self.cls, "kernel", "rbf"))
         return own if own in ("rbf", "linear") else "rbf"
 
-    def make(self, **given: Any) -> Solver:
+    def make(self, **params: Any) -> Solver:
         """An estimator with small settings and seed 0; parameters that it lacks are left out."""
         settings = {
             "kernel": self.kernel,
@@ -90,22 +90,22 @@ class Subject:
             "C": 1.0,
             "fit_intercept": not self.cls.supports_no_bias,
             "random_state": 0,
-            **given,
+            **params,
         }
         return self.cls(**{k: v for k, v in settings.items() if k in self.defaults})
 
-    def fitted(self, points: Points, *, monitor: Monitor | None = None, **given: Any) -> Fitted:
-        """A fit of a new estimator; without a monitor nothing is asked of it."""
-        return Fitted.of(self.make(**given).fit(*points, monitor=monitor or Monitor()))
+    def fitted(self, points: Points, *, monitor: Monitor | None = None, **params: Any) -> Fitted:
+        """A fit of a new estimator; by default its monitor records nothing."""
+        return Fitted.of(self.make(**params).fit(*points, monitor=monitor or Monitor()))
 
-    def scores(self, X: Any, y: Any, Z: Any = None, **given: Any) -> Array:
-        """What an estimator with entries in float64 says of points; by default of its own."""
-        solver = self.make(dtype="float64", **given).fit(X, y, monitor=Monitor())
+    def scores(self, X: Any, y: Any, Z: Any = None, **params: Any) -> Array:
+        """The scores of an estimator with entries in float64; by default of its training points."""
+        solver = self.make(dtype="float64", **params).fit(X, y, monitor=Monitor())
         return np.asarray(solver.decision_function(X if Z is None else Z))
 
-    def limited(self, epochs: int, n: int, **given: Any) -> Solver:
+    def limited(self, epochs: int, n: int, **params: Any) -> Solver:
         """An estimator that ends after so many epochs of n iterations."""
-        return self.make(max_epochs=epochs, max_iter=epochs * n, **given)
+        return self.make(max_epochs=epochs, max_iter=epochs * n, **params)
 
     @property
     def tolerance(self) -> float:
@@ -140,7 +140,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What two fits are compared by."""
+    """The values by which two fits are compared."""
 
     model: bytes
     counters: dict[str, int] | None
@@ -159,9 +159,9 @@ class Fitted:
         )
 
     def compare(self, other: Fitted, words: str, remedy: str) -> None:
-        """Find out that another fit is the same."""
-        mine, theirs = vars(self), vars(other)
-        differs = " and ".join(name for name, value in mine.items() if value != theirs[name])
+        """Check that another fit is the same."""
+        values, others = vars(self), vars(other)
+        differs = " and ".join(name for name, value in values.items() if value != others[name])
         if differs:
             raise MendError(f"{words} {differs}; {remedy}")
 
@@ -175,7 +175,7 @@ def plain_of(model: object) -> PlainModel:
 
 
 class Seen(NamedTuple):
-    """A checkpoint: what the solver said, the counts, and the model with its hash at that time."""
+    """A checkpoint: the solver's report, the counts, and the model with its hash at that time."""
 
     n_iter: int
     counts: dict[str, int]
@@ -227,7 +227,7 @@ def raised(call: Callable[..., Any], *arguments: Any, **named: Any) -> Exception
 
 
 def unless_refused(words: str, error: Exception | None) -> list[str]:
-    """What is wrong with how bad input was met; nothing if it was refused by a ValueError."""
+    """The fault in the refusal of bad input; nothing if it was refused by a ValueError."""
     if error is None:
         return [f"{words} is accepted"]
     if isinstance(error, ValueError):
