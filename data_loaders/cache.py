@@ -91,7 +91,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Verification:
-    """What stands in the cache for a dataset.
+    """The state of a dataset in the cache.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def verify(
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A dataset that is asked for, its file in the cache, and how that is made.
+    """A requested dataset, its file in the cache, and how that is made.
 
     ``make(downloads)`` is called with the lock of the file held, and with the folder of its
     downloads, perhaps interrupted ones.
@@ -312,7 +312,7 @@ def datasets_folder(cache_dir: str | Path | None = None) -> Path:
 
 
 def _obtain(entry: Entry) -> tuple[store.Stored, bool]:
-    """What the cached file holds, and whether it was unusable and made anew."""
+    """The content of the cached file, and whether it was unusable and made anew."""
     try:
         return store.read(entry.path, entry.header), False
     except store.Unusable:

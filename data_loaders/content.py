@@ -120,7 +120,7 @@ def canonical(X: Any) -> Any:
 
 
 def issparse(X: Any) -> bool:
-    """Whether a matrix is one of SciPy, which is not imported to find out."""
+    """Whether a matrix is one of SciPy, without importing SciPy."""
     return not isinstance(X, np.ndarray)
 
 

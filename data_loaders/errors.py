@@ -1,4 +1,4 @@
-"""What is said to a user when data cannot be had."""
+"""Errors and warnings about data, and their words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CacheError(DataError):
 
 
 class DataWarning(UserWarning):
-    """Something about data that was put right without the user's help."""
+    """A fault in data that was repaired without the user's help."""
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -101,7 +101,7 @@ class LocalFile:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Location:
     """Where a file may be: a path or an address, or that of a zip archive and a name in it."""
 
     at: Path | str
@@ -127,17 +127,17 @@ def gather(
 
 def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> LocalFile:
     tried = []
-    for place in _places(file, folder):
-        if isinstance(place.at, Path):
-            if place.at.is_file():
-                if place.member is None:
-                    _check_sha256(place.at, file.sha256)
-                return LocalFile(place.at, str(place), place.member, file.max_bytes)
-            tried.append(f"{place} (no such file)")
+    for location in _locations(file, folder):
+        if isinstance(location.at, Path):
+            if location.at.is_file():
+                if location.member is None:
+                    _check_sha256(location.at, file.sha256)
+                return LocalFile(location.at, str(location), location.member, file.max_bytes)
+            tried.append(f"{location} (no such file)")
             continue
         try:
-            path = _download(place, file, downloads)
-            return LocalFile(path, str(place), place.member, file.max_bytes)
+            path = _download(location, file, downloads)
+            return LocalFile(path, str(location), location.member, file.max_bytes)
         # Downloads raise OSErrors; pooch raises ValueError for a wrong hash or protocol.
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno in DISK_ERRORS:
@@ -146,7 +146,7 @@ def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> Loc
                     f"{downloads.parent} ({error.strerror}); set MARGINBENCH_CACHE to a folder "
                     "with room that can be written"
                 ) from None
-            tried.append(f"{place} ({_reason(error)})")
+            tried.append(f"{location} ({_reason(error)})")
     where = "; ".join(
         (["it has no public address"] if not file.urls else [])
         + ([f"tried {', '.join(tried)}"] if tried else [])
@@ -158,16 +158,16 @@ def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> Loc
     )
 
 
-def _places(file: RemoteFile, folder: str) -> Iterator[_Place]:
+def _locations(file: RemoteFile, folder: str) -> Iterator[_Location]:
     mirror = os.environ.get(MIRROR_VARIABLE, "").strip()
     if mirror:
-        yield _Place(_in_mirror(mirror, folder, file.name))
+        yield _Location(_in_mirror(mirror, folder, file.name))
         if file.archive is not None:
-            yield _Place(_in_mirror(mirror, folder, file.archive), member=file.name)
+            yield _Location(_in_mirror(mirror, folder, file.archive), member=file.name)
     if file.installed is not None:
-        yield _Place(Path(file.installed))
+        yield _Location(Path(file.installed))
     for url in file.urls:
-        yield _Place(url)
+        yield _Location(url)
 
 
 def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
@@ -177,11 +177,11 @@ def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
     return Path(mirror).expanduser() / folder / name
 
 
-def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
+def _download(location: _Location, file: RemoteFile, downloads: Path) -> Path:
     # Two files of one archive: pooch downloads it once.
-    archive = file.archive if place.member is not None else None
+    archive = file.archive if location.member is not None else None
     expected = None if archive is not None or file.sha256 is None else f"sha256:{file.sha256}"
-    url = str(place.at)
+    url = str(location.at)
     # By address: what one of them has sent must not be taken for another's.
     folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
@@ -240,7 +240,7 @@ def _may_pass(error: OSError) -> bool:
 
 @contextlib.contextmanager
 def _quiet_pooch() -> Iterator[None]:
-    """Pooch reports every download on the user's terminal unless its logger is told not to."""
+    """Pooch reports every download on the user's terminal unless its logger is silenced."""
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -260,7 +260,7 @@ def _check_sha256(path: Path, expected: str | None) -> None:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Few words for what pooch and requests tell in many, without a password in an address."""
+    """A short reason from an error of pooch or requests, without a password in an address."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:

@@ -1,4 +1,4 @@
-"""What a dataset can be asked for by: named numbers and words."""
+"""Parameters of datasets: named numbers and words."""
 
 from __future__ import annotations
 

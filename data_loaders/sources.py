@@ -1,4 +1,4 @@
-"""What is known of datasets: where they come from, how they are read and made; and their names.
+"""The registered datasets: their names, where they come from, how they are read and made.
 
 The registered datasets stand in `datasets.toml`. Their readers are imported when they read.
 """
@@ -116,8 +116,8 @@ class Source:
 
         Raises `DataError` if a parameter is unknown or its value is not valid.
         """
-        given = dict(params or {})
-        for key, value in given.items():
+        values = dict(params or {})
+        for key, value in values.items():
             if isinstance(value, int) and abs(value) >= 2**63:
                 # Python does not even print some of them.
                 raise DataError(f"{self.name}: {key} is a number of more than 64 bits")
@@ -127,7 +127,7 @@ class Source:
                 raise DataError(
                     f"{self.name}: unknown parameter {key!r}{suggest(key, self.parameters)}"
                 )
-        checked = self.check_parameters({**self.parameters, **given})
+        checked = self.check_parameters({**self.parameters, **values})
         return {key: checked[key] for key in self.parameters}
 
 
@@ -173,10 +173,10 @@ def _url(address: str, file: str) -> str:
     return url + file if url.endswith("/") else url
 
 
-def _imported(function: str, /, *given: Any, **options: Any) -> Any:
+def _imported(function: str, /, *arguments: Any, **options: Any) -> Any:
     """Call "module.function" of this package."""
     module, _, name = function.partition(".")
-    return getattr(importlib.import_module(f"{__package__}.{module}"), name)(*given, **options)
+    return getattr(importlib.import_module(f"{__package__}.{module}"), name)(*arguments, **options)
 
 
 def sources() -> tuple[Source, ...]:

@@ -41,7 +41,7 @@ _KEY = b"marginbench"
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself.
+    """The header of a file.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Stored:
 
 
 class Unusable(Exception):
-    """A file that does not hold the content that is asked for.
+    """A file that does not hold the requested content.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ def verify(path: Path, header: Header) -> Stored:
 
 
 def read_header(path: Path) -> Header:
-    """Read what a file says of itself, and nothing else of it; raises `Unusable`."""
+    """Read the header of a file and nothing else; raises `Unusable`."""
     with _opened(path) as (_, about):
         return _header(about)
 

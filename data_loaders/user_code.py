@@ -22,9 +22,9 @@ def parsed(path: Path) -> ast.Module:
         return ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, OSError) as error:
         line = getattr(error, "lineno", None)
-        place = f", line {line}" if line else ""
+        location = f", line {line}" if line else ""
         reason = getattr(error, "msg", None) or str(error)
-        raise NotPython(f"{place}: not valid Python ({reason})") from None
+        raise NotPython(f"{location}: not valid Python ({reason})") from None
 
 
 def bound_names(tree: ast.Module) -> Iterator[str]:

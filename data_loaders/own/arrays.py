@@ -123,8 +123,8 @@ def rows_of_arrays(
         values = _array(X, origin)
         width = values.shape[1]
         named = names is not None and len(names) == width
-        given = names if named and names is not None else [f"x{k + 1}" for k in range(width)]
-        columns = list(map(str, given))
+        labels = names if named and names is not None else [f"x{k + 1}" for k in range(width)]
+        columns = list(map(str, labels))
         check_names(origin, columns, named)
         # NaN is what arrays have for a missing value.
         numbers = (values[:, k].astype(np.float64) for k in range(width))

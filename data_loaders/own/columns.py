@@ -159,9 +159,9 @@ def _as_float32(X: Any, part: Rows) -> Any:
         X = X.astype(np.float32, copy=False)
     wrong = nonfinite(X)
     if wrong is not None:
-        place = part.data.place(int(part.rows[wrong[0]]))
+        row = part.data.place(int(part.rows[wrong[0]]))
         remedy = "; scale or drop it" if isinstance(part.data, Table) else ""
-        raise DataError(f"{part.data.origin}, {place}: a feature is too large for float32{remedy}")
+        raise DataError(f"{part.data.origin}, {row}: a feature is too large for float32{remedy}")
     return X
 
 
@@ -185,8 +185,8 @@ def _with_numbers(table: Table, options: Options) -> Table:
         name = _column_of(table, each, "numeric")
         column = data[name]
         if pa.types.is_string(column.type):
-            place = data.schema.get_field_index(name)
-            data = data.set_column(place, name, cleaned(column, options.decimal))
+            index = data.schema.get_field_index(name)
+            data = data.set_column(index, name, cleaned(column, options.decimal))
     return replace(table, data=data)
 
 
@@ -532,11 +532,11 @@ def _features(encoders: Sequence[_Encoder], part: Rows, norm: bool) -> Any:
     return _as_float32(unit_rows(X) if norm else X, part)
 
 
-# What is told
+# Lines that describe the import
 
 
 def _describe(encoders: Sequence[_Encoder]) -> str:
-    """What became of the columns, in a line."""
+    """A line that describes the features."""
     categorical = [each for each in encoders if each.categories is not None]
     n_features = sum(each.n_features for each in encoders)
     n_numeric = len(encoders) - len(categorical)
@@ -550,7 +550,7 @@ def _describe(encoders: Sequence[_Encoder]) -> str:
 def _hints(
     table: Table, train: Rows, encoders: Sequence[_Encoder], options: Options
 ) -> Iterator[str]:
-    """What is probably not meant."""
+    """Hints at probable mistakes."""
     if not table.named and not table.target:
         yield "header: none; columns are numbered"
     elif table.place is not row_place and all(map(is_number, table.names)):

@@ -46,7 +46,7 @@ class OwnFile:
     path: Path
 
     def format(self, options: Options) -> str:
-        """The format that is asked for, or else that of the name."""
+        """The format that the options set, or else that of the name."""
         if options.format:
             return options.format
         name = self.path.name.lower()

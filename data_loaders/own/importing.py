@@ -124,9 +124,9 @@ def import_data(
             raise DataError(f"{name}: X_test and y_test need y")
         if (X_test is None) != (y_test is None):
             raise DataError(f"{name}: give both X_test and y_test, or none of them")
-        given = X if y is None else (X, y) if X_test is None else (X, y, X_test, y_test)
+        parts = X if y is None else (X, y) if X_test is None else (X, y, X_test, y_test)
         header = store.Header(name, {"options": checked.identity()}, None, VERSION)  # type: ignore[dict-item]
-        _write_result(path, header, given, name, checked)
+        _write_result(path, header, parts, name, checked)
     return name
 
 
@@ -136,7 +136,7 @@ def imported(cache_dir: str | Path | None = None) -> list[Imported]:
 
 
 def imported_info(name: str, cache_dir: str | Path | None = None) -> Imported:
-    """What the file of imported data says of itself; `DataError` if there are none of this name."""
+    """The header of imported data; `DataError` if there are none of this name."""
     path = _existing(name, cache_dir)
     size = path.stat().st_size
     try:
@@ -271,13 +271,13 @@ def _read(file: OwnFile, options: Options, path: Path, stack: contextlib.ExitSta
         return read_csv(local, options, format), None
     if format in ("arff", "libsvm"):
         return (read_arff if format == "arff" else read_libsvm)(local), None
-    place = file.path
-    if is_packed(place):
-        place = path.with_name(f"{store.partial_prefix(path)}unpacked-{file.path.name}")
-        stack.callback(place.unlink, missing_ok=True)
-        with reading(local) as stream, place.open("wb") as sink:
+    plain = file.path
+    if is_packed(plain):
+        plain = path.with_name(f"{store.partial_prefix(path)}unpacked-{file.path.name}")
+        stack.callback(plain.unlink, missing_ok=True)
+        with reading(local) as stream, plain.open("wb") as sink:
             shutil.copyfileobj(stream, sink, 1 << 20)
-    return read_npz(place, file.name) if format == "npz" else (read_parquet(place, file.name), None)
+    return read_npz(plain, file.name) if format == "npz" else (read_parquet(plain, file.name), None)
 
 
 def _write_result(
@@ -293,10 +293,10 @@ def _write(path: Path, header: store.Header, parts: Any, options: Options) -> No
     """Make features and labels of the parts and write them; the caller holds the lock of `path`."""
     from .columns import content_of
 
-    given = [part for part in parts if part is not None]
-    origin = given[0].origin
-    if len(given) > 1 and (options.split != "" or options.last_rows is not None):
+    present = [part for part in parts if part is not None]
+    origin = present[0].origin
+    if len(present) > 1 and (options.split != "" or options.last_rows is not None):
         option = "test" if options.last_rows is not None else "split"
         raise DataError(f"{origin}: has a test part already; remove {option}")
-    content, decided = content_of(given, options)
+    content, decided = content_of(present, options)
     store.write(path, replace(header, decided=list(map(printable, decided))), content)

@@ -1,4 +1,4 @@
-"""What can be said about data of one's own: declared, checked and written down once.
+"""Options of custom data: declared, checked and documented once.
 
 `Options` holds every option in plain values, so that its JSON is a part of the name of the cached
 file. The path of a test file is the only one that is not: what the file holds is.
