@@ -88,9 +88,9 @@ def check(content: Content, name: str) -> None:
                 f"{name}: the {role} part has points of shape {part.X.shape} and labels of shape "
                 f"{part.y.shape}; expected (n, d) and (n,), not empty"
             )
-        wrong = nonfinite(part.X)
-        if wrong is not None:
-            row, column, value = wrong
+        position = nonfinite(part.X)
+        if position is not None:
+            row, column, value = position
             raise DataError(
                 f"{name}: {role} part: row {row + 1}, feature {column + 1} is {value}, not a "
                 "finite number"

@@ -188,8 +188,8 @@ def _opened(path: Path) -> Iterator[tuple[pq.ParquetFile, dict[str, Any]]]:
     except Unusable:
         raise
     except Exception as error:  # noqa: BLE001 - damaged bytes make Arrow, json and NumPy raise any
-        what = f"{type(error).__name__}: {first_line(error)}"
-        raise Unusable("damaged", f"{path}: not a dataset that can be read ({what})") from None
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise Unusable("damaged", f"{path}: not a dataset that can be read ({reason})") from None
 
 
 def _checksum(about: dict[str, Any]) -> str:

@@ -102,9 +102,9 @@ def _blas() -> str:
     import scipy.linalg  # noqa: F401
     from threadpoolctl import threadpool_info
 
-    wanted = ("internal_api", "version", "architecture", "threading_layer")
+    keys = ("internal_api", "version", "architecture", "threading_layer")
     pools = {
-        " ".join(str(pool[key]) for key in wanted if pool.get(key))
+        " ".join(str(pool[key]) for key in keys if pool.get(key))
         for pool in threadpool_info()
         if pool.get("user_api") == "blas"
     }

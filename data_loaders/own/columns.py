@@ -157,11 +157,11 @@ def _as_float32(X: Any, part: Rows) -> Any:
     """The features as they are stored; refuses what is then too large."""
     with np.errstate(over="ignore"):
         X = X.astype(np.float32, copy=False)
-    wrong = nonfinite(X)
-    if wrong is not None:
-        row = part.data.place(int(part.rows[wrong[0]]))
+    position = nonfinite(X)
+    if position is not None:
+        where = part.data.place(int(part.rows[position[0]]))
         remedy = "; scale or drop it" if isinstance(part.data, Table) else ""
-        raise DataError(f"{part.data.origin}, {row}: a feature is too large for float32{remedy}")
+        raise DataError(f"{part.data.origin}, {where}: a feature is too large for float32{remedy}")
     return X
 
 

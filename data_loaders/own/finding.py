@@ -166,13 +166,13 @@ def find_own(
     if os.path.isdir(path):
         if options.test:
             raise DataError(f"{name}: is a folder with its own test file; remove test")
-        own = tuple(_file_in(name, path, role) for role in ("train", "test"))
+        files = tuple(_file_in(name, path, role) for role in ("train", "test"))
     else:
         names = [name, *filter(None, [options.test_file])]
-        own = tuple(OwnFile(each, _at(each, folder)).checked() for each in names)
-    for each in own:
+        files = tuple(OwnFile(each, _at(each, folder)).checked() for each in names)
+    for each in files:
         each.format(options)
-    return Own(name, own, params, options)
+    return Own(name, files, params, options)
 
 
 def _at(name: str, folder: str | Path | None) -> Path:
@@ -183,8 +183,8 @@ def _file_in(name: str, folder: Path, role: str) -> OwnFile:
     with _readable(name):
         paths = sorted(path for path in folder.iterdir() if path.name.partition(".")[0] == role)
     if len(paths) != 1:
-        what = f"{len(paths)} files" if paths else "no file"
-        raise DataError(f"{name}: {what} {role}.* in this folder; one {role} file is needed")
+        content = f"{len(paths)} files" if paths else "no file"
+        raise DataError(f"{name}: {content} {role}.* in this folder; one {role} file is needed")
     return OwnFile(f"{name.rstrip('/')}/{paths[0].name}", paths[0]).checked()
 
 

@@ -52,14 +52,14 @@ def divide(
                 "or drop the columns without values"
             )
     if len(data) > 1:
-        how = "split: a training and a test part as given"
+        description = "split: a training and a test part as given"
         train, test = (
             Rows(each, target, np.flatnonzero(left))
             for each, target, left in zip(data, targets, kept, strict=True)
         )
     else:
         rows = np.flatnonzero(kept[0])
-        chosen, how = _test_rows(data[0], targets[0], rows, options)
+        chosen, description = _test_rows(data[0], targets[0], rows, options)
         train = Rows(data[0], targets[0], rows[~chosen])
         test = Rows(data[0], targets[0], rows[chosen])
     n_train = len(train.rows)
@@ -70,13 +70,13 @@ def divide(
     if 0 < options.n_train < n_train:
         codes, seed = train.target.codes[train.rows], options.split_seed
         drawn = draw_rows(codes, options.n_train, seed, stratify=options.stratify)
-        how += f"; of {n_train} training rows {drawn.sum()} are drawn by seed {seed}"
+        description += f"; of {n_train} training rows {drawn.sum()} are drawn by seed {seed}"
         train = replace(train, rows=train.rows[drawn])
     for part, role in ((train, "training"), (test, "test")):
         if not len(part.rows):
-            raise DataError(f"{origin}: no rows are left for the {role} part ({how})")
-    how = f"{how} ({len(train.rows)} training and {len(test.rows)} test rows)"
-    return train, test, how
+            raise DataError(f"{origin}: no rows are left for the {role} part ({description})")
+    description = f"{description} ({len(train.rows)} training and {len(test.rows)} test rows)"
+    return train, test, description
 
 
 def label(train: Rows, test: Rows, positive: str) -> tuple[Labels, Labels, str]:
@@ -139,10 +139,10 @@ def _test_rows(
     fraction, seed = options.test_fraction, options.split_seed
     # As many as scikit-learn takes.
     count = math.ceil(fraction * len(rows))
-    how = "of each class" if options.stratify else "of the rows"
+    scope = "of each class" if options.stratify else "of the rows"
     return (
         draw_rows(target.codes[rows], count, seed, stratify=options.stratify),
-        f"split: {100 * fraction:g} % {how} drawn as the test part by seed {seed}",
+        f"split: {100 * fraction:g} % {scope} drawn as the test part by seed {seed}",
     )
 
 

@@ -30,14 +30,14 @@ def _list(as_json: _Json = False) -> None:
     from ...data_loaders import imported, sources
     from ..words import visible
 
-    own = imported()
+    imports = imported()
     if as_json:
         listed = [_as_dict(source.name) for source in sources()]
-        typer.echo(json.dumps(listed + [_as_dict(item.name) for item in own], indent=2))
+        typer.echo(json.dumps(listed + [_as_dict(item.name) for item in imports], indent=2))
         return
     rows: list[tuple[str, ...]] = [("NAME", "FORMAT", "SUMMARY")]
     rows.extend((source.name, source.format, source.summary) for source in sources())
-    for item in own:
+    for item in imports:
         # The target is the first thing that is decided.
         about = item.decided[0] if item.decided else "import it again"
         rows.append((item.name, "imported", f"{item.state}, {decimal(item.size_bytes)}; {about}"))
@@ -152,15 +152,15 @@ def _remove(names: _Names = None, as_json: _Json = False) -> int:
     from ...data_loaders import remove_imported
     from ..study.select import split_names
 
-    wanted = split_names(names or [])
-    if not wanted:
+    chosen = split_names(names or [])
+    if not chosen:
         raise UserError("name an imported dataset; 'marginbench data list' lists them")
 
     def remove(name: str) -> str:
         remove_imported(name)
         return "removed"
 
-    return _each(wanted, remove, as_json=as_json)
+    return _each(chosen, remove, as_json=as_json)
 
 
 def _as_dict(name: str) -> dict[str, Any]:
@@ -208,11 +208,11 @@ def _dataset_names(names: list[str]) -> list[str]:
     from ..study.select import split_names
 
     every = [*dataset_names(), *imported_names()]
-    wanted = split_names(names)
-    if not wanted:
+    chosen = split_names(names)
+    if not chosen:
         raise UserError(f"name a dataset{suggest('', every)}")
     matches = []
-    for name in wanted:
+    for name in chosen:
         match = find(name, every)
         if match is None:
             raise UserError(unknown(name, every))

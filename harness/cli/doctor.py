@@ -125,14 +125,14 @@ def _blas() -> Finding:
             seconds.append(time.perf_counter() - start)
     speed = 2 * _SIZE**3 / min(seconds) / 1e9
     frequency = psutil.cpu_freq()
-    per_cycle = next((most for name, most in _PER_CYCLE.items() if name in _instructions()), 0)
+    per_cycle = next((peak for name, peak in _PER_CYCLE.items() if name in _instructions()), 0)
     speeds = f"{environment()['blas']}; {speed:.0f} GFLOP/s on one thread"
-    most = per_cycle * (frequency.max or frequency.current) / 1e3 if frequency else 0.0
-    if not most:
+    peak = per_cycle * (frequency.max or frequency.current) / 1e3 if frequency else 0.0
+    if not peak:
         return Finding("BLAS", "ok", speeds)
-    slow = speed < _SLOW_BLAS * most
+    slow = speed < _SLOW_BLAS * peak
     advice = ": slow; another build of NumPy may be faster" if slow else ""
-    return Finding("BLAS", "note" if slow else "ok", f"{speeds}, of {most:.0f} at most{advice}")
+    return Finding("BLAS", "note" if slow else "ok", f"{speeds}, of {peak:.0f} at most{advice}")
 
 
 def _instructions() -> set[str]:
@@ -175,11 +175,11 @@ def _folders() -> Iterator[Finding]:
 
 def _writable(what: str, folder: Path) -> Finding:
     """Whether files can be written into a folder, which may first be made."""
-    there = next(each for each in (folder, *folder.parents) if each.is_dir())
+    existing = next(each for each in (folder, *folder.parents) if each.is_dir())
     try:
-        with tempfile.TemporaryFile(dir=there) as file:
+        with tempfile.TemporaryFile(dir=existing) as file:
             file.write(b"marginbench")
-        free = shutil.disk_usage(there).free / 1e9
+        free = shutil.disk_usage(existing).free / 1e9
     except OSError as error:
         return Finding(what, "wrong", f"{folder}: cannot be written ({error.strerror or error})")
     low = free < _LEAST_FREE_GB

@@ -367,6 +367,6 @@ def _merge(
         return int(done.exit_code)
     for conflict in done.conflicts:
         typer.echo(f"{conflict.run}: {conflict.what}; decided by --prefer {prefer}")
-    same = f"{plural(done.alike, 'run')} in several folders with the same values"
-    typer.echo(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {same}")
+    agreeing = f"{plural(done.alike, 'run')} in several folders with the same values"
+    typer.echo(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {agreeing}")
     return int(done.exit_code)

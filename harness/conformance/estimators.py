@@ -80,8 +80,8 @@ def traits(subject: Subject) -> None:
         )
     if cls.scalarization == "S" and "nu" not in parameters:
         raise MendError("scalarization is 'S', but there is no parameter nu; declare it")
-    own = getattr(cls, "kernel", None)
-    if "kernel" not in parameters and not isinstance(own, str | Kernel):
+    kernel = getattr(cls, "kernel", None)
+    if "kernel" not in parameters and not isinstance(kernel, str | Kernel):
         raise MendError("there is no parameter kernel; inherit KernelParameters")
     if "monitor" not in inspect.signature(cls.fit).parameters:
         raise MendError("fit takes no monitor; override _solve instead of fit")
@@ -242,8 +242,8 @@ def determinism(subject: Subject) -> None:
         if "random_state" in subject.defaults
         else "declare random_state (inherit SeedParameters), and draw only from problem.rng"
     )
-    again = subject.fitted(points)
-    first.compare(again, "two fits with random_state=0 differ in", seed)
+    repeated = subject.fitted(points)
+    first.compare(repeated, "two fits with random_state=0 differ in", seed)
     # Any other seed must do.
     subject.make(random_state=1).fit(*points)
 
@@ -354,10 +354,10 @@ def _compare_with_oracles(subject: Subject, *, may_be_zero: bool) -> None:
                 "the counters of the oracle"
             )
     if not may_be_zero and not sum(counts.values()):
-        what = "inner_products" if isinstance(solver.model_, LinearModel) else "kernel_evals"
+        counter = "inner_products" if isinstance(solver.model_, LinearModel) else "kernel_evals"
         raise MendError(
             f"it counts nothing; take kernel entries from problem.oracle, count other work in "
-            f"problem.counters.{what}, or set instrumented = False"
+            f"problem.counters.{counter}, or set instrumented = False"
         )
 
 

@@ -148,12 +148,12 @@ def determinism(subject: Subject) -> None:
     _solved(subject, _separable())
     np.random.random(7)  # noqa: NPY002 - the state that a method must not use
     random.random()
-    again = _solved(subject, A)
-    if not (np.array_equal(first.x, again.x) and np.array_equal(first.y, again.y)):
+    repeated = _solved(subject, A)
+    if not (np.array_equal(first.x, repeated.x) and np.array_equal(first.y, repeated.y)):
         raise MendError("two runs on one problem return other points; keep nothing between them")
-    if (first.status, first.n_iter) != (again.status, again.n_iter):
+    if (first.status, first.n_iter) != (repeated.status, repeated.n_iter):
         raise MendError("two runs on one problem differ in status or iterations")
-    if first.counters.as_dict() != again.counters.as_dict():
+    if first.counters.as_dict() != repeated.counters.as_dict():
         raise MendError("two runs on one problem differ in counters; begin them at 0")
 
 

@@ -79,8 +79,8 @@ class Subject:
     @property
     def kernel(self) -> str:
         """The kernel that it is checked with: its own default."""
-        own = self.defaults.get("kernel", getattr(self.cls, "kernel", "rbf"))
-        return own if own in ("rbf", "linear") else "rbf"
+        default = self.defaults.get("kernel", getattr(self.cls, "kernel", "rbf"))
+        return default if default in ("rbf", "linear") else "rbf"
 
     def make(self, **params: Any) -> Solver:
         """An estimator with small settings and seed 0; parameters that it lacks are left out."""

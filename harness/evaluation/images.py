@@ -36,10 +36,10 @@ def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
 
     send(PhaseMessage("solve"))
     started = perf_counter()
-    tried = {gamma: _trained(work, gamma, work.tuning_iterations, points) for gamma in work.gammas}
+    fits = {gamma: _trained(work, gamma, work.tuning_iterations, points) for gamma in work.gammas}
     validation = {
         gamma: _errors([one.estimator_.model_], gamma, one.estimator.dtype, points, "validation")[0]
-        for gamma, one in tried.items()
+        for gamma, one in fits.items()
     }
     gamma = min(validation, key=lambda gamma: validation[gamma])
     tuning_s = perf_counter() - started

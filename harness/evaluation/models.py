@@ -72,8 +72,8 @@ class PlainModel:
     @property
     def finite(self) -> bool:
         """Whether all of its numbers are finite."""
-        own = all(np.isfinite(item).all() for item in self.arrays.values())
-        return own and bool(np.isfinite(self.intercept)) and all(p.finite for p in self.parts)
+        finite = all(np.isfinite(item).all() for item in self.arrays.values())
+        return finite and bool(np.isfinite(self.intercept)) and all(p.finite for p in self.parts)
 
     @property
     def intercepts(self) -> tuple[float, ...]:
@@ -354,8 +354,8 @@ class _Weights(_Predictor):
     def dual_squared_norm(self, squared_norm: float) -> float:
         # The weights need not be those of the dual point: that one is judged by itself.
         assert self.dual_coef is not None
-        own = linear_scores(self.points.X["train"].T, self.dual_coef)
-        return float(matmul(own, own))
+        weights = linear_scores(self.points.X["train"].T, self.dual_coef)
+        return float(matmul(weights, weights))
 
 
 class _Votes(_Predictor):

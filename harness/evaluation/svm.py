@@ -186,9 +186,9 @@ class RunWork(Work):
     def configured(self, values: dict[str, Any]) -> Self:
         """The work with these values of the tuned parameters."""
         problem = self.problem
-        own = {k: v for k, v in values.items() if self.decided is None or k in self.decided}
-        kernel = {name: own.get(name, value) for name, value in problem.kernel.items()}
-        problem = replace(problem, kernel=kernel, C=own.get("C", problem.C))
+        decided = {k: v for k, v in values.items() if self.decided is None or k in self.decided}
+        kernel = {name: decided.get(name, value) for name, value in problem.kernel.items()}
+        problem = replace(problem, kernel=kernel, C=decided.get("C", problem.C))
         return replace(self, problem=problem, params={**self.params, **values}, search=None)
 
     def columns_of(self, values: dict[str, Any]) -> dict[str, Any]:

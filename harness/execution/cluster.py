@@ -186,9 +186,9 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
             raise UserError(f'--cluster {name}: {option} must be a list of texts: ["..."]')
     cluster_class = _class_of(name)
     # Its base takes these for itself; what is left goes to the class that writes job scripts.
-    own = set(signature(cluster_class).parameters) - {"config_name"}
+    base_options = set(signature(cluster_class).parameters) - {"config_name"}
     try:
-        others = {option: value for option, value in options.items() if option not in own}
+        others = {option: value for option, value in options.items() if option not in base_options}
         cluster_class.job_cls("tcp://node:1", name="check", **others)
     except Exception as error:  # noqa: BLE001 - whatever the library raises
         raise UserError(

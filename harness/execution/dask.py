@@ -506,8 +506,8 @@ class DaskExecutor:
         # A worker lacks something that a job needs; another may have it, even beside it.
         flight.future, flight.refused[address] = None, outcome
         if machine not in outcome.reason:
-            own = "; each worker loads its own data" * (outcome.status == "data")
-            outcome.reason = f"{outcome.reason} (on {machine}{own})"
+            note = "; each worker loads its own data" * (outcome.status == "data")
+            outcome.reason = f"{outcome.reason} (on {machine}{note})"
         if outcome.status == "storage":
             self._unused[address] = outcome.reason
         line = f"worker {machine} ({address}): {outcome.reason}"

@@ -266,9 +266,9 @@ def _chosen(
     else:
         loaded = study if study.was_read else completed_study(study, StudyFile("study"))
     whole = select(loaded, timeout=timeout)
-    own = {task.label for task in whole.tasks}
+    labels = {task.label for task in whole.tasks}
     tasks = select(whole, datasets=datasets).tasks
-    if study is None and not own.issuperset(task.label for task in tasks):
+    if study is None and not labels.issuperset(task.label for task in tasks):
         whole = of_its_own(whole, tasks, solvers)
         whole = select(whole, seeds=seeds, timeout=timeout)
         return whole, select(whole, where=where)
@@ -343,8 +343,8 @@ def run_study(
         except KeyboardInterrupt:
             runner.executor.close()
             summary = runner.summary() if runner.described else None
-            again = command if engine is None else ""
-            raise InterruptedRunError(runner.interrupted_message(again), summary) from None
+            resume = command if engine is None else ""
+            raise InterruptedRunError(runner.interrupted_message(resume), summary) from None
         runner.refresh_journal(now=True)
         summary = runner.summary()
         runner.journal.close()
@@ -549,10 +549,10 @@ class _Runner:
     def _report_changes(self, plan: dict[Cell, str]) -> None:
         """Say which lines are damaged, and whether records of another version count now."""
         for damage in self.journal.new_damages():
-            again = "the run is done again" if damage.key else "what it held is done again"
+            remedy = "the run is done again" if damage.key else "what it held is done again"
             if self.journal.recorded(damage.key):
-                again = "another line has its run"
-            self.progress.say(f"{damage}; {again}")
+                remedy = "another line has its run"
+            self.progress.say(f"{damage}; {remedy}")
         changed = [
             (before, plan[cell])
             for cell, before in self.journal.plan.items()
@@ -754,8 +754,8 @@ class _Runner:
         if not self.runs:
             return "interrupted before the first run"
         done = f"{len(self.recorded)} of {len(self.runs)} runs are recorded in {self.shown}"
-        again = f": {command}" if command else ""
-        return f"interrupted; {done}; run the same command again to resume{again}"
+        suffix = f": {command}" if command else ""
+        return f"interrupted; {done}; run the same command again to resume{suffix}"
 
 
 def _stamp(results: Path) -> tuple[int, int]:

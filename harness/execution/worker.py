@@ -70,35 +70,35 @@ class WorkerProcess:
         self._family: list[psutil.Process] = []
         self._family_seen = -_POLL_FAMILY
         self._lines = b""
-        here, there = socket.socketpair()
+        connection, child = socket.socketpair()
         control_read, self._control = os.pipe()
         self._status, status_write = os.pipe()
-        options = json.dumps({"path": sys.path, "descriptor": there.fileno()})
+        options = json.dumps({"path": sys.path, "descriptor": child.fileno()})
         command = [sys.executable, "-P", "-c", _BOOT, options]
         thread_variables = dict.fromkeys(_THREAD_VARIABLES, str(threads))
         try:
             self._guardian = subprocess.Popen(
                 [sys.executable, "-I", "-S", guardian.__file__]
-                + [str(control_read), str(status_write), str(there.fileno()), str(log), *command],
+                + [str(control_read), str(status_write), str(child.fileno()), str(log), *command],
                 env={**os.environ, **thread_variables, MARK: self._mark},
-                pass_fds=(control_read, status_write, there.fileno()),
+                pass_fds=(control_read, status_write, child.fileno()),
                 # Ctrl-C and the hang-up of a terminal are the parent's business.
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,
             )
         except BaseException:
-            here.close()
+            connection.close()
             os.close(self._control)
             os.close(self._status)
             raise
         finally:
-            there.close()
+            child.close()
             os.close(control_read)
             os.close(status_write)
         os.set_blocking(self._status, False)
         # A worker that has stopped must not hold up the others.
-        here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _TAKES_S, 0))
-        self._connection, self._begun = here, bytearray()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _TAKES_S, 0))
+        self._connection, self._begun = connection, bytearray()
 
     def fileno(self) -> int:
         """The connection's descriptor, to wait for messages."""

@@ -36,8 +36,8 @@ class _Configuration(Configuration):
         self.fingerprint = None if self.dataset is None else self.dataset.fingerprint
         self.problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
         # Where a user's file is makes no difference; the fingerprint says what is in it.
-        own = isinstance(task, Images) and is_users_file(task.dataset, task.folder)
-        left_out = ("dataset", "dataset_params") if own else ()
+        is_own = isinstance(task, Images) and is_users_file(task.dataset, task.folder)
+        left_out = ("dataset", "dataset_params") if is_own else ()
         keyed = {k: v for k, v in self.problem.items() if k not in left_out}
         self._problem_parts = {"problem": keyed, "fingerprint": self.fingerprint}
         if isinstance(task, Cell):

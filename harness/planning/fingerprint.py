@@ -70,21 +70,21 @@ def source_files(solver: str, defined_in: Path, kind: str) -> dict[str, str]:
         raise SolverError(f"{solver}: its code cannot be found")
     solvers = project_roots()["solvers"]
     parts = {EVALUATION, *GENERATORS.get(kind, ()), *(f"solvers/{room}" for room in COMMON_ROOMS)}
-    own: dict[str, Path | None] = {}
+    outside: dict[str, Path | None] = {}
     if spec.registry_name is None and not _is_project(sources[0]):
-        own = _outside_code(spec)
-        if spec.path is not None or None not in own.values():
-            own |= {
+        outside = _outside_code(spec)
+        if spec.path is not None or None not in outside.values():
+            outside |= {
                 file.name: file
                 for file in sources
-                if not _is_project(file) and file not in own.values()
+                if not _is_project(file) and file not in outside.values()
             }
-        if "marginbench" in _packages_named([*own.values(), *sources]):
+        if "marginbench" in _packages_named([*outside.values(), *sources]):
             parts.add("solvers")
     for file in sources:
         if file.is_relative_to(solvers) and file.parent != solvers:
             parts.add(f"solvers/{file.relative_to(solvers).parts[0]}")
-    files = {name: code_hash(file) for name, file in own.items()}
+    files = {name: code_hash(file) for name, file in outside.items()}
     for part in parts:
         package, _, rest = part.partition("/")
         root = project_roots()[package]

@@ -48,12 +48,12 @@ class Scope:
             ("task", self.whole.tasks, self.part.tasks),
             ("solver", self.whole.solvers, self.part.solvers),
         ):
-            own = {entry.label for entry in entries}
+            in_study = {entry.label for entry in entries}
             labels = {entry.label for entry in chosen}
-            if own - labels:
-                words.append(f"{len(labels & own)} of {len(own)} {word}s")
-            if labels - own:
-                words.append(plural(len(labels - own), f"more {word}"))
+            if in_study - labels:
+                words.append(f"{len(labels & in_study)} of {len(in_study)} {word}s")
+            if labels - in_study:
+                words.append(plural(len(labels - in_study), f"more {word}"))
         seeds, chosen_seeds = self.whole.most_seeds, self.part.most_seeds
         if chosen_seeds < seeds:
             words.append(f"{chosen_seeds} of {seeds} seeds")
@@ -90,11 +90,11 @@ def merged(
     solvers = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
     of_study = whole.runs(solvers)
     runs = [_marked(run, of_study) for run in now["planned"]]
-    own = {cell_of(run) for run in runs}
+    planned_now = {cell_of(run) for run in runs}
     kept = [
         _marked(run, of_study)
         for run in before.get("planned", ())
-        if cell_of(run) not in own
+        if cell_of(run) not in planned_now
         and (cell_of(run) in of_study or (run.get("added") and not run.get("failed")))
         and _configured_alike(run, before, content)
     ]

@@ -206,12 +206,12 @@ def _decided(
     preferred, conflicts, undecided = list[RecordBase](), list[Conflict](), list[Conflict]()
     alike = 0
     for cell, records in candidates.items():
-        what = _difference(records)
-        if not what:
+        difference = _difference(records)
+        if not difference:
             keys[cell] = records[0][1].key
             alike += len(records) > 1
             continue
-        conflict = Conflict(f"{cell[0]} / {cell[1]} / seed {cell[2]}", what)
+        conflict = Conflict(f"{cell[0]} / {cell[1]} / seed {cell[2]}", difference)
         eligible = records
         if prefer != NEWEST:
             eligible = [each for each in records if prefer and each[0].folder == Path(prefer)]

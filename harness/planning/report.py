@@ -327,9 +327,9 @@ def _differences(
             yield Difference("source", sources[0][:10], sources[1][:10])
     for name in sorted(old.keys() | files.keys()):
         if old.get(name) != files.get(name):
-            became = "is no longer used" if name not in files else "has changed"
-            became = became if name in old else "is used now"
-            yield Difference(f"source.{name}", old.get(name), became)
+            change = "is no longer used" if name not in files else "has changed"
+            change = change if name in old else "is used now"
+            yield Difference(f"source.{name}", old.get(name), change)
     flat, today = dict(_flat(before)), dict(_flat(now))
     for name in sorted(flat.keys() | today.keys()):
         if flat.get(name) != today.get(name):
@@ -354,12 +354,12 @@ def chosen(runs: Sequence[Explained], name: str) -> list[Explained]:
 def in_words(runs: Sequence[Explained]) -> Iterator[str]:
     """Lines for the terminal; runs that differ only in their seed share one."""
     yield _counted(Counter(item.state for item in runs))
-    alike: dict[tuple[Any, ...], list[int]] = {}
+    groups: dict[tuple[Any, ...], list[int]] = {}
     for item in runs:
         lines = tuple(difference.words for difference in item.differences)
-        same = (item.task, item.solver, item.state, item.reason, lines)
-        alike.setdefault(same, []).append(item.seed)
-    for (task, solver, state, reason, lines), seeds in alike.items():
+        group = (item.task, item.solver, item.state, item.reason, lines)
+        groups.setdefault(group, []).append(item.seed)
+    for (task, solver, state, reason, lines), seeds in groups.items():
         word = "seed" if len(seeds) == 1 else "seeds"
         yield f"{state:<10}  {task} / {solver} / {word} {_ranges(seeds)}: {reason}"
         yield from (f"{'':<12}{line}" for line in lines)

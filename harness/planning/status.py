@@ -191,10 +191,10 @@ def _forecast(
             pair = Pair(entry.task, entry.solver)
             forecast.add(pair, recorded_seconds(entry), entry.wall_s)
     pairs = Counter(Pair(task, solver) for task, solver, _ in left)
-    going = [(Pair(run.task, run.solver), run.seconds) for run in running]
-    pairs.subtract(pair for pair, _ in going)
+    elapsed = [(Pair(run.task, run.solver), run.seconds) for run in running]
+    pairs.subtract(pair for pair, _ in elapsed)
     to_do = {pair: count for pair, count in pairs.items() if count > 0}
-    if not to_do and not going:
+    if not to_do and not elapsed:
         return ""
-    remaining = forecast.remaining(to_do, going)
+    remaining = forecast.remaining(to_do, elapsed)
     return "" if remaining is None else eta_words(remaining)

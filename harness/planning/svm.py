@@ -231,8 +231,8 @@ def _is_deterministic(cls: type[Any], *, foreign: bool) -> bool:
     if not foreign:
         return bool(cls.deterministic) or "random_state" not in inspect.signature(cls).parameters
     says = next(base for base in cls.__mro__ if "deterministic" in vars(base))
-    own = says is cls or not says.__module__.startswith("marginbench.")
-    return own and bool(cls.deterministic)
+    is_own = says is cls or not says.__module__.startswith("marginbench.")
+    return is_own and bool(cls.deterministic)
 
 
 def _optimum_of(task: Task, seed: int) -> str:
@@ -277,8 +277,8 @@ def _search(study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> S
 
     Values of C and of the kernel concern those solvers that take such a parameter.
     """
-    taken = info.traits["decided"] if "outside" in info.traits else info.accepted
-    values = {name: tried for name, tried in task.tune.items() if name in taken}
+    accepted = info.traits["decided"] if "outside" in info.traits else info.accepted
+    values = {name: tried for name, tried in task.tune.items() if name in accepted}
     values |= entry.tune
     if not values:
         return None
@@ -340,17 +340,17 @@ class SVMKind(Kind):
 
     def mistakes(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         for entry in study.solvers:
-            info, tried = solvers[entry.label], _with_first_values(entry)
+            info, configured = solvers[entry.label], _with_first_values(entry)
             if "outside" not in info.traits:
                 refused = {"class_weight": _WEIGHTED}
                 yield from parameter_mistakes(
-                    study, tried, info, "task", _DECIDED_BY_TASK, ("nu",), refused
+                    study, configured, info, "task", _DECIDED_BY_TASK, ("nu",), refused
                 )
                 continue
             if info.traits["any_parameter"]:
-                info = replace(info, defaults={**info.defaults, **dict.fromkeys(tried.params)})
+                info = replace(info, defaults={**info.defaults, **dict.fromkeys(configured.params)})
             decided = [*info.traits["decided"], "random_state"]
-            yield from parameter_mistakes(study, tried, info, "task", decided)
+            yield from parameter_mistakes(study, configured, info, "task", decided)
 
     def remarks(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         names = dict.fromkeys(

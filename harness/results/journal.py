@@ -450,9 +450,9 @@ class Journal:
             with storing(self._own[0]):
                 self._own[0].open("r+b").close()  # says why not
         else:
-            gone = self.folder if self.folder.parent.is_dir() else self.folder.parent
+            missing = self.folder if self.folder.parent.is_dir() else self.folder.parent
             raise StorageError(
-                f"{gone}: was removed while the study ran; run the same command again"
+                f"{missing}: was removed while the study ran; run the same command again"
             )
 
     # other commands
@@ -501,9 +501,9 @@ class Journal:
 
     def position(self) -> tuple[int, int]:
         """This command's position among those at work, from 0, and how many there are."""
-        own = self._own[0].name if self._own is not None else ""
-        names = sorted([own, *self.others()])
-        return names.index(own), len(names)
+        name = self._own[0].name if self._own is not None else ""
+        names = sorted([name, *self.others()])
+        return names.index(name), len(names)
 
     def running(self) -> list[Start]:
         """The runs that other commands have begun and not recorded."""

@@ -173,8 +173,8 @@ class RecordBase:
     def take_last_checkpoint(self) -> None:
         """Fill in the counts and scores of the last checkpoint: those of a run that was killed."""
         if self.trace:
-            own = {item.name for item in fields(self)} - {"wall_s"}
-            self.take({k: v for k, v in vars(self.trace[-1]).items() if k in own})
+            names = {item.name for item in fields(self)} - {"wall_s"}
+            self.take({k: v for k, v in vars(self.trace[-1]).items() if k in names})
 
     def values(self) -> dict[str, Any]:
         """All columns as JSON takes them; of the trace a list for each column."""
@@ -215,8 +215,8 @@ def check_columns(cls: Any, values: Mapping[str, Any]) -> None:
     ------
     RecordError
     """
-    own, of_trace = columns_of(cls).keys() | {"kind"}, columns_of(cls.checkpoint).keys()
-    unknown = sorted(values.keys() ^ own) or sorted(values["trace"].keys() ^ of_trace)
+    columns, of_trace = columns_of(cls).keys() | {"kind"}, columns_of(cls.checkpoint).keys()
+    unknown = sorted(values.keys() ^ columns) or sorted(values["trace"].keys() ^ of_trace)
     if unknown:
         raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")
 

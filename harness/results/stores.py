@@ -338,8 +338,8 @@ class Mirror:
         self._root = Path(root).expanduser().absolute() / _FOLDER / digest
         # The page and the messages name it as the store does.
         name = url.path.rpartition("/")[2] or url.bucket
-        own = ("", ".", "..", _URL, _SEEN, ".lock")
-        self.folder = self._root / (name if name not in own else "results")
+        reserved = ("", ".", "..", _URL, _SEEN, ".lock")
+        self.folder = self._root / (name if name not in reserved else "results")
         self._url, self._store = url, Store(url)
         with storing(self._root):
             self._root.mkdir(parents=True, exist_ok=True)
@@ -354,28 +354,28 @@ class Mirror:
     def pull(self) -> None:
         """Fetch all that the folder lacks, and the description of the study."""
         with self._lock:
-            there = self._store.list()
+            objects = self._store.list()
             seen = self._root / _SEEN
             with storing(self._root):
-                if not there and seen.exists() and self.folder.exists():
+                if not objects and seen.exists() and self.folder.exists():
                     # Whoever has emptied the store wants to start afresh.
                     os.replace(self.folder, self._root / f"emptied-{time.time_ns()}")
                     seen.unlink()
                 self.folder.mkdir(exist_ok=True)
-            self._fetch(there)
+            self._fetch(objects)
 
     def exchange(self) -> None:
         """Push what the store lacks, and fetch what the folder lacks."""
         with self._lock:
-            there = self._store.list()
-            self._push(there)
-            self._fetch(there)
+            objects = self._store.list()
+            self._push(objects)
+            self._fetch(objects)
 
     def _fetch(self, there: dict[str, Item]) -> None:
         """Fetch parts of segments, sources, and the description of whoever planned last."""
         self._there = there
-        here = {path.stem: path.stat().st_size for path in self.folder.glob("journal/*.jsonl")}
-        parts = [part for part in _parts(there) if part.end > here.get(part.segment, 0)]
+        sizes = {path.stem: path.stat().st_size for path in self.folder.glob("journal/*.jsonl")}
+        parts = [part for part in _parts(there) if part.end > sizes.get(part.segment, 0)]
         names = [
             name for name in there if _SOURCES.fullmatch(name) and not (self.folder / name).exists()
         ]

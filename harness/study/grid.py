@@ -186,8 +186,8 @@ class _Grid:
         for address in self.lists:
             text = short(chosen[address])
             if address != (self.axes.stem,):
-                alike = last.count(address[-1]) > 1
-                parts.append(f"{'.'.join(address) if alike else address[-1]}={text}")
+                ambiguous = last.count(address[-1]) > 1
+                parts.append(f"{'.'.join(address) if ambiguous else address[-1]}={text}")
             elif label:
                 parts.append(text)
         return ", ".join(parts)

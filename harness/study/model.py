@@ -568,15 +568,15 @@ class StudyBase(StudyPart):
     def check_size(self) -> None:
         """Check that there are not more runs than can be planned, without listing them."""
         tasks, solvers = self.tasks, self.solvers
-        n_runs, how = len(tasks) * len(solvers), "at least"
+        n_runs, bound = len(tasks) * len(solvers), "at least"
         if n_runs <= MAX_RUNS:
-            how = "up to"
+            bound = "up to"
             n_runs = sum(self.n_seeds(task, entry) for task in tasks for entry in solvers)
         if n_runs > MAX_RUNS:
             raise StudyError(
                 f"{plural(len(tasks), 'task')} x {plural(len(solvers), 'solver')} with their seeds "
-                f"make {how} {n_runs} runs; {MAX_RUNS} are possible: give fewer seeds, shorten the "
-                "lists of a grid or divide the study"
+                f"make {bound} {n_runs} runs; {MAX_RUNS} are possible: give fewer seeds, shorten "
+                "the lists of a grid or divide the study"
             )
 
     @property

@@ -100,8 +100,8 @@ def of_its_own(study: StudyT, tasks: Sequence[TaskEntry], solvers: Sequence[str]
         if not field.is_required()
     }
     title = f"{', '.join(methods)} on {', '.join(data)}"
-    own = study.model_copy(update=defaults | {"name": name, "title": title})
-    return own.read_from(StudyFile("study")).with_tasks(tasks).with_solvers(entries)
+    chosen = study.model_copy(update=defaults | {"name": name, "title": title})
+    return chosen.read_from(StudyFile("study")).with_tasks(tasks).with_solvers(entries)
 
 
 def _chosen_runs(study: StudyBase, text: str) -> Selection:
@@ -347,8 +347,8 @@ def _new_solver(name: str, label: str) -> SolverEntry:
         return SolverEntry.model_validate({"name": name, "label": label})
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        what, words = problem["loc"][0], problem["msg"].removeprefix("Value error, ")
+        field, words = problem["loc"][0], problem["msg"].removeprefix("Value error, ")
         raise StudyError(
-            f"--solver {visible(name, _SHOWN)}: its {what} {words}; rename it, or give it a label "
+            f"--solver {visible(name, _SHOWN)}: its {field} {words}; rename it, or give it a label "
             "in a study file"
         ) from None

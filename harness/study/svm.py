@@ -214,17 +214,17 @@ class Task(DatasetTask):
             return {"name": self.kernel, **self.kernel_params}
         cls = kernel_class(self.kernel)
         shared = {name: self._value(name) for name in _SHARED}
-        own = cls.of(self.kernel_params).describe()
+        params = cls.of(self.kernel_params).describe()
         return {"name": self.kernel} | {
-            name: shared.get(name, own[name]) for name in cls.parameters()
+            name: shared.get(name, params[name]) for name in cls.parameters()
         }
 
     @property
     def kernel_parameters(self) -> dict[str, Any]:
         """The kernel as an estimator's parameters: ``kernel``, ``gamma`` and so on."""
         description = shown_kernel(self.kernel_description)
-        own = is_foreign(self.kernel)
-        shared = {k: description.pop(k) for k in _SHARED if k in description and not own}
+        foreign = is_foreign(self.kernel)
+        shared = {k: description.pop(k) for k in _SHARED if k in description and not foreign}
         return {"kernel": description["name"] if len(description) == 1 else description, **shared}
 
     def _value(self, name: str) -> Any:
@@ -279,8 +279,8 @@ class Task(DatasetTask):
 
     def portable(self, results: Path) -> dict[str, Any]:
         file, _, name = self.kernel.rpartition(":")
-        own = {"kernel": f"{self._from(results, file)}:{name}"} if file.endswith(".py") else {}
-        return super().portable(results) | own
+        portable = {"kernel": f"{self._from(results, file)}:{name}"} if file.endswith(".py") else {}
+        return super().portable(results) | portable
 
     def with_kernel_code(self, code: str) -> Self:
         """The task with the hash of the code of its own kernel."""

@@ -214,7 +214,7 @@ def study_type(kind: str) -> type[StudyBase]:
 def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None) -> StudyBase:
     """The study with names in their own spelling, and what datasets decide filled in."""
     # A mistake in a grid is one, in however many of its entries it is found.
-    wrong: dict[str, type[UserError]] = {}
+    errors: dict[str, type[UserError]] = {}
     tasks = []
     for table in study.task_tables:
         for number, task in enumerate(getattr(study, table)):
@@ -224,7 +224,7 @@ def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None
             except StudyError as error:
                 registered = find(getattr(task, "dataset", ""), dataset_names())
                 at = file.at((*path, "dataset" if registered is None else "dataset_params"))
-                wrong |= dict.fromkeys((f"{at}: {line}" for line in error.lines), StudyError)
+                errors |= dict.fromkeys((f"{at}: {line}" for line in error.lines), StudyError)
     solvers = []
     paths = {}
     for number, entry in enumerate(study.solvers):
@@ -234,15 +234,15 @@ def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None
             solvers.append(entry.model_copy(update={"name": name}))
         except (SolverError, StudyError) as error:
             at = file.at((*path, "name"))
-            wrong[f"{at}: {key_path(path)}.name: {error}"] = type(error)
+            errors[f"{at}: {key_path(path)}.name: {error}"] = type(error)
             continue
         try:
             study.check_entry(entry, key_path(path))
         except StudyError as error:
             at = file.at((*path, *(error.at or ("params",))))
-            wrong[f"{at}: {error}"] = StudyError
-    if wrong:
-        raise next(iter(wrong.values()))(*wrong)
+            errors[f"{at}: {error}"] = StudyError
+    if errors:
+        raise next(iter(errors.values()))(*errors)
     placed = study.read_from(replace(file, solvers=paths))
     return placed.with_tasks(tasks).with_solvers(solvers)
 
