@@ -28,7 +28,7 @@ class DataWarning(UserWarning):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """The end of an "unknown name" message: the nearest known name, or all of them.
+    """The end of an "unknown name" message: the nearest valid name, or all of them.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The files of a dataset: where they come from, how much they may hold, and how they are opened.
 
 A mirror comes first, then the public addresses. Files are opened as streams of bytes, whatever they
-are packed in. What they unpack to is bounded by what their dataset is known to need: a small
+are packed in. What they unpack to is bounded by what their dataset needs: a small
 archive that unpacks to terabytes cannot fill the memory.
 """
 

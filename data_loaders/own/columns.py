@@ -22,7 +22,7 @@ from ..transforms import Scale, moments, unit_rows
 from .classes import read_target
 from .options import Options
 from .splitting import Rows, divide, label
-from .tables import SparseRows, Table, row_place
+from .tables import SparseRows, Table, row_location
 from .words import NUMBER, in_words, is_number, listed, shown_word
 
 #: Names of the column of the classes, the likeliest first; in any case.
@@ -159,7 +159,7 @@ def _as_float32(X: Any, part: Rows) -> Any:
         X = X.astype(np.float32, copy=False)
     position = nonfinite(X)
     if position is not None:
-        where = part.data.place(int(part.rows[position[0]]))
+        where = part.data.location(int(part.rows[position[0]]))
         remedy = "; scale or drop it" if isinstance(part.data, Table) else ""
         raise DataError(f"{part.data.origin}, {where}: a feature is too large for float32{remedy}")
     return X
@@ -285,7 +285,7 @@ def _kept_rows(
                 if name != chosen.target:
                     remedies += ", 'mean', 'median' or 'most_frequent'"
                 raise DataError(
-                    f"{table.origin}, {table.place(_first_row(pc.is_null(column)))}: column "
+                    f"{table.origin}, {table.location(_first_row(pc.is_null(column)))}: column "
                     f"{shown_word(name)} has no value; set missing to {remedies}, in "
                     "dataset_params of a study or by --option of 'marginbench data import'"
                 )
@@ -369,7 +369,7 @@ def _holds_texts(table: Table, name: str) -> bool:
     row = _first_row(pc.invert(is_numeric))
     if row == 0 and n_numeric == n_words - 1 > 1:
         raise DataError(
-            f"{table.origin}, {table.place(row)}: column {shown_word(name)} is "
+            f"{table.origin}, {table.location(row)}: column {shown_word(name)} is "
             f"{shown_word(odd[0])} above numbers alone; if this line holds names, set header = true"
         )
     only_infinite = all(word.lower().lstrip("+-") in _NOT_FINITE for word in odd)
@@ -380,7 +380,7 @@ def _holds_texts(table: Table, name: str) -> bool:
             else f"mend it, add it to missing_words, or list {shown_word(name)} in categorical"
         )
         raise DataError(
-            f"{table.origin}, {table.place(row)}: column {shown_word(name)} is "
+            f"{table.origin}, {table.location(row)}: column {shown_word(name)} is "
             f"{shown_word(odd[0])}, not a finite number as elsewhere in the column; {remedy}"
         )
     return True
@@ -397,7 +397,7 @@ def _check_numbers(table: Table, name: str) -> None:
         row = int(np.argmax(infinite)) if infinite.any() else -1
     if row >= 0:
         raise DataError(
-            f"{table.origin}, {table.place(row)}: column {shown_word(name)} is "
+            f"{table.origin}, {table.location(row)}: column {shown_word(name)} is "
             f"{shown_word(str(column[row].as_py()))}, not a finite number"
         )
 
@@ -553,7 +553,7 @@ def _hints(
     """Hints at probable mistakes."""
     if not table.named and not table.target:
         yield "header: none; columns are numbered"
-    elif table.place is not row_place and all(map(is_number, table.names)):
+    elif table.location is not row_location and all(map(is_number, table.names)):
         yield "hint: the first line is read as names; set header = false if it is a row"
     words = train.target.words
     if len(words) > _MANY_CLASSES and all(map(is_number, words)):

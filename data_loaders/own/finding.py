@@ -101,7 +101,7 @@ class Own:
     ----------
     files : tuple of OwnFile
     options : Options or None
-        None for code: they are checked once it is known what it makes.
+        None for code: they are checked when it has run.
     attribute : str
         The name in a file of code.
     params : mapping

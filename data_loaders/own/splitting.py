@@ -154,7 +154,7 @@ def _by_column(data: Table, name: str) -> NDArray[np.bool_]:
     if not pc.all(valid).as_py():
         row = int(pc.index(valid, False).as_py())
         raise DataError(
-            f"{data.origin}, {data.place(row)}: column {shown_word(name)} is "
+            f"{data.origin}, {data.location(row)}: column {shown_word(name)} is "
             f"{shown_word(str(column[row].as_py()))}; a column of the split says 'train' or 'test'"
         )
     return np.asarray(test.to_numpy())

@@ -43,7 +43,7 @@ _HEAD_BYTES = 1 << 21
 DAMAGE = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError)
 
 
-def row_place(row: int) -> str:
+def row_location(row: int) -> str:
     """Where a row, counted from 0, is in a source without lines."""
     return f"row {row + 1}"
 
@@ -57,7 +57,7 @@ class Table:
     origin : str
         What messages call it.
     data : Table of Arrow
-    place : callable
+    location : callable
         Where a row stands in its file, for messages: "line 7" for a row counted from 0.
     named : bool
         Whether the names come from the source.
@@ -69,7 +69,7 @@ class Table:
 
     origin: str
     data: Any
-    place: Callable[[int], str] = row_place
+    location: Callable[[int], str] = row_location
     named: bool = True
     target: str = ""
     nominal: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ class SparseRows:
     origin: str
     X: csr_matrix
     words: list[str | None]
-    place: Callable[[int], str] = row_place
+    location: Callable[[int], str] = row_location
 
     @property
     def n_rows(self) -> int:
@@ -291,8 +291,8 @@ def read_csv(file: LocalFile, options: Options, format: str) -> Table:
         trimmed = pc.utf8_trim_whitespace(column)
         null = pa.scalar(None, pa.string())
         columns.append(pc.if_else(pc.is_in(trimmed, missing), null, trimmed))
-    place = partial(_line_of, file, separator, named)
-    return Table(file.origin, pa.Table.from_arrays(columns, names=names), place, named)
+    location = partial(_line_of, file, separator, named)
+    return Table(file.origin, pa.Table.from_arrays(columns, names=names), location, named)
 
 
 def _likeliest_separator(head: bytes) -> str:
@@ -380,7 +380,7 @@ def _line_of(file: LocalFile, separator: str, named: bool, row: int) -> str:
         records = itertools.islice(_records(file, separator), row + named, None)
         return f"line {next(records)[0]}"
     except (csv.Error, DataError, StopIteration):
-        return row_place(row)
+        return row_location(row)
 
 
 def _explained(file: LocalFile, width: int, separator: str, error: Exception) -> DataError:

@@ -243,8 +243,7 @@ def _page_of_a_part(
 ) -> str | None:
     """Write the page of the runs that are recorded when the user interrupts, in bounded time.
 
-    Another Ctrl-C ends the process at once. The user has asked for an end, so nothing that goes
-    wrong here may hide how to resume.
+    Another Ctrl-C ends the process at once: no failure here may hide how to resume.
     """
     from ..interrupts import interrupted_after
     from ..results.stores import pushed_page

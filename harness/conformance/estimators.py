@@ -221,7 +221,7 @@ def _wrong_values(subject: Subject) -> Iterator[tuple[str, Any]]:
         if name in _WRONG:
             yield from ((name, value) for value in _WRONG[name])
         elif isinstance(default, float):
-            # A parameter of its own: nothing is known but that it is a number.
+            # A parameter of its own, of which only the type is known: a number.
             yield from ((name, _NAN), (name, "text"))
         elif isinstance(default, int) and not isinstance(default, bool):
             yield name, "text"

@@ -47,7 +47,7 @@ class Trial:
     error : float or None
         Fraction of misclassified validation points; None if there is no model to score.
     kernel_evals : int or None
-        Evaluations asked for, all folds together; None if the solver does not count.
+        Requested evaluations, all folds together; None if the solver does not count.
     cpu_s, wall_s : float
         Seconds inside the solver.
     ended : str

@@ -274,7 +274,7 @@ def execute(topic: str, packed_job: bytes) -> bytes:
 
     It answers with the address of the worker, the name of its machine, the outcome, and whether the
     worker lacks something for the job, so that another one may succeed. ``topic`` is where the
-    command is told that the run begins.
+    command learns that the run begins.
     """
     worker = get_worker()
     slot: Slot = worker.plugins[_NAME]
@@ -331,7 +331,7 @@ class DaskExecutor:
 
     What happens elsewhere comes as functions in a queue, which the caller's thread calls: nothing
     else changes what is kept here. ``security`` is what a cluster that was started here asks of its
-    clients, and ``expected`` how many workers are to come, where that is known. With ``timing``
+    clients, and ``expected`` how many workers are to come, if it is known. With ``timing``
     only machines of one model are used, each for one run at a time.
 
     Raises

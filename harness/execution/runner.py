@@ -670,7 +670,7 @@ class _Runner:
         """The record of a run that was started.
 
         The scores and counts of a run that was killed are those of its last checkpoint; ``wall_s``
-        is the time that the solver had been given by then.
+        is the solver's time until then.
         """
         if outcome.status == "timeout" and outcome.phase == "compile":
             self._slow_to_compile.add(run.solver)

@@ -38,8 +38,8 @@ def write_description(
 ) -> None:
     """Write ``study.json`` atomically, with its digest, unless it says the same already.
 
-    What JSON does not know goes by its ``repr``. ``before`` is what :func:`read_description` has
-    told a caller who holds the folder.
+    What JSON does not know goes by its ``repr``. ``before`` is what :func:`read_description`
+    returned to a caller who holds the folder.
     """
     path = folder / FILE_NAME
     # The digest is that of what a reader gets: tuples as lists, keys as texts.

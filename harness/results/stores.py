@@ -72,7 +72,7 @@ class StoreError(StorageError):
     Attributes
     ----------
     is_refusal : bool
-        Whether the store has said no, as to who may only read, and would again.
+        Whether the store refuses, as for who may only read, and would again.
     """
 
     def __init__(self, message: str, *, is_refusal: bool = False) -> None:
@@ -231,7 +231,7 @@ class Store:
                 is_missing = isinstance(error, FileNotFoundError) and "NoSuchBucket" not in text
                 if is_missing and is_missing_fine:
                     return None
-                # Where the store has said no, it would again.
+                # A refusal would be repeated.
                 status = re.search(r"status code: (\d{3})", text)
                 may_pass = status is None or status[1][0] == "5" or status[1] in ("408", "429")
                 is_said = isinstance(error, FileNotFoundError) or self._url.scheme == "file"

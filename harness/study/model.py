@@ -227,7 +227,7 @@ class StudyPart(BaseModel):
             lines = mistakes(error, StudyFile(cls.__name__), cls)
             raise StudyError(*map(visible, lines)) from None
 
-    # Tables inside a study are checked with it, and told with their places in it.
+    # Tables inside a study are checked with it, and reported with their paths in it.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 

@@ -33,7 +33,7 @@ from .model import (
     table_type,
 )
 
-#: Mistakes that are told of one study.
+#: Mistakes that are reported of one study.
 MAX_MISTAKES = 20
 # Characters that are read to find lines: more are not worth the wait.
 _PATIENCE = 5_000_000
