@@ -37,7 +37,7 @@ class Rule(NamedTuple):
     tables: Tables
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def maintain(model, kernel, rule):
     """Take in the newest point and keep to the budget; the squared distance that w moves."""
     counts, scratch, size = model.counts, model.scratch, model.counts.n_points

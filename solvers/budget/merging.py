@@ -39,29 +39,30 @@ _PRECISION = 1e-12
 _TINY = 1e-300
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def merge_lightest(model, rule, light):
     """Merge ``light`` with the partner that loses least; the squared distance w moves.
 
     ``distances`` must hold those from the newest point; they are computed anew for another one.
     """
     coef, distances, near = model.coef, model.distances, model.near
-    scratch, partners, size = model.scratch, model.partners, model.counts.n_points
-    if light != size - 1:
-        _evaluate_from(model, light)
-    else:
-        model.counts.search_evals += size - 1
-    nearest = _nearest(model, light, rule.pairing)
-    if near[nearest] == np.inf and size > 2:
+    scratch, partners, counts = model.scratch, model.partners, model.counts
+    size = counts.n_points
+    # With a budget of 1 there is no choice.
+    pairing = rule.pairing if size > 2 else ANY_TWO
+    nearest = -1
+    for attempt in range(2):
+        if attempt == 0 and light == size - 1:
+            counts.search_evals += size - 1
+        else:
+            _evaluate_from(model, light)
+        nearest = _nearest(model, light, pairing)
+        if attempt == 1 or near[nearest] < np.inf:
+            break
         # The only one of its kind: the lightest of the others has partners.
         for j in range(size):
             scratch[j] = np.inf if j == light else abs(coef[j])
         light = smallest(model.scratch_bits, size)
-        _evaluate_from(model, light)
-        nearest = _nearest(model, light, rule.pairing)
-    elif near[nearest] == np.inf:
-        nearest = _nearest(model, light, ANY_TWO)
-
     # The loss grows with the distance: that with the nearest partner bounds that of the
     # best one.
     limit = _FARTHEST
@@ -79,7 +80,7 @@ def merge_lightest(model, rule, light):
     return _merge(model, rule, light, partners[smallest(model.scratch_bits, found)])
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _merge(model, rule, light, partner):
     """Merge two points into one, in the place of the first; the squared distance w moves."""
     points, coef, merged = model.points, model.coef, model.buffer
@@ -222,7 +223,7 @@ def best_weight(ratio, log_entry):
     return min(weight, 0.5)
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _evaluate_from(model, light):
     """Distances from a point of the model to all of them."""
     x, counts = model.buffer, model.counts
@@ -233,7 +234,7 @@ def _evaluate_from(model, light):
     counts.computed += counts.n_points - 1
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _nearest(model, light, pairing):
     """The nearest possible partner; ``near`` become the distances, infinity to the others.
 

@@ -325,7 +325,7 @@ def smallest(bits, size):
     return position
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def drop(model, j):
     """Take point j out; the last one moves to its place."""
     points, coef, roots, owner = model.points, model.coef, model.roots, model.owner

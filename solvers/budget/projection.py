@@ -18,7 +18,7 @@ _RIDGE = 1e-10
 _TINY = 1e-300
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def extend_gram(model, kernel, new):
     """Kernel entries of the newest point with all others, in float64, and the grown factor."""
     gram, factor, order, column = model.gram, model.factor, model.order, model.scratch
@@ -46,7 +46,7 @@ def extend_gram(model, kernel, new):
     order[new] = new
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def project(model, p):
     """Give point p's part to the others, beta_R += beta_p K_RR^-1 k_Rp; what is lost.
 

@@ -226,9 +226,9 @@ class OCAS(WeightedSolver, SoftMarginParameters):
     Notes
     -----
     Kernel evaluations: none. An iteration costs n inner products for the scores of w_t, one for the
-    plane and one with each plane kept. The line search takes expected time O(n), O(n log n) at
-    worst; with an eliminated offset, some ten passes over the scores. Memory: a vector of
-    n_features for each plane kept, and some of n. Returns w_b.
+    plane and one with each plane kept. The line search takes expected time O(n); with an eliminated
+    offset, some ten passes over the scores. Memory: a vector of n_features for each plane kept, and
+    some of n. Returns w_b.
     """
 
     supports_bias = True

@@ -26,10 +26,8 @@ _FAR = 10.0
 # Values of the risk that differ by this part are equal.
 _ROUNDING = 1e-14
 _MOST_TANGENTS = 100
-# So few breakpoints are sorted; before, those on one side of a pivot are dropped, so often at most:
-# then the rest is sorted, whatever is left of it.
+# So few breakpoints are sorted; before, those on one side of a pivot are dropped.
 _FEW = 32
-_MOST_ROUNDS = 64
 
 
 class LinePoint(NamedTuple):
@@ -240,11 +238,10 @@ def zero_of_slope(slope, growth, breakpoints, jumps):
 
     The minimum of the convex function that has this derivative (FS09 section 3). Selection in place
     of a sort: half of the breakpoints left are dropped at a time, so that it takes expected time
-    O(n), and O(n log n) at worst.
+    O(n).
     """
-    count, rounds, least = len(breakpoints), 0, 0.0
-    while slope < 0.0 and count > _FEW and rounds < _MOST_ROUNDS:
-        rounds += 1
+    count, least = len(breakpoints), 0.0
+    while slope < 0.0 and count > _FEW:
         a, b, c = breakpoints[0], breakpoints[count // 2], breakpoints[count - 1]
         pivot = max(min(a, b), min(max(a, b), c))  # The middle one
         below, equal = 0.0, 0.0
@@ -262,7 +259,14 @@ def zero_of_slope(slope, growth, breakpoints, jumps):
         count = kept
         if to_the_right:
             slope, least = slope + below + equal, pivot
-    for k in np.argsort(breakpoints[:count]):
+    # np.argsort would compile for three seconds.
+    for k in range(1, count):
+        t, jump, place = breakpoints[k], jumps[k], k
+        while place > 0 and breakpoints[place - 1] > t:
+            breakpoints[place], jumps[place] = breakpoints[place - 1], jumps[place - 1]
+            place -= 1
+        breakpoints[place], jumps[place] = t, jump
+    for k in range(count):
         t = breakpoints[k]
         if slope + growth * t >= 0.0:
             break

@@ -340,11 +340,15 @@ def _viterbi(local, pairs, path):
                     origin = q
             ahead[s] = best[origin] + pairs[origin, s] + local[t, s]
             came_from[t, s] = origin
-        best[:] = ahead
-    path[length - 1] = best.argmax()
+        best, ahead = ahead, best
+    last = 0
+    for s in range(1, n_states):
+        if best[s] > best[last]:
+            last = s
+    path[length - 1] = last
     for t in range(length - 1, 0, -1):
         path[t - 1] = came_from[t, path[t]]
-    return best.max()
+    return best[last]
 
 
 @njit(error_model="numpy")

@@ -101,7 +101,8 @@ def _mirror_block(lo, hi, step, side, p, p_lead, weights, room):
     # The sum of the last iteration's weights was not known before its pass had ended.
     for i in range(count):
         sums[i] += old[i] * inverse
-    old[:] = w_new
+    for i in range(count):
+        old[i] = w_new[i]
     for i in range(count):
         responses[i] += p_lead[i]
     _significant(x_new, weights[0])

@@ -15,11 +15,11 @@ from ..interface.parameters import SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels.scoring import linear_scores
 from ..models import LinearModel
-from ..numeric.compiling import njit
+from ..numeric.compiling import ZERO, njit
 from ..numeric.matrices import Matrix, matmul
 from ..numeric.rows import add, finite_squared_norms, margins_of, row_arrays
 from ..numeric.validation import check_iteration_limit, check_positive
-from ..numeric.water_level import water_level
+from ..numeric.water_level import select, water_level
 from ..registration import register
 
 # Probabilities do not sink to where they lose digits; no sum notices.
@@ -233,8 +233,11 @@ def _kth_largest(p, k, low, high, near):
         if (p[i] <= high) & (p[i] >= low):
             near[n_near] = p[i]
             n_near += 1
-    if n_above <= k < n_above + n_near:
-        rank = n_near - 1 - (k - n_above)
-        return np.partition(near[:n_near], rank)[rank]
-    rank = len(p) - 1 - k
-    return np.partition(p, rank)[rank]
+    if not n_above <= k < n_above + n_near:
+        n_above, n_near = 0, len(p)
+        for i in range(len(p)):
+            near[i] = p[i]
+    rank = n_near - 1 - (k - n_above)
+    # np.partition would compile for eight seconds.
+    select(near, ZERO, n_near, rank)
+    return near[rank]

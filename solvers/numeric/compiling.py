@@ -34,6 +34,8 @@ _IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import (\([^)]*\)|[^\n]*)", re.MUL
 # Machine code of other states of a function stays so long: several checkouts may share a cache.
 _KEPT_SECONDS = 7 * 24 * 3600.0
 _LOCK_SECONDS = 10.0
+#: 0, but no literal: numba compiles a function once more for each literal that is passed to it.
+ZERO: Any = np.int64(0)
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .compiling import njit
+from .compiling import ZERO, njit
 from .matrices import matmul
 
 # Added to the diagonal of the systems solved, relative to the largest entry: planes repeat.
@@ -106,7 +106,7 @@ def _solve(Q, h, b, size, total, tol):
     g = np.empty(size)
     gap, idle, steps = np.inf, 0, 0
     while True:
-        held, low, scale, i = 0.0, np.inf, 0.0, 0
+        held, low, scale, i = 0.0, np.inf, 0.0, ZERO
         _gradient(Q, h, b, size, g)
         for j in range(size):
             held += b[j] * g[j]
@@ -145,7 +145,7 @@ def _gradient(Q, h, b, size, g):
                 g[j] += b[k] * Q[k, j]
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _move_pair(Q, b, size, g, i):
     """Move to variable i from the one where that gains most; returns the gain."""
     best, chosen, step = 0.0, -1, 0.0
@@ -167,48 +167,56 @@ def _move_pair(Q, b, size, g, i):
     return best
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _descend_face(Q, h, b, size, total, g):
     """Minimise over the variables above zero, dropping those that reach it; returns the gain."""
-    gained = 0.0
-    face = np.flatnonzero(b[:size] > 0)
-    while len(face) > 1:
+    gained, bounded = 0.0, True
+    face = np.empty(size, np.int64)
+    while bounded:
+        k, mean, greatest = ZERO, 0.0, 0.0
+        for j in range(size):
+            if b[j] > 0:
+                face[k] = j
+                k += 1
+                mean += g[j]
+                greatest = max(greatest, abs(g[j]))
+        if k < 2:
+            break
         # Only differences of the gradient matter on the simplex; without the rest they keep digits.
-        differences = g[face] - g[face].mean()
-        p = _newton(Q, differences, face)
-        slope, curvature, longest, first = 0.0, 0.0, np.inf, -1
-        for r in range(len(face)):
-            slope += differences[r] * p[r]
+        mean /= k
+        p = _newton(Q, g, mean, face, k)
+        slope, curvature, longest, first, length = 0.0, 0.0, np.inf, -1, 0.0
+        for r in range(k):
+            slope += (g[face[r]] - mean) * p[r]
+            length += abs(p[r])
             row = 0.0
-            for c in range(len(face)):
+            for c in range(k):
                 row += Q[face[r], face[c]] * p[c]
             curvature += p[r] * row
             if p[r] < 0 and -b[face[r]] > p[r] * longest:
                 longest, first = -b[face[r]] / p[r], r
-        noise = 4 * _NOISE * np.abs(g[face]).max() * np.abs(p).sum()
+        noise = 4 * _NOISE * greatest * length
         if not slope < -noise or first < 0:
             break
         bounded = curvature * longest < -slope
         length = longest if bounded else -slope / curvature
-        for r in range(len(face)):
+        for r in range(k):
             b[face[r]] = max(0.0, b[face[r]] + length * p[r])
         if bounded:
             b[face[first]] = 0.0
         gained -= length * (slope + 0.5 * curvature * length)
-        scaled = total / b[:size].sum()
+        held = 0.0
         for j in range(size):
-            b[j] *= scaled
+            held += b[j]
+        for j in range(size):
+            b[j] *= total / held
         _gradient(Q, h, b, size, g)
-        face = np.flatnonzero(b[:size] > 0)
-        if not bounded:
-            break
     return gained
 
 
-@njit(error_model="numpy")
-def _newton(Q, differences, face):
-    """The direction p, sum p = 0, to the minimum of g'p + 1/2 p'Qp over the face."""
-    k = len(face)
+@njit(error_model="numpy", inline="always")
+def _newton(Q, g, mean, face, k):
+    """The direction p, sum p = 0, to the minimum of (g - mean)'p + 1/2 p'Qp over k variables."""
     U = np.empty((k, k))
     largest = 0.0
     for r in range(k):
@@ -227,11 +235,21 @@ def _newton(Q, differences, face):
             factor = U[j, r]
             for c in range(r, k):
                 U[r, c] -= factor * U[j, c]
-    u, v = differences.copy(), np.ones(k)
+    u, v = np.empty(k), np.empty(k)
+    for r in range(k):
+        u[r], v[r] = g[face[r]] - mean, 1.0
     _solve_factored(U, u)
     _solve_factored(U, v)
-    p = u.sum() / v.sum() * v - u
-    return p - p.mean()
+    of_u, of_v, of_p = 0.0, 0.0, 0.0
+    for r in range(k):
+        of_u += u[r]
+        of_v += v[r]
+    for r in range(k):
+        u[r] = of_u / of_v * v[r] - u[r]
+        of_p += u[r]
+    for r in range(k):
+        u[r] -= of_p / k
+    return u
 
 
 @njit(error_model="numpy")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import njit
+from .compiling import ZERO, njit
 
 # Newton's method ends within a few passes from a level of the iteration before. This many bound
 # the worst case, which selection then solves.
@@ -26,12 +26,12 @@ def water_level(heights, volume, guess):
     rounding.
     """
     if volume <= 0.0:
-        return lowest(heights, 0)
+        return lowest(heights, ZERO)
     level, covered_before, restarted = guess, -1, False
     for _ in range(_MAX_PASSES):
         covered, poured = volume_below(heights, level)
         if covered == 0:
-            bottom = lowest(heights, 0)
+            bottom = lowest(heights, ZERO)
             if restarted or bottom + volume == bottom:
                 # Rounding alone leads below the lowest point: the level cannot be told from it.
                 return bottom
@@ -46,7 +46,9 @@ def water_level(heights, volume, guess):
             return level
         covered_before = covered
     flat = np.zeros(len(heights))
-    rank, left, last = covered_by_selection(heights.copy(), flat, 0, 0, 0.0, volume, covered)[:3]
+    rank, left, last = covered_by_selection(heights.copy(), flat, ZERO, ZERO, 0.0, volume, covered)[
+        :3
+    ]
     return last + left / rank
 
 
@@ -75,12 +77,12 @@ def covered_by_selection(up, down, skipped_up, skipped_down, poured, volume, hin
     The positions below ``low - 1`` hold the covered points before the k-th; ranks above ``high``
     are ruled out. Heights are summed up over the lowest of their basin.
     """
-    base_up, base_down = lowest(up, 0), lowest(down, 0)
+    base_up, base_down = lowest(up, ZERO), lowest(down, ZERO)
     end_up, end_down = len(up), len(down)
     low = max(skipped_up, skipped_down) + 1
     high = min(skipped_up + end_up, skipped_down + end_down)
-    total = _sum_of_lowest(up, 0, end_up, low - 1 - skipped_up, base_up)
-    total += _sum_of_lowest(down, 0, end_down, low - 1 - skipped_down, base_down)
+    total = _sum_of_lowest(up, ZERO, end_up, low - 1 - skipped_up, base_up)
+    total += _sum_of_lowest(down, ZERO, end_down, low - 1 - skipped_down, base_down)
     while low < high:
         rank = hint if low < hint < high else (low + high + 1) // 2
         hint = 0
@@ -95,8 +97,8 @@ def covered_by_selection(up, down, skipped_up, skipped_down, poured, volume, hin
             high = rank - 1
             end_up, end_down = i, j
     i, j = low - 1 - skipped_up, low - 1 - skipped_down
-    _select(up, i, end_up, i)
-    _select(down, j, end_down, j)
+    select(up, i, end_up, i)
+    select(down, j, end_down, j)
     height = (up[i] - base_up) + (down[j] - base_down)
     left = volume - (poured + ((low - 1) * height - total))
     return low, left, up[i], down[j], lowest(up, i + 1), lowest(down, j + 1)
@@ -107,7 +109,7 @@ def _sum_of_lowest(values, start, end, stop, base):
     """Select values[start:end] up to position ``stop``; the sum of values[start:stop] over base."""
     total = 0.0
     if stop > start:
-        _select(values, start, end, stop)
+        select(values, start, end, stop)
         for i in range(start, stop):
             total += values[i] - base
     return total
@@ -123,7 +125,7 @@ def lowest(values, start):
 
 
 @njit(error_model="numpy")
-def _select(values, low, high, rank):
+def select(values, low, high, rank):
     """Permute values[low:high] so that position ``rank`` holds what sorting would put there.
 
     What is before it is no larger, what is behind it no smaller.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numeric.compiling import njit
+from ..numeric.compiling import ZERO, njit
 from ..numeric.water_level import lowest, water_level
 from .two_basins import BasinState, fill, two_basin_level
 
@@ -46,8 +46,12 @@ class Draws:
     favourable distribution of SBP12 eq. 3.9 has the same mass on k points of each class.
     """
 
-    def __init__(self, rng: np.random.Generator, basins: BasinState, *, pairs: bool) -> None:
+    def __init__(
+        self, rng: np.random.Generator, basins: BasinState, *, with_bias: bool, pairs: bool
+    ) -> None:
         self.basins = basins
+        # None if both classes are one basin: what None excludes is not compiled.
+        self.two_basins = basins if with_bias else None
         members = [np.arange(len(basins.positive))]
         rngs = [rng]
         if pairs:
@@ -81,14 +85,14 @@ class Draws:
     def level(self, heights: np.ndarray) -> tuple[float, float]:
         """f(w) at the w with these responses, and the bias it is reached at."""
         basins = self.basins
-        if not basins.with_bias:
+        if self.two_basins is None:
             return float(water_level(heights, basins.volume, 0.0)), 0.0
         levels = two_basin_level(heights[basins.members], heights[basins.others], basins.volume)
         return float(levels.level), float(levels.bias)
 
 
 @njit(error_model="numpy")
-def draw(basins, heights, candidates, taken, drawn):
+def draw(basins, two_basins, heights, candidates, taken, drawn):
     """A covered point of each stream into ``drawn``, SBP12 Algorithm 1 lines 5 and 6.
 
     By rejection sampling: uniform candidates are passed over until one is covered. At a tie for the
@@ -97,18 +101,16 @@ def draw(basins, heights, candidates, taken, drawn):
     """
     standing, positive = basins.standing, basins.positive
     end_up = end_down = len(heights)
-    if basins.with_bias:
-        fill(basins, heights)
-        if standing.tied_positive:
-            end_up = _tie_end(heights, positive, True, standing.last_positive, standing.rank)
-        if standing.tied_negative:
-            end_down = _tie_end(heights, positive, False, standing.last_negative, standing.rank)
-    else:
+    if two_basins is None:
         top = standing.positive = water_level(heights, basins.volume, standing.positive)
         if basins.strict:
             # With nothing below the level it is the lowest height: then those at that height.
-            top = max(np.nextafter(top, -np.inf), lowest(heights, 0))
+            top = max(np.nextafter(top, -np.inf), lowest(heights, ZERO))
         standing.last_positive, standing.last_negative = top, top
+    else:
+        fill(two_basins, heights)
+        if standing.tied_positive or standing.tied_negative:
+            end_up, end_down = _tie_ends(heights, positive, standing)
     up, down = standing.last_positive, standing.last_negative
     highest, after = max(up, down), taken.copy()
     for s in range(len(candidates)):
@@ -131,14 +133,18 @@ def draw(basins, heights, candidates, taken, drawn):
 
 
 @njit(error_model="numpy")
-def _tie_end(heights, positive, side, top, rank):
-    """The end of the first points at height ``top`` that make up ``rank`` covered points."""
-    missing = rank
+def _tie_ends(heights, positive, standing):
+    """The ends of the first points at the k-th height of each class that make up k covered ones."""
+    up, down, end_up, end_down = standing.last_positive, standing.last_negative, 0, 0
+    missing_up = missing_down = standing.rank
     for i in range(len(heights)):
-        missing -= positive[i] == side and heights[i] < top
+        if positive[i]:
+            missing_up -= heights[i] < up
+        else:
+            missing_down -= heights[i] < down
     for i in range(len(heights)):
-        if positive[i] == side and heights[i] == top:
-            missing -= 1
-            if missing == 0:
-                return i + 1
-    return len(heights)
+        if positive[i] and heights[i] == up and missing_up > 0:
+            missing_up, end_up = missing_up - 1, i + 1
+        elif not positive[i] and heights[i] == down and missing_down > 0:
+            missing_down, end_down = missing_down - 1, i + 1
+    return end_up, end_down

@@ -203,11 +203,9 @@ class _Run:
             y, diag, self.train, groups.astype(np.int64), solver.burn_in,
             suffix=solver.averaging == "suffix",
         )  # fmt: skip
-        basins = basin_state(
-            y[self.train] > 0, self.volume, with_bias=bool(solver.fit_intercept),
-            strict=solver.ties == "lt",
-        )  # fmt: skip
-        self.draws = Draws(problem.rng, basins, pairs=pairs)
+        basins = basin_state(y[self.train] > 0, self.volume, strict=solver.ties == "lt")
+        with_bias = bool(solver.fit_intercept)
+        self.draws = Draws(problem.rng, basins, with_bias=with_bias, pairs=pairs)
         # Kernel evaluations of an iteration.
         self.evals = len(self.draws.streams) * problem.n
         self.errors: list[float] = []
@@ -237,8 +235,8 @@ class _Run:
         taken = np.array([stream.n_taken for stream in streams])
         known = tuple(stream.known for stream in streams)
         found: tuple[int, int] = _iterate(
-            self.iterates.state, self.draws.basins, known, taken, rows, slots, self.radius, drawn,
-            is_drawn,
+            self.iterates.state, self.draws.basins, self.draws.two_basins, known, taken, rows,
+            slots, self.radius, drawn, is_drawn,
         )  # fmt: skip
         for stream, n_taken in zip(streams, taken, strict=True):
             stream.n_taken = int(n_taken)
@@ -330,7 +328,7 @@ class _Run:
 
 
 @njit(error_model="numpy")
-def _iterate(state, basins, candidates, taken, rows, slots, radius, drawn, is_drawn):
+def _iterate(state, basins, two_basins, candidates, taken, rows, slots, radius, drawn, is_drawn):
     """SBP12 Algorithm 1, one iteration for each row of ``drawn``, where it puts its points.
 
     It ends early where a kernel row is not among ``rows`` (``slots[i]`` is -1): then the points of
@@ -345,7 +343,7 @@ def _iterate(state, basins, candidates, taken, rows, slots, radius, drawn, is_dr
                 for p in range(len(heights)):
                     heights[p] = state.responses[state.train[p]]
             # Lines 5 and 6: the water level, and a point under water, or one of each class.
-            short = draw(basins, heights, candidates, taken, drawn[t])
+            short = draw(basins, two_basins, heights, candidates, taken, drawn[t])
             if short >= 0:
                 return t, short
             for s in range(len(candidates)):

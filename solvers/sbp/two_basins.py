@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numeric.compiling import njit
+from ..numeric.compiling import ZERO, njit
 from ..numeric.water_level import covered_by_selection, lowest
 
 # Windows with so many points are seldom missed and quickly sorted.
@@ -78,7 +78,7 @@ def two_basin_level(positives: np.ndarray, negatives: np.ndarray, volume: float)
 def levels_by_selection(positives, negatives, volume, hint):
     """The fields of Levels; permutes the heights."""
     rank, left, last_up, last_down, next_up, next_down = covered_by_selection(
-        positives, negatives, 0, 0, 0.0, volume, hint
+        positives, negatives, ZERO, ZERO, 0.0, volume, hint
     )
     return stand(rank, left, last_up, last_down, next_up - last_up, next_down - last_down)
 
@@ -110,8 +110,7 @@ class BasinState(NamedTuple):
     members: np.ndarray  # int64: The positions of the positive and of the negative points
     others: np.ndarray
     volume: float
-    with_bias: bool  # Otherwise both classes are one basin
-    strict: bool  # Whether that covers what lies under the level alone
+    strict: bool  # Whether a single basin covers what lies under the level alone
     # uint8, shape (n,), rounded up: Marks of points, padded so that they can be read as whole words
     marks: np.ndarray
     words: np.ndarray  # uint64: The same memory
@@ -121,9 +120,7 @@ class BasinState(NamedTuple):
     standing: np.void  # record: See :data:`STANDING`; the rank is 0 before the first filling
 
 
-def basin_state(
-    positive: np.ndarray, volume: float, *, with_bias: bool = True, strict: bool = False
-) -> BasinState:
+def basin_state(positive: np.ndarray, volume: float, *, strict: bool = False) -> BasinState:
     """Basins that have not been filled yet."""
     n = len(positive)
     marks = np.zeros(-(-n // 8) * 8, dtype=np.uint8)
@@ -132,7 +129,6 @@ def basin_state(
         members=np.flatnonzero(positive),
         others=np.flatnonzero(~positive),
         volume=float(volume),
-        with_bias=with_bias,
         strict=strict,
         marks=marks,
         words=marks.view(np.uint64),
@@ -145,8 +141,7 @@ def basin_state(
 @njit(error_model="numpy")
 def fill(basins, heights):
     """Bring the levels of the basins up to date."""
-    standing = basins.standing
-    n = len(heights)
+    standing, n = basins.standing, len(heights)
     if standing.rank == 0 or n <= _SMALL:
         _fill_by_selection(basins, heights)
         return
@@ -157,14 +152,10 @@ def fill(basins, heights):
     size = standing.n_up + standing.n_down
     # To sort more than this is no faster than to select.
     many = size > max(1024, n // 4)
-    found = False
-    if not many:
-        low_positive, low_negative = positive - standing.width, negative - standing.width
-        found, levels = _levels_in_windows(
-            basins, low_positive, low_negative, skip_up, skip_down, poured
-        )
-        if found:
-            _note(standing, levels)
+    low_positive, low_negative = positive - standing.width, negative - standing.width
+    found = not many and _found_in_windows(
+        basins, low_positive, low_negative, skip_up, skip_down, poured
+    )
     if not found:
         _fill_by_selection(basins, heights)
     error = max(abs(standing.last_positive - positive), abs(standing.last_negative - negative))
@@ -204,25 +195,24 @@ def _note(standing, levels):
 
 
 @njit(error_model="numpy")
-def _levels_in_windows(basins, low_positive, low_negative, skip_up, skip_down, poured):
-    """Whether the answer lies in the windows, and the fields of Levels.
+def _found_in_windows(basins, low_positive, low_negative, skip_up, skip_down, poured):
+    """Whether the answer lies in the windows: then it is noted.
 
     The skipped points lie below the windows and take the volume ``poured`` up to these.
     """
     standing = basins.standing
     up = basins.heights[0, : standing.n_up].copy()
     down = basins.heights[1, : standing.n_down].copy()
-    nothing = (0.0, 0.0, 0, 0.0, 0.0, False, False)
     if max(skip_up, skip_down) >= min(skip_up + len(up), skip_down + len(down)):
-        return False, nothing
+        return False
     # Heights are summed up over the first in a window: a tiny volume is not lost to rounding.
-    poured += skip_up * (lowest(up, 0) - low_positive)
-    poured += skip_down * (lowest(down, 0) - low_negative)
+    poured += skip_up * (lowest(up, ZERO) - low_positive)
+    poured += skip_down * (lowest(down, ZERO) - low_negative)
     rank, left, last_up, last_down, next_up, next_down = covered_by_selection(
         up, down, skip_up, skip_down, poured, basins.volume, standing.rank
     )
     if left <= 0.0:
-        return False, nothing
+        return False
     # What lies above a window must not matter: neither for the rank nor for the bias.
     depth = left / rank
     more_up = next_up == np.inf and skip_up + len(up) < len(basins.members)
@@ -232,8 +222,9 @@ def _levels_in_windows(basins, low_positive, low_negative, skip_up, skip_down, p
     if more_down:
         next_down = low_negative + 2 * standing.width
     if (more_up and next_up - last_up <= depth) or (more_down and next_down - last_down <= depth):
-        return False, nothing
-    return True, stand(rank, left, last_up, last_down, next_up - last_up, next_down - last_down)
+        return False
+    _note(standing, stand(rank, left, last_up, last_down, next_up - last_up, next_down - last_down))
+    return True
 
 
 @njit(error_model="numpy")

@@ -30,11 +30,11 @@ def solve(K, alpha, F, y, C, diag, with_bias, tol, max_steps):
     """
     m = len(F)
     # 0 where a variable may go up (down), else an infinity that takes it out of every maximum.
-    not_up, not_down = np.empty_like(F), np.empty_like(F)
+    not_up, not_down, reach = np.empty_like(F), np.empty_like(F), np.empty_like(F)
+    gain, own, nothing = np.empty(m, np.float32), np.empty(m, np.float32), np.zeros_like(K[0])
     for t in range(m):
         _mark(t, alpha, y, C, not_up, not_down)
-    reach, gain = F + not_up, np.empty(m, np.float32)
-    own, nothing = diag.astype(np.float32), np.zeros_like(K[0])
+        reach[t], own[t] = F[t] + not_up[t], diag[t]
     steps = 0
     while steps < max_steps:
         if steps % _CHECK_EVERY == 0:
