@@ -55,7 +55,7 @@ def make_study():
 def run(capsys):
     """Runs a command in this process: exit code, output and errors. A page is the command."""
 
-    def write_report(results, command, *_):
+    def write_report(results, command, where=""):
         path = results / "report.html"
         path.write_text(command)
         return path

@@ -217,7 +217,7 @@ def test_a_look_reads_only_what_is_new_and_shows_what_runs(board, tmp_path, monk
 @pytest.fixture
 def command(capsys):
     def run(*arguments):
-        def write_report(results, command, *_):
+        def write_report(results, command, where=""):
             path = results / "report.html"
             path.write_text(f"page of {len(Journal(results).current)} records")
             return path
