@@ -1,6 +1,7 @@
 """How the tests are spread over processes, which a system can run, and how timings show."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -168,3 +169,20 @@ def pytest_benchmark_update_machine_info(machine_info):
     processor, setting = machine_info["cpu"], environment()
     machine_info["cpu"] = {name: processor[name] for name in _PROCESSOR if name in processor}
     machine_info |= {name: setting[name] for name in ("memory_mb", "libraries", "blas")}
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, where it is installed."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if program is None:
+        pytest.skip("Chromium is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    arguments = [
+        *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+        *("--disable-component-update", "--disable-sync", "--no-first-run"),
+    ]
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()

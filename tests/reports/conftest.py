@@ -404,23 +404,6 @@ def realistic_page(realistic):
     return report(realistic)
 
 
-@pytest.fixture(scope="session")
-def browser():
-    """Chromium, where it is installed."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if program is None:
-        pytest.skip("Chromium is not installed")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    arguments = [
-        *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-        *("--disable-component-update", "--disable-sync", "--no-first-run"),
-    ]
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=arguments)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def visit(browser):
     """Opens a page; what it complains about and asks for is checked when the test ends."""
