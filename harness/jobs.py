@@ -116,7 +116,7 @@ class ColumnsMessage:
 
 @dataclass(frozen=True)
 class CheckpointMessage:
-    """A checkpoint, judged; with ``goes_on`` solving does from here."""
+    """A judged checkpoint; with ``goes_on`` the solver continues from it."""
 
     checkpoint: CheckpointBase
     goes_on: bool = False

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
@@ -17,7 +17,12 @@ from .output import complain
 if TYPE_CHECKING:
     from ..execution.runner import RunSummary
 
-ReportWriter = Callable[..., Path]
+
+class ReportWriter(Protocol):
+    """Writes the page of a results folder, or of the runs that match ``where``; its path."""
+
+    def __call__(self, results: Path, command: str, /, *, where: str = "") -> Path: ...
+
 
 # Seconds for the report of an interrupted command.
 _PAGE_SECONDS = 20.0

@@ -499,7 +499,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Scored:
-    """The same of the predictor of one problem, with its scores on both parts."""
+    """Scores on both parts, and objectives, of the predictor of one problem."""
 
     n_support: int
     squared_norm: float | None
