@@ -80,7 +80,7 @@ ELSEWHERE = {*RAISES, "exits_at_once", "loops", "eats", "leaves_a_daemon"}
 TRIED = {
     "solver": {how: HARM[how] for how in HARM if how not in ELSEWHERE} | SOLVERS,
     "estimator": {how: HARM[how] for how in ("raises", "leaves_a_daemon")},
-    "method": {how: HARM[how] for how in ("raises", "eats")},
+    "method": {how: HARM[how] for how in ("raises", "segfaults", "eats")},
     "pool": RAISES | {how: HARM[how] for how in ("exits_at_once", "loops", "eats")},
     "pool of methods": METHODS,
 }
