@@ -82,16 +82,12 @@ def publish(
         history=history,
         repository=repository,
     )
-    for path in site.kept:
-        typer.echo(f"{path}: was changed since it was published, and is left as it is", err=True)
     for problem in site.left_out:
         complain(f"left out: {problem}", EXIT_RUNS)
     if as_json:
         typer.echo(json.dumps(asdict(site), default=str))
         return EXIT_RUNS if site.left_out else EXIT_OK
-    files = f"{plural(site.written, 'file')} written, {site.unchanged} unchanged"
-    removed = f", {site.removed} removed" if site.removed else ""
-    typer.echo(f"{files}{removed}")
+    typer.echo(f"{plural(site.files, 'file')} written")
     typer.echo(f"site: {site.index}")
     return EXIT_RUNS if site.left_out else EXIT_OK
 

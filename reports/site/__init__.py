@@ -22,20 +22,15 @@ class PublishedSite:
         The page to open.
     studies : int
         Their number.
-    written, unchanged, removed : int
-        Files.
-    kept : tuple of str
-        Files of an earlier site that were changed since: they are no longer part of it, and stay.
+    files : int
+        Files that were written, without the lists of them.
     left_out : tuple of str
         Why results folders were left out, a line each.
     """
 
     index: Path
     studies: int
-    written: int
-    unchanged: int
-    removed: int
-    kept: tuple[str, ...] = ()
+    files: int
     left_out: tuple[str, ...] = ()
 
 
@@ -52,8 +47,8 @@ def publish(
 ) -> PublishedSite:
     """Write a static site of results folders, for any web server or to be opened as files.
 
-    The same records give the same files, wherever the folders are. A second call rewrites only
-    what has changed and removes pages that are gone; it never removes a file that it did not write.
+    The same records give the same files, wherever the folders are. A second call replaces all that
+    the first one wrote, folders whole; other files and folders beside these stay.
 
     Parameters
     ----------

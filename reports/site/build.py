@@ -38,7 +38,7 @@ from ..views import sections
 from ..views.feasibility import fewest_sentence
 from ..views.findings import findings
 from . import PublishedSite
-from .manifest import clear_staging, read_manifest, replace_files, stage
+from .manifest import exchange, owned_entries, stage, staging
 
 #: The folder of the site.
 FOLDER = "regressions"
@@ -320,13 +320,12 @@ def write_site(
     planned = _planned(folders, problems, keep_going=keep_going)
     # Ctrl-C leaves the site as it was, without the lock and without half of the new files.
     with interrupts_raised(), exclusive(site):
-        before = read_manifest(site, force=force)
-        clear_staging(site)
-        try:
+        owned = owned_entries(site, force=force)
+        with staging(site) as staged:
             studies = []
             for name, folder in planned.items():
                 try:
-                    studies.append(_stage_study(site, folder, name, history is not None))
+                    studies.append(_stage_study(staged, folder, name, history is not None))
                 except ReportError as error:
                     _left_out(problems, error, keep=keep_going)
             if problems and not studies:
@@ -334,28 +333,18 @@ def write_site(
                     f"no results folder can be published; the first problem: {problems[0]}"
                 )
             for name, text in _paper_pages(planned, studies).items():
-                stage(site, f"{_PAPERS}/{name}", text.encode())
+                stage(staged, f"{_PAPERS}/{name}", text.encode())
                 further |= {_PAPERS_TITLE: _PAPERS}
             studies = with_distinct_titles(studies)
             for name, folder in pages.items():
                 for path, content in _files_of(folder):
-                    stage(site, f"{further[name]}/{path}", content)
+                    stage(staged, f"{further[name]}/{path}", content)
             if history is not None:
-                stage(site, f"{FOLDER}/{_INDEX}", history.page())
-            stage(site, _INDEX, index_page(studies, further, title, history))
+                stage(staged, f"{FOLDER}/{_INDEX}", history.page())
+            stage(staged, _INDEX, index_page(studies, further, title, history))
             with interrupts_deferred():
-                changes = replace_files(site, before, _about(studies), force=force)
-        finally:
-            clear_staging(site)
-    return PublishedSite(
-        index=site / _INDEX,
-        studies=len(studies),
-        written=changes.written,
-        unchanged=changes.unchanged,
-        removed=changes.removed,
-        kept=changes.kept,
-        left_out=tuple(problems),
-    )
+                n_files = exchange(site, staged, owned, _about(studies), force=force)
+    return PublishedSite(site / _INDEX, len(studies), n_files, tuple(problems))
 
 
 def _planned(folders: Sequence[Path], problems: list[str], *, keep_going: bool) -> dict[str, Path]:
@@ -399,8 +388,8 @@ def _left_out(problems: list[str], error: ReportError, *, keep: bool) -> None:
     problems.append(str(error))
 
 
-def _stage_study(site: Path, folder: Path, name: str, history: bool) -> StudyEntry:
-    """Write one study beside the site; its results can go when this returns."""
+def _stage_study(staged: Path, folder: Path, name: str, history: bool) -> StudyEntry:
+    """Write one study; its results can go when this returns."""
     results = load_results(folder)
     damaged = results.runs.loc[results.runs["status"] == "damaged", "reason"]
     if len(damaged):
@@ -416,9 +405,9 @@ def _stage_study(site: Path, folder: Path, name: str, history: bool) -> StudyEnt
         "data": [(file, f"data/{file}") for file in data],
     }
     page = render(results, results.study.command, around)
-    stage(site, f"{entry.folder}/{_INDEX}", page.encode())
+    stage(staged, f"{entry.folder}/{_INDEX}", page.encode())
     for file, content in data.items():
-        stage(site, f"{entry.folder}/data/{file}", content)
+        stage(staged, f"{entry.folder}/data/{file}", content)
     return entry
 
 
