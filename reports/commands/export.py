@@ -46,7 +46,7 @@ def export(
         bool, typer.Option("--transparent", help="Figures without a white ground.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace files that no export of these results wrote.")
+        bool, typer.Option("--force", help="Replace files that no export wrote.")
     ] = False,
     list_: Annotated[
         bool, typer.Option("--list", help="Only list what there is, by name.")

@@ -84,7 +84,7 @@ def export(
     transparent : bool, optional
         Figures without a white ground.
     force : bool, optional
-        Replace files that no export of these results wrote, or that have been changed since.
+        Replace files that no export wrote.
 
     Returns
     -------
