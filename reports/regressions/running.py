@@ -31,7 +31,7 @@ from platformdirs import user_cache_dir
 
 from ...data_loaders.cache import CACHE_VARIABLE
 from ...harness.interrupts import interrupts_raised
-from ...harness.storage import storing
+from ...harness.storage import exclusive, storing
 from ...harness.words import visible
 from ..errors import ReportError
 from .asv_files import Lane, Snapshot, Value, read_results
@@ -43,6 +43,7 @@ CONFIG, MACHINE = "asv.conf.json", "here"
 _DONE = (0, 2)
 _NONE_CHOSEN = "No benchmarks selected"
 _KEPT = Path(".asv", "regressions")
+_LIST = "benchmarks.json"
 #: The kinds of benchmarks, by how asv names them, that are the same at any load.
 _STEADY = "(track|peakmem|mem)_"
 
@@ -112,34 +113,37 @@ def measured(
     # Times compare only with those of the same session.
     turns = (*plan.timed, str(plan.turns))
     times = kept / _identity(repository, head, turns) / f"{base.short}-{head.short}"
-    if again:
-        for part in (counts, times):
-            for each in (base, head):
-                shutil.rmtree(part / each.hash, ignore_errors=True)
     both = tuple(dict.fromkeys((base, head)))
-    uncounted = [each for each in both if plan.counts and not _is_kept(counts / each.hash)]
-    untimed = plan.timed and any(not _is_kept(times / each.hash) for each in both)
-    with interrupts_raised(), tempfile.TemporaryDirectory(prefix="marginbench-") as scratch:
+    uncounted = [
+        each
+        for each in both
+        if plan.counts and (again or not _is_whole(counts / each.hash, plan.counts))
+    ]
+    timed = [times / each.hash / str(turn) for each in both for turn in range(plan.turns)]
+    untimed = plan.timed and (again or not all(_is_whole(each, plan.timed) for each in timed))
+    scratch_folder = tempfile.TemporaryDirectory(prefix="marginbench-")
+    with interrupts_raised(), exclusive(kept), scratch_folder as scratch:
         if uncounted or untimed:
             wanted = both if untimed else uncounted
             sides = _installed(repository, wanted, head, Path(scratch), tell)
         if uncounted:
             tell(f"counting: {', '.join(each.short for each in uncounted)}")
-            chosen = [sides[each] for each in uncounted]
-            _run_together(chosen, "counts", plan.counts)
-            _keep_all(chosen, "counts", counts)
+            _run_together([sides[each] for each in uncounted], counts, plan.counts)
         if untimed:
-            _time_in_turns(list(sides.values()), plan, tell)
-            _keep_all(list(sides.values()), "times", times)
-    for each in both:
-        if plan.counts and (lost := without_row(counts / each.hash, plan.counts)):
-            raise ReportError(f"{counts / each.hash}: has lost {lost}; --again measures it again")
+            for turn in range(plan.turns):
+                for each in both if turn % 2 == 0 else both[::-1]:
+                    tell(f"timing {each.short}, turn {turn + 1} of {plan.turns}")
+                    options = ("-a", "rounds=1", "-a", "repeat=1")
+                    _run_together([sides[each]], times, plan.timed, *options, part=str(turn))
+                if not any(_has_results(times / each.hash / str(turn)) for each in both):
+                    # None of the benchmarks that were chosen is timed.
+                    break
     return _snapshot(counts, times, base), _snapshot(counts, times, head)
 
 
-def _is_kept(folder: Path) -> bool:
-    """Whether there are results in a folder; one that is empty has lost them."""
-    return folder.is_dir() and any(folder.iterdir())
+def _is_whole(folder: Path, patterns: Sequence[str]) -> bool:
+    """Whether asv has run all that it has listed in a folder of results."""
+    return (folder / _LIST).is_file() and not without_row(folder, patterns)
 
 
 def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> str:
@@ -213,47 +217,22 @@ def _installed(
     return sides
 
 
-def _run_together(sides: Sequence[Side], part: str, patterns: Sequence[str], *options: str) -> None:
+def _run_together(
+    sides: Sequence[Side], results: Path, patterns: Sequence[str], *options: str, part: str = ""
+) -> None:
     """One run of asv for each side, side by side; each benchmark must have its row."""
-    together([side.asv(part, patterns, *options) for side in sides])
-    for side in sides:
-        side.results(part).mkdir(parents=True, exist_ok=True)
-        if name := without_row(side.results(part), patterns):
+    folders = [results / side.commit.hash / part for side in sides]
+    for folder in folders:
+        with storing(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+    together(
+        [side.asv(folder, patterns, *options) for side, folder in zip(sides, folders, strict=True)]
+    )
+    for side, folder in zip(sides, folders, strict=True):
+        if name := without_row(folder, patterns):
             # asv leaves out what it cannot even start.
             raise ReportError(f"{side.commit.short}: asv has no result of {name}")
-
-
-def _time_in_turns(sides: list[Side], plan: Plan, tell: Callable[[str], None]) -> None:
-    """Run benchmarks that depend on the machine, one side at a time."""
-    for turn in range(plan.turns):
-        part = f"times/{turn}"
-        for side in sides if turn % 2 == 0 else sides[::-1]:
-            tell(f"timing {side.commit.short}, turn {turn + 1} of {plan.turns}")
-            _run_together([side], part, plan.timed, "-a", "rounds=1", "-a", "repeat=1")
-        if not any(_has_results(side.results(part)) for side in sides):
-            # None of the benchmarks that were chosen is timed.
-            break
-
-
-def _keep_all(sides: Sequence[Side], part: str, kept: Path) -> None:
-    with storing(kept):
-        kept.mkdir(parents=True, exist_ok=True)
-    for side in sides:
-        _keep(side.results(part), kept / side.commit.hash)
-
-
-def _keep(results: Path, folder: Path) -> None:
-    """Move complete results to their place at once; another command may have been faster."""
-    with storing(folder):
-        beside = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
-        try:
-            shutil.copytree(results, beside, dirs_exist_ok=True)
-            with contextlib.suppress(OSError):
-                beside.rename(folder)
-        finally:
-            if beside.is_dir():
-                shutil.rmtree(beside)
-        folder.stat()
 
 
 class Side:
@@ -270,17 +249,13 @@ class Side:
         self._python = install(source, self._folder / "env")
         self._environment = self._with_machine()
 
-    def results(self, what: str) -> Path:
-        """asv's folder of results of one part of the measurement."""
-        return self._folder / what
-
-    def asv(self, what: str, patterns: Sequence[str], *options: str) -> Run:
-        """A run of asv that has begun."""
+    def asv(self, results: Path, patterns: Sequence[str], *options: str) -> Run:
+        """A run of asv that has begun, which writes into this folder."""
         chosen = [word for each in patterns for word in ("--bench", each)]
         words = ["run", "-E", f"existing:{self._python}", "--set-commit-hash", self.commit.hash]
-        return self._begin(self._config(what), [*words, *options, *chosen], self._environment)
+        return self._begin(self._config(results), [*words, *options, *chosen], self._environment)
 
-    def _config(self, what: str) -> Path:
+    def _config(self, results: Path) -> Path:
         """asv's configuration of the newer commit, with the folders of this measurement."""
         path = self._suite / CONFIG
         try:
@@ -289,11 +264,12 @@ class Side:
             raise ReportError(f"{CONFIG}: cannot be read ({error})") from error
         benchmarks = self._suite / str(config.get("benchmark_dir", "benchmarks"))
         config |= {"repo": str(self._root), "benchmark_dir": str(benchmarks)}
-        for name, folder in (("results", what), ("env", "environments"), ("html", "html")):
-            config[f"{name}_dir"] = str(self._folder / folder)
-        made = self._suite / f"{self.commit.hash}-{what.replace('/', '-')}.json"
-        made.write_text(json.dumps(config), encoding="utf-8")
-        return made
+        config |= {"results_dir": str(results), "html_dir": str(self._folder / "html")}
+        config |= {"env_dir": str(self._folder / "environments")}
+        handle, made = tempfile.mkstemp(suffix=".json", dir=self._suite)
+        with os.fdopen(handle, "w", encoding="utf-8") as sink:
+            json.dump(config, sink)
+        return Path(made)
 
     def _with_machine(self) -> dict[str, str]:
         """Variables for asv, which keeps what it knows of a machine in the home folder.
@@ -311,7 +287,7 @@ class Side:
         if settings.is_file():
             variables.setdefault("GITCONFIG_GLOBAL", str(settings))
         words = ["machine", "--yes", "--machine", MACHINE]
-        together([self._begin(self._config("counts"), words, variables)])
+        together([self._begin(self._config(home), words, variables)])
         return variables
 
     def _begin(self, config: Path, words: Sequence[str], environment: dict[str, str]) -> Run:
@@ -381,7 +357,7 @@ def results_of(folders: Sequence[Path]) -> list[Snapshot]:
 def without_row(folder: Path, patterns: Sequence[str]) -> str:
     """The first of the chosen benchmarks that asv has listed and not run; empty if all ran."""
     ran = {f"{each.suite}.{each.measure}" for run in results_of([folder]) for each in run.versions}
-    listed = folder / "benchmarks.json"
+    listed = folder / _LIST
     try:
         benchmarks = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
     except ValueError as error:

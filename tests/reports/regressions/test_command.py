@@ -238,7 +238,7 @@ def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo):
     assert command.wait(20) == 130
     psutil.wait_procs(started, 10)
     assert [each for each in started if each.is_running()] == []
-    assert list((repo.folder / ".asv" / "regressions").glob("*/*")) == []
+    assert list((repo.folder / ".asv" / "regressions").glob("*/*/here/*-*.json")) == []
 
 
 def descendants(pid, at_least):
