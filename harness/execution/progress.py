@@ -30,11 +30,8 @@ from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..words import REASON_LIMIT, plural, visible
 
-# A forecast that took longer, in seconds, is made again only after so many times its own time.
-_QUICK, _REST = 0.001, 20
-# Seconds between two drawings of the live display, and those after which it shows what is waited
-# for before the first run.
-_REDRAW_S, _A_MOMENT = 0.2, 3.0
+# Seconds between two drawings of the live display.
+_REDRAW_S = 0.2
 # What a run does before its solver solves.
 _DOING = {"import": "importing ", "data": "loading ", "compile": "compiling ", "tune": "tuning "}
 # Machines that the live display shows.
@@ -70,7 +67,6 @@ class Progress:
         self.running: dict[tuple[str, str, int], Running] = {}
         # Of each machine, how many runs have ended there.
         self.ended_on: Counter[str] = Counter()
-        self._eta, self._next_eta = "", 0.0
 
     def say(self, line: str) -> None:
         """Show one line that stays."""
@@ -81,7 +77,7 @@ class Progress:
         self.left.update(Counter(map(Pair.of, pending)))
         for run, entry in recorded:
             if entry.wall_s is not None:
-                self.forecast.add(Pair.of(run), recorded_seconds(entry), entry.wall_s)
+                self.forecast.add(Pair.of(run), recorded_seconds(entry))
 
     def started(self, run: Run, machine: str = "") -> None:
         """A run begins; ``machine`` is empty for this machine."""
@@ -95,7 +91,7 @@ class Progress:
         """A run has ended; returns how it was running."""
         ran = self.running.pop((record.task, record.solver, record.seed))
         seconds = time.monotonic() - ran.since
-        self.forecast.add(ran.pair, seconds, record.wall_s, record.compile_s or 0.0)
+        self.forecast.add(ran.pair, seconds - (record.compile_s or 0.0))
         self.done += 1
         self.failed += record.status not in EXPECTED_STATUSES
         self.ended_on[ran.machine] += 1
@@ -106,13 +102,12 @@ class Progress:
         pair = Pair.of(run)
         self.left[pair] -= 1
         self.to_do -= 1
-        self.forecast.add(pair, recorded_seconds(record), record.wall_s)
+        self.forecast.add(pair, recorded_seconds(record))
 
     def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         """Nothing happened for a moment; clocks may be redrawn.
 
-        ``phases`` are those of the jobs at work, by the key of a run or the tag of a job before
-        the runs.
+        ``phases`` are those of the jobs at work, by the key of a run.
         """
 
     def close(self) -> None:
@@ -134,15 +129,8 @@ class Progress:
 
     def eta(self) -> str:
         """Words for the time that is left; empty if none is left, or before any run has ended."""
-        now = time.monotonic()
-        if self.done == self.to_do:
-            return ""
-        if now >= self._next_eta:
-            remaining = self.remaining()
-            self._eta = "" if remaining is None else eta_words(remaining)
-            took = time.monotonic() - now
-            self._next_eta = now + _REST * took if took > _QUICK else now
-        return self._eta
+        remaining = self.remaining() if self.done < self.to_do else None
+        return "" if remaining is None else eta_words(remaining)
 
 
 class PlainProgress(Progress):
@@ -235,7 +223,6 @@ class LiveProgress(Progress):
         self._console = Console(stderr=True) if console is None else console
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._drawn = 0.0
-        self._since: dict[str, float] = {}
 
     def say(self, line: str) -> None:
         # As Text: brackets in names are no markup.
@@ -258,9 +245,8 @@ class LiveProgress(Progress):
 
     def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         now = time.monotonic()
-        if now - self._drawn > _REDRAW_S:
+        if self.to_do and now - self._drawn > _REDRAW_S:
             self._drawn = now
-            self._since = {key: self._since.get(key, now) for key in phases}
             self._live.start()
             self._live.update(self._picture(now, phases), refresh=True)
 
@@ -269,10 +255,6 @@ class LiveProgress(Progress):
             self._live.stop()
 
     def _picture(self, now: float, phases: Mapping[str, Phase]) -> Group:
-        if not self.to_do:
-            waited = {key: now - since for key, since in self._since.items()}
-            long = {key: seconds for key, seconds in waited.items() if seconds > _A_MOMENT}
-            return Group(*(Text(f"  {key}  {span(seconds)}") for key, seconds in long.items()))
         lines = []
         for (task, solver, seed), ran in self.running.items():
             doing = _DOING.get(phases.get(ran.key, ""), "")

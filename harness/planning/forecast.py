@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..results.journal import Entry
@@ -22,70 +21,43 @@ class Interval(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A solver on a task."""
+class Pair(NamedTuple):
+    """A solver on a task, by their labels."""
 
-    task: str  # labels
+    task: str
     solver: str
-    size: float | None = None  # training points, where there are data
-    limit: float = float("inf")  # seconds of solving that a run may take
 
     @classmethod
     def of(cls, run: Run) -> Pair:
         """The pair of a run."""
-        seconds = run.limits.seconds
-        limit = seconds.get("solve", float("inf")) + seconds.get("tune", 0.0)
-        return cls(run.task, run.solver, run.n_train, limit)
+        return cls(run.task, run.solver)
 
 
 class Forecast:
     """How long runs will take, from those that have ended.
 
     A pair of solver and task that has been run takes as long as the mean of its runs. One that has
-    not takes as long as the same solver's other tasks, scaled by the number of training points to
-    the power of one or two; else as long as other solvers on the same task; else as any run. None
-    takes longer than its timeout and the largest overhead seen so far. Compilation, which a machine
-    does once, counts with the least that any run took to have its code.
+    not takes as long as the same solver on other tasks, else as any run: an interval.
     """
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
         # Of each pair that has been run: of how many runs, and the mean of their seconds.
-        self._means: dict[tuple[str, str], tuple[int, float]] = {}
-        self._sizes: dict[str, float | None] = {}
-        self._overhead = 0.0
-        self._least_compiling = float("inf")
+        self._means: dict[Pair, tuple[int, float]] = {}
 
-    def add(
-        self, pair: Pair, seconds: float, solving: float | None = None, compiling: float = 0.0
-    ) -> None:
-        """A run has ended after so many seconds, some spent in the solver and some compiling."""
-        seconds -= compiling
-        self._least_compiling = min(self._least_compiling, compiling)
-        count, mean = self._means.get((pair.task, pair.solver), (0, 0.0))
-        self._means[pair.task, pair.solver] = count + 1, mean + (seconds - mean) / (count + 1)
-        self._sizes[pair.task] = pair.size
-        if solving is not None:
-            self._overhead = max(self._overhead, seconds - solving)
+    def add(self, pair: Pair, seconds: float) -> None:
+        """A run has ended after so many seconds, without those of compiling."""
+        count, mean = self._means.get(pair, (0, 0.0))
+        self._means[pair] = count + 1, mean + (seconds - mean) / (count + 1)
 
     def expected(self, pair: Pair) -> Interval | None:
         """Seconds that a run will take; None before any run has ended."""
         if not self._means:
             return None
-        if (pair.task, pair.solver) in self._means:
-            seconds = self._means[pair.task, pair.solver][1] + self._least_compiling
-            return Interval(seconds, seconds)
-        # Of the same solver on other tasks, of others on the same task, of any.
-        scaled, on_task, others = list[float](), list[float](), list[float]()
-        for (task, solver), (_, mean) in self._means.items():
-            others.append(mean)
-            on_task += [mean] * (task == pair.task)
-            size = self._sizes[task]
-            ratio = pair.size / size if size and pair.size else 1.0
-            scaled += [mean * ratio, mean * ratio**2] * (solver == pair.solver)
-        values, cap = scaled or on_task or others, pair.limit + self._overhead
-        return Interval(*(min(each(values) + self._least_compiling, cap) for each in (min, max)))
+        known = [pair] if pair in self._means else []
+        known = known or [each for each in self._means if each.solver == pair.solver]
+        seconds = [self._means[each][1] for each in known or self._means]
+        return Interval(min(seconds), max(seconds))
 
     def remaining(
         self, left: Mapping[Pair, int], running: Iterable[tuple[Pair, float]] = ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +23,7 @@ from ..study.grid import short
 from ..study.model import StudyBase
 from ..words import plural
 from .fingerprint import read_sources
-from .forecast import Pair, span
+from .forecast import span
 from .manifest import cell_of, restored
 from .plan import Kind, Run, kind_named, wider_limits
 from .preflight import preflight, study_solvers
@@ -195,7 +196,8 @@ def preview(
             fate = "recorded"
         pairs.setdefault((run.task, run.solver), Counter())[fate] += 1
         if fate == "to do":
-            seconds.append(Pair.of(run).limit)
+            limits = run.limits.seconds
+            seconds.append(limits.get("solve", math.inf) + limits.get("tune", 0.0))
     # No run is spread over several jobs.
     solving_s = max(sum(seconds) / jobs, max(seconds, default=0.0))
     return Preview(results, pairs, solving_s)

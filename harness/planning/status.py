@@ -189,7 +189,7 @@ def _forecast(
     for entry in entries:
         if entry.wall_s is not None:
             pair = Pair(entry.task, entry.solver)
-            forecast.add(pair, recorded_seconds(entry), entry.wall_s)
+            forecast.add(pair, recorded_seconds(entry))
     pairs = Counter(Pair(task, solver) for task, solver, _ in left)
     elapsed = [(Pair(run.task, run.solver), run.seconds) for run in running]
     pairs.subtract(pair for pair, _ in elapsed)
