@@ -34,7 +34,6 @@ from ..planning.plan import Details, Kind, Run, in_rounds, kind_named, limits_hi
 from ..planning.preflight import Facts, preflight
 from ..planning.report import Preview, preview as preview_study
 from ..results.description import (
-    FILE_NAME as DESCRIPTION,
     SCHEMA_VERSION,
     DamagedDescriptionError,
     move_aside,
@@ -372,17 +371,12 @@ class _Runner:
         self.already_recorded = 0
         self.described = False  # whether study.json tells what is planned
         self._commands = "", ""
-        self._plans_left = 10  # two studies of one name could drop each other's runs for ever
         self._before: dict[str, Any] | None = None  # study.json as it was
-        self._description_stamp = 0, 0
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
         self._position = 0, 1  # among the commands at work
-        self._helps = False  # whether only runs of their shares are left
         self._begun = dict[str, Details]()  # of the runs that have begun, by key
         self._next_look = self._next_exchange = 0.0
-        # Solvers whose warm-up was once cut short: compiling again cannot take as long.
-        self._slow_to_compile = set[str]()
         # Why runs could not use their data, where only they read them.
         self._data_errors = list[str]()
 
@@ -455,7 +449,8 @@ class _Runner:
             if self.pending or plan != self.journal.plan or self.journal.new_damages():
                 self.journal.append_plan(self.study.name, plan)
             self._position = self.journal.position()  # only now there is a file of this command
-            self._describe(described)
+            write_description(self.results, described, self._before)
+            self.described = True
         for run, record in incomplete:
             # Only the comparison with a reference optimum is missing.
             self.kind.complete(record, run)
@@ -471,28 +466,6 @@ class _Runner:
             self.progress.say(
                 f"{self.already_recorded} of {len(self.runs)} runs already recorded in {self.shown}"
             )
-
-    def _describe(self, described: dict[str, Any]) -> None:
-        write_description(self.results, described, self._before)
-        self._description_stamp = _stamp(self.results)
-        self.described = True
-
-    def _replan(self) -> None:
-        """Restore this command's runs in the plan after another command has planned on a store.
-
-        On one machine commands plan one after the other.
-        """
-        with self.journal.planning():
-            self._description_stamp = _stamp(self.results)
-            before = read_description(self.results) or {"planned": []}
-            planned = {cell_of(run) for run in before["planned"]}
-            if self._plans_left and not planned.issuperset(run.cell for run in self.runs):
-                self._plans_left -= 1
-                described = self._described()
-                self.journal.append_plan(
-                    self.study.name, {cell_of(run): run["key"] for run in described["planned"]}
-                )
-                self._describe(described)
 
     def _described(self) -> dict[str, Any]:
         """The content of study.json: this command's runs and those that were planned before."""
@@ -590,11 +563,6 @@ class _Runner:
             run = left.popleft()
             if self._recorded_elsewhere(run):
                 continue
-            if not self._helps and not self._is_of_share(run):
-                self._helps = True
-                self.refresh_journal(now=True)
-                left.appendleft(run)
-                continue
             if run.key in self._running_elsewhere:
                 others.append(run)
                 continue
@@ -607,22 +575,15 @@ class _Runner:
         if self.exchange is not None and (now or began >= self._next_exchange):
             self.exchange()
             ended = time.monotonic()
-            # Whoever helps others should know what they have begun.
-            rest = max(EXCHANGE_S, (1 if self._helps else EXCHANGE_REST) * (ended - began))
+            rest = max(EXCHANGE_S, EXCHANGE_REST * (ended - began))
             self._next_exchange = ended + min(LOOK_S, rest)
-            if self.described and _stamp(self.results) != self._description_stamp:
-                self._replan()
         if now or began >= self._next_look:
-            self._read_others()
-
-    def _read_others(self) -> None:
-        began = time.monotonic()
-        self.journal.refresh()
-        self._running_elsewhere = frozenset(s.key for s in self.journal.running())
-        self._position = self.journal.position()
-        ended = time.monotonic()
-        rest = (1 if self._helps else LOOK_REST) * (ended - began)
-        self._next_look = ended + min(LOOK_S, rest)
+            began = time.monotonic()
+            self.journal.refresh()
+            self._running_elsewhere = frozenset(s.key for s in self.journal.running())
+            self._position = self.journal.position()
+            ended = time.monotonic()
+            self._next_look = ended + min(LOOK_S, LOOK_REST * (ended - began))
 
     def _is_of_share(self, run: Run) -> bool:
         number, count = self._position
@@ -639,12 +600,8 @@ class _Runner:
         return True
 
     def _job(self, run: Run) -> Job:
-        limits = run.limits
-        if run.solver in self._slow_to_compile:
-            seconds = min(limits.seconds["compile"], limits.seconds["solve"])
-            limits = replace(limits, seconds={**limits.seconds, "compile": seconds})
         details = self._begun[run.key] = run.details
-        return Job(run.key, details.work, limits, self.threads, run.foreign)
+        return Job(run.key, details.work, run.limits, self.threads, run.foreign)
 
     def _record_of(self, run: Run, outcome: Outcome) -> RecordBase:
         """The record of a run that was started.
@@ -652,8 +609,6 @@ class _Runner:
         The scores and counts of a run that was killed are those of its last checkpoint; ``wall_s``
         is the solver's time until then.
         """
-        if outcome.status == "timeout" and outcome.phase == "compile":
-            self._slow_to_compile.add(run.solver)
         details = self._begun.pop(run.key)
         record = self._new_record(run, details)
         record.take(outcome.columns)
@@ -736,15 +691,6 @@ class _Runner:
         done = f"{len(self.recorded)} of {len(self.runs)} runs are recorded in {self.shown}"
         suffix = f": {command}" if command else ""
         return f"interrupted; {done}; run the same command again to resume{suffix}"
-
-
-def _stamp(results: Path) -> tuple[int, int]:
-    """Inode and time of study.json, which differ after each change."""
-    try:
-        stat = (results / DESCRIPTION).stat()
-    except FileNotFoundError:
-        return 0, 0
-    return stat.st_ino, stat.st_mtime_ns
 
 
 def _now() -> str:

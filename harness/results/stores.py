@@ -14,7 +14,6 @@ import hashlib
 import itertools
 import os
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ...data_loaders.atomic import replacing
+from ...data_loaders.errors import without_credentials
 from ..errors import InterruptedRunError, StorageError, UserError
 from ..storage import check_path, lock_file, storing
 from ..words import REASON_LIMIT, plural, visible
@@ -31,53 +31,24 @@ from .description import FILE_NAME
 
 Say = Callable[[str], None]
 _T = TypeVar("_T")
-#: Scheme -> what a store of it is called, and how it is given credentials.
-SCHEMES = {
-    "s3": (
-        "Amazon S3",
-        "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run 'aws configure'",
-    ),
-    "gs": (
-        "Google Cloud Storage",
-        "set GOOGLE_APPLICATION_CREDENTIALS, or run 'gcloud auth application-default login'",
-    ),
-    "az": (
-        "Azure Blob Storage",
-        "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN",
-    ),
-    "file": ("", ""),
-}
-#: An answer must come within so many seconds. A request that fails is repeated for so many, after
-#: pauses that grow from the first of these lengths to the second.
+SCHEMES = ("s3", "gs", "az", "file")
+#: An answer must come within so many seconds. A request that fails is repeated for so many.
 REQUEST_S = 30.0
 RETRY_VARIABLE, RETRY_S = "MARGINBENCH_STORE_SECONDS", 90.0
-PAUSES_S = 0.2, 15.0
 # Two letters at least: C:/ is a drive. A Path has made one slash of the two.
 _URL_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
 #: Requests at the same time, and how many seconds a running study waits for them.
 THREADS, PATIENCE_S = 16, 1.0
-# For how many seconds a request is repeated once the user has interrupted.
-_HURRY_S = 3.0
 #: The page of a results folder.
 PAGE = "report.html"
-_FOLDER, _URL, _SEEN = "stores", "url", "seen"
+_FOLDER, _URL = "stores", "url"
 # A segment, or the part of one from a byte on.
 _PART = re.compile(r"journal/(\w[\w.-]*?)(?:\.(\d{12}))?\.jsonl")
 _SOURCES = re.compile(r"sources/\w[\w.-]*")
 
 
 class StoreError(StorageError):
-    """An object store that does not serve; the message names it and says why.
-
-    Attributes
-    ----------
-    is_refusal : bool
-        Whether the store refuses, as for who may only read, and would again.
-    """
-
-    def __init__(self, message: str, *, is_refusal: bool = False) -> None:
-        super().__init__(message)
-        self.is_refusal = is_refusal
+    """An object store that does not serve; the message names it and says why."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +73,6 @@ class StoreUrl:
         UserError
             If its scheme is unknown, its bucket is missing, or it holds credentials.
         """
-        # Imported here: every command asks whether a place is a URL, also those of a moment.
-        from ...data_loaders.errors import without_credentials
-
         text = os.fspath(text)
         shown = without_credentials(text)
         match = _URL_PATTERN.fullmatch(text)
@@ -162,8 +130,6 @@ class Store:
 
     def __init__(self, url: StoreUrl) -> None:
         self._url = url
-        #: For how many seconds a request is repeated.
-        self.patience = _patience()
         try:
             import obstore.exceptions
         except ImportError:
@@ -179,7 +145,7 @@ class Store:
 
     @cached_property
     def _opened(self) -> Any:
-        """obstore's store. We repeat what fails: obstore does not if an answer breaks off."""
+        """obstore's store, which repeats requests that may still succeed."""
         from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
         url = self._url
@@ -190,7 +156,7 @@ class Store:
         options: dict[str, Any] = {
             "prefix": url.path or None,
             "client_options": client,
-            "retry_config": {"max_retries": 0},
+            "retry_config": {"max_retries": 100, "retry_timeout": timedelta(seconds=_patience())},
         }
         if url.scheme == "s3":
             return S3Store(url.bucket, **options, **_as_aws_does(client))
@@ -209,41 +175,36 @@ class Store:
             pages = self._opened.list(chunk_size=1000)
             return {each["path"]: _item(each, each["size"]) for page in pages for each in page}
 
-        return self._asked(listed) or {}
+        return self._asked(listed)
 
     def get(self, name: str) -> bytes | None:
         """The content of an object; None if there is none of this name."""
-        return self._asked(lambda: bytes(self._opened.get(name).bytes()))
+
+        def read() -> bytes | None:
+            with contextlib.suppress(FileNotFoundError):
+                return bytes(self._opened.get(name).bytes())
+            return None
+
+        return self._asked(read)
 
     def put(self, name: str, content: bytes) -> Item:
         """Write an object."""
-        written = self._asked(lambda: self._opened.put(name, content), is_missing_fine=False)
-        return _item(written, len(content))
+        return _item(self._asked(lambda: self._opened.put(name, content)), len(content))
 
-    def _asked(self, request: Callable[[], _T], *, is_missing_fine: bool = True) -> _T | None:
-        """The result of a request, which is repeated while it may still succeed."""
-        began, pause = time.monotonic(), PAUSES_S[0]
-        while True:
-            try:
-                return request()
-            except self._errors as error:
-                text = str(error)
-                is_missing = isinstance(error, FileNotFoundError) and "NoSuchBucket" not in text
-                if is_missing and is_missing_fine:
-                    return None
-                # A refusal would be repeated.
-                status = re.search(r"status code: (\d{3})", text)
-                may_pass = status is None or status[1][0] == "5" or status[1] in ("408", "429")
-                is_said = isinstance(error, FileNotFoundError) or self._url.scheme == "file"
-                is_refusal = is_said or not may_pass
-                if is_refusal or time.monotonic() + pause > began + self.patience:
-                    raise self._complaint(error, is_refusal=is_refusal) from None
-            time.sleep(pause)
-            pause = min(2 * pause, PAUSES_S[1])
+    def _asked(self, request: Callable[[], _T]) -> _T:
+        try:
+            # In a thread: Ctrl-C does not wait for it.
+            with ThreadPoolExecutor(1) as thread:
+                return thread.submit(request).result()
+        except self._errors as error:
+            raise self._complaint(error) from None
 
-    def _complaint(self, error: Exception, *, is_refusal: bool = False) -> StoreError:
-        message = f"{self._url}: {_reason(self._url, str(error))}"
-        return StoreError(message, is_refusal=is_refusal)
+    def _complaint(self, error: Exception) -> StoreError:
+        # The words of an error without the URL of the request and the dump that follows them.
+        words = str(error).partition("\n\nDebug source")[0].rpartition(" - ")[2]
+        remedy = "" if self._url.scheme == "file" else "; see 'Credentials' in docs/stores.md"
+        reason = visible(without_credentials(words), REASON_LIMIT)
+        return StoreError(f"{self._url}: cannot be read or written ({reason}){remedy}")
 
 
 def _item(described: Any, size: int) -> Item:
@@ -283,30 +244,6 @@ def _as_aws_does(client: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _reason(url: StoreUrl, text: str) -> str:
-    """The cause of an error and its remedy, from the words of a store."""
-    # The words of an error without the dump that follows them.
-    cause = text.partition("\n\nDebug source")[0]
-    if url.scheme == "file":
-        words = re.sub(r" \(os error \d+\)", "", cause).rpartition(": ")[2]
-        return f"cannot be read or written ({visible(words, REASON_LIMIT)})"
-    if "NoSuchBucket" in text or "ContainerNotFound" in text:
-        return f"there is no bucket {url.bucket!r}; create it or choose another URL"
-    if "config profile" in text:
-        return f"{text}; set AWS_PROFILE to another one"
-    if re.search(r"credential|PROFILE|profile|authenticat|metadata", text):
-        return "no credentials for {} were found; {}".format(*SCHEMES[url.scheme])
-    status = re.search(r"status code: (\d{3}[^:<]*)", text)
-    code = re.search(r"<Code>(\w+)</Code>", text)
-    if status is None:
-        why = cause.rpartition(" - ")[2].strip()
-    else:
-        why = code[1] if code else status[1].strip()
-        if status[1][:3] in ("401", "403"):
-            return f"access was denied ({why}); check the credentials and the rights of the bucket"
-    return f"the store does not serve ({visible(why, REASON_LIMIT)})"
-
-
 @dataclass(frozen=True, order=True)
 class _Part:
     """An object that holds a segment of the journal from a byte on."""
@@ -338,7 +275,7 @@ class Mirror:
         self._root = Path(root).expanduser().absolute() / _FOLDER / digest
         # The page and the messages name it as the store does.
         name = url.path.rpartition("/")[2] or url.bucket
-        reserved = ("", ".", "..", _URL, _SEEN, ".lock")
+        reserved = ("", ".", "..", _URL, ".lock")
         self.folder = self._root / (name if name not in reserved else "results")
         self._url, self._store = url, Store(url)
         with storing(self._root):
@@ -354,15 +291,9 @@ class Mirror:
     def pull(self) -> None:
         """Fetch all that the folder lacks, and the description of the study."""
         with self._lock:
-            objects = self._store.list()
-            seen = self._root / _SEEN
             with storing(self._root):
-                if not objects and seen.exists() and self.folder.exists():
-                    # Whoever has emptied the store wants to start afresh.
-                    os.replace(self.folder, self._root / f"emptied-{time.time_ns()}")
-                    seen.unlink()
                 self.folder.mkdir(exist_ok=True)
-            self._fetch(objects)
+            self._fetch(self._store.list())
 
     def exchange(self) -> None:
         """Push what the store lacks, and fetch what the folder lacks."""
@@ -392,9 +323,6 @@ class Mirror:
                     self._write(name, content)
                     if name == FILE_NAME:
                         self._description = content, item
-        if there:
-            with storing(self._root):
-                (self._root / _SEEN).touch()
 
     def _append(self, part: _Part, content: bytes) -> None:
         """Append to a segment what it lacks of a part; who reads it meanwhile sees it locked."""
@@ -419,7 +347,7 @@ class Mirror:
             self.has_pushed = True
         with contextlib.suppress(FileNotFoundError):
             description, (same, entry) = (self.folder / FILE_NAME).read_bytes(), self._description
-            # Who finds that another command has changed it takes that one, and plans again.
+            # Who finds that another command has changed it takes that one.
             if description != same and there.get(FILE_NAME) == entry:
                 there[FILE_NAME] = self._store.put(FILE_NAME, description)
                 self._description = description, there[FILE_NAME]
@@ -454,10 +382,6 @@ class Mirror:
         lines = (line for _, news in self._news(self._there) for line in news.splitlines())
         return sum(b'"type":"record"' in line.partition(b"\t")[0] for line in lines)
 
-    def hurry(self) -> None:
-        """From now on requests that fail are repeated for moments only: the user has had enough."""
-        self._store.patience = min(self._store.patience, _HURRY_S)
-
     def push_page(self) -> None:
         """Push the page, unless the store has the same."""
         content = (self.folder / PAGE).read_bytes()
@@ -488,7 +412,7 @@ def synced(results: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
     """The mirror of a store, for a study, and a function to call now and then.
 
     That pushes what is new and fetches what other commands have pushed. A store that does not serve
-    is reported and tried again, but one that refuses the first push ends the study. At the end of
+    is reported and tried again, but ends a study of which it has taken nothing yet. At the end of
     the block all that is in the mirror has been pushed; if a StoreError says that this failed, it
     stays in the mirror.
     """
@@ -498,7 +422,6 @@ def synced(results: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
     try:
         yield mirror.folder, exchange
     except (InterruptedRunError, KeyboardInterrupt, StorageError):
-        mirror.hurry()
         with contextlib.suppress(StorageError):
             exchange.finish()
         if mirror.unsent:
@@ -536,7 +459,7 @@ class _Exchange:
             future.result()
             self._has_reported = False
         except StoreError as error:
-            if error.is_refusal and not self._mirror.has_pushed:
+            if not self._mirror.has_pushed:
                 raise  # as to who may only read: better before the runs than after
             if not self._has_reported:
                 self._say(f"{error}; the study goes on and tries again")

@@ -325,14 +325,6 @@ def test_only_values_that_are_known_are_checked(tmp_path):
     assert found.refusals == ("nu is below 0", "", "", "", "", "")
 
 
-def test_a_hung_warm_up_is_not_waited_for_again(tmp_path, two_solvers):
-    hung = Outcome("timeout", reason="building took longer than 60 s", phase="compile")
-    executor = FakeExecutor(SDCA=hung)
-    run_study(two_solvers, tmp_path, executor=executor)
-    limits = [job.limits.seconds["compile"] for job in executor.ran if job.work.solver == "SDCA"]
-    assert limits == [60.0, 20.0]
-
-
 def test_a_folder_keeps_the_runs_of_one_study(tmp_path, make_study):
     first = make_study(name="first", task=[TASK], solver=[{"name": "SMO"}], seeds=1)
     run_study(first, tmp_path, executor=FakeExecutor())

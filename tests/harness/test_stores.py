@@ -19,11 +19,9 @@ from marginbench.harness.jobs import Started
 from marginbench.harness.planning import status
 from marginbench.harness.planning.merging import OF_THE_MACHINE
 from marginbench.harness.planning.status import Monitor
-from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Entry, Journal
 from marginbench.harness.results.stores import Mirror, StoreUrl, _Exchange
 from marginbench.harness.study.model import StudyFile
-from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import completed_study
 from marginbench.reports.command import add_commands
@@ -90,12 +88,10 @@ class Machine:
         self.mirror = Mirror(StoreUrl.parsed(f"file://{store}"))
         self.mirror.pull()
 
-    def run(self, study, executor, whole=None):
+    def run(self, study, executor):
         exchange = _Exchange(self.mirror, lambda line: None)
         try:
-            return run_study(
-                study, self.mirror.folder, executor=executor, whole=whole, exchange=exchange
-            )
+            return run_study(study, self.mirror.folder, executor=executor, exchange=exchange)
         finally:
             exchange.finish()
 
@@ -140,33 +136,6 @@ def test_two_machines_share_a_study(
     assert seen.total() <= 8  # what both begin at the same moment
     for folder in (store, *(each.mirror.folder for each in machines)):
         assert values(folder) == values(alone)
-
-
-@pytest.mark.slow
-def test_parts_that_are_planned_at_the_same_time_are_planned_together_then(
-    board, store, machine, monkeypatch
-):
-    monkeypatch.setattr(runner, "LOOK_S", 0.0)
-    first, second = machine("here"), machine("there")
-    planned = threading.Barrier(2, timeout=60)
-
-    def before(number):
-        if number <= 2:
-            planned.wait()
-
-    seen = Counter()
-    with ThreadPoolExecutor(2) as pool:
-        parts = [
-            pool.submit(each.run, select(board, solvers=[part]), Counting(seen, before, 0.1), board)
-            for each, part in ((first, "Perceptron"), (second, "Pegasos"))
-        ]
-        for part in parts:
-            part.result()
-    assert seen.total() == 6
-    standing = Monitor(f"file://{store}").look()
-    assert (standing.planned, standing.done) == (6, 6)
-    solvers = read_description(store)["solvers"]
-    assert [solver["label"] for solver in solvers] == ["Perceptron", "Pegasos"]
 
 
 def test_an_interrupted_command_pushes_what_it_has(board, store, alone, machine):

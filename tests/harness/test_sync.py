@@ -194,17 +194,6 @@ def test_what_a_store_has_lost_comes_back_from_who_wrote_it(mirror_of, store, da
     assert journal(there.folder) == journal(mirror.folder)
 
 
-def test_an_emptied_store_starts_afresh(mirror_of, store, tmp_path):
-    mirror = mirror_of("here")
-    append(mirror, line(1))
-    mirror.exchange()
-    for path in [*store.rglob("*.*")]:
-        path.unlink()
-    assert journal(mirror_of("here").folder) == {}
-    kept = [path.read_bytes() for path in tmp_path.glob("here/stores/*/emptied-*/journal/*")]
-    assert kept == [line(1)]
-
-
 def test_files_that_are_not_of_a_results_folder_stay_where_they_are(mirror_of, store):
     names = ("logs/a.txt", "journal/a.txt", "journal/.a.jsonl", "sources/.hidden", "notes.txt")
     for name in names:
@@ -221,7 +210,7 @@ def test_no_name_in_a_store_leads_out_of_the_mirror(mirror_of, tmp_path, name, m
     monkeypatch.setattr(Store, "get", lambda self, name: b"x")
     mirror_of("here")
     files = [path.name for path in tmp_path.rglob("*") if path.is_file()]
-    assert sorted(files) == [".lock", "seen", "url"]
+    assert sorted(files) == [".lock", "url"]
 
 
 def test_a_store_that_fails_does_not_end_a_study(url, store, tmp_path, monkeypatch):
@@ -236,6 +225,8 @@ def test_a_store_that_fails_does_not_end_a_study(url, store, tmp_path, monkeypat
     def study():
         with synced(url, said.append) as (folder, exchange):
             assert folder == mirror.folder
+            append(mirror, line(0))
+            exchange()
             monkeypatch.setattr(Store, "list", fail)
             append(mirror, line(1) + line(2))
             exchange()
@@ -253,7 +244,7 @@ def test_a_store_that_fails_does_not_end_a_study(url, store, tmp_path, monkeypat
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
     with synced(url, said.append):
         pass
-    assert b"".join(journal(store).values()) == line(1) + line(2)
+    assert b"".join(journal(store).values()) == line(0) + line(1) + line(2)
 
 
 def test_a_store_that_may_only_be_read_ends_a_study_at_its_first_push(
@@ -269,9 +260,8 @@ def test_a_store_that_may_only_be_read_ends_a_study_at_its_first_push(
             append(mirror, line(1))
             exchange()
 
-    with pytest.raises(StoreError, match=f"^{url}: cannot be read or written") as caught:
+    with pytest.raises(StoreError, match=f"^{url}: cannot be read or written"):
         study()
-    assert caught.value.is_refusal
 
 
 def test_a_store_that_is_slow_does_not_keep_a_study_waiting(url, tmp_path, store, monkeypatch):
