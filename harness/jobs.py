@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 #: What a worker is doing. Only "solve" is the solver's own time.
 Phase = Literal["start", "import", "data", "compile", "tune", "solve", "evaluate", "idle"]
-#: Phases with times that matter: before the first of a job the worker waits for the parent.
-TIMED: frozenset[Phase] = frozenset({"tune", "solve"})
 
 
 class Work:

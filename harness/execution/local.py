@@ -23,7 +23,6 @@ from typing import Literal
 
 from ..errors import UnsupportedError, UserError
 from ..jobs import (
-    TIMED,
     CheckpointMessage,
     ColumnsMessage,
     Ended,
@@ -89,9 +88,7 @@ def check_jobs(jobs: int) -> None:
 class LocalPool:
     """Runs jobs in worker processes on this machine; use it as a context manager.
 
-    ``slots`` jobs run at the same time; ``log_folder`` takes what solvers print. A job that is done
-    makes room for the next one before its end is reported. That one is then prepared while the
-    caller handles the first, but its clocks start later.
+    ``slots`` jobs run at the same time; ``log_folder`` takes what solvers print.
     """
 
     def __init__(self, slots: int, log_folder: Path) -> None:
@@ -126,20 +123,12 @@ class LocalPool:
                 if not busy:
                     return
                 _wait([*busy.values()])
-                if not any(watch.is_awaited for watch in busy.values()):
-                    time.sleep(max(0.0, read + _GATHER - time.monotonic()))
+                time.sleep(max(0.0, read + _GATHER - time.monotonic()))
                 read = time.monotonic()
                 for slot, watch in busy.items():
                     outcome = slot.check()
-                    if outcome is None:
-                        continue
-                    # What else it may have come to decides about the limits of the next one.
-                    following = next(jobs, None) if outcome.status == "done" else None
-                    if following is not None:
-                        slot.assign(following)
-                    yield Ended(watch.job, outcome)
-                    if following is not None:
-                        yield Started(following)
+                    if outcome is not None:
+                        yield Ended(watch.job, outcome)
                 if time.monotonic() - reported > _POLL:
                     reported = time.monotonic()
                     watches = [slot.watch for slot in self._slots if slot.watch is not None]
@@ -225,25 +214,16 @@ class JobWatch:
         self.phase: Phase = "start" if fresh else "data"
         self._began = self._since = time.monotonic()
         self._spent: dict[Phase, float] = {}
-        # CPU seconds and time when the first timed phase began.
-        self._clocked: tuple[float, float] | None = None
         # CPU seconds of solving, up to the last phase, and the clock then.
         self._cpu_solved = self._cpu_since = 0.0
         # Solving by the worker's own clock, up to the last message.
         self._solved = 0.0
-        # Whether the last state is evaluated: the second evaluation in a row compares its scores.
-        self._all_timed = False
         self._peak = 0.0
         self._looked = -math.inf
         self._ready_mb = 0.0 if fresh else process.resident_mb()
         if not fresh:
             process.reset_peak()
         process.send(pickle.dumps(job))
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether the worker goes on only when its message has been read, or has soon done."""
-        return self._all_timed or self.phase not in ("tune", "solve", "evaluate")
 
     def check(self) -> Outcome | None:
         """Take in messages, then look at the limits; the outcome if the job has ended."""
@@ -309,13 +289,8 @@ class JobWatch:
                 self._ready_mb = self.process.resident_mb()
                 self._enter("data")
                 return
-            self._all_timed = message.phase == self.phase == "evaluate"
             self._enter(message.phase)
             self._solved = message.solve_s
-            if message.phase in TIMED and self._clocked is None:
-                self._clocked = self.process.cpu_s(), time.monotonic()
-                # The worker waits for this before it starts its clocks.
-                self.process.send(b".")
 
     def _enter(self, phase: Phase) -> None:
         self._account(time.monotonic())
@@ -354,10 +329,9 @@ class JobWatch:
         if spent > limit:
             status: Literal["crashed", "timeout"]
             status = "crashed" if self.phase == "start" else "timeout"
-            return self._ended(status, f"{doing} took longer than {limit:g} s{self._share(now)}")
+            return self._ended(status, f"{doing} took longer than {limit:g} s")
         if now - self._began > limits.total:
-            words = f"all of the run took longer than {limits.total:g} s{self._share(now)}"
-            return self._ended("timeout", words)
+            return self._ended("timeout", f"all of the run took longer than {limits.total:g} s")
         if self.phase == "solve" and limits.cpu < math.inf:
             cpu_s = self._cpu_solved + self.process.cpu_s(fresh=False) - self._cpu_since
             if cpu_s > limits.cpu:
@@ -373,14 +347,6 @@ class JobWatch:
             if self.process.log.stat().st_size > _LOG_BYTES:
                 os.truncate(self.process.log, 0)
         return None
-
-    def _share(self, now: float) -> str:
-        """How much of a core a job had that ran out of time: a busy machine gives it less."""
-        if self._clocked is None:
-            return ""
-        cpu_s, began = self._clocked
-        share = (self.process.cpu_s() - cpu_s) / max(now - began, _PAUSE)
-        return f"; it had {max(0.0, share):.0%} of a core".replace("%", " %")
 
     def _spent_and_limit(self, now: float) -> tuple[float, float]:
         """Seconds in the current phase, and their limit."""

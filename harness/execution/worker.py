@@ -24,12 +24,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import psutil
 
 from ..imports import scientific_imports
-from ..jobs import TIMED, Job, Message, PhaseMessage, ResultMessage, encoded
+from ..jobs import Job, Message, PhaseMessage, ResultMessage, encoded
 from . import guardian
 
 #: What the processes of one worker have in their environment, so that they can be found.
@@ -301,7 +301,7 @@ def main(descriptor: int) -> None:
             return
         with contextlib.suppress(OSError):
             os.ftruncate(1, 0)
-        result = _serve(job, _sender(connection, orders))
+        result = _serve(job, lambda message: connection.sendall(encoded(message)))
         with contextlib.suppress(Exception):  # a solver may have replaced them
             sys.stdout.flush()
             sys.stderr.flush()
@@ -313,25 +313,6 @@ def main(descriptor: int) -> None:
             connection.sendall(body)
         except OSError:
             return
-
-
-def _sender(connection: socket.socket, orders: BinaryIO) -> Callable[[Message], None]:
-    """A function that sends messages; before a job's clocks start it waits for the parent.
-
-    It may still be writing the record of the job before, which is to disturb nothing that is timed.
-    """
-    began = False
-
-    def send(message: Message) -> None:
-        nonlocal began
-        begins = not began and isinstance(message, PhaseMessage) and message.phase in TIMED
-        connection.sendall(encoded(message))
-        if begins:
-            began = True
-            if not orders.read(1):
-                os._exit(1)
-
-    return send
 
 
 @lru_cache(1)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from typing import Any, cast
 
 import numpy as np
@@ -48,7 +47,6 @@ class Worker:
 
     def __init__(self, messages, log):
         self.log = log
-        self.acknowledged = 0
         self._messages = messages
 
     def receive(self, until):
@@ -70,7 +68,7 @@ class Worker:
         pass
 
     def send(self, body):
-        self.acknowledged += body == b"."
+        pass
 
 
 def watched(work, folder, *messages, **more):
@@ -84,21 +82,9 @@ def phase(name):
     return PhaseMessage(name)
 
 
-def test_a_worker_waits_once_where_its_clocks_start(tmp_path):
-    phases = [phase(name) for name in ("compile", "tune", "solve", "evaluate", "solve")]
-    for sent, acknowledged in ((1, 0), (2, 1), (5, 1)):
-        watch = watched(TUNED, tmp_path, *phases[:sent], tune=9.0)
-        assert watch.is_awaited
-        assert watch.check() is None
-        assert cast("Worker", watch.process).acknowledged == acknowledged
-        assert watch.is_awaited == (sent == 1)
-
-
 def test_tuning_that_takes_too_long_is_ended(tmp_path):
     outcome = watched(TUNED, tmp_path, phase("tune"), tune=0.0).check()
-    assert outcome.status == "timeout"
-    # Of the fake's two seconds all count, in next to no time.
-    assert re.fullmatch(r"tuning took longer than 0 s; it had \d+ % of a core", outcome.reason)
+    assert (outcome.status, outcome.reason) == ("timeout", "tuning took longer than 0 s")
 
 
 @pytest.mark.parametrize(
