@@ -38,7 +38,6 @@ OF_THE_MACHINE = frozenset(
 )
 # Settings of a study that say how much of it is run, and nothing of a run.
 _AMOUNTS = frozenset({"seeds", "title", "description", "cost", "source"})
-_TABLES = ("tasks", "solvers")
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
     sides = [_Side.read(folder) for folder in folders]
     with interrupts_deferred() as check_interrupt:
         keys, preferred, conflicts, alike = _decided(sides, prefer)
-        described = _described(sides, out, prefer, keys)
+        described = _described(sides, out, keys)
         with storing(out):
             out.mkdir(exist_ok=True)
         with closing(Journal(out)) as journal, journal.planning():
@@ -247,11 +246,10 @@ def _difference(records: Sequence[tuple[_Side, Entry]]) -> str:
     return ""
 
 
-def _described(
-    sides: Sequence[_Side], out: Path, prefer: str, keys: Mapping[Cell, str]
-) -> dict[str, Any]:
+def _described(sides: Sequence[_Side], out: Path, keys: Mapping[Cell, str]) -> dict[str, Any]:
     """The description of a folder that holds the runs of several."""
     first = sides[0]
+    study = kind_named(first.values["kind"]).study
     for side in sides[1:]:
         if any(side.values[what] != first.values[what] for what in ("name", "kind")):
             raise UserError(
@@ -259,56 +257,40 @@ def _described(
                 f"{side.values['kind']!r}, {first.folder} {first.values['name']!r} of the kind "
                 f"{first.values['kind']!r}; only folders of one study can be merged"
             )
-    # The first holds where they differ.
-    order = sorted(sides, key=lambda side: bool(prefer) and side.folder != Path(prefer))
-    if prefer == NEWEST:
-        order.sort(
-            key=lambda side: max((e.started_at for e in side.journal.current.values()), default=""),
-            reverse=True,
-        )
-    study = kind_named(first.values["kind"]).study
-    contents = [restored(study, s.values["study"], s.folder).content(out) for s in order]
-    content = _merged_content(contents, order, chosen=bool(prefer))
-    whole = restored(study, content, out).whole
-    described = dict(order[0].values)
-    for side, stored in zip(order, contents, strict=True):
-        for table in _TABLES:
-            stored[table] = {
-                label: content[table][label] if _alike(entry, content[table][label]) else entry
-                for label, entry in stored[table].items()
-            }
-        described = merged(described, {**side.values, "study": stored}, whole, content)
+    contents = [restored(study, s.values["study"], s.folder).content(out) for s in sides]
+    united = contents[0]
+    for content, side in zip(contents[1:], sides[1:], strict=True):
+        _unite(united, content, first, side)
+    whole = restored(study, united, out).whole
+    described = dict(first.values)
+    for side in sides:
+        described = merged(described, {**side.values, "study": united}, whole, united)
     for run in described["planned"]:
         run["key"] = keys.get(cell_of(run), run["key"])
     return described
 
 
-def _merged_content(
-    contents: Sequence[Mapping[str, Any]], sides: Sequence[_Side], *, chosen: bool
-) -> dict[str, Any]:
-    """The study of all folders; the first one holds where they differ and it was chosen."""
-    united = {name: dict(part) for name, part in contents[0].items()}
-    for content, side in zip(contents[1:], sides[1:], strict=True):
-        for name, value in content["settings"].items():
-            if name not in _AMOUNTS and value != united["settings"].get(name) and not chosen:
-                raise _different(f"[{name}]" if isinstance(value, dict) else name, sides[0], side)
-        if "seeds" in united["settings"]:
-            seeds = content["settings"].get("seeds") or 0
-            united["settings"]["seeds"] = max(united["settings"]["seeds"] or 0, seeds)
-        for table in _TABLES:
-            for label, entry in content[table].items():
-                first = united[table].setdefault(label, entry)
-                if not _alike(first, entry) and not chosen:
-                    raise _different(f"{table[:-1]} {label!r}", sides[0], side)
-                if not entry.get("added"):
-                    united[table][label] = {k: v for k, v in first.items() if k != "added"}
-    return united
+def _unite(united: dict[str, Any], content: Mapping[str, Any], first: _Side, side: _Side) -> None:
+    """Add what a folder has of the study; refuses what is not as in the others."""
+    settings = united["settings"]
+    for name, value in content["settings"].items():
+        if name not in _AMOUNTS and value != settings.get(name):
+            raise _different(f"[{name}]" if isinstance(value, dict) else name, first, side)
+    if "seeds" in settings:
+        settings["seeds"] = max(settings["seeds"] or 0, content["settings"].get("seeds") or 0)
+    for table in ("tasks", "solvers"):
+        for label, entry in content[table].items():
+            kept = united[table].setdefault(label, entry)
+            if not _alike(kept, entry):
+                raise _different(f"{table[:-1]} {label!r}", first, side)
+            if not entry.get("added"):
+                united[table][label] = {k: v for k, v in kept.items() if k != "added"}
 
 
 def _different(what: str, first: _Side, second: _Side) -> UserError:
     return UserError(
-        f"{second.folder}: its study has another {what} than that of {first.folder}; give "
-        "--prefer FOLDER for the one that holds"
+        f"{second.folder}: its study has another {what} than that of {first.folder}; run one of "
+        "them in both folders first"
     )
 
 
