@@ -200,11 +200,12 @@ class Store:
             raise self._complaint(error) from None
 
     def _complaint(self, error: Exception) -> StoreError:
-        # The words of an error without the URL of the request and the dump that follows them.
+        # Its words without URLs, which may hold signatures, and without the dump that follows them.
         words = str(error).partition("\n\nDebug source")[0].rpartition(" - ")[2]
+        words = re.sub(r"https?://\S+", "...", words)
         remedy = "" if self._url.scheme == "file" else "; see 'Credentials' in docs/stores.md"
-        reason = visible(without_credentials(words), REASON_LIMIT)
-        return StoreError(f"{self._url}: cannot be read or written ({reason}){remedy}")
+        words = visible(words, REASON_LIMIT)
+        return StoreError(f"{self._url}: cannot be read or written ({words}){remedy}")
 
 
 def _item(described: Any, size: int) -> Item:
