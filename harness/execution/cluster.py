@@ -41,8 +41,6 @@ _INSTALL = {
     "dask_jobqueue": "pip install 'marginbench[dask]'",
     "dask_kubernetes": "pip install dask-kubernetes",
 }
-# What dask-jobqueue writes of a command of the batch system that failed, each under a heading.
-_PARTS = ("Exit code", "Command:", "stdout", "stderr")
 # Options of dask-jobqueue that take lists: of a text each letter would become a line.
 _LISTS = (
     "job_extra_directives",
@@ -212,7 +210,10 @@ def _see(name: str) -> str:
 def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any]:
     """A cluster with this many workers, until the end of the block; errors are one line."""
     try:
-        cluster = _class_of(name)(**_with_defaults(CLUSTERS[name][0], options))
+        # With no dashboard unless they set one; its usual port may be taken.
+        quiet = {"scheduler_options": {"dashboard": False, "dashboard_address": ":0"}}
+        defaults = quiet if CLUSTERS[name][0] == "dask_jobqueue" else {}
+        cluster = _class_of(name)(**{**defaults, **options})
     except Exception as error:  # noqa: BLE001 - a library of its own, and a batch system behind it
         raise EngineError(
             f"--cluster {name}: cannot be started ({first_line(error)}); {_see(name)}"
@@ -222,7 +223,8 @@ def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any
             _scale(cluster, workers)
         except Exception as error:  # noqa: BLE001 - as above
             raise EngineError(
-                f"--cluster {name}: no worker can be started: {_batch_error(error)}"
+                # The library's words hold those of the batch system.
+                f"--cluster {name}: no worker can be started: {visible(str(error), REASON_LIMIT)}"
             ) from None
         yield cluster
     finally:
@@ -247,30 +249,6 @@ def _scale(cluster: Any, workers: int) -> None:
     for _ in range(workers):
         cluster.worker_spec.update(cluster.new_worker_spec())
     cluster.sync(launched)
-
-
-def _batch_error(error: Exception) -> str:
-    """The message of the batch system, from the end of the library's own."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    at = {name: n for n, line in enumerate(lines) for name in _PARTS if line.startswith(name)}
-    messages = lines[at["stderr"] + 1 :] if "stderr" in at else []
-    if not messages and len(at) == len(_PARTS):
-        # As of bsub, whose words dask-jobqueue throws away.
-        code = lines[at["Exit code"]].rpartition(":")[2].strip()
-        messages = [f"{lines[at['Command:'] + 1]}: exit code {code}, and not a word"]
-    return visible(" | ".join(messages), REASON_LIMIT) if messages else first_line(error)
-
-
-def _with_defaults(module: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options, with no dashboard unless they set one; its usual port may be taken."""
-    if module != "dask_jobqueue":
-        return dict(options)
-    scheduler = {
-        "dashboard": False,
-        "dashboard_address": ":0",
-        **options.get("scheduler_options", {}),
-    }
-    return {**options, "scheduler_options": scheduler}
 
 
 @contextlib.contextmanager

@@ -3,7 +3,8 @@
 Planning and recording stay with the command. Each Dask worker that joins describes its machine.
 If its code and libraries are those of the command, it offers one unit of a resource that is named
 by them, and every run asks for one: so a worker does one run at a time, in a pool of one slot of
-its own, with the limits and the judging of a local run. Dask begins a run again whose worker is
+its own, with the limits and the judging of a local run. Runs also ask for a resource of their
+command, which workers that it does not use do not offer. Dask begins a run again whose worker is
 lost. Jobs and outcomes travel as bytes, with the files of the user's solver.
 """
 
@@ -317,13 +318,11 @@ class _Flight:
     """A job on its way to an outcome, and where it is."""
 
     job: Job
-    future: Future | None = None  # None while no worker is there that can do it
+    future: Future | None = None  # None while it is to be submitted again
     address: str = ""
     machine: str = ""
     is_started: bool = False  # whether its start has been reported
     lost: list[str] = field(default_factory=list)  # machines whose workers were lost with it
-    #: Addresses of workers that cannot do it, each with the outcome if it remains so.
-    refused: dict[str, Outcome] = field(default_factory=dict)
 
 
 class DaskExecutor:
@@ -352,7 +351,8 @@ class DaskExecutor:
         self._address, self._say = address, say
         self._timing, self._expected = timing, expected
         self._program, self._files = program(), dict[str, dict[str, bytes]]()
-        self._topic = f"{_NAME}-{uuid.uuid4().hex}"
+        # Names the events of this command, and the resource that is offered to it.
+        self._topic = f"{_NAME}_{uuid.uuid4().hex}"
         # The workers that are there and have the same program; those that have not answered yet;
         # those that are not used, and why.
         self._machines: dict[str, Machine] = {}
@@ -364,8 +364,6 @@ class DaskExecutor:
         # By the name of the task.
         self._flights: dict[str, _Flight] = {}
         self._last_came = self._idle_since = time.monotonic()
-        # What a machine lacks, it lacks for many runs.
-        self._reported: set[str] = set()
         self._waits = self._is_gone = False
         self._news: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._events: list[Event] = []
@@ -398,7 +396,6 @@ class DaskExecutor:
                         self._submit(_Flight(job))
                 if not exhausted or self._flights:
                     self._handle_news()
-                    self._resubmit_refused()
                 events, self._events = self._events, []
                 yield from events
                 if exhausted and not self._flights:
@@ -458,9 +455,6 @@ class DaskExecutor:
         except OSError as error:
             self._ended(task, Outcome("failed", reason=f"its code cannot be read ({error})"))
             return
-        for address in self._machines.keys() & self._unused.keys():
-            # One that cannot write goes on offering what runs ask for.
-            flight.refused.setdefault(address, Outcome("storage", reason=self._unused[address]))
         flight.address = ""
         flight.future = future = self._client.submit(
             execute,
@@ -468,8 +462,7 @@ class DaskExecutor:
             packed_job,
             key=task,
             pure=False,
-            resources={resource_of(self._program): 1} | ({self._topic: 1} if self._timing else {}),
-            workers=sorted(self._usable() - set(flight.refused)) if flight.refused else None,
+            resources={resource_of(self._program): 1, self._topic: 1},
             # Of what goes wrong before it begins; of lost workers Dask itself allows some.
             retries=2,
         )
@@ -502,18 +495,20 @@ class DaskExecutor:
         if not refused:
             self._ended(task, outcome)
             return
-        flight = self._flights[task]
-        # A worker lacks something that a job needs; another may have it, even beside it.
-        flight.future, flight.refused[address] = None, outcome
-        if machine not in outcome.reason:
-            note = "; each worker loads its own data" * (outcome.status == "data")
-            outcome.reason = f"{outcome.reason} (on {machine}{note})"
-        if outcome.status == "storage":
-            self._unused[address] = outcome.reason
-        line = f"worker {machine} ({address}): {outcome.reason}"
-        if line not in self._reported:
-            self._reported.add(line)
-            self._say(line)
+        # A worker lacks something that a job needs; another one may have it.
+        self._flights[task].future = None
+        self._reject(address, f"{outcome.reason} (on {machine})")
+        self._ask(offer, {self._topic: 0}, address, lambda _: self._submit_again(task))
+
+    def _submit_again(self, task: str) -> None:
+        if task in self._flights:
+            self._submit(self._flights.pop(task))
+
+    def _reject(self, address: str, reason: str) -> None:
+        """Use a worker no more, as long as it is there."""
+        if address not in self._unused:
+            self._unused[address] = reason
+            self._say(f"worker {address} gets no runs: {reason}")
 
     def _begun(self, task: str, address: str, machine: str) -> None:
         """A worker has begun a task."""
@@ -565,24 +560,12 @@ class DaskExecutor:
         else:
             reason = first_line(answer)  # it has no marginbench, or another one
         if reason:
-            self._unused[address] = reason
-            self._say(f"worker {address} gets no runs: {reason}; install the same there")
+            self._reject(address, f"{reason}; install the same there")
         else:
             self._machines[address] = answer
             self._last_came = time.monotonic()
-
-    def _resubmit_refused(self) -> None:
-        """Give runs that a worker has refused to others; or give up, once no more seem to come."""
-        usable = self._usable()
-        for task, flight in list(self._flights.items()):
-            if not flight.refused or (flight.future and flight.address):
-                continue
-            if usable - flight.refused.keys():
-                if flight.future is None:
-                    self._submit(self._flights.pop(task))
-            elif self._is_settled:
-                self._cancel([flight])
-                self._ended(task, next(reversed(flight.refused.values())))
+            if not self._timing:
+                self._ask(offer, {self._topic: 1}, address)
 
     def _cancel(self, flights: Iterable[_Flight]) -> None:
         futures = [flight.future for flight in flights if flight.future]
@@ -631,7 +614,6 @@ class DaskExecutor:
         for address in sorted(present):
             machine = self._machines[address]
             if machine.model == self._model and machine.name not in self._timed:
-                # Runs that are to be timed ask for this, too; one worker of each machine has it.
                 self._timed[machine.name] = address
                 self._ask(offer, {self._topic: 1}, address)
         return present & set(self._timed.values())

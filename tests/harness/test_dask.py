@@ -269,7 +269,7 @@ def test_what_a_worker_raises_that_has_no_marginbench_is_told(cluster, monkeypat
 
 
 @pytest.mark.parametrize("status", ["data", "storage"])
-def test_what_one_worker_lacks_another_may_have(cluster, status):
+def test_a_worker_that_lacks_something_gets_no_more_runs(cluster, status):
     lacking = cluster.addresses()[0]
 
     def do(tag, address, is_wanted):
@@ -283,22 +283,27 @@ def test_what_one_worker_lacks_another_may_have(cluster, status):
     cluster.do = do
     with closing(cluster.executor()) as executor:
         found = cluster.outcomes(executor, "abcdef")
-    assert {outcome.status for outcome in found.values()} == {"done"}
-    # It is told once, for however many runs.
-    (line,) = cluster.said
-    assert f"({lacking}): mine.csv: no such file (on " in line
-    if status == "storage":
+        assert {outcome.status for outcome in found.values()} == {"done"}
+        (line,) = cluster.said
+        assert line.startswith(f"worker {lacking} gets no runs: mine.csv: no such file (on ")
         assert [address for _, address in cluster.done].count(lacking) == 1
+        # Another command may use it.
+        cluster.do = lambda tag, address, is_wanted: Outcome("done", tag)
+        with closing(cluster.executor()) as other:
+            cluster.outcomes(other, "ghij")
+        assert lacking in {address for tag, address in cluster.done if tag in "ghij"}
+        cluster.outcomes(executor, "klmn")
+        assert lacking not in {address for tag, address in cluster.done if tag in "klmn"}
 
 
-def test_what_no_worker_has_ends_the_run(cluster):
+def test_what_no_worker_has_ends_the_command(cluster, monkeypatch):
+    monkeypatch.setattr(dask, "_NONE_FITS", 0.3)
     cluster.do = lambda *_: Outcome("data", reason="mine.csv: no such file")
-    with closing(cluster.executor()) as executor:
-        found = cluster.outcomes(executor, "ab")
-    assert {outcome.status for outcome in found.values()} == {"data"}
-    assert len(cluster.done) == 4
-    assert found["a"].reason.startswith("mine.csv: no such file (on ")
-    assert found["a"].reason.endswith("; each worker loads its own data)")
+    with (
+        closing(cluster.executor()) as executor,
+        pytest.raises(EngineError, match=r"none of 2 workers can be used: mine\.csv: no such file"),
+    ):
+        list(executor.execute(jobs("ab")))
 
 
 def test_what_nobody_wants_any_more_is_killed(cluster):
