@@ -194,9 +194,4 @@ def find(name: str) -> Source:
 
 def unknown(name: object, names: Iterable[str]) -> str:
     """The message about a name that none of the datasets of these names has."""
-    if str(name).startswith("like:"):
-        return (
-            f"dataset {name!r}: synthetic stand-ins were removed; random-text, quadric and "
-            "checkers take n_train and n_test"
-        )
     return f"unknown dataset {name!r}{suggest(str(name), names)}"

@@ -14,12 +14,10 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.machinery
-import importlib.util
 import inspect
-import re
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from ..solvers.kernels import Kernel
 
 GROUP = "marginbench.solvers"
-_TARGET = re.compile(r"\w+(\.\w+)*:\w+")
 
 
 @dataclass(frozen=True)
@@ -207,54 +204,19 @@ class Offer:
     name: str
     target: str  # "package.module:Class"
     distribution: str  # the package with its version, such as "someone-solvers 1.2"
-    problem: str = ""  # why the name cannot be used, one line; empty if it can
 
 
 def offers() -> list[Offer]:
-    """All solvers that are offered, by name; those that cannot be used say why."""
-    all_offers = sorted(_entry_points(), key=lambda offer: (offer.name.casefold(), offer.target))
-    return [replace(offer, problem=_problem(offer, all_offers)) for offer in all_offers]
+    """All solvers that are offered, by name; names of marginbench's own solvers are theirs."""
+    own = set(map(str.casefold, entries()))
+    listed = [
+        Offer(*map(visible, (point.name, point.value, f"{point.dist.name} {point.dist.version}")))
+        for point in metadata.entry_points(group=GROUP)
+        if point.dist is not None and point.name.casefold() not in own
+    ]
+    return sorted(listed, key=lambda offer: (offer.name.casefold(), offer.target))
 
 
 def offered(name: str) -> Offer | None:
     """The solver that this name, in any case, means; None if nothing of the name is offered."""
-    for offer in offers():
-        if offer.name.casefold() == name.casefold():
-            if offer.problem:
-                raise SolverError(offer.problem)
-            return offer
-    return None
-
-
-def _entry_points() -> Iterator[Offer]:
-    seen: set[str] = set()
-    for distribution in metadata.distributions():
-        try:
-            name, points = distribution.metadata["Name"], distribution.entry_points
-            package = visible(f"{name} {distribution.version}")
-        except Exception:  # noqa: BLE001 - damaged metadata of any package must not get in the way
-            continue
-        if name and name not in seen:  # else an earlier folder of the path has it
-            seen.add(name)
-            for point in points:
-                if point.group == GROUP:
-                    yield Offer(visible(point.name), visible(point.value), package)
-
-
-def _problem(offer: Offer, all_offers: list[Offer]) -> str:
-    """Why an offer cannot be used."""
-    words = f"{offer.distribution} offers the solver {offer.name!r}"
-    instead = f"name it {offer.target}"
-    if not _TARGET.fullmatch(offer.target):
-        return f"{words} as {offer.target!r}, which is not package.module:Class; ask its authors"
-    if ":" in offer.name or "," in offer.name:
-        return f"{words}, a name with ':' or ','; {instead}"
-    if offer.name.casefold() in map(str.casefold, entries()):
-        return f"{words}, which is a solver of marginbench; {instead}"
-    for other in all_offers:
-        if other.name.casefold() == offer.name.casefold() and other.target != offer.target:
-            return f"{words}, and so does {other.distribution}; {instead}"
-    package = offer.target.partition(":")[0].partition(".")[0]
-    if importlib.util.find_spec(package) is None:
-        return f"{words}, but there is no module {package!r}; install the package again"
-    return ""
+    return next((offer for offer in offers() if offer.name.casefold() == name.casefold()), None)

@@ -14,7 +14,6 @@ from typing import Annotated, NoReturn
 import typer
 
 from ..errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
-from ..removed import replacement
 from . import data, running, solvers, studies
 from .doctor import doctor
 from .examples import add_examples
@@ -104,8 +103,7 @@ def _run(app: typer.Typer, arguments: list[str]) -> int:
         if hasattr(error, "format_message"):  # the command line itself: click's own errors
             at = getattr(error, "ctx", None)
             where = f" (see '{at.command_path} --help')" if at is not None else ""
-            message = replacement(arguments) or error.format_message().rstrip(".") + where
-            return complain(message, EXIT_USAGE)
+            return complain(error.format_message().rstrip(".") + where, EXIT_USAGE)
         if _is_data_error(error):
             return complain(str(error), data_code(error))
         raise

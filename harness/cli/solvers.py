@@ -30,7 +30,7 @@ new.callback(invoke_without_command=True)(help_only)
 
 @commands.command("solvers", help="List the solvers that studies can name.")
 def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    listed, problems = listed_solvers()
+    listed = listed_solvers()
     if as_json:
         typer.echo(json.dumps(listed, indent=2))
     else:
@@ -43,12 +43,10 @@ def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")
                 flags = ["yes" if supports[name] else "-" for name in _SUPPORTED]
             rows.append((item["name"], ", ".join(kinds or "?"), *flags, item["summary"]))
         print_table(rows)
-    for problem in problems:
-        complain(problem, EXIT_OK)
 
 
-def listed_solvers() -> tuple[list[dict[str, Any]], list[str]]:
-    """The solvers that studies can name, and why some that packages offer cannot be used.
+def listed_solvers() -> list[dict[str, Any]]:
+    """The solvers that studies can name.
 
     Solvers from elsewhere are not imported: of their ``kinds`` and ``supports`` nothing is known.
     """
@@ -77,19 +75,17 @@ def listed_solvers() -> tuple[list[dict[str, Any]], list[str]]:
             }
         )
     for offer in offers():
-        if not offer.problem:
-            words = f"{offer.target}, from {offer.distribution}"
-            listed.append(
-                {
-                    "name": offer.name,
-                    "kinds": None,
-                    "target": offer.target,
-                    "distribution": offer.distribution,
-                    "supports": None,
-                    "summary": words,
-                }
-            )
-    return listed, [offer.problem for offer in offers() if offer.problem]
+        listed.append(
+            {
+                "name": offer.name,
+                "kinds": None,
+                "target": offer.target,
+                "distribution": offer.distribution,
+                "supports": None,
+                "summary": f"{offer.target}, from {offer.distribution}",
+            }
+        )
+    return listed
 
 
 @commands.command("solver", help="Describe a solver: its parameters, traits and source.")

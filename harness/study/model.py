@@ -29,7 +29,6 @@ from ...data_loaders.own.finding import find_own, is_own
 from ...data_loaders.own.importing import imported_names as names_in
 from ...data_loaders.sources import unknown
 from ...solvers.registration import solver_names
-from .. import removed
 from ..errors import StudyError
 from ..jobs import Limits
 from ..loading import SolverSpec, offered, offers
@@ -156,8 +155,6 @@ def resolve_solver_name(
     offer = offered(name)
     if offer is not None:
         return offer.target
-    if name in removed.SOLVERS:
-        raise StudyError(f"unknown solver {name!r}: {removed.SOLVERS[name]}")
     if name.endswith(".py"):
         raise StudyError(f"{name!r} is a file; name the class in it too, as in {name}:MySolver")
     names = dict.fromkeys([*labels, *solver_names(kind), *(offer.name for offer in offers())])

@@ -97,9 +97,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(f"{__name__}.{_HOMES.get(name, 'solvers')}")
     if name not in _HOMES and name not in home.__all__:
-        instead = import_module(f"{__name__}.harness.removed").NAMES.get(name)
-        hint = f": it was removed; {instead}" if instead else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(home, name)
 
 

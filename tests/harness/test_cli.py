@@ -356,28 +356,6 @@ def test_the_report_of_an_interrupted_study_takes_a_bounded_time(script, tmp_pat
     assert err.endswith("run the same command again to resume: marginbench run slow.toml\n")
 
 
-def test_what_was_removed_names_its_replacement(run, monkeypatch):
-    from marginbench.harness import removed
-
-    monkeypatch.setattr(removed, "COMMANDS", {"gather": "use 'report'", "run --far": "give --out"})
-    monkeypatch.setattr(removed, "NAMES", {"old_name": "use new_name"})
-    assert run("gather", "x") == (2, "", "marginbench: gather was removed; use 'report'\n")
-    for option in (["--far"], ["--far=1"], ["quickstart", "--far", "1"]):
-        assert run("run", *option) == (2, "", "marginbench: run --far was removed; give --out\n")
-    monkeypatch.setattr(removed, "SOLVERS", {"program": "wrap it"})
-    assert "unknown solver 'program': wrap it" in run("run", "--solver", "program")[2]
-    with pytest.raises(AttributeError, match="'old_name': it was removed; use new_name"):
-        marginbench.old_name
-
-
-def test_nothing_is_said_to_be_removed_that_is_there(run):
-    from marginbench.harness import removed
-
-    for name in removed.COMMANDS:
-        assert f"{name} was removed; {removed.COMMANDS[name]}" in run(*name.split())[2]
-    assert not set(removed.NAMES).intersection(dir(marginbench))
-
-
 def test_every_public_name_is_found():
     names = dir(marginbench)
     assert {"run", "report", "load_study", "load_results", "SMO"}.issubset(names)

@@ -242,7 +242,6 @@ def test_watching_once(stored, command, tmp_path):
         (["report", "file:///no/such"], 2, "file:///no/such: no results here (study.json is"),
         (["watch", "file:///no/such"], 2, "file:///no/such: no results here yet"),
         (["watch", ".", "--every", "0"], 2, "--every must be more than 0 seconds, not 0"),
-        (["run", "--share"], 2, "run --share was removed; several commands may run a study in one"),
     ],
 )
 def test_mistakes_are_one_line(command, arguments, code, message):
