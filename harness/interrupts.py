@@ -93,27 +93,6 @@ def interrupts_deferred() -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before)
 
 
-@contextlib.contextmanager
-def interrupted_after(seconds: float, message: str) -> Iterator[None]:
-    """End the process as Ctrl-C does, with this line, if the block takes longer.
-
-    Parameters
-    ----------
-    seconds : float
-    message : str
-        One line, on the error stream.
-    """
-    import threading
-
-    timer = threading.Timer(seconds, _end_with, [message])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
 def _replaceable() -> bool:
     """Whether Ctrl-C is ours to handle: not in a thread, nor where it is ignored or handled."""
     import threading

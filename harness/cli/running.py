@@ -24,8 +24,6 @@ class ReportWriter(Protocol):
     def __call__(self, results: Path, command: str, /, *, where: str = "") -> Path: ...
 
 
-# Seconds for the report of an interrupted command.
-_PAGE_SECONDS = 20.0
 _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
 
 
@@ -246,11 +244,10 @@ def _show_json(summary: RunSummary, report: str | None, *, exit_code: int | None
 def _page_of_a_part(
     error: InterruptedRunError, write_page: ReportWriter, *, quiet: bool
 ) -> str | None:
-    """Write the page of the runs that are recorded when the user interrupts, in bounded time.
+    """Write the page of the runs that are recorded when the user interrupts.
 
     Another Ctrl-C ends the process at once: no failure here may hide how to resume.
     """
-    from ..interrupts import interrupted_after
     from ..results.stores import pushed_page
 
     assert error.summary is not None
@@ -259,8 +256,7 @@ def _page_of_a_part(
     if not quiet:
         say("interrupted; writing the report of what is recorded (Ctrl-C again to end at once)")
     try:
-        with interrupted_after(_PAGE_SECONDS, f"marginbench: {error}"):
-            page = pushed_page(write_page(results, _command_of(results)))
+        page = pushed_page(write_page(results, _command_of(results)))
     except Exception as problem:  # noqa: BLE001 - a bug too: 'report' shows it in full
         say(f"no report: {first_line(problem)}")
         return None

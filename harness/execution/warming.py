@@ -9,7 +9,6 @@ the quickstart, with one seed.
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import tempfile
 import time
@@ -18,11 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...solvers.numeric.compiling import cache_folder, sources_stamp
+from ...solvers.numeric.compiling import cache_folder
 from ...solvers.registration import kernel_entries, registry
 from ..errors import UserError
-from ..hashing import canonical_json, hash_json
-from ..planning.fingerprint import project_roots
+from ..hashing import canonical_json
 from ..study.feasibility import FeasibilityStudy
 from ..study.model import SolverEntry, StudyBase
 from ..study.svm import Study
@@ -30,8 +28,6 @@ from ..study.toml import load_study, study_names
 from .progress import Progress
 from .runner import run_study
 
-# Says what was warmed; beside the machine code, so that it is gone with it.
-_STAMP = "warm.json"
 _POINTS: dict[str, Any] = {"n_train": 40, "n_test": 40}
 # One dataset of each type that points have: float64, float32 and CSR.
 _DENSE32 = {"dataset": "quadric", "dataset_params": _POINTS | {"n_features": 4}}
@@ -64,12 +60,8 @@ def warm(jobs: int, progress: Progress | None = None) -> Warmed:
     started = time.monotonic()
     folder = cache_folder()
     studies = list(_studies())
-    sources = [sources_stamp(file) for file in sorted(project_roots()["solvers"].rglob("*.py"))]
-    plan = hash_json([*(study.model_dump(mode="json") for study in studies), *sources])
     before = _code(folder)
     names = {entry.name for study in studies for entry in study.solvers}
-    if _is_warm(folder, plan, before):
-        return Warmed(folder, 0, len(before), len(names), time.monotonic() - started, 0)
     _check_writable(folder)
     cut_short = 0
     with tempfile.TemporaryDirectory(prefix="marginbench-warm-") as scratch:
@@ -78,8 +70,6 @@ def warm(jobs: int, progress: Progress | None = None) -> Warmed:
             summary = run_study(study, results, jobs=jobs, progress=progress or Progress())
             cut_short += sum(summary.statuses.get(status, 0) for status in _CUT_SHORT)
     after = _code(folder)
-    if not cut_short:
-        _stamp(folder, plan, after)
     new = sum(before.get(name) != state for name, state in after.items())
     return Warmed(folder, new, len(after), len(names), time.monotonic() - started, cut_short)
 
@@ -150,20 +140,6 @@ def _code(folder: Path) -> dict[str, tuple[int, int]]:
     except OSError:
         return {}
     return {name: (state.st_size, state.st_mtime_ns) for name, state in states.items()}
-
-
-def _is_warm(folder: Path, plan: str, code: dict[str, tuple[int, int]]) -> bool:
-    """Whether all of this plan was compiled before, and is still there."""
-    try:
-        stamp = json.loads((folder / _STAMP).read_text(encoding="utf-8"))
-        return bool(stamp["plan"] == plan) and code.keys() >= set(stamp["files"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return False
-
-
-def _stamp(folder: Path, plan: str, code: dict[str, tuple[int, int]]) -> None:
-    text = json.dumps({"plan": plan, "files": sorted(code)})
-    (folder / _STAMP).write_text(text, encoding="utf-8")
 
 
 def _check_writable(folder: Path) -> None:

@@ -5,11 +5,9 @@ Writing a study as a file and reading it gives an equal study.
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -125,32 +123,10 @@ def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
     try:
         study = model.model_validate(values, context=origins)
     except ValidationError as error:
-        lines = mistakes(error, file, model)
-        rest = _without(values, [file.written(each["loc"]) for each in error.errors()], model)
-        with contextlib.suppress(ValidationError):  # too much was wrong to look any further
-            try:
-                completed_study(model.model_validate(rest), file, folder)
-            except UserError as further:
-                lines += further.lines
-        raise StudyError(*lines) from None
+        raise StudyError(*mistakes(error, file, model)) from None
     except StudyError as error:
         raise StudyError(f"{file.at(file.written(error.at))}: {error}") from None
     return completed_study(study, file, folder)
-
-
-def _without(
-    values: dict[str, Any], paths: Iterable[KeyPath], model: type[BaseModel]
-) -> dict[str, Any]:
-    """A study's values but for the keys at some paths; its tables of entries stay."""
-    rest = copy.deepcopy(values)
-    for *way, key in paths:
-        table: Any = rest
-        with contextlib.suppress(LookupError, TypeError):  # a part of the way is wrong itself
-            for part in way:
-                table = table[part]
-            if isinstance(table, dict) and (way or key not in _tables(model)):
-                table.pop(key, None)
-    return rest
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:

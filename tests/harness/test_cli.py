@@ -344,18 +344,6 @@ def test_a_second_interrupt_ends_the_report_at_once(script, tmp_path):
     assert (process.returncode, err) == (130, "marginbench: interrupted\n")
 
 
-@pytest.mark.slow
-def test_the_report_of_an_interrupted_study_takes_a_bounded_time(script, tmp_path):
-    bounded = "import marginbench.harness.cli.running as r; r._PAGE_SECONDS = 0.5\n"
-    (tmp_path / "command.py").write_text(bounded + SCRIPT)
-    process = script("run", "slow.toml")
-    wait_for(lambda: Journal(tmp_path / "results" / "slow").entries)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert err.endswith("run the same command again to resume: marginbench run slow.toml\n")
-
-
 def test_every_public_name_is_found():
     names = dir(marginbench)
     assert {"run", "report", "load_study", "load_results", "SMO"}.issubset(names)

@@ -235,11 +235,12 @@ def test_bad_syntax_names_the_line():
 
 
 def test_all_mistakes_are_told_a_line_each():
-    text = VALID.replace("seeds = 2", "sedes = 2").replace('"digits"', '"digit"')
-    text = text.replace('name = "SMO"', 'name = "SMOO"')
-    places = [line for line, _ in mistakes(text) if line]
-    assert len(places) == 3
-    assert places == sorted(places)
+    names = VALID.replace('"digits"', '"digit"').replace('name = "SMO"', 'name = "SMOO"')
+    keys = VALID.replace("seeds = 2", "sedes = 2\ntitel = 3")
+    for text in (names, keys):
+        places = [line for line, _ in mistakes(text) if line]
+        assert len(places) == 2
+        assert places == sorted(places)
 
 
 def test_no_more_mistakes_are_told_than_can_be_read():

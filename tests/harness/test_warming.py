@@ -21,11 +21,12 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(warming, "cache_folder", lambda: folder)
 
     def compiles(study, place, **options):
-        (folder / f"{study.name}.nbi").write_text(study.name)
-        compiles.called.append(study.name)
+        if study.name in compiles.left:
+            (folder / f"{study.name}.nbi").write_text(study.name)
         return RunSummary(place, 1, 0, dict(compiles.statuses))
 
-    compiles.called, compiles.statuses = [], {"converged": 1}
+    compiles.statuses = {"converged": 1}
+    compiles.left = ("warm", "warm-feasibility", "quickstart")
     monkeypatch.setattr(warming, "run_study", compiles)
     return folder, compiles
 
@@ -58,8 +59,8 @@ def test_every_solver_is_run_on_every_type_of_points_with_every_kernel():
 def test_it_says_what_it_did_and_then_that_nothing_is_left(folder):
     place, compiles = folder
     assert said().startswith("compiled 3 of 3 functions of ")
+    compiles.left = ()
     assert said().startswith("nothing to compile, 3 functions of ")
-    assert len(compiles.called) == 3
     found = json.loads(said("--json"))
     assert (found["compiled"], found["kept"], found["folder"]) == (0, 3, str(place))
 
@@ -68,8 +69,6 @@ def test_a_run_that_was_cut_short_leaves_something_to_do(folder):
     _, compiles = folder
     compiles.statuses = {"timeout": 1, "failed": 3}
     assert "3 runs ended before everything was compiled; run the command again" in said()
-    said()
-    assert len(compiles.called) == 6
 
 
 def test_a_folder_that_cannot_be_written_is_told_and_does_no_harm(tmp_path, monkeypatch):
