@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ from .parameters import Parameters
 from .sources import Source, sources
 
 CACHE_VARIABLE = "MARGINBENCH_CACHE"
-#: Seconds that the files of an interrupted download are kept.
-_KEEP_S = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,8 +355,6 @@ def locked(path: Path, name: str) -> Iterator[Path]:
                     shutil.rmtree(leftover)
                 else:
                     leftover.unlink()
-            if downloads.is_dir() and time.time() - downloads.stat().st_mtime > _KEEP_S:
-                shutil.rmtree(downloads)
             downloads.mkdir(exist_ok=True)
             stack.callback(_remove_empty, downloads)
         except OSError as error:

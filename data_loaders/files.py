@@ -13,10 +13,8 @@ import gzip
 import hashlib
 import logging
 import lzma
-import math
 import os
 import struct
-import time
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -37,11 +35,8 @@ BYTES_VARIABLE = "MARGINBENCH_MAX_FILE_BYTES"
 MIB = 1 << 20
 #: Of a file whose source states no limit.
 DEFAULT_MAX_BYTES = 8192 * MIB
-#: Seconds that a server may keep silent, and the pauses before a download is tried again.
+#: Seconds that a server may keep silent.
 TIMEOUT_S = 30.0
-PAUSES_S = (1.0, 2.0, 4.0)
-#: Too early, too often, or the server's own trouble: worth another attempt.
-_TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
 #: Bytes that the buffer of an unpacked file takes in at a time.
 _BUFFER_BYTES = 1 << 16
 #: How compressed files begin, and what opens them.
@@ -195,15 +190,8 @@ def _download(location: _Location, file: RemoteFile, downloads: Path) -> Path:
     )
     try:
         with _quiet_pooch():
-            for pause in (*PAUSES_S, math.nan):
-                try:
-                    name = archive or file.name
-                    return Path(pooch.retrieve(url, expected, name, folder, downloader=downloader))
-                except OSError as error:
-                    if math.isnan(pause) or not _may_pass(error):
-                        raise
-                time.sleep(pause)
-        raise AssertionError("the last attempt returns or raises")
+            name = archive or file.name
+            return Path(pooch.retrieve(url, expected, name, folder, downloader=downloader))
     finally:
         with contextlib.suppress(OSError):  # it is not empty
             folder.rmdir()
@@ -227,15 +215,6 @@ class _Limit:
         """Pooch asks for it when the file is whole."""
 
     close = reset
-
-
-def _may_pass(error: OSError) -> bool:
-    """Whether a download may succeed when it is tried again."""
-    import requests  # imported here: it would slow down every start of the command line
-
-    if isinstance(error, requests.HTTPError) and error.response is not None:
-        return error.response.status_code in _TRANSIENT
-    return isinstance(error, requests.exceptions.ChunkedEncodingError)
 
 
 @contextlib.contextmanager
