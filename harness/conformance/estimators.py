@@ -8,8 +8,7 @@ import random
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
@@ -23,7 +22,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ...solvers.interface.base import Solver, WeightedSolver
 from ...solvers.interface.monitor import Monitor
-from ...solvers.interface.problem import Problem
 from ...solvers.interface.saving import load_solver
 from ...solvers.kernels import Kernel
 from ...solvers.models import LinearModel
@@ -674,36 +672,17 @@ def kernel_function(subject: Subject) -> None:
 def several_classes(subject: Subject) -> None:
     """Of three classes each is trained against the rest as it would be alone."""
     X, y = three_classes()
-    with _shared_names() as shares:
-        scores = subject.scores(X, y)
+    scores, draws = subject.scores(X, y), "random_state" in subject.defaults
     for label in range(3):
         alone = subject.scores(X, np.where(y == label, 1, -1))
         # What is drawn for all classes together is drawn before the draws of the first class only.
-        allowed = _OTHER_DRAWS if shares and label else subject.tolerance
+        allowed = _OTHER_DRAWS if draws and label else subject.tolerance
         apart = _apart(scores[:, label], alone)
         if not apart <= allowed:
             raise MendError(
                 f"class {label + 1} of 3 differs by {apart:.2g} from a fit of it alone against the "
                 "rest; keep nothing of one class for the next but what problem.once makes"
             )
-
-
-@contextmanager
-def _shared_names() -> Iterator[set[str]]:
-    """The names of what problems share beside the oracle (`problem.once`), as they are asked."""
-    names: set[str] = set()
-    original = Problem.once
-
-    def once(self: Problem, name: str, make: Callable[[], Any]) -> Any:
-        names.add(name)
-        return original(self, name, make)
-
-    Problem.once = once  # type: ignore[method-assign]
-    try:
-        yield names
-    finally:
-        Problem.once = original  # type: ignore[method-assign]
-        names.discard("oracle")
 
 
 def saving(subject: Subject) -> None:
