@@ -1,6 +1,5 @@
 """What is asked of workers before a study is planned, in which order, and how failures end."""
 
-from dataclasses import replace
 
 import pytest
 
