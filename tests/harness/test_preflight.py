@@ -1,6 +1,5 @@
 """What is asked of workers before a study is planned, in which order, and how failures end."""
 
-
 import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
