@@ -374,14 +374,10 @@ def _holds_texts(table: Table, name: str) -> bool:
         )
     only_infinite = all(word.lower().lstrip("+-") in _NOT_FINITE for word in odd)
     if n_numeric and (only_infinite or n_numeric >= _MOSTLY * n_words):
-        remedy = (
-            "mend it or drop the column"
-            if only_infinite
-            else f"mend it, add it to missing_words, or list {shown_word(name)} in categorical"
-        )
         raise DataError(
             f"{table.origin}, {table.location(row)}: column {shown_word(name)} is "
-            f"{shown_word(odd[0])}, not a finite number as elsewhere in the column; {remedy}"
+            f"{shown_word(odd[0])}, not a finite number as elsewhere in the column; mend it, add "
+            f"it to missing_words, drop the column, or list {shown_word(name)} in categorical"
         )
     return True
 

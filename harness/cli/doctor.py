@@ -31,10 +31,6 @@ _EXTRAS = {
 # Processes of others beyond this share of the cores disturb times.
 _BUSY_SHARE = 0.25
 _LEAST_FREE_GB = 2.0
-# Single-precision operations in a cycle of a core with two units that multiply and add.
-_PER_CYCLE = {"avx512f": 64, "avx2": 32}
-# Of the most that the processor can do; libraries reach more than half.
-_SLOW_BLAS = 0.25
 _SIZE = 768
 
 
@@ -109,9 +105,8 @@ def _clock() -> Iterator[Finding]:
 
 
 def _blas() -> Finding:
-    """How fast one thread multiplies matrices, of what the processor can do."""
+    """How fast one thread multiplies matrices."""
     import numpy as np
-    import psutil
     from threadpoolctl import threadpool_limits
 
     from ..environment import environment
@@ -124,24 +119,7 @@ def _blas() -> Finding:
             matrix @ matrix
             seconds.append(time.perf_counter() - start)
     speed = 2 * _SIZE**3 / min(seconds) / 1e9
-    frequency = psutil.cpu_freq()
-    per_cycle = next((peak for name, peak in _PER_CYCLE.items() if name in _instructions()), 0)
-    speeds = f"{environment()['blas']}; {speed:.0f} GFLOP/s on one thread"
-    peak = per_cycle * (frequency.max or frequency.current) / 1e3 if frequency else 0.0
-    if not peak:
-        return Finding("BLAS", "ok", speeds)
-    slow = speed < _SLOW_BLAS * peak
-    advice = ": slow; another build of NumPy may be faster" if slow else ""
-    return Finding("BLAS", "note" if slow else "ok", f"{speeds}, of {peak:.0f} at most{advice}")
-
-
-def _instructions() -> set[str]:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return set()
-    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
-    return set(flags.split())
+    return Finding("BLAS", "ok", f"{environment()['blas']}; {speed:.0f} GFLOP/s on one thread")
 
 
 def _memory() -> Iterator[Finding]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sys
-import textwrap
 
 import typer
 
@@ -37,20 +35,8 @@ def help_only(context: typer.Context) -> None:
 
 
 def print_table(rows: list[tuple[str, ...]]) -> None:
-    """Print rows of cells in columns; a terminal has the last one wrapped, or below the others."""
+    """Print rows of cells in columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    margin = sum(widths[:-1]) + 2 * (len(widths) - 1)
-    below = margin > room / 2
     for row in rows:
-        *cells, last = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        start = "  ".join([*cells, ""])
-        last = last.rstrip()
-        if len(start + last) <= room:
-            typer.echo((start + last).rstrip())
-            continue
-        indent = " " * (4 if below else margin)
-        if below:
-            typer.echo(start.rstrip())
-            start = indent
-        typer.echo(textwrap.fill(last, room, initial_indent=start, subsequent_indent=indent))
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())

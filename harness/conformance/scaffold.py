@@ -16,13 +16,6 @@ from ..storage import storing
 _TEMPLATES = Path(__file__).parent / "scaffolds"
 # Boundaries between words: "MySolver", "SVMLight", "my_solver", "my-solver", "my solver".
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*|[0-9]+")
-# What the file imports: a class of such a name would hide it.
-_IMPORTED = frozenset(
-    {
-        *("CachedKernelParameters", "KernelExpansion", "Monitor", "Problem", "Solution", "Solver"),
-        *("SoftMarginParameters", "SolverParameters"),
-    }
-)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ -]*")
 
 
@@ -67,8 +60,6 @@ def names_of(text: str, folder: Path) -> Names:
     )
     if names.class_name.casefold() in map(str.casefold, entries()):
         raise UserError(f"{text!r}: marginbench has a solver of this name; choose another")
-    if names.class_name in _IMPORTED:
-        raise UserError(f"{text!r}: the file of a solver imports this name; choose another")
     if keyword.iskeyword(names.module) or keyword.iskeyword(names.class_name):
         raise UserError(f"{text!r} is a keyword of Python; choose another name")
     if _is_module(names.module, folder):

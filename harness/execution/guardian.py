@@ -16,7 +16,6 @@ import ctypes
 import os
 import select
 import signal
-import stat
 import sys
 import time
 
@@ -64,14 +63,8 @@ def adopt_orphans() -> bool:
 
 def _start(command: list[str], log: str) -> int:
     """Start the command with its output in the log; its process id."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        sink = os.open(log, flags, 0o644)
-        # The command before may have put anything there.
-        if not stat.S_ISREG(os.fstat(sink).st_mode):
-            raise OSError
-        os.ftruncate(sink, 0)
-        os.set_blocking(sink, True)
+        sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o644)
     except OSError:
         # What solvers print is worth less than what they compute.
         sink = os.open(os.devnull, os.O_WRONLY)

@@ -22,9 +22,7 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -315,26 +313,17 @@ def main(descriptor: int) -> None:
             return
 
 
-@lru_cache(1)
-def _thread_pools(modules: int) -> Any:
-    """The threads of the numeric libraries that are loaded with so many modules.
-
-    To find the libraries takes a millisecond; one is loaded only when a module is imported.
-    """
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
 def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     """Do the job; whatever it raises becomes part of the result."""
+    from threadpoolctl import threadpool_limits
+
     from ...data_loaders import DataError
     from ...data_loaders.errors import CacheError
     from ..errors import StorageError, UserError, first_line
     from ..words import visible_lines
 
     try:
-        with _thread_pools(len(sys.modules)).limit(limits=job.threads):
+        with threadpool_limits(job.threads):
             return ResultMessage(value=job.work.run(send))
     except MemoryError as error:
         message = ResultMessage(error=first_line(error), kind="memory")

@@ -194,7 +194,7 @@ class Kind(ABC):
     def mistakes(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
         """What is wrong with the solvers of a study, by their classes."""
 
-    def remarks(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
+    def remarks(self, study: Any) -> Iterable[str]:
         """Lines for the user on a study, before it is planned."""
         return ()
 

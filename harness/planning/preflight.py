@@ -273,7 +273,7 @@ def preflight(
     """The facts that planning needs of a study."""
     kind, limits = kind_named(study.kind), run_limits(study.budget)
     solvers = study_solvers(study, executor, say, threads=threads)
-    for line in kind.remarks(study, solvers):
+    for line in kind.remarks(study):
         say(line)
     by_tag = _by_dataset([task for task in study.tasks if isinstance(task, DatasetTask)])
     jobs = []

@@ -352,20 +352,7 @@ class SVMKind(Kind):
             decided = [*info.traits["decided"], "random_state"]
             yield from parameter_mistakes(study, configured, info, "task", decided)
 
-    def remarks(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
-        names = dict.fromkeys(
-            entry.class_name
-            for entry in study.solver
-            for task in study.task
-            if study.seeds > 1
-            and entry.seeds is None
-            and study.repeats_itself(task, entry, solvers[entry.label].traits)
-        )
-        if names:
-            verb = "is" if len(names) == 1 else "are"
-            folded = any(task.folds is not None for task in study.task)
-            each = f"a task{' without folds' * folded} instead of {study.seeds}"
-            yield f"{', '.join(names)} {verb} deterministic: one run {each}"
+    def remarks(self, study: Study) -> Iterator[str]:
         for task in study.task:
             if task.folds is not None and study.seeds < task.folds and study.selection is None:
                 yield (

@@ -15,8 +15,6 @@ from ..storage import storing
 SCHEMA_VERSION = 4
 FILE_NAME = "study.json"
 _DIGEST = "digest"
-# Of a file that was written by hand they may be anything.
-_LISTS = ("tasks", "solvers", "planned")
 
 
 class DamagedDescriptionError(UserError):
@@ -86,10 +84,6 @@ def read_description(folder: Path) -> dict[str, Any] | None:
             f"{path}: written by another release of marginbench (schema version {version}, this "
             f"release reads {SCHEMA_VERSION}); use that release or choose another folder"
         )
-    for name in _LISTS:
-        items = content.get(name, [])
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            raise _damaged(path, f"its {name} are no list of objects")
     return content
 
 

@@ -248,7 +248,7 @@ def _explained(problem: Any, file: StudyFile, model: type[BaseModel]) -> str:
     where, path = file.at(location), key_path(location)
     kind, value = problem["type"], problem["input"]
     if kind == "extra_forbidden":
-        return f"{where}: {_unknown_key(location, value, model)}"
+        return f"{where}: {_unknown_key(location, model)}"
     if kind == "missing":
         if path in _tables(model):
             return f"{file.where}: a study needs at least one [[{path}]]"
@@ -264,34 +264,18 @@ def _explained(problem: Any, file: StudyFile, model: type[BaseModel]) -> str:
         return f"{where}: [{path}] is one table where a study has a list of them; write [[{path}]]"
     message = _REMEDIES.get(kind, "").format(path) or problem["msg"]
     if kind == "model_type" and isinstance(location[-1], int):
-        key, one, other = ("dataset", "digits", "file.csv")
-        if location[0] in ("solver", "method"):
-            key, one, other = ("name", "SMO", "file.py:Class")
-        message = f"give a dictionary such as {{{key!r}: {one!r}}} or {{{key!r}: {other!r}}}"
-        if file.text:
-            message = f"write it as a table [[{location[0]}]]"
+        message = f"write it as a table [[{location[0]}]]" if file.text else "give a dictionary"
     message = message.removeprefix("Input ").removeprefix("Value error, ")
     return f"{where}: {path} = {shown(value)}: {message}"
 
 
-def _unknown_key(location: Sequence[str | int], value: Any, model: type[BaseModel]) -> str:
+def _unknown_key(location: Sequence[str | int], model: type[BaseModel]) -> str:
     """What is wrong with a key that there is not, and the nearest that there is."""
     table = _table_at(location[:-1], model)
     keys = list(table.model_fields)
     if table is not model and isinstance(getattr(table, "axes", None), Axes):
         keys.append(ZIP)
-    name = str(location[-1])
-    hint = suggest(name, keys)
-    entries = isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
-    if len(location) > 1 or not (entries or isinstance(value, dict)):
-        return f"unknown key {key_path(location)!r}{hint}"
-    for key in keys:
-        annotation = model.model_fields[key].annotation
-        if key in _tables(model):
-            hint = hint.replace(f"'{key}'", f"[[{key}]]")
-        elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            hint = hint.replace(f"'{key}'", f"[{key}]")
-    return f"unknown table {f'[[{name}]]' if entries else f'[{name}]'}{hint}"
+    return f"unknown key {key_path(location)!r}{suggest(str(location[-1]), keys)}"
 
 
 def _tables(model: type[BaseModel]) -> list[str]:

@@ -10,7 +10,6 @@ import pytest
 
 import marginbench
 from marginbench.harness.cli.app import build_app, run_app
-from marginbench.harness.cli.output import print_table
 from marginbench.harness.environment import version
 from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.execution import runner
@@ -348,18 +347,3 @@ def test_every_public_name_is_found():
     names = dir(marginbench)
     assert {"run", "report", "load_study", "load_results", "SMO"}.issubset(names)
     assert all(hasattr(marginbench, name) for name in names)
-
-
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        ("", ["a  word  one two three four five", "b  x     one"]),
-        ("21", ["a  word  one two", "         three four", "         five", "b  x     one"]),
-        ("14", ["a  word", "    one two", "    three four", "    five", "b  x     one"]),
-    ],
-)
-def test_a_table_is_no_wider_than_the_terminal(columns, expected, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", columns or "10")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: bool(columns))
-    print_table([("a", "word", "one two three four five"), ("b", "x", "one")])
-    assert capsys.readouterr().out.splitlines() == expected

@@ -22,14 +22,6 @@ def test_that_of_another_release_is_not_taken_for_one_of_this(tmp_path):
     assert not isinstance(told.value, DamagedDescriptionError)
 
 
-@pytest.mark.parametrize("values", [{"tasks": 3}, {"planned": [1]}, {"solvers": {"a": 1}}])
-def test_what_is_no_list_of_objects_is_damaged(tmp_path, values):
-    write_description(tmp_path, {"schema_version": SCHEMA_VERSION, "name": "a", **values})
-    (name,) = values
-    with pytest.raises(DamagedDescriptionError, match=f"its {name} are no list of objects"):
-        read_description(tmp_path)
-
-
 def test_no_damage_shows_another_description(tmp_path):
     values = {"schema_version": SCHEMA_VERSION, "name": "é", "tasks": [{"C": 0.1}] * 9}
     write_description(tmp_path, values)

@@ -250,7 +250,7 @@ def test_parameters_are_checked_before_anything_runs(tmp_path, make_study, param
     assert executor.ran == []
 
 
-def test_a_deterministic_solver_runs_once_and_says_so(tmp_path, make_study):
+def test_a_deterministic_solver_runs_once(tmp_path, make_study):
     entries = [
         {"name": "SMO"},
         {"name": "SMO", "label": "again", "seeds": 2},
@@ -258,14 +258,7 @@ def test_a_deterministic_solver_runs_once_and_says_so(tmp_path, make_study):
         {"name": "SDCA"},
     ]
     study = make_study(task=[TASK], solver=entries, seeds=3)
-    told = Told()
-    run_study(study, tmp_path, executor=FakeExecutor(), progress=told)
-    assert told.lines == ["SMO, LIBSVM are deterministic: one run a task instead of 3"]
-    # Others that an expression restricts are not.
-    again = Told()
-    part = select(study, where='class == "SDCA" and seed == 2')
-    run_study(part, tmp_path / "part", executor=FakeExecutor(), progress=again)
-    assert again.lines == []
+    run_study(study, tmp_path, executor=FakeExecutor())
     found = json.loads((tmp_path / "study.json").read_text())
     planned = [(run["solver"], run["seed"]) for run in found["planned"]]
     assert [run for run in planned if run[0] != "SDCA"] == [

@@ -38,7 +38,6 @@ def test_any_spelling_of_a_name_will_do(tmp_path, text, class_name, module):
         ("num-py", None),
         ("numpy", "numpy.py would hide the Python module 'numpy'"),
         ("none", "'none' is a keyword of Python"),
-        ("solution", "'solution': the file of a solver imports this name"),
     ],
 )
 def test_a_name_that_would_do_harm_is_refused(tmp_path, text, message):

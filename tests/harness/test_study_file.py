@@ -178,7 +178,7 @@ def test_the_studies_of_the_page_on_tuning_are_valid():
             "two entries of [[solver]] have the label 'A'; give each its own",
         ),
         (FEASIBILITY, '= "feasi', '= "feasa', "kind = 'feasability' is not known (did you mean"),
-        (FEASIBILITY, "[[images]]", "[[image]]", "unknown table [[image]] (did you mean [[images]"),
+        (FEASIBILITY, "[[images]]", "[[image]]", "unknown key 'image' (did you mean 'images'?)"),
         (FEASIBILITY, "m = 8\n", "", "the key 'cell[1].m' is missing"),
         (FEASIBILITY, "gammas = [0.5, 2.0]", "gammas = []", "images[1].gammas"),
         (
@@ -253,7 +253,11 @@ def test_no_more_mistakes_are_told_than_can_be_read():
     ("text", "message", "line"),
     [
         ('name = "x"\n[[task]]\ndataste = "digits"\n', "unknown key 'task[1].dataste' (did you", 3),
-        ('name = "x"\n[[tasks]]\ndataset = "digits"\n', "unknown table [[tasks]] (did you", 2),
+        (
+            'name = "x"\n[[tasks]]\ndataset = "digits"\n',
+            "unknown key 'tasks' (did you",
+            2,
+        ),
     ],
 )
 def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(text, message, line):
@@ -271,7 +275,7 @@ class OfTheirOwn:
     [
         (
             lambda: Study(name="x", task=[{"dataset": "digits"}], solver=["SMO", OfTheirOwn]),
-            "Study: solver[1] = 'SMO': give a dictionary such as {'name': 'SMO'}",
+            "Study: solver[1] = 'SMO': give a dictionary",
         ),
         (
             lambda: Study(name="x", task=[{"dataset": np.ones(3)}], solver=[{"name": "SMO"}]),

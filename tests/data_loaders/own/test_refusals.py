@@ -33,13 +33,13 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
         (
             GOOD.replace("42", "inf"),
             "x.csv, line 3: column 'age' is 'inf', not a finite number as elsewhere in the column; "
-            "mend it or drop the column",
+            "mend it, add it to missing_words, drop the column, or list 'age' in categorical",
         ),
         (GOOD.replace("42", "1e999"), "x.csv, line 3: column 'age' is '1e999', not a finite numb"),
         (
             "a,b,y\n" + ROWS.replace("17,", "1 7,"),
             "x.csv, line 19: column 'a' is '1 7', not a finite number as elsewhere in the column; "
-            "mend it, add it to missing_words, or list 'a' in categorical",
+            "mend it, add it to missing_words, drop the column, or list 'a' in categorical",
         ),
         (GOOD.replace("job", "age"), "x.csv: columns 1 and 2 have the same name 'age'; rename on"),
         (GOOD.replace("yes", "no"), "x.csv: one class only ('no') in the training part; two are"),
