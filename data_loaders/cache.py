@@ -329,10 +329,6 @@ def _obtain(entry: Entry) -> tuple[store.Stored, bool]:
         try:
             entry.make(downloads)
             return store.verify(entry.path, entry.header), True
-        except DataError as error:
-            if unusable.state == "damaged":
-                raise DataError(f"{error}; the cached file is damaged ({unusable})") from None
-            raise
         except store.Unusable as error:
             raise DataError(
                 f"{entry.name}: the file just written cannot be read ({error}); check the disk"

@@ -371,7 +371,6 @@ class _Runner:
         self.already_recorded = 0
         self.described = False  # whether study.json tells what is planned
         self._commands = "", ""
-        self._before: dict[str, Any] | None = None  # study.json as it was
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
         self._position = 0, 1  # among the commands at work
@@ -449,7 +448,7 @@ class _Runner:
             if self.pending or plan != self.journal.plan or self.journal.new_damages():
                 self.journal.append_plan(self.study.name, plan)
             self._position = self.journal.position()  # only now there is a file of this command
-            write_description(self.results, described, self._before)
+            write_description(self.results, described)
             self.described = True
         for run, record in incomplete:
             # Only the comparison with a reference optimum is missing.
@@ -470,10 +469,9 @@ class _Runner:
     def _described(self) -> dict[str, Any]:
         """The content of study.json: this command's runs and those that were planned before."""
         study, before = self.study, None
-        self._before = None
         command, whole_command = self._commands
         try:
-            before = self._before = read_description(self.results)
+            before = read_description(self.results)
         except DamagedDescriptionError as error:
             aside = move_aside(self.results)
             self.progress.say(f"{error.why}; moved to {aside}, written anew")

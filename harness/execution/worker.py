@@ -315,16 +315,13 @@ def main(descriptor: int) -> None:
 
 def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     """Do the job; whatever it raises becomes part of the result."""
-    from threadpoolctl import threadpool_limits
-
     from ...data_loaders import DataError
     from ...data_loaders.errors import CacheError
     from ..errors import StorageError, UserError, first_line
     from ..words import visible_lines
 
     try:
-        with threadpool_limits(job.threads):
-            return ResultMessage(value=job.work.run(send))
+        return ResultMessage(value=job.work.run(send))
     except MemoryError as error:
         message = ResultMessage(error=first_line(error), kind="memory")
     except (CacheError, StorageError) as error:

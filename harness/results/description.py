@@ -31,19 +31,14 @@ class DamagedDescriptionError(UserError):
         self.why = why
 
 
-def write_description(
-    folder: Path, values: dict[str, Any], before: dict[str, Any] | None = None
-) -> None:
+def write_description(folder: Path, values: dict[str, Any]) -> None:
     """Write ``study.json`` atomically, with its digest, unless it says the same already.
 
-    What JSON does not know goes by its ``repr``. ``before`` is what :func:`read_description`
-    returned to a caller who holds the folder.
+    What JSON does not know goes by its ``repr``.
     """
     path = folder / FILE_NAME
     # The digest is that of what a reader gets: tuples as lists, keys as texts.
     stored = json.loads(json.dumps(values, default=repr))
-    if stored == before:
-        return
     stored[_DIGEST] = hash_json(stored)
     text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
     content = text.encode("utf-8", "backslashreplace")
