@@ -244,13 +244,6 @@ def _reason(error: OSError | ValueError) -> str:
 
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
-    # While the body comes, requests calls it a ConnectionError.
-    if isinstance(error, requests.Timeout) or "timed out" in str(error):
-        return f"no answer in {TIMEOUT_S:g} s"
-    if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "the connection broke off"
-    if isinstance(error, requests.ConnectionError):
-        return "no connection"
     if isinstance(error, requests.RequestException):
         return f"download failed: {type(error).__name__}"
     return "SHA-256 differs from the known one" if "hash" in str(error) else first_line(error)

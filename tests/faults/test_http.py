@@ -101,7 +101,7 @@ def settings(monkeypatch):
 def test_a_connection_that_breaks_off_is_told(site, tmp_path):
     chunked = fixed(200, b"5\r\nhello\r\n", Transfer_Encoding="chunked", Content_Length=None)
     for broken in (SHORT, chunked):
-        assert "(the connection broke off)" in site.refusal(tmp_path, broken)
+        assert "(download failed: ChunkedEncodingError)" in site.refusal(tmp_path, broken)
     assert site.fetch(tmp_path, WHOLE) == CONTENT
     assert all(request["Accept-Encoding"] == "identity" for request in site.requests)
 
