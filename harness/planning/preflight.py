@@ -10,6 +10,7 @@ import inspect
 import re
 import time
 import warnings
+from collections import deque
 from collections.abc import (
     Callable,
     Collection,
@@ -367,18 +368,33 @@ def described_solvers(
 
 
 def _outcomes(executor: Executor, jobs: Iterable[Job], say: Say) -> Iterator[tuple[Job, Outcome]]:
-    """Run jobs, each under a tag of its own, and announce those that take more than a moment."""
-    unannounced: dict[str, float] = {}
-    for event in executor.execute(iter(jobs)):
-        if isinstance(event, Started):
-            unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
-        elif isinstance(event, Ended):
-            unannounced.pop(event.job.tag, None)
-            yield event.job, event.outcome
-        else:
-            for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
-                del unannounced[tag]
-                say(f"{tag} ...")
+    """Run jobs, each under a tag of its own, and announce those that take more than a moment.
+
+    A worker that crashes may have been killed by someone else: its job is retried once.
+    """
+    waiting, retried = deque(jobs), set[str]()
+    while waiting:
+        unannounced: dict[str, float] = {}
+        for event in executor.execute(_emptied(waiting)):
+            if isinstance(event, Started):
+                unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
+            elif isinstance(event, Ended):
+                tag = event.job.tag
+                unannounced.pop(tag, None)
+                if event.outcome.status == "crashed" and tag not in retried:
+                    retried.add(tag)
+                    waiting.appendleft(event.job)
+                else:
+                    yield event.job, event.outcome
+            else:
+                for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
+                    del unannounced[tag]
+                    say(f"{tag} ...")
+
+
+def _emptied(jobs: deque[Job]) -> Iterator[Job]:
+    while jobs:
+        yield jobs.popleft()
 
 
 def _by_dataset(tasks: Sequence[DatasetTask]) -> dict[str, list[DatasetTask]]:
