@@ -29,13 +29,10 @@ from marginbench.harness.results.stores import (
     local_folder,
     synced,
 )
-from marginbench.harness.study.model import StudyFile
-from marginbench.harness.study.svm import Study
-from marginbench.harness.study.toml import completed_study
 from marginbench.reports.results import load_results
 from marginbench.solvers.numeric.compiling import cache_folder
 
-from ..harness.conftest import BOARD
+from ..harness.conftest import board_study
 from .conftest import LONG, numbers, only_long, wait_for
 
 WHY = "of the extra 'cloud' and the group 'dev'"
@@ -185,13 +182,7 @@ def url(request):
 
 @pytest.fixture(scope="module")
 def board():
-    values = {
-        "name": "board",
-        "seeds": 4,
-        "task": [{**BOARD, "label": "a"}],
-        "solver": [{"name": "Perceptron"}],
-    }
-    return completed_study(Study.model_validate(values), StudyFile("study"))
+    return board_study(seeds=4, solver=[{"name": "Perceptron"}])
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from marginbench.harness.errors import first_line
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.jobs import Ended, Outcome, Started
+from marginbench.harness.jobs import CheckpointMessage, Ended, Outcome, PhaseMessage, Started
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
@@ -81,6 +81,14 @@ class Lenient(InProcess):
                 yield Ended(job, Outcome("data", reason=str(error)))
             except ArithmeticError as error:
                 yield Ended(job, Outcome("failed", reason=first_line(error), phase="solve"))
+
+
+def carried_out(work):
+    """The columns of a run in this process, its checkpoints, and its phases."""
+    messages = []
+    found = work.run(messages.append)
+    trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+    return found, trace, [item.phase for item in messages if isinstance(item, PhaseMessage)]
 
 
 class Told(Progress):

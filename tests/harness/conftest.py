@@ -3,7 +3,10 @@
 import pytest
 
 from marginbench.harness.cli.app import build_app, run_app
+from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import completed_study
+from marginbench.reports.command import add_commands
 from marginbench.solvers.numeric.compiling import cache_folder
 
 SMALL_STUDY = {
@@ -51,6 +54,12 @@ def make_study():
     return lambda **changes: Study.model_validate({**SMALL_STUDY, **changes})
 
 
+def board_study(**values):
+    """A study of a task of a few points, complete."""
+    study = {"name": "board", "task": [{**BOARD, "label": "a"}], **values}
+    return completed_study(Study.model_validate(study), StudyFile("study"))
+
+
 @pytest.fixture
 def run(capsys):
     """Runs a command in this process: exit code, output and errors. A page is the command."""
@@ -61,8 +70,10 @@ def run(capsys):
         return path
 
     def call(*arguments):
+        app = build_app(write_report)
+        add_commands(app)
         with pytest.raises(SystemExit) as ended:
-            run_app(build_app(write_report), list(arguments))
+            run_app(app, list(arguments))
         output = capsys.readouterr()
         return int(ended.value.code or 0), output.out, output.err
 

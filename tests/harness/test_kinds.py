@@ -217,7 +217,6 @@ def test_every_run_is_recorded_with_the_columns_of_its_kind(ran):
             assert record.jobs == 2
             assert record.data_s is not None
             assert record.compile_s is not None
-            assert record.peak_memory_mb is not None
             assert 50 < record.peak_memory_mb < 4096
     known, mine = records[ran.case.known, 0], records["Mine", 0]
     assert known.solver_class == f"marginbench:{ran.case.known}"

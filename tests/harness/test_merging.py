@@ -14,30 +14,21 @@ from marginbench.harness.planning import merging
 from marginbench.harness.planning.merging import merge
 from marginbench.harness.results.description import read_description, write_description
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.select import select
-from marginbench.harness.study.svm import Study
-from marginbench.harness.study.toml import completed_study
 from marginbench.reports.results import load_results
 
-from .conftest import BOARD
+from .conftest import BOARD, board_study
 
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory):
     """One study, run whole and in two parts that share a task."""
-    study = completed_study(
-        Study.model_validate(
-            {
-                "name": "board", "title": "A board", "seeds": 2,
-                "task": [{**BOARD, "label": "a"}, {**BOARD, "label": "b", "C": 2.0}],
-                "solver": [
-                    {"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}},
-                ],
-            }
-        ),
-        StudyFile("study"),
-    )  # fmt: skip
+    study = board_study(
+        title="A board",
+        seeds=2,
+        task=[{**BOARD, "label": "a"}, {**BOARD, "label": "b", "C": 2.0}],
+        solver=[{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
+    )
     folder = tmp_path_factory.mktemp("parts")
     for name, selection in (("whole", {}), ("one", {"datasets": ["a"]}), ("two", {"seeds": 1})):
         run_study(
@@ -55,8 +46,7 @@ def folder(parts, tmp_path):
 
 
 def planned(folder):
-    found = read_description(folder)
-    return found["planned"]
+    return read_description(folder)["planned"]
 
 
 def records(folder):
@@ -175,7 +165,6 @@ def test_what_cannot_be_merged_is_refused(folder):
     refused("exists already", one, two, out=folder / "whole")
     refused("is none of the folders", one, two, out=out, prefer="three")
     values = read_description(two)
-    assert values is not None
     changed = json.loads(json.dumps(values))
     changed["study"]["settings"]["budget"]["timeout"] = 7.0
     write_description(two, changed)

@@ -112,7 +112,7 @@ def test_a_users_data_are_loaded_apart_from_other_jobs(tmp_path, make_study):
 )
 def test_what_cannot_be_had_is_a_reason_and_no_more(study, eager, unloaded, reason):
     """A worker that is lost once is replaced; data whose worker is lost twice cannot be loaded."""
-    workers, told = Workers(eager), list[str]()
+    workers, told = Workers(eager), []
     lost = Outcome("crashed", reason="the process was killed by SIGKILL")
     workers.outcomes = {
         DatasetWork: [replace(lost), replace(lost), replace(lost)],

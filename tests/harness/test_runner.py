@@ -131,7 +131,7 @@ def test_of_several_commands_none_repeats_what_others_have_recorded(
     tmp_path, two_solvers, monkeypatch
 ):
     monkeypatch.setattr("marginbench.harness.execution.runner.EXCHANGE_S", 10.0)
-    other, exchanged = FakeExecutor(), list[int]()
+    other, exchanged = FakeExecutor(), []
     executor = Yields(lambda: other.ran or run_study(two_solvers, tmp_path, executor=other))
     # The other command comes while a run of this one is not recorded yet, and so does it, too.
     summary = run_study(
@@ -350,7 +350,6 @@ def test_an_interrupt_keeps_what_is_recorded(tmp_path, two_solvers):
     with pytest.raises(InterruptedRunError, match="3 of 4 runs are recorded") as caught:
         run_study(two_solvers, results, executor=executor, command="marginbench run small")
     assert "run the same command again to resume: marginbench run small" in str(caught.value)
-    assert caught.value.summary is not None
     assert (caught.value.summary.statuses, caught.value.summary.results) == (
         {"converged": 3},
         results,

@@ -13,7 +13,6 @@ from marginbench.harness.planning.manifest import Scope, merged
 from marginbench.harness.results.description import read_description
 from marginbench.harness.study.model import Budget
 from marginbench.harness.study.select import MAX_LENGTH, of_its_own, select
-from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import load_study, parse_study
 from marginbench.reports import analysis
 from marginbench.reports.results import load_results
@@ -195,9 +194,7 @@ name = "SDCA"
 
 @pytest.fixture(scope="module")
 def grid():
-    study = parse_study(GRID, where="grid.toml")
-    assert isinstance(study, Study)
-    return study
+    return parse_study(GRID, where="grid.toml")
 
 
 def chosen(study, text):

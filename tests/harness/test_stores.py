@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import InterruptedRunError
 from marginbench.harness.execution import runner
 from marginbench.harness.execution.runner import run_study
@@ -19,14 +18,10 @@ from marginbench.harness.jobs import Started
 from marginbench.harness.planning import status
 from marginbench.harness.planning.merging import OF_THE_MACHINE
 from marginbench.harness.planning.status import Monitor
-from marginbench.harness.results.journal import Entry, Journal
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.stores import Mirror, StoreUrl, _Exchange
-from marginbench.harness.study.model import StudyFile
-from marginbench.harness.study.svm import Study
-from marginbench.harness.study.toml import completed_study
-from marginbench.reports.command import add_commands
 
-from .conftest import BOARD
+from .conftest import board_study
 
 pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
 
@@ -59,13 +54,8 @@ class Counting(InProcess):
 @pytest.fixture(scope="module")
 def board():
     """Two solvers on one task with three seeds."""
-    values = {
-        "name": "board",
-        "seeds": 3,
-        "task": [{**BOARD, "label": "a"}],
-        "solver": [{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
-    }
-    return completed_study(Study.model_validate(values), StudyFile("study"))
+    solvers = [{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}]
+    return board_study(seeds=3, solver=solvers)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +145,7 @@ def test_an_interrupted_command_pushes_what_it_has(board, store, alone, machine)
 
 
 def test_a_look_reads_only_what_is_new_and_shows_what_runs(board, tmp_path, monkeypatch):
-    looks, read = [], list[Entry]()
+    looks, read = [], []
     environment_of = status._environment
 
     def counted(folder, entry):
@@ -184,53 +174,35 @@ def test_a_look_reads_only_what_is_new_and_shows_what_runs(board, tmp_path, monk
 
 
 @pytest.fixture
-def command(capsys):
-    def run(*arguments):
-        def write_report(results, command, where=""):
-            path = results / "report.html"
-            path.write_text(f"page of {len(Journal(results).current)} records")
-            return path
-
-        app = build_app(write_report)
-        add_commands(app)
-        with pytest.raises(SystemExit) as ended:
-            run_app(app, list(arguments))
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture
 def stored(alone, store):
     """A store with the results of the study."""
     return shutil.copytree(alone, store, ignore=shutil.ignore_patterns("runs.parquet", ".*"))
 
 
-def test_a_report_goes_to_the_store(stored, command):
-    code, out, _ = command("report", f"file://{stored}")
+def test_a_report_goes_to_the_store(stored, run):
+    code, out, _ = run("report", f"file://{stored}")
     assert (code, out) == (0, f"report: {stored}/report.html\n")
-    assert (stored / "report.html").read_text() == "page of 6 records"
+    assert (stored / "report.html").is_file()
 
 
-def test_merging_stores_and_folders(stored, command, tmp_path):
+def test_merging_stores_and_folders(stored, run, tmp_path):
     both = tmp_path / "both"
     second = shutil.copytree(stored, tmp_path / "second")
-    code, out, _ = command(
+    code, out, _ = run(
         "merge", f"file://{stored}", str(second), "--out", f"file://{both}", "--json"
     )
     done = json.loads(out)
     assert (code, done["out"], done["records"]) == (0, f"file://{both}", 6)
     assert values(both) == values(stored)
     # Into one of them.
-    code, out, _ = command("merge", f"file://{both}", str(second), "--out", f"file://{both}")
+    code, out, _ = run("merge", f"file://{both}", str(second), "--out", f"file://{both}")
     assert (code, out.partition(":")[0]) == (0, "6 records in file")
 
 
-def test_watching_once(stored, command, tmp_path):
+def test_watching_once(stored, run, tmp_path):
     page = tmp_path / "page.html"
     for place in (str(stored), f"file://{stored}"):
-        code, out, _ = command("watch", place, "--once", "--json", "--html", str(page))
+        code, out, _ = run("watch", place, "--once", "--json", "--html", str(page))
         found = json.loads(out)
         assert (code, found["planned"], found["done"], found["left"]) == (0, 6, 6, 0)
     assert "<dt>recorded</dt><dd>6</dd>" in page.read_text()
@@ -244,8 +216,8 @@ def test_watching_once(stored, command, tmp_path):
         (["watch", ".", "--every", "0"], 2, "--every must be more than 0 seconds, not 0"),
     ],
 )
-def test_mistakes_are_one_line(command, arguments, code, message):
-    found, out, err = command(*arguments)
+def test_mistakes_are_one_line(run, arguments, code, message):
+    found, out, err = run(*arguments)
     assert (found, out) == (code, "")
     assert err.startswith(f"marginbench: {message}")
     assert err.count("\n") == 1

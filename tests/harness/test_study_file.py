@@ -12,7 +12,6 @@ import pytest
 from marginbench import Budget, run
 from marginbench.harness.errors import SolverError, StudyError, UserError
 from marginbench.harness.study import toml
-from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.harness.study.model import SolverEntry, StudyFile
 from marginbench.harness.study.svm import Study, Task
 from marginbench.harness.study.toml import key_lines, load_study, parse_study, study_names
@@ -98,7 +97,6 @@ def test_a_study_is_read_with_its_defaults_as_python_builds_it():
 
 def test_a_feasibility_study_is_read_with_its_defaults():
     study = parse(FEASIBILITY)
-    assert isinstance(study, FeasibilityStudy)
     assert [task.label for task in study.tasks] == ["easy", "ten digits"]
     assert study.cell[0].published == {"MPLFP": 1.5, "PCT": "TO"}
     assert (study.images[0].dataset, study.images[0].instances) == ("digits", 1)
@@ -308,7 +306,6 @@ def test_names_are_found_in_any_case_and_labels_are_made_unique():
 
 def test_width_and_C_come_from_the_dataset_where_they_are_left_out():
     task = parse(VALID.replace("gamma = 0.1\nC = 10", "")).task[0]
-    assert task.gamma is not None
     assert task.gamma > 0
     assert task.C is not None
     linear = parse(VALID.replace("gamma = 0.1", 'kernel = "linear"')).task[0]
@@ -434,8 +431,8 @@ def test_a_key_that_is_not_written_has_the_line_of_its_table():
 
 
 def test_lines_of_a_long_file_are_given_up_and_not_waited_for(monkeypatch):
-    monkeypatch.setattr(toml, "_PATIENCE", toml._PATIENCE / 10)
-    rows = "".join("  [1, 2],\n" for _ in range(20_000))
+    monkeypatch.setattr(toml, "_PATIENCE", toml._PATIENCE / 100)
+    rows = "".join("  [1, 2],\n" for _ in range(2000))
     started = time.process_time()
     lines = key_lines(f"a = 1\nb = [\n{rows}]\nc = 2\n")
     assert lines["a",] == 1

@@ -127,7 +127,6 @@ def test_a_record_says_what_its_key_is_made_of(folder):
         assert parts["labels"] == [record.task, record.solver]
         assert parts["source"].startswith(content_version(record.version))
         files = read_sources(folder.results, parts["source"])
-        assert files is not None
         assert hash_json(files) == parts["source"]
         assert ({"mine.py", "shared_step.py"} <= set(files)) == (record.solver == "Mine")
 

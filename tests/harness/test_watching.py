@@ -2,7 +2,6 @@
 
 import json
 import math
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from marginbench.harness.evaluation.svm import FitWork, Problem, Search, configurations
 from marginbench.harness.execution import local
 from marginbench.harness.execution.local import JobWatch
-from marginbench.harness.execution.worker import WorkerProcess
 from marginbench.harness.jobs import (
     CheckpointMessage,
     ColumnsMessage,
@@ -73,8 +71,8 @@ class Worker:
 
 def watched(work, folder, *messages, **more):
     cpu = more.pop("cpu", math.inf)
-    limits = Limits(cast("Any", {**SECONDS, **more}), 1000.0, cpu=cpu)
-    process = cast("WorkerProcess", Worker(list(messages), folder / "log"))
+    limits = Limits({**SECONDS, **more}, 1000.0, cpu=cpu)
+    process = Worker(list(messages), folder / "log")
     return JobWatch(Job("k", work, limits), process, fresh=False)
 
 

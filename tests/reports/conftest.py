@@ -1,6 +1,5 @@
 """Results folders for the tests, written through the record store as a run would."""
 
-import functools
 import hashlib
 import json
 import os
@@ -14,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 
 from marginbench import report
 from marginbench.harness.cli.app import run_app
@@ -22,6 +22,8 @@ from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import Journal, record_line
 from marginbench.harness.results.svm import Checkpoint, Record
 from marginbench.reports.command import add_commands, build_app, write_report
+from marginbench.reports.drawing.canvas import Drawing
+from marginbench.reports.results import load_results
 
 ENVIRONMENT = json.dumps(
     {
@@ -279,6 +281,7 @@ def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study)
 
     Every record is planned; ``missing`` lists further planned runs without a record.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     records = list(records)
     if tasks is None:
         describe = describe_task if records[0].kind == "svm" else describe_cell
@@ -326,10 +329,16 @@ def rewrite(folder, change):
             journal.append_record(record)
 
 
-@pytest.fixture
-def write_results(tmp_path):
-    """``write_folder`` into the test's own folder."""
-    return functools.partial(write_folder, tmp_path)
+@pytest.fixture(scope="session")
+def write_results(tmp_path_factory):
+    """``write_folder`` into a new folder each time."""
+    return lambda *given, **study: write_folder(tmp_path_factory.mktemp("r"), *given, **study)
+
+
+@pytest.fixture(scope="session")
+def results_of(write_results):
+    """The results that ``write_results`` has written."""
+    return lambda *given, **study: load_results(write_results(*given, **study))
 
 
 def _simulated(rng, n_test, final, speed, per_second, kind):
@@ -402,6 +411,12 @@ def realistic(tmp_path_factory):
 def realistic_page(realistic):
     """The report of the realistic results."""
     return report(realistic)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """For tests of a page's words: its figures are left empty."""
+    monkeypatch.setattr(Drawing, "svg", lambda drawing, prefix: Markup("<svg></svg>"))
 
 
 @pytest.fixture

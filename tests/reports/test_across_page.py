@@ -8,7 +8,6 @@ import pytest
 from marginbench.reports.drawing.canvas import PAGE, solver_styles
 from marginbench.reports.drawing.figures import draw_ranks
 from marginbench.reports.formatting import TIMES
-from marginbench.reports.results import load_results
 from marginbench.reports.views import across
 
 
@@ -18,15 +17,14 @@ def run(make, task, solver, cost, **fields):
 
 
 @pytest.fixture
-def study(make, write_results):
+def study(make, results_of):
     """Builds the results of results from records; each task has a dataset of its own."""
 
     def build(records, **changes):
         tasks = dict.fromkeys(record.task for record in records)
         solvers = dict.fromkeys(record.solver for record in records)
         described = [make.task(task, dataset=changes.get(task, task)) for task in tasks]
-        folder = write_results(records, described, [make.solver(name) for name in solvers])
-        return load_results(folder)
+        return results_of(records, described, [make.solver(name) for name in solvers])
 
     return build
 

@@ -11,7 +11,6 @@ from scipy.stats import binom, chi2, rankdata
 
 from marginbench.reports import analysis
 from marginbench.reports.measures import OBJECTIVE_TARGET
-from marginbench.reports.results import load_results
 from marginbench.reports.statistics import errors as pareto, ranks, targets
 from marginbench.reports.statistics.targets import expected_running_time
 
@@ -38,8 +37,8 @@ def curve(steps, solver):
     return list(zip(mine["cost"], mine["share"], strict=True))
 
 
-@pytest.fixture
-def results(make, write_results):
+@pytest.fixture(scope="module")
+def results(make, results_of):
     """On "a" all sorts of runs; on "b" one solver was skipped and a run has no record."""
 
     def run(task, solver, seed, primals, **fields):
@@ -58,10 +57,9 @@ def results(make, write_results):
         make.record("b", "Bad", 0, status="skipped", reason="no", n_train=20),
     ]
     solvers = [make.solver("Good"), make.solver("Bad"), make.solver("Peer", instrumented=False)]
-    folder = write_results(
+    return results_of(
         records, [make.task("a"), make.task("b")], solvers, missing=[("b", "Good", 1)]
     )
-    return load_results(folder)
 
 
 def asked(results, cost="evaluations"):
@@ -315,7 +313,7 @@ def test_expected_running_time_counts_runs_without_success(results):
     assert math.isnan(alone["low"])
 
 
-def test_what_a_killed_run_spent_counts_as_far_as_it_is_known(make, write_results):
+def test_what_a_killed_run_spent_counts_as_far_as_it_is_known(make, results_of):
     near = make.trace([100, 400], [0.3] * 2, [200.0, 100.5])
     killed = make.trace([100, 900], [0.3] * 2, [200.0, 150.0])
     records = [
@@ -323,8 +321,7 @@ def test_what_a_killed_run_spent_counts_as_far_as_it_is_known(make, write_result
         make.record("a", "Flaky", 1, status="timeout", trace=killed),
         make.record("a", "Flaky", 2, status="crashed"),
     ]
-    folder = write_results(records)
-    results = load_results(folder)
+    results = results_of(records)
     (row,) = expected_running_time(
         asked(results), results.runs, analysis.traces(results), "evaluations"
     ).to_dict("records")

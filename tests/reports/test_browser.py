@@ -85,26 +85,20 @@ LONG = "Name" * 30
 
 
 @pytest.fixture(scope="module")
-def long_named_page(make, tmp_path_factory):
+def long_named_page(make, write_results):
     """Every name has 120 characters and no space."""
     record = make.finished(LONG, LONG, 0, make.trace([10, 20], [0.4, 0.1]), dataset=LONG)
     failed = make.record(LONG, LONG, 1, status="failed", reason=LONG)
     task = make.task(LONG, dataset=LONG, citation=LONG)
     solver = make.solver(LONG, params={LONG: LONG})
     other = make.finished(LONG, "SMO", 0, make.trace([10, 20], [0.4, 0.2]))
-    folder = make.folder(
-        tmp_path_factory.mktemp("long"),
-        [record, failed, other],
-        [task],
-        [solver, make.solver("SMO")],
-        title=LONG,
-        description=LONG,
-    )
+    solvers = [solver, make.solver("SMO")]
+    folder = write_results([record, failed, other], [task], solvers, title=LONG, description=LONG)
     return report(folder, f"marginbench run {LONG}")
 
 
 @pytest.fixture(scope="module")
-def many_solvers_page(make, tmp_path_factory):
+def many_solvers_page(make, write_results):
     """Ten solvers on one task: S9 is the cheapest, S0 fails, S1 counts nothing."""
     records = [make.record("digits", "S0", 0, status="crashed", reason="signal 11")]
     records += [make.finished("digits", "S1", 0, make.trace([None], [0.1]))]
@@ -113,9 +107,7 @@ def many_solvers_page(make, tmp_path_factory):
         for n in range(2, 10)
     ]
     solvers = [make.solver(f"S{n}", instrumented=n != 1) for n in range(10)]
-    return report(
-        make.folder(tmp_path_factory.mktemp("many"), records, [make.task("digits")], solvers)
-    )
+    return report(write_results(records, solvers=solvers))
 
 
 def _names(table):
@@ -258,7 +250,7 @@ def test_on_paper_no_text_is_small_and_no_column_is_cut(visit, page, request):
 
 
 @pytest.fixture(scope="module")
-def feasibility_page(make, tmp_path_factory):
+def feasibility_page(make, write_results):
     cells = [make.cell("kappa = 1"), make.cell("lap", generator="lap", published={"VN": 3.5})]
     records = [
         make.method_record(cell["label"], name, seed, found=found)
@@ -267,8 +259,7 @@ def feasibility_page(make, tmp_path_factory):
         for seed in range(2)
     ]
     records[-1] = make.method_record("lap", "VN", 1, None, status="timeout", reason="too slow")
-    folder = tmp_path_factory.mktemp("feasibility")
-    return report(make.folder(folder, records, cells, [make.method("MPLFP"), make.method("VN")]))
+    return report(write_results(records, cells))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from marginbench.reports.results import load_results
 from marginbench.reports.statistics import curves
 
 
@@ -12,8 +11,8 @@ def at(curve, cost, column):
     return curve[curve["cost"] <= cost * (1 + 1e-9)][column].iloc[-1]
 
 
-@pytest.fixture
-def two_of_three(make, write_results):
+@pytest.fixture(scope="module")
+def two_of_three(make, results_of):
     """Two finished runs of different length and one that crashed on the way."""
     crashed = make.trace([5, 50], [0.6, 0.01])
     records = [
@@ -21,7 +20,7 @@ def two_of_three(make, write_results):
         make.finished("a", "SMO", 1, make.trace([20, 200], [0.5, 0.1])),
         make.record("a", "SMO", 2, status="crashed", trace=crashed),
     ]
-    return load_results(write_results(records))
+    return results_of(records)
 
 
 def test_step_values_take_the_last_checkpoint_at_or_before_a_cost():
@@ -43,13 +42,13 @@ def test_curve_is_the_median_and_range_over_finished_runs(two_of_three):
 
 
 @pytest.mark.parametrize("n", [1, 4, 5, 7])
-def test_bands_are_quartiles_of_five_runs_and_more(make, write_results, n):
+def test_bands_are_quartiles_of_five_runs_and_more(make, results_of, n):
     errors = np.linspace(0.1, 0.7, 7)[:n]
     records = [
         make.finished("a", "SMO", seed, make.trace([10, 20], [0.9, error]))
         for seed, error in enumerate(errors)
     ]
-    results = load_results(write_results(records))
+    results = results_of(records)
     curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
     low, high = (at(curve, 20, name) for name in ("low", "high"))
     if n < 5:
@@ -77,13 +76,13 @@ def test_failed_runs_are_given_apart_with_their_checkpoints(two_of_three):
     assert failed["value"].tolist() == [0.6, 0.01]
 
 
-def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, write_results):
+def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, results_of):
     records = [
         make.finished("a", "LIBSVM", seed, make.trace([None], [error], seconds=[second]))
         for seed, (error, second) in enumerate([(0.1, 3.0), (0.2, 1.0), (0.4, 2.0)])
     ]
     solver = make.solver("LIBSVM", instrumented=False)
-    results = load_results(write_results(records, [make.task("a")], [solver]))
+    results = results_of(records, [make.task("a")], [solver])
     assert curves.medians_along(results.runs, results.traces, "wall_s", "test_error").curves.empty
     (point,) = curves.medians_along(
         results.runs, results.traces, "wall_s", "test_error"
@@ -96,16 +95,16 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, write_results
     assert uncounted.points.empty
 
 
-def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make, write_results):
+def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make, results_of):
     record = make.finished("a", "SMO", 0, make.trace([0, 10, 100], [0.5, 0.2, 0.1]))
-    results = load_results(write_results([record]))
+    results = results_of([record])
     curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
     assert curve["cost"].iloc[0] == 10
     assert curve["median"].iloc[0] == 0.2
 
 
-def test_a_failed_checkpoint_at_no_cost_has_no_place(make, write_results):
+def test_a_failed_checkpoint_at_no_cost_has_no_place(make, results_of):
     record = make.record("a", "SMO", 0, status="crashed", trace=make.trace([0, 10], [0.5, 0.2]))
-    results = load_results(write_results([record]))
+    results = results_of([record])
     found = curves.unfinished(results.traces, "evaluations", "test_error")
     assert found["cost"].tolist() == [10]

@@ -6,7 +6,6 @@ from scipy.stats import binomtest
 
 from marginbench.harness.results.svm import packed, unpacked
 from marginbench.reports import analysis
-from marginbench.reports.results import load_results
 from marginbench.reports.statistics.errors import SolverErrors, difference, error_interval
 
 
@@ -60,7 +59,7 @@ def test_mistakes_come_back(n):
     assert unpacked("AAAA", n) is None
 
 
-def test_bold_are_all_who_cannot_be_told_from_the_best(make, write_results):
+def test_bold_are_all_who_cannot_be_told_from_the_best(make, results_of):
     def run(solver, wrong, **fields):
         mask = np.isin(np.arange(200), wrong)
         trace = make.trace([10], [mask.mean()])
@@ -73,7 +72,7 @@ def test_bold_are_all_who_cannot_be_told_from_the_best(make, write_results):
         run("Lucky", range(1)),
         make.record("a", "Lucky", 1, status="crashed"),
     ]
-    results = load_results(write_results(records))
+    results = results_of(records)
     table = analysis.table(results)
     errors = table[table["measure"] == "test_error"].set_index("solver")
     assert errors["best"].to_dict() == {"Best": True, "Close": True, "Far": False, "Lucky": False}
@@ -81,7 +80,7 @@ def test_bold_are_all_who_cannot_be_told_from_the_best(make, write_results):
     assert errors.loc["Best", ["low", "high"]].tolist() == pytest.approx([exact.low, exact.high])
 
 
-def test_folds_are_one_test_of_all_their_points(make, write_results):
+def test_folds_are_one_test_of_all_their_points(make, results_of):
     rng = np.random.default_rng(5)
     masks = {name: [rng.random(n) < 0.2 for n in (40, 40, 39)] for name in ("One", "Two")}
     records = [
@@ -93,7 +92,7 @@ def test_folds_are_one_test_of_all_their_points(make, write_results):
         for seed, mask in enumerate([*parts, parts[0]])
     ]  # fmt: skip
     tasks = [make.task("a", folds=3)]
-    results = load_results(write_results(records, tasks, [make.solver("One"), make.solver("Two")]))
+    results = results_of(records, tasks, [make.solver("One"), make.solver("Two")])
     table = analysis.errors(results).set_index("solver")
     whole = np.concatenate(masks["One"])
     exact = binomtest(int(whole.sum()), 119).proportion_ci(0.95, method="wilson")

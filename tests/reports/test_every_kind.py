@@ -7,7 +7,6 @@ import io
 import json
 import re
 from dataclasses import dataclass
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,19 +50,17 @@ def kind(request, make, write_results):
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def plain(request, make, tmp_path_factory):
+def plain(request, make, write_results):
     """The page of two runs that ended as planned."""
-    write = partial(make.folder, tmp_path_factory.mktemp(request.param))
-    kind = Kind(request.param, make, write)
+    kind = Kind(request.param, make, write_results)
     records = [kind.record(0), kind.record(1)]
     return report(kind.folder(records, command="marginbench run example --jobs 1"))
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def troubled(request, make, tmp_path_factory):
+def troubled(request, make, write_results):
     """Runs of all that can go wrong: their folder, what the page says, and what is printed."""
-    place = tmp_path_factory.mktemp(f"troubled-{request.param}")
-    kind = Kind(request.param, make, partial(make.folder, place))
+    kind = Kind(request.param, make, write_results)
     lost = kind.record(5)
     records = [
         kind.record(0, jobs=2),

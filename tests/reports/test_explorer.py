@@ -75,25 +75,25 @@ def test_a_counter_is_offered_once_and_an_unused_one_not(data):
     assert not {"certified_gap", "maintenance_fraction"} & {axis["name"] for axis in data["values"]}
 
 
-def test_a_dual_value_gives_a_certified_gap(make, write_results):
+def test_a_dual_value_gives_a_certified_gap(make, results_of):
     trace = make.trace([10, 100], [0.4, 0.2], [200.0, 125.0])
     for state, dual in zip(trace, (50.0, 100.0), strict=True):
         object.__setattr__(state, "dual", dual)
     records = [make.finished("a", name, 0, trace) for name in ("SMO", "SBP")]
     solvers = [make.solver("SMO"), make.solver("SBP", scalarization=None)]
-    data = explorer_data(load_results(write_results(records, [make.task("a")], solvers)))
+    data = explorer_data(results_of(records, [make.task("a")], solvers))
     assert series(data, "a", "SMO", "evaluations", "certified_gap")["y"] == [0.75, 0.2]
     assert series(data, "a", "SBP", "evaluations", "certified_gap") is None
 
 
-def test_maintenance_is_at_the_checkpoints_that_end_an_epoch(make, write_results):
+def test_maintenance_is_at_the_checkpoints_that_end_an_epoch(make, results_of):
     noted = [
         {"epoch": epoch, "n_iter": 3 * epoch, "maintenance": 4 * epoch, "iterations": 16}
         for epoch in (1, 2)
     ]
     trace = make.trace([10, 20, 30, 40, 50, 60], [0.4] * 6)
     record = make.finished("a", "BSGD", 0, trace, epochs=json.dumps(noted))
-    results = load_results(write_results([record]))
+    results = results_of([record])
     found = series(explorer_data(results), "a", "BSGD", "evaluations", "maintenance_fraction")
     assert (found["x"], found["y"]) == ([30, 60], [0.25, 0.5])
 
@@ -108,17 +108,15 @@ def test_a_large_study_has_fewer_points(results, data, monkeypatch):
         assert few["y"][end] == many["y"][end]
 
 
-def test_nothing_to_draw_has_no_section(make, write_results):
+def test_nothing_to_draw_has_no_section(make, results_of):
     record = make.record("a", "SMO", 0, status="crashed")
-    folder = write_results([record])
-    results = load_results(folder)
+    results = results_of([record])
     assert explorer_data(results) is None
 
 
-def test_feasibility_methods_have_the_bounds_on_the_margin(make, tmp_path):
+def test_feasibility_methods_have_the_bounds_on_the_margin(make, results_of):
     record = make.method_record("t", "MPLFP", 0, trace=[make.stage(1), make.stage(100)])
-    folder = make.folder(tmp_path, [record], [make.cell("t")], [make.method("MPLFP")])
-    data = explorer_data(load_results(folder))
+    data = explorer_data(results_of([record]))
     assert [axis["name"] for axis in data["values"]] == ["margin_gap", "phi_lo", "phi_up"]
     assert [axis["name"] for axis in data["costs"]] == ["n_iter", "matvecs", "wall_s"]
     gap = series(data, "t", "MPLFP", "n_iter", "margin_gap")

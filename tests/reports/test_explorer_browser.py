@@ -14,7 +14,7 @@ HOSTILE = "<img src=x onerror=\"document.title='x'\">'\"</script>\N{RIGHT-TO-LEF
 
 
 @pytest.fixture(scope="module")
-def crowd(make, tmp_path_factory):
+def crowd(make, write_results):
     """25 solvers of five runs each, with one that failed, and a label that is an attack."""
     rng = np.random.default_rng(5)
     names = [f"Solver {place}" for place in range(24)] + [HOSTILE]
@@ -26,9 +26,7 @@ def crowd(make, tmp_path_factory):
             trace = make.trace(costs, errors, 100 * (1 + np.geomspace(1, 1e-3 * (place + 1), 20)))
             failed = {"status": "timeout", "reason": "late"} if (place, seed) == (2, 4) else {}
             records.append(make.finished(HOSTILE, name, seed, trace, **failed))
-    folder = tmp_path_factory.mktemp("crowd")
-    make.folder(folder, records)
-    return report(folder)
+    return report(write_results(records))
 
 
 def figure(tab):

@@ -21,7 +21,7 @@ ITERATIONS = {"MPLFP": [200, 220, 240], "SPCT": [300, 210, 320], "PCT": [9000, N
 LIMIT = {"status": "budget", "found": "budget", "wall_s": 60.0}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def folder(make, write_results):
     """Three values of kappa; of the last the third instances have no record."""
     tasks = [make.cell(f"kappa = {kappa}", kappa=kappa) for kappa in (1.0, 2.0, 3.0)]
@@ -38,7 +38,7 @@ def folder(make, write_results):
     return written
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def results(folder):
     return load_results(folder)
 
@@ -65,14 +65,14 @@ def test_iterations_are_one_column_though_they_are_counted_as_well(results):
     assert titles == ["Iterations", "Products", "CPU time", "Wall time"]
 
 
-def test_who_solved_one_instance_fast_is_not_the_best(make, write_results):
+def test_who_solved_one_instance_fast_is_not_the_best(make, results_of):
     records = [
         *(make.method_record("t", "SPCT", seed, 300) for seed in range(2)),
         make.method_record("t", "PCT", 0, 10),
         make.method_record("t", "PCT", 1, 10**6, **LIMIT),
     ]
     methods = [make.method("SPCT"), make.method("PCT")]
-    results = load_results(write_results(records, [make.cell("t")], methods))
+    results = results_of(records, [make.cell("t")], methods)
     assert needed(results, "t", "SPCT", "n_iter")["best"]
     assert not needed(results, "t", "PCT", "n_iter")["best"]
 
@@ -90,14 +90,15 @@ def test_who_solved_one_instance_fast_is_not_the_best(make, write_results):
     ],
 )
 def test_only_the_certificate_that_a_problem_has_solves_it(
-    make, write_results, generator, found, n_solved
+    make, results_of, generator, found, n_solved
 ):
     record = make.method_record("t", "SPCT", 0, found=found)
     tasks = [make.cell("t", generator=generator)]
-    results = load_results(write_results([record], tasks, [make.method("SPCT")]))
+    results = results_of([record], tasks, [make.method("SPCT")])
     assert solved(results).runs["solved"].sum() == n_solved
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_proven_has_a_column_of_its_own(make, write_results):
     found = ("inseparable", "margin_at_most_tol", "margin_at_most_tol", "budget")
     runs = [make.method_record("t", "VN", seed, found=word) for seed, word in enumerate(found)]
@@ -120,14 +121,14 @@ def test_who_needs_fewer_iterations_is_decided_on_every_instance(results):
     )
 
 
-def test_ties_are_said_to_count_for_each(make, write_results):
+def test_ties_are_said_to_count_for_each(make, results_of):
     tasks, methods = [make.cell("t", instances=2)], [make.method("VN"), make.method("PCT")]
     runs = [
         make.method_record("t", name, seed, n)
         for name, needed in (("VN", (10, 20)), ("PCT", (10, 30)))
         for seed, n in enumerate(needed)
     ]
-    results = load_results(write_results(runs, tasks, methods))
+    results = results_of(runs, tasks, methods)
     assert fewest_sentence(results, "t") == (
         "The fewest iterations, of 2 solved instances: VN on 2, PCT on 1; ties count for each."
     )
@@ -141,6 +142,7 @@ def test_the_gap_is_measured_at_every_checkpoint_of_cells(results):
     assert math.isnan(gap_ratio(traces, {})[0])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_page_and_terminal_show_the_same_numbers(folder, make, capsys):
     page = make.page(write_report(folder, "marginbench run example")).text
     printed = " ".join(capsys.readouterr().out.split())
@@ -173,9 +175,10 @@ def test_cells_that_differ_in_kappa_are_drawn_against_it(folder, make):
     assert "MPLFP: 220 at κ = 1, 210 at κ = 3." in page.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_method_that_solved_nothing_says_how_far_it_came(make, write_results):
     record = make.method_record("t", "PCT", 0, 10**6, **LIMIT)
-    page = make.page(report(write_results([record], [make.cell("t")], [make.method("PCT")])))
+    page = make.page(report(write_results([record])))
     assert "no certificate in 1.00M" in page.text
     assert "Figures" not in page.text
 
@@ -222,7 +225,7 @@ def test_images_are_shown_stage_by_stage(make, write_results):
         assert words in page.text, words
 
 
-def test_the_findings_count_instances_of_all_problems(make, write_results):
+def test_the_findings_count_instances_of_all_problems(make, results_of):
     records = [
         *(make.method_record("one", "Fast", seed, 10) for seed in range(2)),
         *(make.method_record("one", "Slow", seed, 90) for seed in range(2)),
@@ -232,19 +235,18 @@ def test_the_findings_count_instances_of_all_problems(make, write_results):
         make.method_record("two", "Stuck", 0, None, status="skipped"),
     ]
     methods = [make.method(name) for name in ("Fast", "Slow", "Stuck")]
-    folder = write_results(records, [make.cell("one"), make.cell("two")], methods)
-    found = feasibility.findings(load_results(folder))
+    found = feasibility.findings(results_of(records, [make.cell("one"), make.cell("two")], methods))
     assert [finding.sentence for finding in found] == [
         "Instances solved: Fast (3 of 3); Slow (3 of 3); Stuck (0 of 1).",
         "Fewest iterations: Fast on 2 of 3 solved instances; Slow on 1.",
     ]
 
 
-def profiles_of(write_results, records, cells, methods):
-    return solved_figures(load_results(write_results(records, cells, methods)), "")[0]
+def profiles_of(results):
+    return solved_figures(results, "")[0]
 
 
-def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, write_results):
+def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, results_of):
     record = make.method_record
     records = [
         record("a", "VN", 0, 100),
@@ -254,8 +256,7 @@ def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, writ
         record("a", "PCT", 1, None, status="timeout"),
         record("b", "PCT", 0, None, status="skipped"),
     ]
-    cells, methods = [make.cell("a"), make.cell("b")], [make.method("VN"), make.method("PCT")]
-    iterations, products = profiles_of(write_results, records, cells, methods)
+    iterations, products = profiles_of(results_of(records))
     steps = iterations.drawing.data.to_dict("list")
     # VN: two instances share the weight of "a"; PCT: one of two, on "a" alone.
     assert steps == {
@@ -267,10 +268,9 @@ def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, writ
     assert iterations.note == "Solved: VN 2 of 3 instances, PCT 1 of 2 instances."
 
 
-def test_one_method_or_one_problem_has_no_profile(make, write_results):
+def test_one_method_or_one_problem_has_no_profile(make, results_of):
     record = make.method_record
-    cells, methods = [make.cell("a"), make.cell("b")], [make.method("VN"), make.method("PCT")]
     one_method = [record("a", "VN", 0), record("b", "VN", 0)]
-    assert profiles_of(write_results, one_method, cells, methods) == []
+    assert profiles_of(results_of(one_method)) == []
     one_problem = [record("a", "VN", 0), record("a", "PCT", 0)]
-    assert profiles_of(write_results, one_problem, cells, methods) == []
+    assert profiles_of(results_of(one_problem)) == []

@@ -8,7 +8,6 @@ import pytest
 
 from marginbench.reports.exports.making import views_of
 from marginbench.reports.page import csv_link, render, results_argument
-from marginbench.reports.results import load_results
 
 
 @pytest.mark.parametrize(
@@ -36,10 +35,9 @@ def test_a_link_holds_the_numbers_unless_they_are_many():
     assert csv_link(pd.DataFrame({"long": ["x" * 20_000]})) == ""
 
 
-def test_each_figure_has_its_command_and_small_ones_their_numbers(make, write_results):
+def test_each_figure_has_its_command_and_small_ones_their_numbers(make, results_of):
     records = [make.finished("a/b", "SMO", 0, make.trace([1e3, 1e4], [0.3, 0.1]))]
-    folder = write_results(records)
-    results = load_results(folder)
+    results = results_of(records)
     page = render(results, "marginbench run x --out 'my results'")
     for name, (_, figure) in views_of(results)[0].items():
         command = f"marginbench export &#39;my results&#39; --figure {name} --format pdf --out ."

@@ -43,11 +43,11 @@ def panel_of(results, panel, reference, task):
 
 
 @pytest.fixture
-def draw(make, write_results):
+def draw(make, results_of):
     def drawn(*records, panel=EVALS, reference=REFERENCE, **solver):
         labels = list(dict.fromkeys(record.solver for record in records))
         described = [make.solver(label, **solver) for label in labels]
-        results = load_results(write_results(records, [make.task("a")], described))
+        results = results_of(records, [make.task("a")], described)
         return panel_of(results, panel, reference, "a")
 
     return drawn
@@ -103,7 +103,7 @@ def test_an_uninstrumented_solver_is_in_the_time_panel_alone(draw, make):
 
 
 @pytest.fixture(scope="module")
-def crowd(make, tmp_path_factory):
+def crowd(make, results_of):
     """Twenty-five solvers, of which every third is good; the first never gets there."""
 
     def record(place):
@@ -111,9 +111,7 @@ def crowd(make, tmp_path_factory):
         errors = [0.4, 0.5 if place == 0 else 0.005, 0.5 if place == 0 else 0.004]
         return make.finished("a", f"solver {place:02d}", 0, make.trace(costs, errors))
 
-    records = [record(place) for place in range(25)]
-    folder = make.folder(tmp_path_factory.mktemp("crowd"), records)
-    return load_results(folder)
+    return results_of([record(place) for place in range(25)])
 
 
 @pytest.fixture(scope="module")
@@ -152,14 +150,13 @@ def test_labels_beside_a_panel_do_not_overlap_and_stay_in_the_figure(crowd_panel
 
 @pytest.mark.parametrize(("n", "last"), [(9, "s8"), (10, "2 others")])
 def test_many_solvers_without_a_target_are_coloured_in_the_order_of_the_study(
-    n, last, make, write_results
+    n, last, make, results_of
 ):
     labels = [f"s{i}" for i in range(n)]
     without = {"reference_test_error": None, "reference_primal": None, "reference_gap": None}
     trace = make.trace([10, 99], [0.4, 0.2])
     records = [make.finished("a", label, 0, trace, **without) for label in labels]
-    folder = write_results(records)
-    results = load_results(folder)
+    results = results_of(records)
     assert [label for label in labels if not analysis.styles(results)[label].muted] == labels[:8]
     notes = dict.fromkeys(labels, "") | {"s8": "2 of 3 runs"}
     assert [entry.label for entry in legend(results, notes)] == [*labels[:8], last]
@@ -224,7 +221,7 @@ def test_unknown_and_infinite_values_are_not_drawn(draw, make):
     assert draw(lone, panel=("evaluations", "suboptimality")) is None
 
 
-def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
+def test_ends_of_runs_are_drawn_where_there_are_ten(make, results_of):
     def shown(n_runs):
         records = [
             make.finished("a", "SMO", seed, make.trace([10, 99], [0.4, (seed + 1) / 100]))
@@ -232,7 +229,7 @@ def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
         ]
         records += [make.finished("a", "SBP", 0, make.trace([10, 99], [0.4, 0.2]))]
         records += [make.record("a", "SDCA", 0, status="failed", test_error=0.9)]
-        results = load_results(write_results(records))
+        results = results_of(records)
         return [view.drawing for view in final_figures(results, "a")[0]]
 
     (drawing,) = shown(10)

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from marginbench.reports import analysis
-from marginbench.reports.results import load_results
 from marginbench.reports.statistics import integrity
 
 
@@ -15,14 +14,13 @@ def environment(**changes):
 
 
 @pytest.fixture
-def cautions(make, write_results):
+def cautions(make, results_of):
     def find(*fields, primals=(101.0, 100.0)):
         records = [
             make.finished("a", "SMO", seed, make.trace([1, 2], [0.2, 0.1], primals), **changes)
             for seed, changes in enumerate(fields)
         ]
-        folder = write_results(records)
-        return load_results(folder)
+        return results_of(records)
 
     return find
 
@@ -74,13 +72,12 @@ def test_an_objective_below_the_certified_bound_gives_a_caution(cautions):
     )
 
 
-def test_skipped_runs_measure_nothing_and_raise_no_caution(make, write_results):
+def test_skipped_runs_measure_nothing_and_raise_no_caution(make, results_of):
     records = [
         make.finished("a", "SMO", 0, make.trace([1], [0.1], [100.0]), jobs=1),
         make.record("a", "SMO", 1, status="skipped", environment="{}", jobs=2),
     ]
-    folder = write_results(records)
-    assert analysis.cautions(load_results(folder)) == []
+    assert analysis.cautions(results_of(records)) == []
 
 
 def test_the_machine_is_named_or_counted(cautions):

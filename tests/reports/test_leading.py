@@ -7,15 +7,14 @@ import pytest
 
 from marginbench.reports import analysis
 from marginbench.reports.measures import OBJECTIVE_TARGET
-from marginbench.reports.results import load_results
 from marginbench.reports.statistics import targets
 from marginbench.reports.views.findings import budget_table, findings, targets_section
 
 SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
 
 
-@pytest.fixture
-def results(make, write_results):
+@pytest.fixture(scope="module")
+def results(make, results_of):
     """On "a" Fast is first, 4 times ahead; on "b" Fast and Slow overlap; Flaky once failed."""
 
     def run(task, solver, seed, costs, primals, **fields):
@@ -38,7 +37,7 @@ def results(make, write_results):
     solvers = [make.solver(name) for name in SOLVERS[:3]]
     solvers += [make.solver("Other", scalarization=None)]
     solvers += [make.solver("Peer", instrumented=False)]
-    return load_results(write_results(records, solvers=solvers))
+    return results_of(records, solvers=solvers)
 
 
 def test_costs_are_compared_with_the_best_complete_solver(results):
@@ -82,20 +81,20 @@ def test_the_sentences_say_what_the_matrix_shows(results):
     assert found[2] == "Test error: no solver can be told from the best on any of 2 tasks."
 
 
-def test_no_seconds_lead_where_no_time_is_ranked(make, write_results):
+def test_no_seconds_lead_where_no_time_is_ranked(make, results_of):
     def names(jobs):
         records = [
             make.finished("a", name, 0, make.trace([10, 100], [0.2, 0.1]), jobs=jobs)
             for name in ("One", "Other")
         ]
-        results = load_results(write_results(records))
+        results = results_of(records)
         return [row[0].value for row in budget_table(results).rows]
 
     assert any("CPU" in name for name in names(jobs=1))
     assert not any("CPU" in name for name in names(jobs=2))
 
 
-def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(make, write_results):
+def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(make, results_of):
     def first(alone):
         near, far = [200.0, 100.5], [200.0, 150.0]
         records = [
@@ -106,21 +105,21 @@ def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(mak
                 for seed in range(3)
             ),
         ]
-        results = load_results(write_results(records))
+        results = results_of(records)
         return findings(results)[0].sentence
 
     assert "(no other counted solver without a failed or missing run gets there)" in first(True)
     assert "no solver without a failed or missing run gets there on the only task" in first(False)
 
 
-def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
+def test_who_leads_is_decided_by_the_state_at_the_budget(make, results_of):
     records = [
         make.finished("a", "Early", 0, make.trace([10, 100], [0.2, 0.15])),
         make.finished("a", "Late", 0, make.trace([50, 1000], [0.3, 0.1])),
         make.finished("a", "Failed", 0, make.trace([1], [0.0])),
         make.record("a", "Failed", 1, status="timeout"),
     ]
-    results = load_results(write_results(records))
+    results = results_of(records)
     budgets = pd.DataFrame(
         [("a", str(amount), amount) for amount in (5, 20, 60, 999, 1000, 9999)],
         columns=["task", "budget", "amount"],
@@ -147,15 +146,14 @@ def test_the_matrix_marks_the_first_and_shades_the_others(results):
     assert "1 is 101 on a" in choice.caption
 
 
-def test_many_tasks_are_rows(make, write_results):
+def test_many_tasks_are_rows(make, results_of):
     tasks = [f"t{place}" for place in range(9)]
     records = [
         make.finished(task, solver, 0, make.trace([10, cost], [0.3] * 2, [200.0, 100.5]))
         for task in tasks
         for solver, cost in (("Fast", 100), ("Slow", 300))
     ]
-    folder = write_results(records)
-    (section,) = targets_section(load_results(folder))
+    (section,) = targets_section(results_of(records))
     data = section.data
     choice = data["choices"][0][0]
     assert [heading.title for heading in choice.headings] == ["Task", "Fast", "Slow"]
@@ -167,18 +165,17 @@ def test_many_tasks_are_rows(make, write_results):
     assert data["budgets"].headings[0].title == "Task"
 
 
-def test_one_solver_or_no_result_has_no_findings(make, write_results):
+def test_one_solver_or_no_result_has_no_findings(make, results_of):
     record = make.finished("a", "SMO", 0, make.trace([10], [0.1]))
-    alone = load_results(write_results([record]))
+    alone = results_of([record])
     assert not list(targets_section(alone))
 
 
-def test_runs_that_are_missing_have_not_failed(make, write_results):
+def test_runs_that_are_missing_have_not_failed(make, results_of):
     records = [make.finished("a", name, 0, make.trace([10], [0.1])) for name in ("One", "Two")]
     solvers = [make.solver("One"), make.solver("Two")]
     planned = [("a", "Two", seed) for seed in range(1, 4)]
-    folder = write_results(records, [make.task("a")], solvers, planned)
-    results = load_results(folder)
+    results = results_of(records, [make.task("a")], solvers, planned)
     counts = analysis.counts(results).set_index("solver")
     assert counts.loc["Two", ["n_ok", "n_missing", "n_failed"]].tolist() == [1, 3, 0]
     assert "3 of 5 planned runs have no record" in analysis.cautions(results)[0]

@@ -9,7 +9,6 @@ from rich.console import Console
 
 from marginbench import report
 from marginbench.reports import analysis
-from marginbench.reports.results import load_results
 from marginbench.reports.terminal import summary
 from marginbench.reports.view import figures_of
 from marginbench.reports.views.svm import trace_figures
@@ -17,8 +16,8 @@ from marginbench.reports.views.svm import trace_figures
 BIAS = "it fits a bias, which the task has not"
 
 
-@pytest.fixture
-def results(make, write_results):
+@pytest.fixture(scope="module")
+def results(make, results_of):
     """SMO; LIBSVM with a lower objective and fewer support vectors; a forest with less error."""
     other = [replace(state, primal=90.0, n_support=1) for state in make.trace([None], [0.2])]
     seen = [
@@ -39,7 +38,7 @@ def results(make, write_results):
         make.solver("LIBSVM", instrumented=False),
         make.solver("Forest", instrumented=False, scalarization=None, judged_by="predictions"),
     ]
-    return load_results(write_results(records, [make.task("a")], solvers))
+    return results_of(records, [make.task("a")], solvers)
 
 
 def cells(results):
@@ -92,6 +91,7 @@ def test_panels_and_legend_say_what_is_not_there(results):
     assert "Forest, LIBSVM" in marks
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_page_and_terminal_mark_the_solver_and_say_why(results, make):
     sentence = f"Another problem is solved by LIBSVM: {BIAS}."
     path = report(results.folder)

@@ -1,7 +1,6 @@
 """The small figures of all tasks: same axes, same units, and links to the tasks."""
 
 import re
-from functools import partial
 
 import numpy as np
 import pytest
@@ -12,10 +11,16 @@ from marginbench.reports.results import load_results
 from marginbench.reports.views.findings import overview_section
 
 
-def analysis_of(write_results, make, records, **solver):
-    tasks = [make.task(label) for label in dict.fromkeys(record.task for record in records)]
-    solvers = [make.solver(name, **solver) for name in dict.fromkeys(r.solver for r in records)]
-    return load_results(write_results(records, tasks, solvers))
+@pytest.fixture(scope="module")
+def analysis_of(make, results_of):
+    """The results of records, with a description of each task and solver."""
+
+    def build(records, **solver):
+        tasks = [make.task(label) for label in dict.fromkeys(record.task for record in records)]
+        solvers = [make.solver(name, **solver) for name in dict.fromkeys(r.solver for r in records)]
+        return results_of(records, tasks, solvers)
+
+    return build
 
 
 def rows_of(results):
@@ -27,12 +32,10 @@ def figures_of(row):
     return [panel.drawing.on(PAGE) for panel in row[2] if panel.drawing]
 
 
-@pytest.fixture
-def two_tasks(make, write_results):
+@pytest.fixture(scope="module")
+def two_tasks(make, analysis_of):
     """Tasks of 10 and 100 points with the same costs in units of n²."""
     return analysis_of(
-        write_results,
-        make,
         [
             make.finished(
                 task, solver, seed, n_train=n,
@@ -43,7 +46,7 @@ def two_tasks(make, write_results):
             for task, n, error, primal in (("small", 10, 0.2, 1.0), ("large", 100, 0.01, 0.01))
             for solver in ("SMO", "SBP")
             for seed in range(2)
-        ],
+        ]
     )  # fmt: skip
 
 
@@ -69,12 +72,12 @@ def test_costs_are_in_units_of_the_kernel_matrix(two_tasks):
     assert said in row[2][0].drawing.description
 
 
-def test_without_counts_the_cost_is_cpu_seconds(make, write_results):
+def test_without_counts_the_cost_is_cpu_seconds(make, analysis_of):
     records = [
         make.finished(task, "SMO", 0, make.trace([None, None], [0.3, 0.1], seconds=[0.5, 2.0]))
         for task in "ab"
     ]
-    (row, *_) = rows_of(analysis_of(write_results, make, records, instrumented=False))
+    (row, *_) = rows_of(analysis_of(records, instrumented=False))
     assert row[0].endswith("against CPU seconds")
     assert row[2][1].drawing.data["cost"].max() == pytest.approx(2.0)
 
@@ -104,16 +107,16 @@ def test_who_is_not_shown_is_named(realistic):
     assert "Dashed: the test error of the reference optimum." in error[1]
 
 
-def test_a_study_of_one_task_has_no_such_section(make, write_results):
+def test_a_study_of_one_task_has_no_such_section(make, analysis_of):
     trace = make.trace([10, 20], [0.4, 0.1])
-    alone = analysis_of(write_results, make, [make.finished("a", "SMO", 0, trace)])
+    alone = analysis_of([make.finished("a", "SMO", 0, trace)])
     assert rows_of(alone) == []
 
 
-def test_tasks_without_anything_to_draw_keep_their_place(make, write_results, tmp_path):
+def test_tasks_without_anything_to_draw_keep_their_place(make, analysis_of):
     trace = make.trace([10, 20], [0.4, 0.0])
     records = [make.record("a", "SMO", 0, status="failed"), make.finished("b", "SMO", 0, trace)]
-    results = analysis_of(write_results, make, records)
+    results = analysis_of(records)
     error = rows_of(results)[1]
     assert [panel.drawing is None for panel in error[2]] == [True, False]
     # An error of zero is not on a logarithmic axis.
@@ -121,30 +124,25 @@ def test_tasks_without_anything_to_draw_keep_their_place(make, write_results, tm
     lowest = min(error[2][1].drawing.on(PAGE).axes[0].get_lines()[0].get_ydata())
     assert lowest == pytest.approx(0.005)
 
-    (tmp_path / "failed").mkdir()
-    failed = analysis_of(
-        partial(make.folder, tmp_path / "failed"),
-        make,
-        [make.record(task, "SMO", 0, status="failed") for task in "ab"],
-    )
-    assert rows_of(failed) == []
+    failed = [make.record(task, "SMO", 0, status="failed") for task in "ab"]
+    assert rows_of(analysis_of(failed)) == []
 
 
-def test_suboptimality_far_above_the_optimum_is_cut_off(make, write_results):
+def test_suboptimality_far_above_the_optimum_is_cut_off(make, analysis_of):
     trace = make.trace([10, 20], [0.4, 0.1], [1e9, 101.0])
     records = [make.finished(task, "SMO", 0, trace) for task in "ab"]
-    row = rows_of(analysis_of(write_results, make, records))[0]
+    row = rows_of(analysis_of(records))[0]
     assert "Curves are cut off above 100." in row[1]
     _, high = figures_of(row)[0].axes[0].get_ylim()
     assert 100 <= high < 1000
 
 
-def test_a_task_of_unknown_size_is_left_empty(make, write_results):
+def test_a_task_of_unknown_size_is_left_empty(make, analysis_of):
     trace = make.trace([10, 20], [0.4, 0.1])
     records = [
         make.finished("a", "SMO", 0, trace, n_train=None),
         make.finished("b", "SMO", 0, trace),
     ]
-    row = rows_of(analysis_of(write_results, make, records))[1]
+    row = rows_of(analysis_of(records))[1]
     assert np.isfinite(figures_of(row)[-1].axes[0].get_xlim()).all()
     assert [panel.drawing is None for panel in row[2]] == [True, False]

@@ -12,23 +12,12 @@ from marginbench import report
 from marginbench.harness.results.journal import Journal
 from marginbench.reports import formatting
 from marginbench.reports.command import print_tables, write_report
-from marginbench.reports.results import load_results
 from marginbench.reports.terminal import summary
 
 
 @pytest.fixture
 def page(make, realistic_page):
     return make.page(realistic_page)
-
-
-def test_the_page_is_written_next_to_the_study(realistic, realistic_page):
-    assert realistic_page == realistic / "report.html"
-    assert sorted(item.name for item in realistic.iterdir()) == [
-        "journal",
-        "report.html",
-        "runs.parquet",
-        "study.json",
-    ]
 
 
 def test_sections_and_failures_are_there(page):
@@ -115,6 +104,7 @@ def test_the_table_has_cpu_time_and_one_column_of_evaluations(page):
     assert [heading for heading in columns(page) if heading in expected] == expected
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
     counters = {"kernel_evals": 0, "kernel_evals_computed": 0, "inner_products": 50}
     stored = make.counters(400, matvec_entries=7_000_000)
@@ -143,6 +133,7 @@ def test_a_solver_that_costs_nothing_has_a_page_without_its_curves(make, write_r
     assert "Not shown: Free (spent no kernel evaluations)." in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_task_without_a_reference_has_no_panels_of_suboptimality(make, write_results):
     known, unknown = make.task("a"), make.task("b") | {"reference": False}
     trace = make.trace([10, 100], [0.4, 0.2])
@@ -155,13 +146,13 @@ def test_a_task_without_a_reference_has_no_panels_of_suboptimality(make, write_r
 
 
 @pytest.mark.parametrize("columns", ["40", "80"])
-def test_a_narrow_terminal_loses_no_unit(columns, make, write_results, monkeypatch, capsys):
+def test_a_narrow_terminal_loses_no_unit(columns, make, results_of, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", columns)
     trace = make.trace([10, 100], [0.4, 0.2], seconds=[0.001, 0.0157])
     blind = make.finished("a", "LIBLINEAR", 0, make.trace([None], [0.1], seconds=[2.43]))
     records = [make.finished("a", "BundleClassifier", 0, trace), blind]
     solvers = [make.solver("BundleClassifier"), make.solver("LIBLINEAR", instrumented=False)]
-    print_tables(summary(load_results(write_results(records, [make.task("a")], solvers))))
+    print_tables(summary(results_of(records, [make.task("a")], solvers)))
     printed = capsys.readouterr().out
     assert f"15.7{formatting.THIN}ms" in printed
     assert f"2.43{formatting.THIN}s" in printed

@@ -123,7 +123,7 @@ def paper():
 
 
 @pytest.fixture
-def folder(make, tmp_path):
+def folder(make, write_results):
     """Runs of SBP with test errors by seed, and one of SMO, which draws nothing."""
 
     def made(errors, **fields):
@@ -134,9 +134,7 @@ def folder(make, tmp_path):
         records = [replace(record, **fields) for record in records]
         records.append(make.finished(TASK, "SMO-textbook", 0, make.trace([800**2], [0.1])))
         solvers = [make.solver("SBP"), make.solver("SMO-textbook", deterministic=True)]
-        place = tmp_path / STUDY
-        place.mkdir()
-        return make.folder(place, records, [make.task(TASK)], solvers, name=STUDY)
+        return write_results(records, solvers=solvers, name=STUDY)
 
     return made
 
@@ -269,15 +267,14 @@ def test_the_interval_is_students(paper, folder):
     assert (found.low, found.high) == (pytest.approx(0.11 - half), pytest.approx(0.11 + half))
 
 
-def test_the_growth_with_the_number_of_points(paper, make, tmp_path):
+def test_the_growth_with_the_number_of_points(paper, make, write_results):
     tasks = {f"n{n}": n for n in (100, 1000, 10000)}
     records = [
         make.finished(task, "SBP", seed, make.trace([n], [0.1], seconds=[n**1.5]), n_train=n)
         for task, n in tasks.items()
         for seed in (0, 1)
     ]
-    (tmp_path / STUDY).mkdir()
-    place = make.folder(tmp_path / STUDY, records, name=STUDY)
+    place = write_results(records, name=STUDY)
     there = paper()
     there.__dict__["_labels"] = {STUDY: (set(tasks), {"SBP"})}
     growth = row(measure="cpu_s", by="slope", tasks=tuple(tasks), below=1.6)
@@ -286,15 +283,12 @@ def test_the_growth_with_the_number_of_points(paper, make, tmp_path):
     assert found.estimate.value == pytest.approx(1.5)
 
 
-def test_what_is_infeasible_costs_infinitely_much(make, tmp_path):
-    labels = ("LDFP (100, 5 000)", "SPCT", "MPLFP")
-    records = [make.method_record(labels[0], "MPLFP", seed) for seed in (0, 1)]
+def test_what_is_infeasible_costs_infinitely_much(make, write_results):
+    label, name = "LDFP (100, 5 000)", "mpfp14-table2"
+    records = [make.method_record(label, "MPLFP", seed) for seed in (0, 1)]
     ended = {"status": "budget", "found": "budget"}
-    records += [make.method_record(labels[0], "SPCT", seed, **ended) for seed in (0, 1)]
-    methods = [make.method(name) for name in ("MPLFP", "SPCT")]
-    name = "mpfp14-table2"
-    (tmp_path / name).mkdir()
-    place = make.folder(tmp_path / name, records, [make.cell(labels[0])], methods, name=name)
+    records += [make.method_record(label, "SPCT", seed, **ended) for seed in (0, 1)]
+    place = write_results(records, name=name)
     found = verdicts(read_paper("mpfp14"), {name: place})
     assert found["text/mplfp-first/ldfp-100-5-000"].verdict == "reproduced"
     assert found["text/mplfp-first/ldfp-100-5-000"].estimate.value == math.inf
@@ -330,16 +324,15 @@ def test_numbers_are_shown_as_printed_and_ours_to_four_digits(value, text, ours)
     assert number(value) == ours
 
 
-def test_a_site_has_the_papers_of_its_studies(folder, make, tmp_path):
+@pytest.mark.usefixtures("undrawn")
+def test_a_site_has_the_papers_of_its_studies(folder, make, write_results, tmp_path):
     place = folder([0.1, 0.2])
     site = publish([place], tmp_path / "plain")
     assert not (site.index.parent / "papers").exists()  # no paper takes its numbers from it
     described = json.loads((place / "study.json").read_text("utf-8"))
     assert described["name"] == STUDY
     records = [make.method_record("LDFP (100, 5 000)", "MPLFP", seed) for seed in (0, 1)]
-    cells, methods = [make.cell("LDFP (100, 5 000)")], [make.method("MPLFP")]
-    (tmp_path / "m").mkdir()
-    other = make.folder(tmp_path / "m", records, cells, methods, name="mpfp14-table2")
+    other = write_results(records, name="mpfp14-table2")
     index = publish([place, other], tmp_path / "site").index
     assert 'href="papers/index.html"' in index.read_text("utf-8")
     page = (index.parent / "papers" / "mpfp14.html").read_text("utf-8")

@@ -13,12 +13,11 @@ from marginbench.reports import ReportError
 from marginbench.reports.results import load_results
 
 
-def test_rows_come_in_the_order_of_the_study(make, write_results):
+def test_rows_come_in_the_order_of_the_study(make, results_of):
     trace = make.trace([10, 100], [0.4, 0.2])
     records = [make.finished("b", "SMO", 1, trace), make.finished("b", "SMO", 0, trace)]
     records.append(make.finished("a", "SMO", 0, trace))
-    folder = write_results(records, [make.task("a"), make.task("b")], [make.solver("SMO")])
-    results = load_results(folder)
+    results = results_of(records, [make.task("a"), make.task("b")], [make.solver("SMO")])
     found = list(zip(results.runs["task"], results.runs["seed"], strict=True))
     assert found == [("a", 0), ("b", 0), ("b", 1)]
     assert results.traces["test_error"].tolist() == [0.4, 0.2] * 3
@@ -35,25 +34,24 @@ def test_records_that_are_not_planned_are_left_aside(make, write_results):
     assert set(results.traces["seed"]) == {0}
 
 
-def test_a_finished_run_without_trace_has_its_final_state_as_checkpoint(make, write_results):
+def test_a_finished_run_without_trace_has_its_final_state_as_checkpoint(make, results_of):
     record = make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1]))
     record.trace = []
     failed = make.record("a", "SMO", 1, status="crashed")
-    folder = write_results([record, failed])
-    traces = load_results(folder).traces
+    traces = results_of([record, failed]).traces
     assert traces[["seed", "kernel_evals", "test_error"]].to_numpy().tolist() == [[0, 20, 0.1]]
 
 
-def test_unknown_counts_stay_unknown(make, write_results):
+def test_unknown_counts_stay_unknown(make, results_of):
     record = make.finished("a", "LIBSVM", 0, make.trace([None], [0.1]))
     solver = make.solver("LIBSVM", instrumented=False)
-    results = load_results(write_results([record], [make.task("a")], [solver]))
+    results = results_of([record], [make.task("a")], [solver])
     for name in ("kernel_evals", "evaluations"):
         assert math.isnan(results.runs[name].iloc[0])
         assert math.isnan(results.traces[name].iloc[0])
 
 
-def test_evaluations_are_entries_products_and_stored_entries_together(make, write_results):
+def test_evaluations_are_entries_products_and_stored_entries_together(make, results_of):
     linear = [
         replace(item, counters={"kernel_evals": 0, "inner_products": n})
         for item, n in zip(make.trace([0, 0], [0.4, 0.2]), (50, 70), strict=True)
@@ -64,7 +62,7 @@ def test_evaluations_are_entries_products_and_stored_entries_together(make, writ
         make.finished("a", "LinearSDCA", 0, linear),
         make.finished("a", "MPKFP", 0, make.trace([100], [0.2]), counters=stored),
     ]
-    results = load_results(write_results(records))
+    results = results_of(records)
     assert results.runs["evaluations"].tolist() == [100, 70, 107]
     assert results.runs["evaluations_computed"].tolist() == [50, 70, 57]
     assert results.runs["kernel_evals"].tolist() == [100, 0, 100]
@@ -113,6 +111,6 @@ def test_a_study_of_other_content_is_refused_in_one_line(tmp_path, values, messa
 
 def test_a_planned_run_of_an_unknown_solver_is_refused(make, write_results):
     record = make.record("a", "SMO", 0)
-    folder = write_results([record], [make.task("a")], [make.solver("SBP")])
+    folder = write_results([record], solvers=[make.solver("SBP")])
     with pytest.raises(ReportError, match="unknown solver 'SMO'"):
         load_results(folder)

@@ -24,7 +24,6 @@ _EMOJI = "\N{FIRE} \N{SNOWMAN}"
 
 def small_folder(make, folder, name="example"):
     """Two solvers on one task, one run each; that of a user's own solver failed on the way."""
-    folder.mkdir(parents=True)
     trace = make.trace([1e3, 1e4, 1e5], [0.3, 0.1, 0.02], [300.0, 120.0, 101.0])
     failed = {"status": "timeout", "reason": "killed after 60.0 s of solving"}
     records = [
@@ -41,7 +40,6 @@ def small_folder(make, folder, name="example"):
 
 def small_methods(make, folder):
     """Two instances solved by one method, in a study of a hostile name."""
-    folder.mkdir(parents=True)
     records = [make.method_record("cell", "MPLFP", seed) for seed in (0, 1)]
     method = make.method("MPLFP")
     return make.folder(folder, records, [make.cell("cell")], [method], name="../../x", title="")
@@ -80,7 +78,6 @@ def folders(make, tmp_path_factory):
         make.solver(_EMOJI, **{"class": _EMOJI}),
         make.solver("smo", **{"class": "smo"}),
     ]
-    (root / "second").mkdir()
     second = make.folder(
         root / "second",
         records,

@@ -25,8 +25,8 @@ def value(table, solver, measure, column="median"):
     return chosen[column].iloc[0]
 
 
-@pytest.fixture
-def mixed(make, write_results):
+@pytest.fixture(scope="module")
+def mixed(make, results_of):
     """SMO: three good runs. SBP: two good runs, a timeout. Pegasos: skipped. LIBSVM: no counts.
 
     The optimum has a test error of 0.09, so that the target of the table is 0.1.
@@ -48,7 +48,7 @@ def mixed(make, write_results):
         record.reference_test_error = 0.09
     solvers = [make.solver(name) for name in ("SMO", "SBP", "Pegasos")]
     solvers.append(make.solver("LIBSVM", instrumented=False))
-    return load_results(write_results(records, [make.task("a")], solvers))
+    return results_of(records, [make.task("a")], solvers)
 
 
 def test_run_counts(mixed):
@@ -77,7 +77,7 @@ def epochs_trace(make, errors):
     return [*trace, trace[-1]]
 
 
-def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, write_results):
+def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, results_of):
     errors = [0.5, 0.4, 0.20, 0.21, 0.22, 0.18, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2]
     trace = epochs_trace(make, errors)
     between = replace(trace[5], n_iter=5000, test_error=0.9)  # no end of an epoch
@@ -86,7 +86,7 @@ def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, wri
         make.finished("a", "BSCA", 1, epochs_trace(make, errors[:9])),  # nine epochs
         make.finished("a", "SMO", 0, make.trace([10, 20, 30] * 4, [0.3, 0.2, 0.1] * 4)),
     ]
-    results = load_results(write_results(runs))
+    results = results_of(runs)
     spreads = late_spreads(results.runs, results.traces)
     assert spreads.iloc[0] == pytest.approx(0.04)
     assert spreads.iloc[1:].isna().all()
@@ -131,10 +131,10 @@ def test_the_cost_is_that_of_the_checkpoint_from_which_a_run_stays(mixed):
         (0.1, [0.4, 0.3, 0.2], math.inf, math.inf),
     ],
 )
-def test_staying_at_a_target(make, write_results, reference, errors, cost, first):
+def test_staying_at_a_target(make, results_of, reference, errors, cost, first):
     trace = make.trace([10, 20, 30], errors)
     record = make.finished("a", "SMO", 0, trace, reference_test_error=reference)
-    results = load_results(write_results([record]))
+    results = results_of([record])
     table = analysis.table(results)
     assert value(table, "SMO", "evals_to_error") == cost
     assert value(table, "SMO", "evals_to_error", "first") == first
@@ -145,7 +145,7 @@ def test_staying_at_a_target(make, write_results, reference, errors, cost, first
     assert cell.note == ("first at 10" if first < cost else "")
 
 
-def test_staying_near_the_optimum(make, write_results):
+def test_staying_near_the_optimum(make, results_of):
     # The optimum is 100: 1 % above it is 101.
     rising = make.trace([10, 20, 30, 40], [0.1] * 4, [150.0, 100.5, 101.5, 101.0])
     records = [
@@ -153,7 +153,7 @@ def test_staying_near_the_optimum(make, write_results):
         make.finished("a", "Perceptron", 0, rising, suboptimality=None),
     ]
     solvers = [make.solver("SMO"), make.solver("Perceptron", scalarization=None)]
-    table = analysis.table(load_results(write_results(records, [make.task("a")], solvers)))
+    table = analysis.table(results_of(records, [make.task("a")], solvers))
     assert value(table, "SMO", "evals_to_objective") == 40
     assert value(table, "SMO", "evals_to_objective", "first") == 20
     assert value(table, "SMO", "seconds_to_objective") == pytest.approx(4e-5)
@@ -193,6 +193,7 @@ def bounded(make, write_results):
     return build
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_target_met_at_the_first_checkpoint_is_a_bound_and_never_bold(
     bounded, make, tmp_path, capsys
 ):
@@ -250,28 +251,28 @@ def test_best_is_marked_among_solvers_without_a_failed_run(mixed):
     assert not any(measure in ("evaluations", "wall_s", "train_error") for _, measure in found)
 
 
-def test_a_model_without_support_vectors_is_not_the_sparsest(make, write_results):
+def test_a_model_without_support_vectors_is_not_the_sparsest(make, results_of):
     trace = make.trace([10, 20], [0.4, 0.1])
     records = [
         make.finished("a", "SMO", 0, trace),
         make.finished("a", "LinearSDCA", 0, trace, n_support=0),
     ]
-    results = load_results(write_results(records))
+    results = results_of(records)
     table = analysis.table(results)
     assert value(table, "SMO", "n_support", "best")
     assert not value(table, "LinearSDCA", "n_support", "best")
     assert value(table, "LinearSDCA", "n_support") == 0
 
 
-def test_without_any_result_nothing_reaches_a_target(make, write_results):
+def test_without_any_result_nothing_reaches_a_target(make, results_of):
     record = make.record("a", "SMO", 0, status="crashed", trace=make.trace([10], [0.0]))
-    results = load_results(write_results([record]))
+    results = results_of([record])
     table = analysis.table(results)
     assert value(table, "SMO", "evals_to_error") == math.inf
     assert not table["best"].any()
 
 
-def test_a_task_without_a_reference_has_no_targets(make, write_results):
+def test_a_task_without_a_reference_has_no_targets(make, results_of):
     records = [
         make.finished("a", "SMO", 0, make.trace([10], [0.1])),
         make.finished(
@@ -279,7 +280,7 @@ def test_a_task_without_a_reference_has_no_targets(make, write_results):
             reference_gap=None, reference_test_error=None, suboptimality=None,
         ),
     ]  # fmt: skip
-    table = analysis.table(load_results(write_results(records)))
+    table = analysis.table(results_of(records))
     for measure in ("evals_to_error", "seconds_to_error", "seconds_to_objective"):
         assert value(table[table["task"] == "b"], "SMO", measure, "absent") == "no target"
 
@@ -294,17 +295,17 @@ def test_a_task_without_a_reference_has_no_targets(make, write_results):
         ({"environment": '{"processor": "another"}'}, False),
     ],
 )
-def test_no_time_is_ranked_that_does_not_compare(make, write_results, fields, ranked):
+def test_no_time_is_ranked_that_does_not_compare(make, results_of, fields, ranked):
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.01])),
         make.finished("a", "SBP", 0, make.trace([10, 40], [0.4, 0.01]), **fields),
     ]
-    table = analysis.table(load_results(write_results(records)))
+    table = analysis.table(results_of(records))
     assert value(table, "SMO", "seconds_to_error", "best") == ranked
     assert value(table, "SMO", "evals_to_error", "best")
 
 
-def test_failures_and_skips_are_grouped_by_reason(make, write_results):
+def test_failures_and_skips_are_grouped_by_reason(make, results_of):
     records = [
         make.record("a", "SMO", 0, status="crashed", reason="signal 11"),
         make.record("a", "SMO", 1, status="crashed", reason="signal 11"),
@@ -312,8 +313,7 @@ def test_failures_and_skips_are_grouped_by_reason(make, write_results):
         make.record("a", "SBP", 0, status="skipped", reason="needs nu"),
     ]
     solvers = [make.solver("SMO"), make.solver("SBP")]
-    folder = write_results(records, [make.task("a")], solvers, [("a", "SBP", 1)])
-    runs = load_results(folder).runs
+    runs = results_of(records, [make.task("a")], solvers, [("a", "SBP", 1)]).runs
     failed = outcomes.failures(runs)
     shown = failed[["solver", "status", "n", "n_planned", "seeds"]].to_numpy().tolist()
     assert shown == [
@@ -325,11 +325,11 @@ def test_failures_and_skips_are_grouped_by_reason(make, write_results):
     assert (skip["solver"], skip["reason"], skip["n"]) == ("SBP", "needs nu", 1)
 
 
-def test_suboptimality_is_floored_at_the_certified_gap(make, write_results):
+def test_suboptimality_is_floored_at_the_certified_gap(make, results_of):
     # Reference 100 with gap 1e-4: nothing below 1e-6 can be told apart.
     primals = [150.0, 100.0, 100.00005, 99.99995]
     record = make.finished("a", "SMO", 0, make.trace([1, 2, 3, 4], [0.1] * 4, primals))
-    results = load_results(write_results([record]))
+    results = results_of([record])
     floored = analysis.traces(results)
     np.testing.assert_allclose(floored["suboptimality"], [0.5, 1e-6, 1e-6, 1e-6], rtol=1e-12)
     assert floored["suboptimality_is_bound"].tolist() == [False, True, True, True]

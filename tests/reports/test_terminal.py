@@ -28,14 +28,12 @@ def results(realistic):
 
 
 @pytest.fixture(scope="module")
-def long_named(make, tmp_path_factory):
+def long_named(make, results_of):
     """Names of 120 characters without a space."""
     task, solver = "Task" * 30, "Solver" * 20
     made = [make.finished(task, solver, s, make.trace([10, 20], [0.4, 0.1])) for s in range(2)]
     made += [make.record(task, "SMO", 0, status="failed", reason="Reason" * 20)]
-    folder = tmp_path_factory.mktemp("long")
-    make.folder(folder, made)
-    return load_results(folder)
+    return results_of(made)
 
 
 def test_failures_and_skips_are_listed_with_their_reason(results):
@@ -124,6 +122,7 @@ def test_a_pipe_gets_a_fixed_width_and_no_colour(results, monkeypatch, capsys):
     assert "\x1b" not in text
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_an_output_that_lacks_letters_gets_plain_ones(make, write_results, monkeypatch, encoding):
     near = make.trace([10, 200], [0.3, 0.01], [200.0, 100.5])
@@ -143,6 +142,7 @@ def test_an_output_that_lacks_letters_gets_plain_ones(make, write_results, monke
         assert part in words, part
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("option", "shown"), [("--json", '{{"report": "{}"}}'), ("--quiet", "report: {}")]
 )

@@ -25,7 +25,7 @@ def tuned(make, solver, seed, C, evals=4000, last="completed"):
     )  # fmt: skip
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def folder(make, write_results):
     records = [
         tuned(make, "SMO", 0, 1.0),
@@ -66,6 +66,7 @@ def test_the_sentences_say_what_was_chosen_and_what_it_cost(folder):
     assert "C tuned over 1, 10" in kernel_words(task)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.slow
 def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
     text = " ".join(make.page(write_report(folder, "c")).text.split())
@@ -78,9 +79,9 @@ def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
     assert "C tuned over 1, 10" in text
 
 
-def test_a_study_that_tunes_nothing_says_nothing(make, write_results):
+def test_a_study_that_tunes_nothing_says_nothing(make, results_of):
     record = make.finished("a", "SMO", 0, make.trace([1e3], [0.1]))
-    results = load_results(write_results([record]))
+    results = results_of([record])
     choices = tuning_choices(results.runs)
     assert choices == []
     assert tuning_sentences(results.study, results.study.tasks[0], choices) == []

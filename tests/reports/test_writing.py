@@ -28,6 +28,7 @@ def aged(path):
     return path.stat().st_mtime_ns
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_that_would_be_the_same_is_not_written_again(folder, capsys):
     path = command.write_report(folder, "marginbench run example")
     assert SAME not in capsys.readouterr().out

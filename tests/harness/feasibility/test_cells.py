@@ -7,10 +7,10 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork
-from marginbench.harness.jobs import CheckpointMessage, PhaseMessage
-from marginbench.harness.results.feasibility import Stage
 from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.solvers.feasibility.spaces import Space
+
+from ..answers import carried_out as run
 
 EASY = CellWork(
     generator="ldfp", m=8, n=100, kappa=1.5, seed=1, solver="MPLFP",
@@ -51,16 +51,6 @@ def methods(tmp_path):
     file = tmp_path / "methods.py"
     file.write_text(METHODS)
     return file
-
-
-def run(work):
-    """Columns, trace and phases of a run in this process."""
-    messages = []
-    found = work.run(messages.append)
-    trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
-    assert all(isinstance(stage, Stage) for stage in trace)
-    phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
-    return found, trace, phases
 
 
 def test_a_separator_is_found_counted_and_checked():

@@ -8,7 +8,8 @@ import pytest
 from marginbench.data_loaders import DataError, load
 from marginbench.harness.evaluation.feasibility import ImagesWork
 from marginbench.harness.evaluation.images import draw
-from marginbench.harness.jobs import CheckpointMessage, PhaseMessage
+
+from ..answers import carried_out as run
 
 WORK = ImagesWork(
     dataset="digits", dataset_params={}, n_train=100, n_validation=40, unit_norm=True,
@@ -31,15 +32,6 @@ def four_classes(monkeypatch):
         "marginbench.harness.evaluation.images.load", lambda *given, **options: Data
     )
     return Data
-
-
-def run(work):
-    """Columns, trace and phases of a run in this process."""
-    messages = []
-    found = work.run(messages.append)
-    trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
-    phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
-    return found, trace, phases
 
 
 def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):

@@ -12,9 +12,9 @@ from sklearn.svm import SVC, LinearSVC
 
 from marginbench.data_loaders import load
 from marginbench.harness.errors import SolverError
-from marginbench.harness.evaluation.estimators import measure_estimator
 from marginbench.harness.evaluation.svm import EstimatorWork, Problem, Search
-from marginbench.harness.jobs import CheckpointMessage
+
+from ..answers import carried_out
 
 DATA = {"n_train": 200, "n_test": 100}
 PROBLEM = Problem("checkers", DATA, {"name": "rbf", "gamma": 10.0}, 1.0, True)
@@ -26,9 +26,8 @@ MINE = HERE / "classifiers.py"
 
 def run(work):
     """The columns and the trace of a run."""
-    messages = []
-    columns = work.parsed(measure_estimator(work, messages.append))
-    return columns, [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+    columns, trace, _ = carried_out(work)
+    return work.parsed(columns), trace
 
 
 def estimator(name, problem=PROBLEM, solves=False, **params):

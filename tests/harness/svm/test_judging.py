@@ -9,9 +9,11 @@ from marginbench.harness.errors import EvaluationError
 from marginbench.harness.evaluation.judging import TraceMonitor
 from marginbench.harness.evaluation.models import Evaluator, TaskPoints
 from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
-from marginbench.harness.jobs import CheckpointMessage, PhaseMessage
+from marginbench.harness.jobs import PhaseMessage
 from marginbench.solvers import RBF, SBP, Counters, KernelExpansion
 from marginbench.solvers.kernels.oracle import KernelOracle
+
+from ..answers import carried_out
 
 PAUSE = 0.05
 
@@ -213,10 +215,8 @@ GAUSSIAN = Problem(
 
 def run(solver, rules, **params):
     """The columns that a run found out, and its checkpoints."""
-    messages = []
     params = {"gamma": 3.0, "random_state": 0, **params}
-    columns = FitWork(GAUSSIAN, solver, params, 1.19, rules=rules).run(messages.append)
-    return columns, [m.checkpoint for m in messages if isinstance(m, CheckpointMessage)]
+    return carried_out(FitWork(GAUSSIAN, solver, params, 1.19, rules=rules))[:2]
 
 
 @pytest.mark.parametrize("solver", ["SBP", "BSGD"])

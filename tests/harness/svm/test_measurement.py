@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.evaluation.measurement import measure
 from marginbench.harness.evaluation.svm import FitWork, Problem
-from marginbench.harness.jobs import CheckpointMessage
 from marginbench.harness.results.records import EXPECTED_STATUSES
+
+from ..answers import carried_out
 
 DATA = {"n_train": 300, "n_test": 200}
 LINEAR = Problem("checkers", DATA, {"name": "linear"}, 1.0, False)
@@ -20,9 +20,7 @@ HOSTILE = Path(__file__).parents[2] / "faults" / "hostile.py"
 
 
 def run(task, solver, **params):
-    messages = []
-    result = measure(FitWork(task, solver, params, 1.5), messages.append)
-    return result, [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+    return carried_out(FitWork(task, solver, params, 1.5))[:2]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import marginbench
 from marginbench import compare
 from marginbench.harness.errors import (
     EXIT_INCOMPLETE,
@@ -30,25 +29,14 @@ from marginbench.reports.errors import ReportError
 SEEDS = range(3)
 
 
-@pytest.fixture
-def folder(make, tmp_path):
-    """Writes folders into the test's own."""
-    return _writer(make, tmp_path)
-
-
-def _writer(make, place):
-    """Writes a folder of SMO (draws nothing) and others on two tasks; ``changed`` edits records."""
+@pytest.fixture(scope="module")
+def folder(make, write_results):
+    """Writes SMO (draws nothing) and others on two tasks; ``changed`` edits records."""
 
     def write(
-        name,
-        changed=lambda record: record,
-        tasks=("a", "b"),
-        seeds=SEEDS,
-        drawing=("SBP",),
-        **study,
+        changed=lambda record: record, tasks=("a", "b"), seeds=SEEDS, drawing=("SBP",), **study
     ):
         rng = np.random.default_rng(0)
-        (place / name).mkdir()
         records = []
         for task in tasks:
             records.append(run(make, task, "SMO", 0, 1000, rng))
@@ -57,10 +45,15 @@ def _writer(make, place):
         kept = [record for record in records if record.seed in seeds]
         records = [record for record in map(changed, kept) if record is not None]
         solvers = [make.solver("SMO", deterministic=True), *map(make.solver, drawing)]
-        described = [make.task(task) for task in tasks]
-        return make.folder(place / name, records, described, solvers, **study)
+        return write_results(records, [make.task(task) for task in tasks], solvers, **study)
 
     return write
+
+
+@pytest.fixture(scope="module")
+def plain(folder):
+    """Records as they come, which no test changes."""
+    return folder()
 
 
 def run(make, task, solver, seed, cost, rng):
@@ -100,23 +93,20 @@ def value(found, measure, task="a", solver="SBP"):
     return frame.loc[place]
 
 
-def test_a_folder_against_itself_is_identical(folder):
-    a = folder("a")
-    found = compare(a, str(a))
+def test_a_folder_against_itself_is_identical(plain):
+    found = compare(plain, str(plain))
     assert (found.verdict, found.exit_code) == ("identical", EXIT_OK)
     assert set(found.frame["verdict"]) == set(found.cells["verdict"]) == {"identical"}
     assert set(found.solvers["verdict"]) == {"identical"}
     assert set(found.frame["mean"].dropna()) == {0.0, 1.0}
     assert found.environment == found.code == []
     assert "0 worse" in in_words(found, 100, all_rows=False)
-    assert isinstance(found, marginbench.Comparison)
     assert repr(found).startswith("Comparison('identical': 0 worse")
 
 
 @pytest.fixture(scope="module")
-def changes(make, tmp_path_factory):
+def changes(folder):
     """A comparison in which each solver has changed in a way of its own."""
-    write = _writer(make, tmp_path_factory.mktemp("changes"))
     drawing = ("SBP", "Tiny", "Coarse", "Other")
     gaps = {"Tiny": 1e-12, "Coarse": 0.005}
 
@@ -132,7 +122,7 @@ def changes(make, tmp_path_factory):
         fields = {"params": '{"tol": 0.1, "new": 1}', "budget": '{"timeout": 5}'}
         return replace(record, **fields, version="abc git:def", status="budget")
 
-    return compare(write("a", before, drawing=drawing), write("b", after, drawing=drawing))
+    return compare(folder(before, drawing=drawing), folder(after, drawing=drawing))
 
 
 def test_one_run_of_a_solver_that_draws_nothing_tells_counts_but_no_time(changes):
@@ -160,12 +150,12 @@ def test_parameters_and_sources_that_differ_are_named(changes):
 
 
 @pytest.mark.slow
-def test_a_target_that_b_never_reaches_is_a_worsening(folder):
+def test_a_target_that_b_never_reaches_is_a_worsening(plain, folder):
     def worse(record):
         last = replace(record.trace[-1], test_error=0.4)
         return replace(record, trace=[record.trace[0], last], test_error=0.4, mistakes="")
 
-    found = compare(folder("a"), folder("b", worse))
+    found = compare(plain, folder(worse))
     row = value(found, "evals_to_error")
     assert (row["verdict"], row["beyond"], row["after"]) == ("worsening", True, math.inf)
     assert (row["reached_before"], row["reached_after"]) == (3, 0)
@@ -173,13 +163,13 @@ def test_a_target_that_b_never_reaches_is_a_worsening(folder):
     assert "never in B" in in_words(found, 100, all_rows=False)
 
 
-def test_a_bound_is_shown_and_not_judged(folder):
+def test_a_bound_is_shown_and_not_judged(plain, folder):
     def at_once(record):
         """At the target at its first checkpoint, which comes late."""
         return replace(record, trace=record.trace[-1:]) if record.solver == "SMO" else record
 
-    a, b = folder("a"), folder("b", lambda record: at_once(scaled(record, 2, "SMO")))
-    found = compare(a, b)
+    b = folder(lambda record: at_once(scaled(record, 2, "SMO")))
+    found = compare(plain, b)
     row = value(found, "evals_to_objective", solver="SMO")
     assert (row["verdict"], row["mean"]) == ("advice", pytest.approx(2.0))
     assert "only an upper bound" in row["why"]
@@ -191,7 +181,7 @@ def test_new_failures_are_told_and_nothing_is_said_in_their_favour(folder):
     def faster_but_failing(record):
         return failing(scaled(record, 0.5))
 
-    found = compare(folder("a", seeds=range(4)), folder("b", faster_but_failing, seeds=range(4)))
+    found = compare(folder(seeds=range(4)), folder(faster_but_failing, seeds=range(4)))
     assert (found.verdict, found.exit_code) == ("failed", EXIT_INCOMPLETE)
     assert found.n_newly_failed == 2
     assert value(found, "evaluations")["why"] == "runs of B failed or are missing"
@@ -205,7 +195,7 @@ def test_new_failures_are_told_and_nothing_is_said_in_their_favour(folder):
 
 @pytest.mark.slow
 def test_nothing_in_common_is_its_own_exit_code(folder):
-    found = compare(folder("a", tasks=("a",)), folder("b", tasks=("c",)))
+    found = compare(folder(tasks=("a",)), folder(tasks=("c",)))
     assert (found.verdict, found.exit_code) == ("not compared", EXIT_INCOMPLETE)
     assert set(found.pairs["outcome"]) == {"gone", "new"}
     assert found.frame.empty
@@ -215,20 +205,20 @@ def test_nothing_in_common_is_its_own_exit_code(folder):
 
 
 @pytest.mark.slow
-def test_records_that_b_lost_are_told(folder, make):
-    a, b = folder("a"), folder("b")
+def test_records_that_b_lost_are_told(plain, folder, make):
+    b = folder()
     make.rewrite(b, lambda r: None if (r.solver, r.seed) == ("SBP", 1) else r)
-    found = compare(a, b)
+    found = compare(plain, b)
     assert (found.verdict, found.exit_code) == ("no record", EXIT_INCOMPLETE)
     assert (found.pairs["outcome"] == "no record in B").sum() == 2
 
 
 @pytest.mark.slow
-def test_another_certificate_of_the_same_optimum_leaves_out_what_rests_on_it(folder):
+def test_another_certificate_of_the_same_optimum_leaves_out_what_rests_on_it(plain, folder):
     def changed(record):
         return replace(record, reference_primal=100.00001, reference_hash="s" * 64)
 
-    found = compare(folder("a"), folder("b", changed))
+    found = compare(plain, folder(changed))
     barred = found.frame[found.frame["verdict"] == "not compared"]
     assert set(barred["measure"]) == {
         *("suboptimality", "evals_to_error", "evals_to_objective"),
@@ -244,13 +234,12 @@ def elsewhere(record, **fields):
 
 
 @pytest.mark.slow
-def test_times_of_another_machine_are_advice_and_those_of_another_commit_are_not(folder):
-    a = folder("a")
-    commit = compare(a, folder("c", lambda record: elsewhere(record, commit="f" * 40)))
+def test_times_of_another_machine_are_advice_and_those_of_another_commit_are_not(plain, folder):
+    commit = compare(plain, folder(lambda record: elsewhere(record, commit="f" * 40)))
     assert [item.field for item in commit.environment] == ["commit"]
     assert value(commit, "cpu_s")["verdict"] == "worsening"
-    other = folder("b", lambda record: elsewhere(record, processor="Other CPU"))
-    found = compare(a, other)
+    other = folder(lambda record: elsewhere(record, processor="Other CPU"))
+    found = compare(plain, other)
     assert value(found, "cpu_s")["verdict"] == "advice"
     assert value(found, "evaluations")["verdict"] == "identical"
     assert found.exit_code == EXIT_OK
@@ -262,17 +251,16 @@ def test_times_of_another_machine_are_advice_and_those_of_another_commit_are_not
 
 
 @pytest.mark.slow
-def test_times_of_a_busy_machine_are_advice(folder):
-    busy = folder("b", lambda record: replace(record, wall_s=record.wall_s * 4))
-    noted = words.notes(compare(folder("c"), busy))
+def test_times_of_a_busy_machine_are_advice(plain, folder):
+    busy = folder(lambda record: replace(record, wall_s=record.wall_s * 4))
+    noted = words.notes(compare(plain, busy))
     assert "Times and memory are advice only: the runs of B were disturbed" in noted[0]
     assert any(note.startswith("B: The solvers had the processor for 25") for note in noted)
 
 
 @pytest.mark.slow
-def test_two_solvers_of_a_folder_are_not_ranked_by_what_they_spend(folder):
-    a = folder("a")
-    found = compare(a, solver="SBP", against="SMO")
+def test_two_solvers_of_a_folder_are_not_ranked_by_what_they_spend(plain):
+    found = compare(plain, solver="SBP", against="SMO")
     # The only run of SMO stands beside each seed of SBP.
     assert list(found.pairs["outcome"]) == ["compared"] * 6
     assert value(found, "evaluations")["verdict"] == "advice"
@@ -280,9 +268,9 @@ def test_two_solvers_of_a_folder_are_not_ranked_by_what_they_spend(folder):
     assert value(found, "evals_to_error")["verdict"] == "worsening"
     # One time was measured of SMO.
     assert value(found, "seconds_to_error")["verdict"] == "no difference told"
-    back = compare(a, solver="SMO", against="SBP")
+    back = compare(plain, solver="SMO", against="SBP")
     assert value(back, "evals_to_error", solver="SMO")["verdict"] == "improvement"
-    assert (found.before.words, found.after.words) == (f"SMO in {a}", f"SBP in {a}")
+    assert (found.before.words, found.after.words) == (f"SMO in {plain}", f"SBP in {plain}")
 
 
 @pytest.mark.slow
@@ -294,7 +282,7 @@ def test_a_mean_over_six_tasks_tells_what_no_task_does(folder):
         factor = 1.5 * float(rng.uniform(0.9, 1.1))
         return replace(record, cpu_s=record.cpu_s * factor)
 
-    a, b = folder("a", tasks=tasks), folder("b", slower, tasks=tasks)
+    a, b = folder(tasks=tasks), folder(slower, tasks=tasks)
     found = compare(a, b)
     rows = found.frame[(found.frame["measure"] == "cpu_s") & (found.frame["solver"] == "SMO")]
     assert set(rows["verdict"]) == {"no difference told"}
@@ -305,35 +293,33 @@ def test_a_mean_over_six_tasks_tells_what_no_task_does(folder):
 
 
 @pytest.mark.slow
-def test_methods_of_feasibility_are_compared_by_instance(make, tmp_path):
-    def write(name, factor, found="separable"):
+def test_methods_of_feasibility_are_compared_by_instance(make, write_results):
+    def write(factor, found="separable"):
         records = [
             make.method_record("cell", "MPLFP", seed, int((100 + 10 * seed) * factor), found=found)
             for seed in range(3)
         ]
-        (tmp_path / name).mkdir()
-        return make.folder(tmp_path / name, records, [make.cell("cell")], [make.method("MPLFP")])
+        return write_results(records)
 
-    a = write("a", 1)
-    found = compare(a, write("b", 2))
+    plain = write(1)
+    found = compare(plain, write(2))
     assert value(found, "n_iter", "cell", "MPLFP")["mean"] == pytest.approx(2.0)
     assert found.verdict == "worsening"
-    unsolved = compare(a, write("c", 1, "budget"))
+    unsolved = compare(plain, write(1, "budget"))
     assert value(unsolved, "matvecs", "cell", "MPLFP")["why"] == "reached in A, never in B"
 
 
 @pytest.fixture(scope="module")
-def worse(make, tmp_path_factory):
+def worse(folder):
     """Twice the work, and a failure with a hostile reason; and the folders, to compare again."""
-    write = _writer(make, tmp_path_factory.mktemp("worse"))
 
     def changed(record):
         reason = "<script>alert(1)</script>\u202e"
         return replace(failing(scaled(record, 2.0)), reason=reason)
 
     folders = (
-        write("a", title="<b>A</b>", seeds=range(4)),
-        write("b", changed, seeds=range(4)),
+        folder(title="<b>A</b>", seeds=range(4)),
+        folder(changed, seeds=range(4)),
     )
     return compare(*folders), folders
 
@@ -436,23 +422,23 @@ def test_a_bound_that_is_none_is_named(text, words):
 
 
 @pytest.mark.slow
-def test_the_command_prints_writes_and_has_exit_codes(folder, command, tmp_path):
+def test_the_command_prints_writes_and_has_exit_codes(plain, folder, command, tmp_path):
     compare = functools.partial(command, "compare")
-    a, b = folder("a"), folder("b", lambda record: scaled(record, 2.0))
-    code, out, _ = compare(a, a)
+    b = folder(lambda record: scaled(record, 2.0))
+    code, out, _ = compare(plain, plain)
     assert code == EXIT_OK
     assert out.startswith("identical: 0 worse")
-    code, out, _ = compare(a, b, "--json", "--html", tmp_path / "page.html")
+    code, out, _ = compare(plain, b, "--json", "--html", tmp_path / "page.html")
     assert code == EXIT_RUNS
     assert json.loads(out)["verdict"] == "worsening"
     assert (tmp_path / "page.html").is_file()
     accepted = "evals=3,computed=3,evals_to_error=3,evals_to_objective=3"
-    assert compare(a, b, "--bound", accepted)[0] == EXIT_OK
-    assert compare(a, folder("c", failing))[0] == EXIT_INCOMPLETE
-    code, _, err = compare(a, tmp_path / "nowhere")
+    assert compare(plain, b, "--bound", accepted)[0] == EXIT_OK
+    assert compare(plain, folder(failing))[0] == EXIT_INCOMPLETE
+    code, _, err = compare(plain, tmp_path / "nowhere")
     assert code == EXIT_USAGE
     assert "not a results folder" in err
-    assert compare(a, b, "--text", "--json")[0] == EXIT_USAGE
+    assert compare(plain, b, "--text", "--json")[0] == EXIT_USAGE
 
 
 @pytest.mark.parametrize("name", ["study.json", "journal/one.jsonl", "sources/one.json"])

@@ -10,12 +10,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def page(make, tmp_path_factory):
+def page(make, write_results, tmp_path_factory):
     """Names as long as there are, a change of each kind, and another machine."""
-    place, name = tmp_path_factory.mktemp("pages"), "Name" * 30
-    folders = []
+    name, folders = "Name" * 30, []
     for side, factor in (("a", 1), ("b", 3)):
-        (place / side).mkdir()
         records = [
             make.finished(task, name, seed, make.trace([100 * factor, 1000 * factor], [0.4, 0.1]))
             for task in ("digits", name)
@@ -23,8 +21,8 @@ def page(make, tmp_path_factory):
         ]
         environment = f'{{"processor": "{side * 60}"}}'
         records = [replace(record, environment=environment) for record in records]
-        folders.append(make.folder(place / side, records, title=name))
-    return compare(*folders).write_page(place / "page.html")
+        folders.append(write_results(records, title=name))
+    return compare(*folders).write_page(tmp_path_factory.mktemp("page") / "page.html")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])

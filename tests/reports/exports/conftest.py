@@ -20,7 +20,6 @@ def write_small(make, folder, *labels):
     ]
     records.append(make.record(labels[0], "Lost", 0, status="crashed", reason="signal 11"))
     solvers = [make.solver(label) for label in ("SMO", "$a_b$ & <c>", "Lost")]
-    folder.mkdir(exist_ok=True)
     return make.folder(
         folder, records, [make.task(label, reference=False) for label in labels], solvers
     )

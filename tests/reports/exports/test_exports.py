@@ -165,12 +165,12 @@ def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(sm
 
 
 @pytest.mark.slow
-def test_a_legend_says_how_many_runs_there_are_and_fits_a_narrow_figure(make, tmp_path):
+def test_a_legend_says_how_many_runs_there_are_and_fits_a_narrow_figure(make, results_of):
     long = "A solver with a rather long name of many words"
     trace = make.trace([1e3, 1e4], [0.3, 0.2])
     records = [make.finished("t", name, 0, trace) for name in (long, "B", "C")]
     records.append(make.record("t", "B", 1, status="timeout", trace=trace))
-    results = load_results(make.folder(tmp_path, records))
+    results = results_of(records)
     _, found = views_of(results)[0]["task-t-test_error-cpu_s"]
     before = found.drawing.svg("p")
     text = rendered(found, analysis.styles(results), ("svg",), 2.0)["svg"].decode()
@@ -196,14 +196,13 @@ def test_a_selection_is_compared_among_itself_in_the_colours_of_the_page(small, 
 
 
 @pytest.mark.slow
-def test_studies_of_feasibility_methods_are_exported_too(make, tmp_path):
+def test_studies_of_feasibility_methods_are_exported_too(make, write_results, tmp_path):
     cells = [
         make.cell(f"kappa = {kappa}", kappa=kappa, published={"MPLFP": kappa})
         for kappa in (1.0, 2.0, 3.0)
     ]
     records = [make.method_record(cell["label"], "MPLFP", s) for cell in cells for s in range(2)]
-    (tmp_path / "r").mkdir()
-    folder = make.folder(tmp_path / "r", records, cells, [make.method("MPLFP")])
+    folder = write_results(records, cells)
     done = export(folder, tmp_path / "out", formats=["svg", "csv", "tex"])
     names = {path.relative_to(tmp_path / "out").as_posix() for path in done.written}
     assert {"figures/figures-cpu_s.svg", "tables/results-kappa-1-0.tex"} <= names
@@ -237,6 +236,8 @@ def test_widths_have_the_units_of_latex(text, width):
         ({"formats": []}, "--format names none"),
         ({"formats": ["tex"], "data": ["runs"]}, "nothing to write as tex"),
         ({"width": "0.1in"}, "--width '0.1in': it must be from 1in to 30in"),
+        ({"figures": [FIGURE[:-1]]}, f"unknown figure '{FIGURE[:-1]}' (did you mean '{FIGURE}'?)"),
+        ({"figures": ["zzz"]}, "unknown figure 'zzz' (--list shows each figure)"),
         ({"width": "wide"}, "--width 'wide': give a number"),
         ({"tasks": ["c"]}, "unknown task 'c'"),
         ({"solvers": ["Sm"]}, "unknown solver 'Sm' (did you mean 'SMO'?)"),
@@ -250,26 +251,5 @@ def test_mistakes_are_one_line_and_write_nothing(results, tmp_path, options, mes
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (
-            "task-a-b-test_error-evaluation",
-            f"unknown figure 'task-a-b-test_error-evaluation' (did you mean '{FIGURE}'?)",
-        ),
-        ("zzz", "unknown figure 'zzz' (--list shows each figure)"),
-    ],
-)
-def test_an_unknown_name_has_a_near_miss_or_a_way_to_list_them(name, message):
-    with pytest.raises(ReportError) as error:
-        chosen("figure", [name], [FIGURE, "scaling-covtype-cpu_s"])
-    assert str(error.value) == message
-
-
 def test_names_are_repeated_or_separated_by_commas():
     assert chosen("data", ["b,A", "c", "a"], ["a", "b", "c"]) == ["b", "a", "c"]
-
-
-def test_a_folder_that_is_none_of_results_is_refused(tmp_path):
-    with pytest.raises(ReportError, match="not a results folder"):
-        export(tmp_path, tmp_path / "out")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -16,40 +15,25 @@ from marginbench.reports.errors import ReportError
 CELLS = ["SMO rbf dense", "SBP rbf dense"]
 
 
-def results(folder, commits):
-    """asv's results of one count, which the last commit doubles."""
-    (folder / "vm").mkdir(parents=True)
-    for place, commit in enumerate(commits):
-        worse = 2.0 if place == len(commits) - 1 else 1.0
-        content = {
-            "version": 2,
-            "commit_hash": commit,
-            "env_name": "py",
-            "date": place * 86_400_000,
-            "params": {"machine": "vm"},
-            "requirements": {},
-            "python": "3.11",
-            "result_columns": ["result", "params", "version"],
-            "results": {
-                "work.Work.track_evaluations": [
-                    [100.0 * worse, 50.0],
-                    [[repr(cell) for cell in CELLS]],
-                    "1",
-                ]
-            },
-        }
-        (folder / "vm" / f"{commit[:8]}-py.json").write_text(json.dumps(content))
-    return folder
+@pytest.fixture
+def results(write_asv_results):
+    """Writes asv's results of one count, which the last commit doubles."""
+
+    def write(folder, commits):
+        counts = [[100.0, 50.0]] * (len(commits) - 1) + [[200.0, 50.0]]
+        values = ({"work.Work.track_evaluations": count} for count in counts)
+        return write_asv_results(folder, dict(zip(commits, values, strict=True)), CELLS)
+
+    return write
 
 
 @pytest.fixture
-def history(tmp_path):
+def history(results, tmp_path):
     return results(tmp_path / "asv", ["1" * 40, "2" * 40, "3" * 40])
 
 
 @pytest.fixture
 def study(make, tmp_path):
-    (tmp_path / "study").mkdir()
     trace = make.trace([1e3, 1e4, 1e5], [0.3, 0.1, 0.02], [300.0, 120.0, 101.0])
     solvers = [make.solver("My SMO", **{"class": "marginbench:SMO"})]
     records = [make.finished("a", "My SMO", 0, trace)]
@@ -83,42 +67,30 @@ def test_the_history_is_linked_from_studies_and_back(make, study, history, tmp_p
 
 def test_the_history_stands_alone_and_the_same_results_give_the_same_files(history, tmp_path):
     site = tmp_path / "site"
-    first = publish([], site, history=history)
-    assert first.studies == 0
-    again = publish([], site, history=history)
-    assert (again.written, again.removed) == (0, 0)
+
+    def files():
+        found = publish([], site, history=history)
+        assert found.studies == 0
+        return {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
+
+    assert files() == files()
     assert "Studies" not in (site / "index.html").read_text(encoding="utf-8")
 
 
-def test_commits_have_subjects_and_addresses_from_their_repository(history, tmp_path):
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    (folder / "asv.conf.json").write_text(
-        '{\n  // where commits are\n  "show_commit_url": "https://example.org/c/"\n}\n'
-    )
-    names = {
-        f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-    }
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "One <step>"]):
-        subprocess.run(["git", "-C", folder, *command], check=True, env={**os.environ, **names})
-    head = subprocess.run(
-        ["git", "-C", folder, "rev-parse", "HEAD"], check=True, capture_output=True, text=True
-    )
-    commits = ["1" * 40, head.stdout.strip()]
-    found = results(folder / "asv", commits)  # the repository around the results is found
+def test_commits_have_subjects_and_addresses_from_their_repository(results, repo, tmp_path):
+    settings = '{\n  // where commits are\n  "show_commit_url": "https://example.org/c/"\n}\n'
+    head = repo.commit("One <step>", {"asv.conf.json": settings})
+    found = results(repo.folder / "asv", ["1" * 40, head])  # the repository around it is found
     publish([], tmp_path / "site", history=found)
     text = (tmp_path / "site" / "regressions" / "index.html").read_text(encoding="utf-8")
     assert "One &lt;step&gt;" in text
-    assert f'href="https://example.org/c/{commits[1]}"' in text
+    assert f'href="https://example.org/c/{head}"' in text
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)//", 7, None])
-def test_only_addresses_of_the_web_become_links(history, tmp_path, url):
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    subprocess.run(["git", "-C", folder, "init", "-q"], check=True)
-    (folder / "asv.conf.json").write_text(json.dumps({"show_commit_url": url}))
-    publish([], tmp_path / "site", history=history, repository=folder)
+def test_only_addresses_of_the_web_become_links(history, repo, tmp_path, url):
+    (repo.folder / "asv.conf.json").write_text(json.dumps({"show_commit_url": url}))
+    publish([], tmp_path / "site", history=history, repository=repo.folder)
     text = (tmp_path / "site" / "regressions" / "index.html").read_text(encoding="utf-8")
     assert ">web<" not in text
 
