@@ -27,8 +27,6 @@ from .statistics import errors as intervals, integrity, summary, targets
 from .statistics.targets import Target
 
 _COUNTERS_IN_TABLE = 70
-#: Of more solvers than this only so many are in colour.
-MOST_COLORED = 8
 #: Targets for the objective and for the test error; problems are tasks with one of them.
 FAMILIES: dict[str, tuple[Target, ...]] = {
     "suboptimality": (
@@ -115,8 +113,8 @@ def slugs(results: Results) -> dict[str, str]:
 
 @once
 def styles(results: Results) -> dict[str, SolverStyle]:
-    """How each solver looks in every figure: up to eight are in colour, others are grey."""
-    return solver_styles([solver.label for solver in results.study.solvers], _colored(results)[0])
+    """How each solver looks in every figure."""
+    return solver_styles([solver.label for solver in results.study.solvers])
 
 
 def styled_as(part: Results, whole: Results) -> Results:
@@ -125,31 +123,6 @@ def styled_as(part: Results, whole: Results) -> Results:
     looks = {label: look for label, look in styles(whole).items() if label in labels}
     part.answers[styles.__wrapped__, ()] = looks  # type: ignore[attr-defined]
     return part
-
-
-def coloring(results: Results) -> str:
-    """Which solvers are in colour, in a sentence; empty where all are."""
-    return _colored(results)[1]
-
-
-@once
-def _colored(results: Results) -> tuple[list[str], str]:
-    """The solvers in colour, and the rule that they were chosen by."""
-    labels = [solver.label for solver in results.study.solvers]
-    if len(labels) <= MOST_COLORED:
-        return labels, ""
-    cost = "evaluations" if counters(results) else "cpu_s"
-    comparable = cost != "cpu_s" or times_compare(results)
-    if "reference_test_error" not in results.runs or not comparable:
-        names = f"the first {MOST_COLORED} {words(results).solver}s of the study"
-        return labels[:MOST_COLORED], f"In colour are {names}; the others are grey."
-    rule = (
-        f"In colour are the {MOST_COLORED} solvers that need the fewest "
-        f"{measures(results)[cost].words} to stay within {ERROR_TARGET.words}, by their "
-        "mean rank over the tasks; the others are grey."
-    )
-    costs = target_costs(results, ERROR_TARGET, cost)
-    return targets.best_ranked(costs, labels, MOST_COLORED), rule
 
 
 # ---- checkpoints and measures

@@ -13,8 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from . import analysis
-from .drawing.canvas import GREY, Drawing, swatch
-from .formatting import plural
+from .drawing.canvas import Drawing, swatch
 from .frames import of_task, other_problem_solvers, records
 from .results import Results
 from .statistics.summary import OTHER_PROBLEM
@@ -107,24 +106,16 @@ def figures_of(
         marks += [words] if figures else []
     entries = legend(results, _runs_notes(results, task))
     figures = [replace(item, name=f"{prefix}-{item.name}", legend=entries) for item in drawn]
-    return figures, " ".join(filter(None, [*marks, analysis.coloring(results)]))
+    return figures, " ".join(filter(None, marks))
 
 
 def legend(results: Results, notes: Mapping[str, str]) -> list[LegendEntry]:
-    """The solvers that a mapping has a note for, often an empty one, in the study's order.
-
-    Those that are grey come last, in one entry.
-    """
-    styles = analysis.styles(results)
-    shown = [label for label in styles if label in notes]
-    grey = [label for label in shown if styles[label].muted]
-    named = [label for label in shown if label not in grey or len(grey) == 1]
-    named.sort(key=lambda label: styles[label].muted)
-    entries = [LegendEntry(label, swatch(styles[label]), notes[label]) for label in named]
-    if len(grey) > 1:
-        noted = "; ".join(f"{label}: {notes[label]}" for label in grey if notes[label])
-        entries.append(LegendEntry(plural(len(grey), "other"), swatch(GREY), noted))
-    return entries
+    """The solvers that a mapping has a note for, often an empty one, in the study's order."""
+    return [
+        LegendEntry(label, swatch(style), notes[label])
+        for label, style in analysis.styles(results).items()
+        if label in notes
+    ]
 
 
 def _runs_notes(results: Results, task: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
@@ -69,43 +69,30 @@ class SolverStyle:
     color, marker : str
     dashes : tuple of float
         Empty for a line without gaps.
-    muted : bool
-        Whether it is one of the many that are grey; it is named where its line ends.
     """
 
     color: str
     marker: str
     dashes: tuple[float, ...]
-    muted: bool = False
 
     def line(self, width: float, size: float) -> dict[str, Any]:
         """matplotlib's options for its line, of so many points, and for its markers."""
-        shared = {"color": self.color, "dashes": self.dashes or (None, None)}
-        if self.muted:
-            return shared | {"lw": 0.6 * width, "alpha": 0.6, "zorder": 1.9}
-        return shared | {
-            "lw": width, "marker": self.marker, "ms": size, "mec": GROUND, "mew": 0.7
+        return {
+            "color": self.color, "dashes": self.dashes or (None, None), "lw": width,
+            "marker": self.marker, "ms": size, "mec": GROUND, "mew": 0.7,
         }  # fmt: skip
 
 
-#: How each of the solvers that are grey looks.
-GREY = SolverStyle(MUTED, "", (), muted=True)
-
-
-def solver_styles(
-    labels: Sequence[str], colored: Collection[str] | None = None
-) -> dict[str, SolverStyle]:
-    """A style for each solver."""
-    chosen = [label for label in labels if colored is None or label in colored]
-    styles = {
+def solver_styles(labels: Sequence[str]) -> dict[str, SolverStyle]:
+    """A style for each solver; those of more than forty repeat."""
+    return {
         label: SolverStyle(
             color=PALETTE[index % len(PALETTE)][0],
             marker=_MARKERS[(index + index // len(PALETTE)) % len(_MARKERS)],
             dashes=_DASHES[(index // len(PALETTE)) % len(_DASHES)],
         )
-        for index, label in enumerate(chosen)
+        for index, label in enumerate(labels)
     }
-    return {label: styles.get(label, GREY) for label in labels}
 
 
 def swatch(style: SolverStyle) -> Markup:

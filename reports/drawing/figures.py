@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,15 +184,6 @@ def padded(values: npt.NDArray[np.float64], below: float, above: float) -> tuple
 Array = npt.NDArray[np.float64]
 Rows = Mapping[str, npt.NDArray[Any]]
 
-#: More labels beside a panel than this would make it higher than it is wide.
-MOST_LABELS = 24
-#: Height of a label at the end of a line, in units of its font.
-LABEL = 1.08
-# Between the end of the axes and the labels of the lines that end there.
-_LEADER = 9.0
-_MOST_CHARACTERS = 15
-# How many characters of a long label may stay before the gap, in the order in which they are tried.
-_HEADS = (9, 14, 4, 12, 0, 7)
 _MARKERS_PER_CURVE = 6
 
 
@@ -265,8 +256,6 @@ class Lines:
         Where zero is drawn on a logarithmic axis.
     markers : int
         Marks on a line, apart from its end.
-    named : bool
-        Whether muted solvers are named beside the figure.
     size : (float, float)
         Of the figure, in points.
     margins : tuple of float
@@ -280,7 +269,6 @@ class Lines:
     levels: Sequence[tuple[float, str]] = ()
     floor: float = 0.0
     markers: int = _MARKERS_PER_CURVE
-    named: bool = True
     size: tuple[float, float] = (WIDTH, HEIGHT)
     margins: tuple[float, float, float, float] = MARGINS
 
@@ -294,32 +282,20 @@ class Lines:
         solvers = columns["solver"]
         kinds = columns.get("drawn", np.full(len(solvers), "median", dtype=object))
         shown = [solver for solver in self.styles if solver in set(solvers)]
-        named = _names(shown, self.styles) if self.named else {}
-        axes = self._axes(sheet, list(named.values()))
-        ends: dict[str, tuple[float, float]] = {}
+        axes = self._axes(sheet)
         for index, solver in enumerate(shown):
             own = solvers == solver
             for kind in dict.fromkeys(kinds[own]):
                 chosen = np.flatnonzero(own & (kinds == kind))
                 rows = {name: values[chosen] for name, values in columns.items()}
                 line = _Line(axes, self, self.styles[solver], sheet.scale, index / len(shown))
-                end = line.draw(str(kind), rows)
-                if kind not in ("run", "dashed"):
-                    ends[solver] = end
+                line.draw(str(kind), rows)
         for index, (value, words) in enumerate(self.levels):
             _level(axes, value, words, sheet, at_left=index % 2 == 0)
-        _label_ends(
-            axes, {solver: ends[solver] for solver in named if solver in ends}, named, sheet
-        )
         return figure_of(axes)
 
-    def _axes(self, sheet: Sheet, named: list[str]) -> Axes:
-        left, right, bottom, top = self.margins
-        width, height = self.size
-        if named:
-            right += _LEADER + max(map(text_width, named))
-            height = max(height, LABEL * FONT * len(named) + bottom + top)
-        axes = new_axes(sheet, width, height, (left, right, bottom, top))
+    def _axes(self, sheet: Sheet) -> Axes:
+        axes = new_axes(sheet, *self.size, self.margins)
         x = [self.frame[name] for name in ("x", "x_low", "x_high") if name in self.frame]
         y = [self.frame[name] for name in ("low", "high") if name in self.frame]
         y += [self.frame["y"], pd.Series([value for value, _ in self.levels], dtype=float)]
@@ -344,8 +320,8 @@ class _Line:
     scale: float
     offset: float
 
-    def draw(self, kind: str, rows: Rows) -> tuple[float, float]:
-        """Draw the rows of a kind; where they end."""
+    def draw(self, kind: str, rows: Rows) -> None:
+        """Draw the rows of a kind."""
         x, y = rows["x"].astype(np.float64), self.lines.at(rows["y"])
         if kind == "median":
             self._median(rows, x, y)
@@ -355,13 +331,11 @@ class _Line:
             self.axes.plot(x, y, color=self.style.color, lw=1.1 * self.scale, dashes=(4, 1.8))
         else:
             self._runs(rows, x, y, failed=kind == "failed run")
-        return float(x[-1]), float(y[-1])
 
     def _median(self, rows: Rows, x: Array, y: Array) -> None:
         style = self.style
-        banded = "low" in rows and not style.muted
         drawn = "steps-post" if self.lines.steps else "default"
-        if banded:
+        if "low" in rows:
             low, high = self.lines.at(rows["low"]), self.lines.at(rows["high"])
             if (high > low).any():
                 kept = _changes(self.lines.steps, low, high)
@@ -382,12 +356,10 @@ class _Line:
         self.axes.hlines(y, rows["x_low"], rows["x_high"], **bars)
         self.axes.vlines(x, self.lines.at(rows["low"]), self.lines.at(rows["high"]), **bars)
         line = self.style.line(1.0, 8 * self.scale) | {"ls": "", "dashes": (None, None)}
-        self.axes.plot(x, y, **line | ({"marker": "o", "ms": 4} if self.style.muted else {}))
+        self.axes.plot(x, y, **line)
 
     def _runs(self, rows: Rows, x: Array, y: Array, *, failed: bool) -> None:
         """All runs as one line, with a gap where a run begins; failed ones end in a cross."""
-        if self.style.muted and not failed:
-            return
         starts = np.flatnonzero(np.diff(rows["seed"]) != 0) + 1
         lasts = [*(starts - 1), len(x) - 1]
         look: dict[str, Any] = {"lw": 0.8, "alpha": 0.65} if failed else {"lw": 0.5, "alpha": 0.45}
@@ -420,72 +392,6 @@ def _level(axes: Axes, value: float, words: str, sheet: Sheet, *, at_left: bool)
     )  # fmt: skip
 
 
-def _names(solvers: Iterable[str], styles: Mapping[str, SolverStyle]) -> dict[str, str]:
-    """The muted solvers, which are named beside the panel -> their short names."""
-    return shortened([solver for solver in solvers if styles[solver].muted][:MOST_LABELS])
-
-
-def shortened(labels: Sequence[str]) -> dict[str, str]:
-    """Labels without their middle where they are long; distinct if some cut makes them so."""
-    short: dict[str, str] = {}
-    for head in _HEADS:
-        short = {label: _without_middle(label, head) for label in labels}
-        if len(set(short.values())) == len(short):
-            break
-    return short
-
-
-def _without_middle(label: str, head: int) -> str:
-    if len(label) <= _MOST_CHARACTERS:
-        return label
-    return f"{label[:head]}…{label[len(label) - (_MOST_CHARACTERS - 1 - head) :]}"
-
-
-def _label_ends(
-    axes: Axes, ends: Mapping[str, tuple[float, float]], names: Mapping[str, str], sheet: Sheet
-) -> None:
-    """Write names beside the panel, each led from where its line ends."""
-    if not ends:
-        return
-    height, gap = length(axes, "y"), LABEL * sheet.font
-    if sheet.width is not None:
-        # What will be left of the figure once there are its title, its legend and its axis.
-        height = 72 * figure_of(axes).get_figheight() - sheet.extra - 3.5 * sheet.font
-    points = axes.transData.transform(np.array(list(ends.values())))
-    fractions = axes.transAxes.inverted().transform(points)
-    places = spaced(fractions[:, 1] * height, gap, gap / 2, height - gap / 2) / height
-    leader = _LEADER / length(axes, "x")
-    shared: dict[str, Any] = {"transform": axes.transAxes, "color": MUTED, "clip_on": False}
-    for solver, (x, y), place in zip(ends, fractions, places, strict=True):
-        axes.plot(
-            [x, 1.0, 1 + 0.7 * leader], [y, y, place], lw=0.6, dashes=(1, 1.6), zorder=1.4, **shared
-        )
-        axes.text(
-            1 + leader, place, names[solver], fontsize=sheet.font, va="center_baseline", **shared
-        )
-
-
-def spaced(wanted: Array, gap: float, low: float, high: float) -> Array:
-    """Places at least a gap apart, as near to the wanted ones as can be (least squares).
-
-    In the order of ``wanted``; equal wishes keep their order.
-    """
-    order = np.argsort(wanted, kind="stable")
-    steps = gap * np.arange(len(wanted))
-    # Less a gap for each label below, they have only to ascend: pool those that do not.
-    pools: list[tuple[float, int]] = []
-    for value in wanted[order] - steps:
-        mean, size = float(value), 1
-        while pools and pools[-1][0] > mean:
-            other, n = pools.pop()
-            mean, size = (mean * size + other * n) / (size + n), size + n
-        pools.append((mean, size))
-    ascending = np.concatenate([np.full(size, mean) for mean, size in pools])
-    places = np.empty(len(wanted))
-    places[order] = np.clip(ascending, low, max(high - steps[-1], low)) + steps
-    return places
-
-
 Styles = Mapping[str, SolverStyle]
 
 _NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality
@@ -495,6 +401,7 @@ _FIGURE = {"cost": "x", "median": "y", "value": "y", "cost_low": "x_low", "cost_
 # In points: two small figures fit beside each other on a phone.
 _SMALL, _SMALL_MARGINS = (204.0, 164.0), (50.0, 12.0, 24.0, 9.0)
 _ROW, _LOWEST = 1.7 * FONT, 90.0  # of the figure that has a row for each solver
+_LONGEST = 15  # letters of a label beside a figure
 
 
 def by_style(frame: pd.DataFrame, styles: Styles) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -704,7 +611,6 @@ def draw_small(
         levels=[(level if level > 0 else scale.floor, "")] if np.isfinite(level) else [],
         floor=scale.floor,
         markers=0,
-        named=False,
         size=_SMALL,
         margins=_SMALL_MARGINS,
     )
@@ -806,7 +712,6 @@ def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) 
         Axis(xlabel, _RATIO, limits=limits),
         Axis("", "share", log=False, limits=(-0.02, 1.03)),
         solvers,
-        named=False,
     )
     return Drawing(lines, title, " ".join(sentences), steps)
 
@@ -862,7 +767,7 @@ def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: 
     p = pd.DataFrame(1.0, index=list(places), columns=list(places))
     for row in records(pairs):
         p.loc[row["solver"], row["other"]] = p.loc[row["other"], row["solver"]] = row["p"]
-    names = shortened(list(places))
+    names = {name: _shortened(name) for name in places}
     bars = _inseparable(p.to_numpy() >= LEVEL)
     n_left, n = (len(names) + 1) // 2, len(names)
     first_row = 0.5 * len(bars) + 1.0
@@ -883,7 +788,7 @@ def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: 
             end, color = 1 - pad if at_left else n + pad, styles[name].color
             axes.plot([rank, rank, end], [0, row, row], color=color, lw=1.1 * sheet.scale)
             axes.plot(
-                [rank], [0], ls="", marker=styles[name].marker or "o", ms=6 * sheet.scale,
+                [rank], [0], ls="", marker=styles[name].marker, ms=6 * sheet.scale,
                 color=color, clip_on=False, zorder=3,
             )  # fmt: skip
             axes.annotate(
@@ -900,6 +805,11 @@ def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: 
     joined = [f"{row['solver']} and {row['other']}" for row in records(pairs) if row["p"] >= LEVEL]
     apart = f"Not told apart: {', '.join(joined)}." if joined else "All pairs are told apart."
     return Drawing(draw, title, f"Average ranks: {ordered}. {apart}", ranks)
+
+
+def _shortened(label: str) -> str:
+    """A label beside a figure, without its middle where it is long."""
+    return label if len(label) <= _LONGEST else f"{label[:9]}…{label[9 - _LONGEST + 1 :]}"
 
 
 def _inseparable(alike: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -925,7 +835,7 @@ def draw_distributions(
     order = [solver for solver, _ in by_style(finite, styles)]
     if not order:
         return None
-    names = shortened(order)
+    names = {solver: _shortened(solver) for solver in order}
 
     def draw(sheet: Sheet) -> Figure:
         # Slow to load, and most pages have too few runs for this figure.

@@ -266,24 +266,6 @@ def geometric_mean(values: Any) -> float:
     return float(np.exp(np.log(array).mean())) if len(array) else np.nan
 
 
-def best_ranked(costs: pd.DataFrame, labels: Sequence[str], most: int) -> list[str]:
-    """The solvers with the lowest mean rank over the tasks, by their median cost to a target.
-
-    A solver that does not stay at the target, whose cost is unknown, or of which a run failed or is
-    missing, shares the last rank of the task. Among equals those that the study names first are
-    taken.
-
-    In the order of the study.
-    """
-    complete = (costs["absent"] == "") & (costs["n_failed"] == 0) & (costs["n_missing"] == 0)
-    ranked = costs.assign(cost=costs["median"].where(complete, np.inf))
-    table = ranked.pivot(index="solver", columns="task", values="cost").reindex(list(labels))
-    # Equal medians, infinite ones too, share a rank: a task that nobody finishes decides nothing.
-    ranks = table.fillna(np.inf).rank(method="average").mean(axis=1)
-    chosen = set(ranks.sort_values(kind="stable").index[:most])
-    return [label for label in labels if label in chosen]
-
-
 # ---- profiles: what share of the problems is solved at which cost
 
 

@@ -22,7 +22,7 @@ from ...harness.words import visible
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import SvmTask
-from ..drawing.canvas import COLOR_VARIABLES, PALETTE
+from ..drawing.canvas import COLOR_VARIABLES
 from ..frames import RUN, by_solver, n_planned, other_problem_solvers
 from ..measures import FURTHER
 from ..results import Results
@@ -72,8 +72,8 @@ def explorer_json(results: Results) -> Markup:
 def explorer_data(results: Results) -> dict[str, Any] | None:
     """What the explorer shows.
 
-    ``spec`` (of Vega-Lite, without its data), ``tasks``, ``solvers``, ``palette``, ``costs``,
-    ``values`` and ``series``: for each task, solver, cost and value (by their places) the medians.
+    ``spec`` (of Vega-Lite, without its data), ``tasks``, ``solvers``, ``costs``, ``values`` and
+    ``series``: for each task, solver, cost and value (by their places) the medians.
     None if no run has a checkpoint to draw.
     """
     traces = _with_further(analysis.traces(results), results.runs)
@@ -96,7 +96,6 @@ def explorer_data(results: Results) -> dict[str, Any] | None:
         "spec": SPECIFICATION,
         "tasks": [_task(results, task.label, list(values)) for task in results.study.tasks],
         "solvers": solvers,
-        "palette": [f"var(--solver-{index})" for index in range(len(PALETTE))],
         "costs": [
             _axis(name, item) | {"note": caution if item.format == "seconds" else ""}
             for name, item in costs.items()

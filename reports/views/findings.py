@@ -40,8 +40,8 @@ def overview_section(results: Results) -> Iterator[Section]:
     entries = legend(results, {label: "" for label in analysis.styles(results) if label in shown})
     rows = [row for value in _VALUES if (row := _row(results, value, entries)) is not None]
     if rows:
-        marks = " ".join(filter(None, [_words(results), analysis.coloring(results)]))
-        yield Section("glance", "At a glance", "overview.html", {"rows": rows, "marks": marks})
+        data = {"rows": rows, "marks": _words(results)}
+        yield Section("glance", "At a glance", "overview.html", data)
 
 
 def _cost(results: Results) -> tuple[str, str, str]:

@@ -209,7 +209,7 @@ def scaling_section(results: Results) -> Iterator[Section]:
         shown.append(_family(results, f"scaling-{names[-1]}", tasks))
     if shown:
         marks = f"Lines join medians over the runs at each n, bands are {SPREAD}."
-        data = {"marks": f"{marks} {analysis.coloring(results)}".strip(), "families": shown}
+        data = {"marks": marks, "families": shown}
         yield Section("scaling", "Scaling", "scaling.html", data)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from marginbench.reports import analysis
-from marginbench.reports.drawing import canvas, figures
+from marginbench.reports.drawing import canvas
 from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.drawing.figures import (
     Reference,
@@ -18,13 +18,11 @@ from marginbench.reports.drawing.figures import (
     set_log_axis,
 )
 from marginbench.reports.results import load_results
-from marginbench.reports.view import figures_of, legend
 from marginbench.reports.views.svm import (
     PANELS,
     final_figures,
     quantities,
     trace_curves,
-    trace_figures,
 )
 
 EVALS = ("evaluations", "test_error")
@@ -102,89 +100,6 @@ def test_an_uninstrumented_solver_is_in_the_time_panel_alone(draw, make):
     assert draw(record, panel=("wall_s", "test_error"), instrumented=False) is not None
 
 
-@pytest.fixture(scope="module")
-def crowd(make, results_of):
-    """Twenty-five solvers, of which every third is good; the first never gets there."""
-
-    def record(place):
-        costs = [10, 100 + (1 if place % 3 else 0) * 1000 + place, 9000]
-        errors = [0.4, 0.5 if place == 0 else 0.005, 0.5 if place == 0 else 0.004]
-        return make.finished("a", f"solver {place:02d}", 0, make.trace(costs, errors))
-
-    return results_of([record(place) for place in range(25)])
-
-
-@pytest.fixture(scope="module")
-def crowd_panels(crowd):
-    return figures_of(crowd, "task-0", [trace_figures], "a")
-
-
-def test_of_many_solvers_eight_are_in_colour_and_the_others_named_at_their_ends(
-    crowd, crowd_panels
-):
-    colored = [name for name, style in analysis.styles(crowd).items() if not style.muted]
-    assert colored == [f"solver {place:02d}" for place in range(3, 25, 3)]
-    assert "8 solvers that need the fewest kernel evaluations" in analysis.coloring(crowd)
-    assert len({analysis.styles(crowd)[name].color for name in colored}) == 8
-
-    assert [entry.label for entry in crowd_panels[0][0].legend] == [*colored, "17 others"]
-    assert analysis.coloring(crowd) in crowd_panels[1]
-    for panel in crowd_panels[0][:2]:
-        svg = panel.drawing.svg("p")
-        written = set(re.findall(r">(solver \d\d)</text>", svg))
-        assert written == set(analysis.styles(crowd)) - set(colored)
-        assert set(re.findall(r"--solver-(\d+)", svg)) == {str(place) for place in range(8)}
-
-
-def test_labels_beside_a_panel_do_not_overlap_and_stay_in_the_figure(crowd_panels):
-    figure = crowd_panels[0][0].drawing.on(canvas.PAGE)
-    figure.draw_without_rendering()
-    named = [text for text in figure.axes[0].texts if text.get_text().startswith("solver")]
-    boxes = [text.get_window_extent() for text in named]
-    middles = sorted((box.y0 + box.y1) / 2 for box in boxes)
-    assert len(middles) == 17
-    assert min(np.diff(middles)) >= 0.99 * figures.LABEL * canvas.FONT * figure.dpi / 72
-    assert all(box.x1 <= figure.bbox.x1 and box.y0 >= 0 for box in boxes)
-    assert all(box.y1 <= figure.bbox.y1 for box in boxes)
-
-
-@pytest.mark.parametrize(("n", "last"), [(9, "s8"), (10, "2 others")])
-def test_many_solvers_without_a_target_are_coloured_in_the_order_of_the_study(
-    n, last, make, results_of
-):
-    labels = [f"s{i}" for i in range(n)]
-    without = {"reference_test_error": None, "reference_primal": None, "reference_gap": None}
-    trace = make.trace([10, 99], [0.4, 0.2])
-    records = [make.finished("a", label, 0, trace, **without) for label in labels]
-    results = results_of(records)
-    assert [label for label in labels if not analysis.styles(results)[label].muted] == labels[:8]
-    notes = dict.fromkeys(labels, "") | {"s8": "2 of 3 runs"}
-    assert [entry.label for entry in legend(results, notes)] == [*labels[:8], last]
-    assert "2 of 3 runs" in legend(results, notes)[-1].note
-
-
-@pytest.mark.parametrize(
-    ("wanted", "places"),
-    [
-        ([5.0, 5.0, 5.0], [3.0, 5.0, 7.0]),
-        ([9.0, 1.0], [9.0, 1.0]),
-        ([0.0, 0.0], [0.0, 2.0]),
-        ([10.0, 10.0, 4.0], [8.0, 10.0, 4.0]),
-    ],
-)
-def test_labels_are_pushed_apart_as_little_as_can_be(wanted, places):
-    found = figures.spaced(np.array(wanted), 2.0, 0.0, 10.0)
-    np.testing.assert_allclose(found, places)
-
-
-def test_long_labels_are_cut_so_that_they_differ():
-    long = ["a" * 120 + end for end in "xy"] + [start + "b" * 120 for start in "vw"]
-    found = figures.shortened([*long, "short"])
-    assert found["short"] == "short"
-    assert len(set(found.values())) == 5
-    assert max(map(len, found.values())) == 15
-
-
 def test_ticks_of_one_axis_do_not_touch_and_are_written_alike():
     for low, high, format_ in (
         *((1e-5, 200.0, "seconds"), (0.00045, 0.00063, "seconds"), (800.0, 2.1e4, "count")),
@@ -199,12 +114,6 @@ def test_ticks_of_one_axis_do_not_touch_and_are_written_alike():
         assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
         written = [re.sub(r"[\d.⁰¹²³⁴-⁹⁻]+", "#", label.get_text()) for label in drawn]
         assert len(set(written)) == 1, written
-
-
-def test_ticks_reach_both_ends_of_a_long_axis():
-    found = log_ticks(2e-4, 3e5, most=5)
-    assert (found[0], found[-1]) == pytest.approx((1e-3, 1e5))
-    assert len(found) == 5
 
 
 def test_a_single_value_has_room_on_both_sides():

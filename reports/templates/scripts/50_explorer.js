@@ -39,15 +39,6 @@
     return { found, floor, lines: lines.map(([y, words]) => ({ y: above(y), words })) };
   }
 
-  /** The solvers' colours; those that are grey among many have one of their own when isolated. */
-  function colors() {
-    const only = alone();
-    const used = only.map((place) => data.solvers[place].color);
-    const free = data.palette.filter((color) => !used.includes(color));
-    return data.solvers.map(({ color }, place) =>
-      (only.includes(place) && !data.palette.includes(color) && free.shift()) || color);
-  }
-
   function draw() {
     const [task, value, cost] = Object.keys(lists).map((name) => lists[name][choice[name]]);
     const { found, floor, lines } = rows(value, cost);
@@ -64,9 +55,8 @@
     Object.assign(spec.encoding.x, axis(choice.logx, cost));
     Object.assign(spec.layer[0].encoding.y, axis(choice.logy, value, zero));
     const domain = data.solvers.map((one) => one.label);
-    const scales = { color: colors(), shape: data.solvers.map((one) => one.shape) };
-    buttons.forEach((button, place) => button.style.setProperty("--solver", scales.color[place]));
-    for (const [name, range] of Object.entries(scales)) {
+    for (const name of ["color", "shape"]) {
+      const range = data.solvers.map((one) => one[name]);
       const layers = [spec, ...spec.layer].map((layer) => layer.encoding);
       layers.find((encoding) => encoding[name])[name].scale = { domain, range };
     }
@@ -114,8 +104,9 @@
     show();
   }
 
-  const buttons = data.solvers.map(({ label }, place) => {
+  const buttons = data.solvers.map(({ label, color }, place) => {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: label });
+    button.style.setProperty("--solver", color);
     button.addEventListener("click", () => {
       const only = alone();
       choose({ only: (only.includes(place) ? only.filter((one) => one !== place) : [...only, place]).join() });
