@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from matplotlib.ticker import (
     MaxNLocator,
     NullFormatter,
     NullLocator,
+    PercentFormatter,
 )
 
 from ...harness.results.measures import Measure
@@ -43,14 +46,15 @@ from .canvas import (
 )
 
 # Multiples of a power of ten that are tried in turn once powers alone are too few.
-_MULTIPLES = ((1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0))
+_MULTIPLES = ((1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
+# Ticks at least, and at most.
 _FEWEST = 3
-# More powers of ten than this are thinned to every second, third... of them.
 _MOST = {"x": 7, "y": 9}
 # Decimals read better than powers of ten from a tenth of a millisecond to some hours.
 _DECIMAL_SECONDS = (0.99e-4, 1e4)
 # Values within this factor are one value, with this factor of room on both sides.
 _SAME, _AROUND_ONE = 1.001, 1.6
+_PERCENT = f"{formatting.THIN}%"
 
 
 # ---- axes: logarithmic, with few, round, readable ticks
@@ -63,41 +67,26 @@ def length(axes: Axes, which: str) -> float:
     return float(72 * (box.width * width if which == "x" else box.height * height))
 
 
-def log_ticks(low: float, high: float, most: int = 7) -> list[float]:
-    """Round positions for ticks on a logarithmic axis from low to high.
+def log_ticks(
+    low: float, high: float, fits: Callable[[list[float]], bool] = lambda ticks: len(ticks) <= 7
+) -> list[float]:
+    """Round positions that fit for ticks on a logarithmic axis from low to high.
 
-    Powers of ten where at least three fit (every second, third... if more than ``most`` do),
-    else their multiples; over a narrow range evenly spaced round numbers.
+    Powers of ten where there are at least three, or every second, third... of them; else their
+    multiples; over a narrow range evenly spaced round numbers.
     """
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-    if last - first + 1 >= _FEWEST:
-        return [10.0**exponent for exponent in _thinned(first, last, most)]
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    for multiples in _MULTIPLES:
-        ticks = [
-            round(multiple * 10.0**exponent, 12 - exponent if exponent < 0 else 6)
-            for exponent in range(first, last + 1)
-            for multiple in multiples
-        ]
-        ticks = [tick for tick in ticks if low <= tick <= high]
-        if len(ticks) >= _FEWEST:
-            return ticks
-    ticks = [float(tick) for tick in MaxNLocator(5).tick_values(low, high)]
-    return [tick for tick in ticks if low <= tick <= high and tick > 0]
-
-
-def _thinned(first: int, last: int, most: int) -> range:
-    """Evenly spaced exponents that leave as little of the ends without a tick as can be."""
-    stride = math.ceil((last - first + 1) / most)
-    starts = range(first, first + stride)
-    # Of equally good ones those that are multiples of the stride, such as 1, 100, 10 000.
-    start = min(starts, key=lambda s: (max(s - first, (last - s) % stride), s % stride))
-    return range(start, last + 1, stride)
-
-
-def tick_label(value: float, format_: str) -> str:
-    """The text of a tick on the axis of a measure with a format: a power of ten where it can."""
-    return tick_labels([value], format_)[0]
+    powers = [10.0**exponent for exponent in range(first, last + 1)]
+    if len(powers) >= _FEWEST:
+        tried = [powers[::n] for n in range(1, len(powers) + 1)]
+    else:
+        exponents = range(first - 1, last + 1)
+        tried = [[float(f"{each}e{n}") for n in exponents for each in few] for few in _MULTIPLES]
+        tried = [[tick for tick in ticks if low <= tick <= high] for ticks in tried]
+        even = [[*map(float, MaxNLocator(n).tick_values(low, high))] for n in range(5, 0, -1)]
+        tried = [ticks for ticks in tried if len(ticks) >= _FEWEST]
+        tried += [[tick for tick in ticks if low <= tick <= high] for ticks in even]
+    return next(filter(fits, tried), tried[-1])
 
 
 def tick_labels(values: Sequence[float], format_: str) -> list[str]:
@@ -130,44 +119,25 @@ def _counted(value: float) -> str:
     return f"{value:g}"
 
 
-def set_log_axis(
-    axes: Axes, which: str, low: float, high: float, format_: str, most: int | None = None
-) -> None:
+def set_log_axis(axes: Axes, which: str, low: float, high: float, format_: str) -> None:
     """Give the x or y axis a logarithmic scale from low to high with labelled round ticks."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
     room = length(axes, which) / max(math.log(high / low), 1e-12)
     room *= FONT / float(axes.xaxis.get_label().get_fontsize())
-    most = most or _MOST[which]
-    ticks = log_ticks(low, high, most)
-    # Powers of ten are thinned evenly until none touch.
-    while (kept := _readable_ticks(ticks, room, format_, which)) != ticks and most > _FEWEST:
-        most -= 1
-        ticks = log_ticks(low, high, most)
-    axis.set_major_locator(FixedLocator(kept))
-    axis.set_major_formatter(FixedFormatter(tick_labels(kept, format_)))
+
+    def fits(ticks: list[float]) -> bool:
+        labels = tick_labels(ticks, format_)
+        sizes = [text_width(each) + 0.5 * FONT if which == "x" else 1.15 * FONT for each in labels]
+        apart = [room * math.log(after / before) for before, after in pairwise(ticks)]
+        needed = [(one + other) / 2 for one, other in pairwise(sizes)]
+        return len(ticks) <= _MOST[which] and all(map(operator.ge, apart, needed))
+
+    ticks = log_ticks(low, high, fits)
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(FixedFormatter(tick_labels(ticks, format_)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
-
-
-def _size(label: str, which: str) -> float:
-    return text_width(label) + 0.5 * FONT if which == "x" else 1.15 * FONT
-
-
-def _digits(tick: float) -> tuple[int, int]:
-    digits = f"{tick:.6e}".split("e")[0].rstrip("0").replace(".", "")
-    return len(digits), "152346789".index(digits[0])
-
-
-def _readable_ticks(ticks: Sequence[float], room: float, format_: str, which: str) -> list[float]:
-    """The ticks without those whose labels would touch that of a rounder number."""
-    sizes = [_size(label, which) for label in tick_labels(ticks, format_)]
-    half = {tick: size / 2 / room for tick, size in zip(ticks, sizes, strict=True)}
-    kept: list[float] = []
-    for tick in sorted(ticks, key=_digits):
-        if all(abs(math.log(tick / other)) >= half[tick] + half[other] for other in kept):
-            kept.append(tick)
-    return sorted(kept)
 
 
 def padded(values: npt.NDArray[np.float64], below: float, above: float) -> tuple[float, float]:
@@ -203,8 +173,6 @@ class Axis:
         By default those of the numbers.
     padding : (float, float)
         Room below and above the numbers, in fractions of their range.
-    most : int, optional
-        Ticks at most.
     """
 
     words: str = ""
@@ -212,27 +180,22 @@ class Axis:
     log: bool = True
     limits: tuple[float, float] | None = None
     padding: tuple[float, float] = (0.03, 0.05)
-    most: int | None = None
 
     def set(self, axes: Axes, which: str, values: Array) -> None:
         """Give axes its scale, limits and ticks."""
         if self.log:
             limits = self.limits or padded(values[values > 0], *self.padding)
-            set_log_axis(axes, which, *limits, self.format, self.most)
+            set_log_axis(axes, which, *limits, self.format)
         elif self.limits:
             axes.set(**{f"{which}lim": self.limits})
         axis = axes.xaxis if which == "x" else axes.yaxis
         if self.format == "share":
             axis.set_major_locator(FixedLocator((0.0, 0.25, 0.5, 0.75, 1.0)))
-            axis.set_major_formatter(FuncFormatter(_percent))
+            axis.set_major_formatter(PercentFormatter(1.0, 0, _PERCENT))
         elif self.format == "integer" and not self.log:
             axis.set_major_locator(MaxNLocator(integer=True))
         if which == "x":
             axes.set_xlabel(self.words)
-
-
-def _percent(share: float, _: object) -> str:
-    return f"{100 * share:g}{formatting.THIN}%"
 
 
 @dataclass(frozen=True)
@@ -605,8 +568,8 @@ def draw_small(
         return None
     lines = Lines(
         medians.rename(columns=_FIGURE),
-        Axis("", "seconds" if scale.unit == "s" else "", limits=scale.x, most=4),
-        Axis("", scale.shown.format, limits=scale.y, most=6),
+        Axis("", "seconds" if scale.unit == "s" else "", limits=scale.x),
+        Axis("", scale.shown.format, limits=scale.y),
         styles,
         levels=[(level if level > 0 else scale.floor, "")] if np.isfinite(level) else [],
         floor=scale.floor,
@@ -838,40 +801,26 @@ def draw_distributions(
     names = {solver: _shortened(solver) for solver in order}
 
     def draw(sheet: Sheet) -> Figure:
-        # Slow to load, and most pages have too few runs for this figure.
-        import seaborn as sns
-
         margins = (8.0 + max(map(text_width, names.values())), 14.0, 45.0, 6.0)
         height = max(_ROW * len(order), _LOWEST) + margins[2] + margins[3]
         axes = new_axes(sheet, WIDTH, height, margins)
-        shared = {"x": "value", "y": "solver", "order": order, "ax": axes, "legend": False}
-        # Runs are not scattered at random: the same records give the same figure.
-        sns.stripplot(
-            finite, **shared, jitter=False, marker="|", size=9 * sheet.scale, linewidth=1.2,
-            alpha=0.75,
-        )  # fmt: skip
-        # Colours come afterwards: with a hue, seaborn takes twice as long.
-        for solver, strokes in zip(order, axes.collections, strict=True):
-            strokes.set_color(styles[solver].color)
-        enough = finite.groupby("solver")["value"].transform("size") >= FEWEST_FOR_QUARTILES
-        sns.boxplot(
-            finite[enough], **shared, width=0.62, fill=False, linewidth=0.8, showcaps=False,
-            whis=0, showfliers=False, medianprops={"color": INK, "lw": 1.8 * sheet.scale},
-        )  # fmt: skip
-        boxed = [solver for solver in order if enough[finite["solver"] == solver].all()]
-        containers: Any = axes.containers
-        for boxes in containers:
-            for index, solver in enumerate(boxed):
-                for part in (boxes.boxes[index], *boxes.whiskers[2 * index : 2 * index + 2]):
-                    part.set_color(styles[solver].color)
-        axes.set(xlabel=measure.words, ylabel="")
-        axes.set_yticks(range(len(order)), [names[solver] for solver in order])
+        for row, solver in enumerate(order):
+            values = finite.loc[finite["solver"] == solver, "value"].to_numpy(np.float64)
+            color = styles[solver].color
+            axes.plot(
+                values, np.full(len(values), row), ls="", marker="|", color=color,
+                ms=9 * sheet.scale, mew=1.2, alpha=0.75,
+            )  # fmt: skip
+            if len(values) >= FEWEST_FOR_QUARTILES:
+                low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
+                axes.barh(row, high - low, 0.62, low, fill=False, ec=color, lw=0.8)
+                axes.vlines(middle, row - 0.31, row + 0.31, color=INK, lw=1.8 * sheet.scale)
+        axes.set(xlabel=measure.words, ylim=(len(order) - 0.5, -0.5))
+        axes.set_yticks(range(len(order)), list(names.values()))
         axes.grid(axis="y", visible=False)
         axes.grid(axis="x", color=RULE, lw=0.6)
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: tick_label(value, measure.format) if value > 0 else "0")
-        )
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=_PERCENT))
         if np.isfinite(level):
             axes.axvline(level, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
         return figure_of(axes)

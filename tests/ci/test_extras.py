@@ -50,7 +50,7 @@ absent(".numpy.")
 model = marginbench.SMO().fit([[0.0], [1.0], [2.0]], [0, 1, 1])
 marginbench.to_svc(model)
 absent(".harness.", ".reports.", ".jinja2.", ".matplotlib.", ".pydantic.", ".requests.")
-absent(".seaborn.", ".typer.", ".solvers.sbp.", ".solvers.bundle.")
+absent(".typer.", ".solvers.sbp.", ".solvers.bundle.")
 
 from marginbench.harness.loading import load_class
 

@@ -7,7 +7,7 @@ import pytest
 
 from marginbench.harness.results.measures import Format
 from marginbench.reports import formatting
-from marginbench.reports.drawing.figures import log_ticks, tick_label
+from marginbench.reports.drawing.figures import log_ticks, tick_labels
 from marginbench.reports.formatting import slug, slugs
 
 THIN = formatting.THIN
@@ -77,12 +77,11 @@ def test_log_ticks_of_a_narrow_range_are_evenly_spaced():
 
 
 def test_tick_labels():
-    assert tick_label(0.015, "percent") == f"1.5{THIN}%"
-    assert tick_label(1e6, "count") == "10⁶"
-    assert tick_label(3e-5, "scientific") == f"3{formatting.TIMES}10⁻⁵"
-    assert tick_label(0.01, "seconds") == "0.01"
-    assert tick_label(3e-4, "seconds") == "0.0003"
-    assert tick_label(3000, "seconds") == "3000"
+    assert tick_labels([0.015], "percent") == [f"1.5{THIN}%"]
+    assert tick_labels([1e3, 1e6], "count") == ["10³", "10⁶"]
+    assert tick_labels([1e3, 3e3], "count") == ["1k", "3k"]
+    assert tick_labels([3e-5], "scientific") == [f"3{formatting.TIMES}10⁻⁵"]
+    assert tick_labels([3e-4, 0.01, 3000], "seconds") == ["0.0003", "0.01", "3000"]
 
 
 def test_every_format_of_a_measure_has_a_reading():

@@ -74,7 +74,7 @@ def test_a_page_of_the_first_runs_alone_can_be_written(realistic, make, tmp_path
 
 
 def test_asking_for_the_report_is_light():
-    heavy = "{'pandas', 'matplotlib', 'seaborn', 'jinja2', 'pyarrow', 'pydantic'}"
+    heavy = "{'pandas', 'matplotlib', 'jinja2', 'pyarrow', 'pydantic'}"
     code = (
         "import sys, marginbench, marginbench.reports.command; marginbench.report; "
         f"print({heavy} & set(sys.modules))"
