@@ -272,15 +272,15 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
 
 @dataclass(frozen=True)
 class TerminalTable:
-    """A table for rich; where a terminal is too narrow for it each row is a line of its own.
+    """A table for rich, of the columns with a short heading.
 
-    Before that the ranges below values go, those of the last columns first.
+    In a terminal that is too narrow for it the ranges below values go; in one that is too narrow
+    all the same each row is a line of its own.
 
     Attributes
     ----------
     title : str
     headings : sequence of Heading
-        With short titles.
     rows : sequence of sequence of Cell
     """
 
@@ -294,23 +294,22 @@ class TerminalTable:
         """The title, and the first form that fits."""
         yield Text(self.title, style="bold", overflow="fold")
         unbounded = options.update(max_width=_UNBOUNDED)
-        for n_ranged in reversed(range(len(self.headings) + 1)):
-            drawn = self._drawn(n_ranged)
+        for ranged in (True, False):
+            drawn = self.drawn(ranged)
             if console.measure(drawn, options=unbounded).maximum <= options.max_width:
                 yield drawn
                 return
         yield from map(self._line, self.rows)
 
-    def _drawn(self, n_ranged: int) -> RichTable:
+    def drawn(self, ranged: bool = True) -> RichTable:
+        """The table, whose cells wrap wherever they must."""
         drawn = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False)
         for heading in self.headings:
             start, _, last = heading.short.rpartition(" ")
-            right = heading.style == "number"
-            drawn.add_column(
-                f"{start}\n{last}" if start else last, justify="right" if right else "left"
-            )
+            words, right = f"{start}\n{last}" if start else last, heading.style == "number"
+            drawn.add_column(words, justify="right" if right else "left", overflow="fold")
         for row in self.rows:
-            drawn.add_row(*(_terminal_text(c, index < n_ranged) for index, c in enumerate(row)))
+            drawn.add_row(*(_terminal_text(cell, ranged) for cell in row))
         return drawn
 
     def _line(self, row: Sequence[Cell]) -> Text:

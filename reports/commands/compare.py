@@ -65,15 +65,17 @@ def compare(
 
 def show(comparison: Comparison, html: Path | None, *, as_json: bool, all_rows: bool) -> NoReturn:
     """Print a comparison, write its page if there is a place for one, and exit with its code."""
-    from ..comparison.report import in_words, terminal
+    from rich.console import Group
+
+    from ..command import print_tables
+    from ..comparison.report import in_words
 
     if html is not None:
         comparison.write_page(html)
     if as_json:
         typer.echo(comparison.to_json())
     else:
-        width, color = terminal()
-        typer.echo(in_words(comparison, width, all_rows=all_rows, color=color))
+        print_tables(Group(*in_words(comparison, all_rows=all_rows)))
     if html is not None:
         typer.echo(f"page: {html}", err=as_json)
     raise typer.Exit(comparison.exit_code)

@@ -77,7 +77,7 @@ def render(comparison: Comparison) -> str:
         kicker=kicker,
         comparison=comparison,
         key_figures=_key_figures(comparison),
-        findings=report.findings(comparison),
+        headline=report.headline(comparison),
         notes=report.notes(comparison),
         panels=[
             Figure(f"changes-{index}", solver, solver_figure(comparison, solver))
@@ -99,7 +99,7 @@ def _key_figures(comparison: Comparison) -> list[tuple[str, str]]:
     counts = comparison.frame["verdict"].value_counts()
     return [
         ("verdict", comparison.verdict),
-        *((label, str(counts.get(verdict, 0))) for verdict, label in report.KEY_FIGURES),
+        *((label, str(counts.get(verdict, 0))) for verdict, label in report.IN_WORDS.items()),
         ("beyond bounds", str(comparison.n_beyond)),
         ("failed in B only", str(comparison.n_newly_failed)),
         ("pairs of runs", str(comparison.n_compared)),

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from io import StringIO
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich.console import Console, RenderableType
-from rich.table import Table as RichTable
+from rich.console import RenderableType
 from rich.text import Text
 
 from ...harness.words import visible
 from .. import formatting
 from ..formatting import DASH, FIXED, THIN, TIMES, plural
 from ..frames import records
-from ..tables import NONE, Cell, Heading, Table
+from ..tables import NONE, Cell, Heading, Table, terminal_table
 from . import change as changes
 from .change import FEWEST_TASKS, SEVERITY
 from .result import Compared, Comparison, Difference, Side
-from .studies import merged, without_sources
+from .studies import SOURCE, merged
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 _PLUS = "+"
 _LARGEST = 1000.0
 _MOST_PLACES = 6
+# Seeds that are listed.
+_MOST_SEEDS = 8
 #: Verdicts whose rows are listed even in short.
 _CHANGED = ("worsening", "mixed", "improvement")
-_IN_WORDS = {
+#: Verdicts in the words of counts.
+IN_WORDS = {
     "worsening": "worse",
     "improvement": "better",
     "mixed": "mixed",
@@ -55,7 +54,7 @@ def headline(comparison: Comparison) -> str:
         parts.append(f"{plural(comparison.n_newly_missing, 'record')} missing in B")
     if not comparison.n_compared:
         return "; ".join([*parts, "no pair of runs could be compared"])
-    for verdict, words in _IN_WORDS.items():
+    for verdict, words in IN_WORDS.items():
         if verdict == "worsening" or counts.get(verdict, 0):
             beyond = f" ({comparison.n_beyond} beyond bounds)" if comparison.n_beyond else ""
             parts.append(
@@ -65,57 +64,6 @@ def headline(comparison: Comparison) -> str:
         parts.insert(0, "cells are gone")
     total = plural(len(comparison.frame), "value")
     return f"{', '.join(parts)} of {total} from {plural(comparison.n_compared, 'pair')} of runs"
-
-
-def findings(comparison: Comparison) -> list[str]:
-    """What is worse and better, solver by solver, in sentences."""
-    sentences = []
-    for solver, group in comparison.solvers.groupby("solver", sort=False):
-        parts = [
-            f"{direction} in {', '.join(names)}"
-            for direction, names in (
-                ("worse", _where(comparison, group, "worsening", "n_worse")),
-                ("better", _where(comparison, group, "improvement", "n_better")),
-            )
-            if names
-        ]
-        if parts:
-            sentences.append(f"{solver} is {' and '.join(parts)}.")
-    if not sentences:
-        sentences.append(_no_change(comparison))
-    return [*_lacking(comparison.pairs), *sentences]
-
-
-def _lacking(pairs: pd.DataFrame) -> Iterator[str]:
-    """Runs that have a result in A alone."""
-    for outcome, words in (
-        (changes.FAILED_B, "failed in B and not in A"),
-        (changes.MISSING_B, "left no readable record in B"),
-    ):
-        lost = pairs[pairs["outcome"] == outcome]
-        if len(lost):
-            solvers = ", ".join(dict.fromkeys(map(str, lost["solver"])))
-            yield f"{plural(len(lost), 'run')} {words}: {solvers}."
-
-
-def _where(comparison: Comparison, rows: pd.DataFrame, verdict: str, count: str) -> list[str]:
-    """The measures of a solver with a verdict, and on how many tasks it is that."""
-    parts = []
-    for row in records(rows):
-        words = comparison.measures[row["measure"]].measure.words
-        if row[count]:
-            n_tasks = row["n_tasks"] + row["n_left_out"]
-            parts.append(f"{words} on {row[count]} of {plural(n_tasks, 'task')}")
-        elif row["verdict"] == verdict:
-            parts.append(f"{words} on the mean of {plural(row['n_tasks'], 'task')}")
-    return parts
-
-
-def _no_change(comparison: Comparison) -> str:
-    return {
-        "identical": "All values of all runs that are compared are identical.",
-        "not compared": "No run of A has a counterpart in B with a result on the same problem.",
-    }.get(comparison.verdict, "Nothing that is judged tells A and B apart.")
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -145,46 +93,16 @@ def _ended_otherwise(compared: pd.DataFrame) -> Iterator[str]:
 
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows of measures, worst first; among the same verdict the most significant first."""
-    rank = frame["verdict"].map(SEVERITY.index)
-    keys = pd.DataFrame({"rank": rank, "beyond": ~frame["beyond"].astype(bool)}, index=frame.index)
-    keys["q"] = frame["q"].fillna(0.0)
-    keys["size"] = [-_size(row) for row in records(frame)]
-    return frame.loc[keys.sort_values([*map(str, keys)], kind="stable").index]
-
-
-def _size(row: Mapping[str, Any]) -> float:
-    """How large a change is: of a ratio its logarithm; nothing is larger than never."""
-    if row["lost"] or row["gained"]:
-        return math.inf
-    mean = row["mean"]
-    if math.isnan(mean):
-        return 0.0
-    return abs(mean) if row["scale"] == "difference" else abs(math.log(max(mean, 1e-300)))
+    logs = np.log(frame["mean"].clip(lower=1e-300))
+    size = logs.where(frame["scale"] == "ratio", frame["mean"]).abs()
+    rank, beyond = frame["verdict"].map(SEVERITY.index), frame["beyond"].astype(bool)
+    keys = pd.concat([rank, ~beyond, frame["q"].fillna(0.0), -size], axis=1)
+    return frame.loc[keys.set_axis(range(4), axis=1).sort_values([0, 1, 2, 3], kind="stable").index]
 
 
 def changed(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with a change, worst first."""
     return ordered(frame[frame["verdict"].isin(_CHANGED)])
-
-
-def unchanged_lines(comparison: Comparison) -> Iterator[str]:
-    """A line for each verdict without a change: how many values of each measure have it."""
-    frame = comparison.frame
-    for verdict in (each for each in SEVERITY if each not in _CHANGED):
-        rows = frame[frame["verdict"] == verdict]
-        if rows.empty:
-            continue
-        parts = []
-        for name, group in rows.groupby("measure", sort=False):
-            words = comparison.measures[str(name)].measure.words
-            ratios = group.loc[(group["scale"] == "ratio") & group["mean"].notna(), "mean"]
-            shown = (
-                ""
-                if verdict == "identical" or ratios.empty
-                else f" ({_spread(ratios.min(), ratios.max())})"
-            )
-            parts.append(f"{words} {len(group)}{shown}")
-        yield f"{verdict}: {', '.join(parts)}"
 
 
 def ratio(value: float) -> str:
@@ -201,12 +119,6 @@ def _number(value: float) -> str:
     while float(f"{value:.{places}f}") == 1.0 != value and places < _MOST_PLACES:
         places += 1
     return f"{value:.{places}f}"
-
-
-def _spread(low: float, high: float) -> str:
-    """Two ratios: "1.05–1.31×"; one where both read the same."""
-    first, last = _number(low), _number(high)
-    return f"{first}{TIMES}" if first == last else f"{first}{DASH}{last}{TIMES}"
 
 
 def difference(item: Compared, value: float) -> str:
@@ -243,7 +155,7 @@ def interval(item: Compared, row: Mapping[str, Any]) -> str:
     if math.isnan(low) or math.isnan(high) or row.get("identical"):
         return ""
     if row["scale"] == "ratio":
-        return _spread(low, high)
+        return f"{_number(low)}{DASH}{_number(high)}{TIMES}"
     return f"{difference(item, low)} to {difference(item, high)}"
 
 
@@ -271,17 +183,6 @@ MEANS = (
 )
 
 
-#: Verdicts that are counted at the head of the page, and what the counts are called.
-KEY_FIGURES = (
-    *(("worsening", "worse"), ("improvement", "better"), ("mixed", "mixed")),
-    *(("no difference told", "not told apart"), ("identical", "identical")),
-)
-
-
-# More seeds than this are counted, not listed.
-_MANY_SEEDS = 8
-
-
 def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Table:
     """A row for each task, solver and measure."""
     headings = [
@@ -301,7 +202,7 @@ def _measure_cells(comparison: Comparison, row: Mapping[str, Any]) -> list[Cell]
     item = comparison.measures[row["measure"]]
     beyond = f"beyond {bound(item)}" if row["beyond"] else ""
     return [
-        _verdict_cell(row["verdict"], beyond or row["why"]),
+        Cell(row["verdict"], range=beyond or row["why"], incomplete=row["verdict"] == "worsening"),
         *(Cell(row["task"]), Cell(row["solver"]), Cell(item.measure.title)),
         *(_or_none(change(item, row)), _or_none(interval(item, row))),
         *(_or_none(medians(item, row)), Cell(str(row["n"]))),
@@ -310,10 +211,6 @@ def _measure_cells(comparison: Comparison, row: Mapping[str, Any]) -> list[Cell]
 
 def _or_none(text: str) -> Cell:
     return Cell(text) if text and text != DASH else NONE
-
-
-def _verdict_cell(verdict: str, note: str = "") -> Cell:
-    return Cell(verdict, note=note, incomplete=verdict in ("worsening", "failed"))
 
 
 def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table:
@@ -334,9 +231,9 @@ def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table:
         cells.append(
             [
                 *(Cell(row["solver"]), Cell(item.measure.title)),
-                _verdict_cell(row["verdict"]),
+                Cell(row["verdict"], incomplete=row["verdict"] == "worsening"),
                 *(_or_none(change(item, whole)), _or_none(interval(item, whole))),
-                Cell(str(row["n_tasks"]), note=out),
+                Cell(str(row["n_tasks"]), range=out),
                 *(Cell(str(row["n_worse"])), Cell(str(row["n_better"]))),
             ]
         )
@@ -357,7 +254,7 @@ def outcomes_table(comparison: Comparison) -> Table | None:
             [
                 Cell(str(outcome), incomplete=str(outcome) == changes.FAILED_B),
                 *(Cell(str(task)), Cell(str(solver))),
-                Cell(_seeds(sorted(group["seed"]))),
+                Cell(formatting.some(map(str, sorted(group["seed"])), _MOST_SEEDS)),
                 Cell(visible(reason)),
             ]
         )
@@ -369,13 +266,6 @@ def outcomes_table(comparison: Comparison) -> Table | None:
         Heading("Reason", "reason", short="reason"),
     ]
     return Table("Runs that are not compared", headings, rows)
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    """The seeds, or how many from which to which."""
-    if len(seeds) <= _MANY_SEEDS:
-        return ", ".join(map(str, seeds))
-    return f"{len(seeds)} from {seeds[0]} to {seeds[-1]}"
 
 
 def differences_table(differing: Sequence[Difference], label: str) -> Table | None:
@@ -410,50 +300,25 @@ def bounds_table(comparison: Comparison) -> Table:
     return Table("Bounds", [*headings, Heading("Band", "number")], rows)
 
 
-# Columns in a file or a pipe, where nothing says how wide a line may be.
-_WIDTH = 110
 # Commands that are printed unless all are wanted.
 _FEW = 15
 #: What the rows of :attr:`Comparison.advice` are.
 ADVICE = "Times and memory, which only advise"
 
 
-def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool = False) -> str:
-    """The text, of lines no wider than the terminal, but for commands to copy."""
-    console = Console(
-        file=StringIO(),
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        legacy_windows=False,
-    )
-    for item in _parts(comparison, all_rows):
-        console.print(item, soft_wrap=isinstance(item, Text) and item.plain.startswith("  git "))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    return "\n".join(line.rstrip() for line in text.splitlines())
-
-
-def terminal() -> tuple[int, bool]:
-    """The width of the standard output, and whether it shows colours."""
-    console = Console(file=sys.stdout)
-    width = console.width if console.is_terminal or "COLUMNS" in os.environ else _WIDTH
-    return width, console.is_terminal and not console.no_color
-
-
-def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
+def in_words(comparison: Comparison, *, all_rows: bool) -> Iterator[RenderableType]:
+    """The text, for a terminal."""
     yield Text(f"{comparison.verdict}: {headline(comparison)}", style="bold")
     for side in (comparison.before, comparison.after):
         yield Text(visible(f"{side.name}: {side.words}"))
-    frame, means = comparison.frame, comparison.solvers
+    frame, means, code = comparison.frame, comparison.solvers, comparison.code
     chosen = ordered(frame) if all_rows else changed(frame)
     if not all_rows:
         means = means[~means["verdict"].isin(("identical", "advice", "not compared"))]
+        code = [item for item in code if not item.field.startswith(SOURCE)]
     outcomes = outcomes_table(comparison)
     # What failed is worse than any number.
     lacking = comparison.n_newly_failed + comparison.n_newly_missing > 0
-    # In short with the number of source files.
-    code = comparison.code if all_rows else without_sources(comparison.code)
     shown = [
         outcomes if lacking else None,
         measures_table(comparison, chosen, "Values") if len(chosen) else None,
@@ -465,39 +330,20 @@ def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
     ]
     for table in filter(None, shown):
         yield Text()
-        yield _drawn(table)
+        yield Text(table.label, style="bold")
+        yield terminal_table(table, table.label).drawn()
     yield Text()
-    if not all_rows:
-        yield from (Text(line, style="dim") for line in unchanged_lines(comparison))
     for line in notes(comparison):
         yield Text(visible(f"note: {line}"), style="yellow")
     if comparison.commands:
         yield Text("Reproduce", style="bold")
         most = None if all_rows else _FEW
-        yield from (Text(f"  {command}") for command in comparison.commands[:most])
+        for command in comparison.commands[:most]:
+            # Whole, so that it can be copied.
+            yield Text(f"  {command}", no_wrap=True, overflow="ignore")
         more = len(comparison.commands) - len(comparison.commands[:most])
         if more:
             yield Text(f"and {more} more; --all prints them", style="dim")
-
-
-def _drawn(table: Table) -> RichTable:
-    """A table whose cells wrap, wherever they must, to fit the terminal."""
-    drawn = RichTable(title=Text(table.label, style="bold"), title_justify="left", box=None)
-    drawn.padding = (0, 2, 0, 0)
-    shown = [index for index, heading in enumerate(table.headings) if heading.short]
-    for index in shown:
-        heading = table.headings[index]
-        right = heading.style == "number"
-        drawn.add_column(Text(heading.short), justify="right" if right else "left", overflow="fold")
-    for row in table.rows:
-        drawn.add_row(*(_text(row[index]) for index in shown))
-    return drawn
-
-
-def _text(cell: Cell) -> Text:
-    style = "yellow" if cell.incomplete else "dim" if cell.absent else ""
-    note = f" ({cell.note})" if cell.note else ""
-    return Text(visible(cell.value + note), style=style)
 
 
 #: Raised when a key changes its meaning or goes.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -79,7 +78,8 @@ _ALIASES: Mapping[str, str] = MappingProxyType(
 #: Settings that name the code, which is what is compared; all others may change times.
 _CODE = frozenset({"marginbench", "commit", "dirty"})
 _NONE = "not recorded"
-_SOURCE = "source "
+#: Before the name of a source file.
+SOURCE = "source "
 
 
 def compare(
@@ -429,14 +429,11 @@ def _cautions(before: Side, after: Side) -> list[str]:
             traces = summary.trace_suboptimality(traces, side.runs)
         distinct = integrity.environments(side.runs)
         sides.append(integrity.cautions(side.runs, traces, distinct, list(side.folds)))
-    both = [f"A and B: {sentence}" for sentence in sides[0] if sentence in sides[1]]
-    alone = [
-        f"{name}: {sentence}"
-        for name, sentences, other in zip("AB", sides, reversed(sides), strict=True)
-        for sentence in sentences
-        if sentence not in other
-    ]
-    return [*both, *alone]
+    by_sentence: dict[str, list[str]] = {}
+    for name, sentences in zip("AB", sides, strict=True):
+        for sentence in sentences:
+            by_sentence.setdefault(sentence, []).append(name)
+    return [f"{' and '.join(names)}: {sentence}" for sentence, names in by_sentence.items()]
 
 
 def _code_differences(before: Side, after: Side) -> list[Difference]:
@@ -465,7 +462,7 @@ def _code(side: Side, solver: str) -> dict[str, str]:
         settings |= integrity.flatten(json_object(row["budget"]), "budget.")
         source = json_object(row["key_parts"]).get("source")
         files = read_sources(folder, source) if isinstance(source, str) else None
-        texts.append(settings | {f"{_SOURCE}{name}": s[:10] for name, s in (files or {}).items()})
+        texts.append(settings | {f"{SOURCE}{name}": s[:10] for name, s in (files or {}).items()})
     return _distinct(texts)
 
 
@@ -476,13 +473,3 @@ def merged(differing: Iterable[Difference]) -> list[Difference]:
         what = item.field, item.before, item.after, item.disturbs
         alike.setdefault(what, []).append(item.solver)
     return [Difference(", ".join(solvers), *what) for what, solvers in alike.items()]
-
-
-def without_sources(differing: Iterable[Difference]) -> list[Difference]:
-    """The same with the source files of each solver in one entry, which tells their number."""
-    sources: dict[bool, list[Difference]] = {True: [], False: []}
-    for item in differing:
-        sources[item.field.startswith(_SOURCE)].append(item)
-    counts = Counter(item.solver for item in sources[True])
-    numbers = [Difference(solver, "source files", "", str(n)) for solver, n in counts.items()]
-    return [*sources[False], *numbers]

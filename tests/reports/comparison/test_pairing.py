@@ -5,7 +5,7 @@ import pytest
 
 from marginbench.reports.comparison.change import paired, spread_single_runs
 from marginbench.reports.comparison.result import Difference
-from marginbench.reports.comparison.studies import merged, without_sources
+from marginbench.reports.comparison.studies import merged
 
 
 def runs(*rows, **columns):
@@ -104,11 +104,7 @@ def test_the_only_run_of_a_solver_that_draws_nothing_stands_beside_every_seed():
     ]
 
 
-def test_solvers_that_differ_alike_are_told_at_once_and_sources_by_their_number():
+def test_solvers_that_differ_alike_are_told_at_once():
     both = [Difference(name, "version", "1", "2") for name in "ST"]
-    files = [Difference(name, f"source {file}.py", "1", "2") for name in "ST" for file in "xyz"]
     own = Difference("S", "params.tol", "1", "2")
     assert merged([*both, own]) == [Difference("S, T", "version", "1", "2"), own]
-    assert merged(without_sources([*files, own])) == [
-        *(own, Difference("S, T", "source files", "", "3")),
-    ]
