@@ -148,7 +148,6 @@ def across_section(results: Results) -> Iterator[Section]:
                 if not compared_pairs(results, question).empty
             ],
         ),
-        "powerless": _powerless(results, all_questions),
         "rank_sentences": [rank_sentence(results, question) for question in all_questions],
         "trade": _with_legend(results, [_trade(results, fronts)]),
         "fronts": fronts_table(results, fronts) if len(fronts) else None,
@@ -181,24 +180,24 @@ def _data_profile(results: Results, family: str, cost: str) -> Figure:
         f"across-data-{_NAMES[family]}-{_NAMES[cost]}",
         title,
         draw_profile(steps, shown, title, words),
-        note=_solved_note(results, problems, family, cost),
+        note=_solved_note(results, problems),
     )
 
 
-def _solved_note(results: Results, problems: pd.DataFrame, family: str, cost: str) -> str:
+def _solved_note(results: Results, problems: pd.DataFrame) -> str:
     """How many problems each solver solved, of how many, and who has none."""
     n_tasks = len(datasets(results))
     parts, absent = [], []
     for label in analysis.styles(results):
         rows = problems[problems["solver"] == label]
         if rows.empty:
-            absent.append(f"{label} ({_why_absent(results, label, family, cost)})")
+            absent.append(label)
             continue
         tasks = rows["task"].nunique()
         some = f" on {tasks} of {n_tasks} tasks" if tasks < n_tasks else ""
         parts.append(f"{label} {int(np.isfinite(rows['value']).sum())} of {len(rows)}{some}")
     words = [f"Solved: {', '.join(parts)}."]
-    words += [f"Not counted: {', '.join(absent)}."] if absent else []
+    words += [f"Not counted: {', '.join(absent)}; the tables say why."] if absent else []
     return " ".join([*words, *_bounds_note(problems)])
 
 
@@ -209,18 +208,6 @@ def _bounds_note(problems: pd.DataFrame) -> list[str]:
         return []
     listed = ", ".join(f"{solver} {count}" for solver, count in counts.items())
     return [f"Drawn at an upper bound, the cost of the first checkpoint: {listed}."]
-
-
-def _why_absent(results: Results, label: str, family: str, cost: str) -> str:
-    runs = results.runs[results.runs["solver"] == label]
-    for status in ("skipped", "missing"):
-        if (runs["status"] == status).all():
-            return status
-    if family == "suboptimality" and not runs["minimises"].any():
-        return "objective not minimised"
-    if cost == "evaluations" and not runs["instrumented"].any():
-        return "not instrumented"
-    return "no target or no count"
 
 
 def _performance_profile(results: Results, question: Question) -> Figure:
@@ -388,27 +375,6 @@ def rank_sentence(results: Results, question: Question) -> str:
     if len(bounded):
         parts.append(f"{plural(len(bounded.drop_duplicates()), 'median')} only known as a bound")
     return f"{question.words}, {plural(n_blocks, 'dataset')}: {'; '.join(parts)}."
-
-
-def _powerless(results: Results, all_questions: list[Question]) -> str:
-    """A sentence that no test of ranks has enough datasets; empty where one has power."""
-    ranked = [blocks(results, question).shape for question in all_questions]
-    ranked = [shape for shape in ranked if min(shape) > 1]
-    if not ranked:
-        return (
-            "Nothing can be ranked: at least two solvers need a cost on at least half of the "
-            "tasks, and these tasks at least two datasets."
-        )
-    needed = [ranks.needed_datasets(n_solvers) for _, n_solvers in ranked]
-    if any(n >= least for (n, _), least in zip(ranked, needed, strict=True)):
-        return ""
-    n, n_solvers = max(ranked)
-    return (
-        f"Ranks have insufficient power: a pair of {n_solvers} solvers can be told apart only on "
-        f"{ranks.needed_datasets(n_solvers)} datasets or more, and "
-        f"{plural(n, 'dataset')} can be ranked. "
-        "An export has the average ranks."
-    )
 
 
 def _differ(values: pd.DataFrame) -> bool:

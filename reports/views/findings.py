@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ...harness.results.measures import Measure
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import Finding, SvmTask, capitalised
 from ..drawing.figures import Scale, draw_small, shared_scale
 from ..formatting import plural, slug
-from ..frames import first_known, of_column, of_task, records
+from ..frames import first_known, of_column, of_task
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
 from ..statistics import targets
@@ -195,9 +197,12 @@ def _terms(findings: list[Finding]) -> str:
     """What the words of the findings mean, of those that occur."""
     text = " ".join(finding.sentence for finding in findings)
     meanings = {
-        "is first on": (
-            "First: all of its runs are cheaper than every run of any other solver whose median "
-            "run gets there. Solvers with a failed or missing run do not compete."
+        "competitor| first on": (
+            "Solvers with a failed or missing run, or whose cost is not counted, do not compete."
+        ),
+        " first on": (
+            "First: all of its runs are cheaper than every run of any other competitor whose "
+            "median run gets there."
         ),
         "ahead of": "Times ahead: the ratio of medians; over several tasks the geometric mean.",
         "more than chance": (
@@ -205,7 +210,7 @@ def _terms(findings: list[Finding]) -> str:
             "test error does not reach zero."
         ),
     }
-    return " ".join(meaning for words, meaning in meanings.items() if words in text)
+    return " ".join(meaning for words, meaning in meanings.items() if re.search(words, text))
 
 
 def _within(target: Target) -> str:
@@ -230,30 +235,21 @@ def _first_finding(results: Results, target: Target) -> Finding | None:
     if not tasks:
         return None
     question = f"To stay {_within(target)}, in {words}"
-    failed = (table["n_failed"] > 0) | (table["n_missing"] > 0)
-    there = table["task"].isin(tasks) & np.isfinite(table["median"])
-    # Such a solver does not compete, but it may get there all the same.
-    whole = " without a failed or missing run" if (failed & there).any() else ""
-    others = f"no other {'counted solver' if cost == 'evaluations' else 'solver'}{whole}"
     firsts: dict[str, list[tuple[float, bool]]] = {}
-    overlapping = unknown = reached = 0
+    shared = reached = 0
     for task in tasks:
         costs = of_task(table, task)
         leaders = costs[costs["first"]]
         bounded = bool(leaders["upper_bound"].any())
         reached += not leaders.empty
-        unknown += len(leaders) > 1 and bounded
-        overlapping += len(leaders) > 1 and not bounded
+        shared += len(leaders) > 1
         if len(leaders) == 1:
             firsts.setdefault(leaders["solver"].iloc[0], []).append((_lead(costs), bounded))
     if not reached:
-        return Finding(question, f"no solver{whole} gets there on {_of_all(len(tasks))}")
-    parts = [
-        (len(leads), f"{name} is first on", _by(leads, others)) for name, leads in firsts.items()
-    ]
-    parts += [(overlapping, "runs of several solvers overlap on", "")]
-    parts += [(unknown, "a cost known only as a bound leaves open who is first on", "")]
-    parts += [(len(tasks) - reached, f"nobody{whole} stays there on", "")]
+        return Finding(question, f"no competitor gets there on {_of_all(len(tasks))}")
+    parts = [(len(leads), f"{name} is first on", _by(leads)) for name, leads in firsts.items()]
+    parts += [(shared, "several solvers may be first on", "")]
+    parts += [(len(tasks) - reached, "no competitor gets there on", "")]
     return _ranked(question, [part for part in parts if part[0]], len(tasks))
 
 
@@ -271,7 +267,7 @@ def _lead(table: pd.DataFrame) -> float:
     return float(others.min()) if len(others) else math.inf
 
 
-def _by(leads: list[tuple[float, bool]], others: str) -> str:
+def _by(leads: list[tuple[float, bool]]) -> str:
     """How far ahead: the factor of a lead with its range over the tasks, and where it is alone.
 
     Of one whose cost is only an upper bound the factor is a lower one.
@@ -287,7 +283,7 @@ def _by(leads: list[tuple[float, bool]], others: str) -> str:
         on = f" on {len(finite)}" if alone else ""
         words.append(f"{at_least}{ahead} ahead of the next{on}")
     if alone:
-        words.append(f"{others} gets there" + (f" on {alone}" if finite else ""))
+        words.append("no other competitor gets there" + (f" on {alone}" if finite else ""))
     return f" ({', '.join(words)})"
 
 
@@ -331,21 +327,20 @@ def _matrix_table(results: Results, target: Target, cost: str) -> Table:
     tasks = [task.label for task in results.tasks_of(SvmTask)]
     tried = table.loc[table["absent"] != targets.SKIPPED, "solver"]
     title = f"{capitalised(_costs(results)[cost])} to stay {_within(target)}"
-    best = _best_costs(results, table, cost)
+    measure = analysis.measures(results)[cost]
     whole = matrix(
         title,
         table[table["solver"].isin(tried)],
         ("solver", [solver.label for solver in results.study.solvers]),
         ("task", {task: Heading(task, "number") for task in tasks}),
-        lambda row: _ratio_cell(row, ranked and row is not None and row["task"] in several),
+        lambda row: _ratio_cell(row, measure, several if ranked else ()),
         first=Heading("Solver", term="solver"),
     )
-    shown, ones = _with_ones(whole, best)
     return replace(
-        shown,
+        narrow(whole),
         name=f"findings-{cost}-{slug(f'{target.value}-{target.margin:g}')}",
-        caption=f"{title}: the median as a ratio to the lowest of the task, with the range over "
-        f"the runs. Solvers with a failed run are not the lowest. {ones}",
+        caption=f"{title}: the median as a ratio to the lowest of the task, whose cost stands "
+        "below 1.00, with the range over the runs. Solvers with a failed run are not the lowest.",
         numbers=table.assign(cost=cost, target=_within(target)),
     )
 
@@ -355,35 +350,7 @@ def _has_costs(table: Table) -> bool:
     return any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
 
 
-def _best_costs(results: Results, table: pd.DataFrame, column: str) -> dict[str, str]:
-    """What a ratio of 1 stands for on each task where some solver gets to the target."""
-    measure = analysis.measures(results)[column]
-    reached = table[table["ratio"] == 1.0].drop_duplicates("task")
-    return {
-        row["task"]: (formatting.AT_MOST if row["upper_bound"] else "")
-        + formatting.say(measure, row["median"])
-        for row in records(reached)
-    }
-
-
-def _with_ones(table: Table, best: Mapping[str, str]) -> tuple[Table, str]:
-    """The matrix, and what a ratio of 1 is: below each of many tasks, else in a sentence."""
-    if not best:
-        return narrow(table), "No solver gets there."
-    by_task = narrow(table)
-    if by_task is table:
-        return table, f"1 is {', '.join(f'{cost} on {task}' for task, cost in best.items())}."
-    rows = [
-        [
-            replace(row[0], range=f"1 is {best[row[0].value]}" if row[0].value in best else ""),
-            *row[1:],
-        ]
-        for row in by_task.rows
-    ]
-    return replace(by_task, rows=rows), ""
-
-
-def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
+def _ratio_cell(row: Mapping[str, Any] | None, measure: Measure, ranked: Collection[str]) -> Cell:
     if row is None or row["absent"] == targets.SKIPPED:
         return NONE
     failed = ", ".join(
@@ -404,11 +371,13 @@ def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
     value, low, high = (_ratio(row[name]) for name in ("ratio", "ratio_low", "ratio_high"))
     at_most = bounded and not row["best_is_bound"]
     sign = formatting.AT_MOST if at_most else formatting.AT_LEAST if open_ended else ""
+    cost = (formatting.AT_MOST if bounded else "") + formatting.say(measure, row["median"])
+    notes = (f"1 is {cost}" if row["ratio"] == 1 else "", failed)
     return Cell(
         value=sign + value,
         range=formatting.spread(low, high),
-        note=failed,
-        best=bool(row["first"]) and ranked and not bounded,
+        note=", ".join(filter(None, notes)),
+        best=bool(row["first"]) and row["task"] in ranked and not bounded,
         number=row["ratio"],
         shade=int(np.searchsorted(_SHADES, row["ratio"] * (1 - 1e-9))),
     )

@@ -176,24 +176,11 @@ _SLOPE_COLUMNS = [
 ]
 
 
-def left_out(members: pd.DataFrame) -> pd.DataFrame:
-    """The runs of the families that have no result, by solver, size and status.
-
-    Columns family, solver, n, status, count, n_planned (of this solver and size).
-    """
-    keys = ["family", "solver", "n"]
-    planned = members.groupby(keys, sort=False).size()
-    counts = members[~members["ok"]].groupby([*keys, "status"], sort=False).size()
-    rows = [
-        dict(zip([*keys, "status"], key, strict=True))
-        | {"count": int(count), "n_planned": int(planned[key[:3]])}
-        for key, count in counts.items()
-        if isinstance(key, tuple)
-    ]
-    return pd.DataFrame(rows, columns=[*keys, "status", "count", "n_planned"])
-
-
 _DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
+_LEFT_OUT = (
+    "Runs without a result are in no median and no slope. Where those are the slow ones, what is "
+    "left looks faster than the method is."
+)
 _POINTS = Against("training points", lambda n: f"at {formatting.integer(n)} points")
 
 
@@ -222,7 +209,7 @@ def _first(results: Results, tasks: pd.DataFrame) -> SvmTask:
 def _family(
     results: Results, anchor: str, tasks: pd.DataFrame
 ) -> tuple[str, str, list[Figure], Table, str]:
-    """The anchor and title of a family, its figures and table, and which runs are left out."""
+    """The anchor and title of a family, its figures and table, and a note on runs left out."""
     members = scaling_runs(results.runs, tasks)
     medians = scaling_medians(members).rename(columns={"n": "x"})
     first = _first(results, tasks)
@@ -235,7 +222,9 @@ def _family(
         for name in _DRAWN
     ]
     table = replace(_table(results, label, members), name=anchor)
-    return anchor, label, figures, table, _left_out_sentence(left_out(members))
+    # Skipped runs took no time.
+    lacking = not (members["ok"] | (members["status"] == "skipped")).all()
+    return anchor, label, figures, table, _LEFT_OUT if lacking else ""
 
 
 def _panel(results: Results, name: str, medians: pd.DataFrame, label: str) -> Figure:
@@ -305,19 +294,3 @@ def slope_cell(row: Mapping[str, Any]) -> Cell:
 
 def _two_decimals(value: float) -> str:
     return formatting.decimals(value, 2)
-
-
-def _left_out_sentence(left_out: pd.DataFrame) -> str:
-    """Which runs are in no figure and no slope."""
-    left_out = left_out[left_out["status"] != "skipped"]  # listed elsewhere; they took no time
-    if left_out.empty:
-        return ""
-    listed = "; ".join(
-        f"{row['solver']} at {formatting.integer(row['n'])} points "
-        f"({row['count']} of {formatting.plural(row['n_planned'], 'run')}: {row['status']})"
-        for row in records(left_out)
-    )
-    return (
-        f"Without a result, and so in no median and no slope: {listed}. Where those are the slow "
-        "ones, what is left looks faster than the method is."
-    )
