@@ -94,10 +94,16 @@ def _ended_otherwise(compared: pd.DataFrame) -> Iterator[str]:
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows of measures, worst first; among the same verdict the most significant first."""
     logs = np.log(frame["mean"].clip(lower=1e-300))
-    size = logs.where(frame["scale"] == "ratio", frame["mean"]).abs()
-    rank, beyond = frame["verdict"].map(SEVERITY.index), frame["beyond"].astype(bool)
-    keys = pd.concat([rank, ~beyond, frame["q"].fillna(0.0), -size], axis=1)
-    return frame.loc[keys.set_axis(range(4), axis=1).sort_values([0, 1, 2, 3], kind="stable").index]
+    size = logs.where(frame["scale"] == "ratio", frame["mean"])
+    keys = pd.DataFrame(
+        {
+            "rank": frame["verdict"].map(SEVERITY.index),
+            "within": ~frame["beyond"].astype(bool),
+            "q": frame["q"].fillna(0.0),
+            "size": -size.abs(),
+        }
+    )
+    return frame.loc[keys.sort_values([*map(str, keys)], kind="stable").index]
 
 
 def changed(frame: pd.DataFrame) -> pd.DataFrame:
