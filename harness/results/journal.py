@@ -232,14 +232,15 @@ class Journal:
         self._starts: dict[tuple[str, str], Start] = {}
         # The time of each plan and the place of its line; the last one counts.
         self._plans: list[tuple[float, str, int, int]] = []
-        # Of each file how far it was read, in bytes and lines, and when it last grew.
+        # Of each file how far it was read, in bytes and lines; its size and when it last grew.
         self._read: dict[str, tuple[int, int]] = {}
-        self._grew: dict[str, float] = {}
+        self._grew: dict[str, tuple[int, float]] = {}
         self._ended = set[str]()
         self._own: tuple[Path, int] | None = None
         self._synced = -math.inf
         self.refresh()
-        self._grew.clear()
+        # What was there says nothing of when it was written.
+        self._grew = {name: (size, -math.inf) for name, (size, _) in self._grew.items()}
 
     def segments(self) -> list[Path]:
         """The files, in the order in which the commands began."""
@@ -254,9 +255,11 @@ class Journal:
         for path in self.segments():
             offset, number = self._read.get(path.name, (0, 0))
             with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size <= offset:
+                size = os.fstat(file.fileno()).st_size
+                if size <= offset:
                     continue
-                self._grew[path.name] = time.monotonic()
+                if size != self._grew.get(path.name, (0, 0.0))[0]:
+                    self._grew[path.name] = size, time.monotonic()
                 file.seek(offset)
                 for line in file:
                     if not line.endswith(b"\n") and self._is_unfinished(path, file, offset, line):
@@ -473,7 +476,8 @@ class Journal:
             return True
         except OSError:
             pass  # a disk without locks
-        return time.monotonic() - self._grew.get(path.name, -math.inf) < _FRESH_S
+        _, grew = self._grew.get(path.name, (0, -math.inf))
+        return time.monotonic() - grew < _FRESH_S
 
     @cached_property
     def _tag(self) -> str:

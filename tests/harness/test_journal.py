@@ -245,6 +245,27 @@ def test_half_a_line_is_damage_only_when_its_writer_is_gone(tmp_path):
     assert Journal(tmp_path).others() == []
 
 
+def test_nobody_writes_the_cut_file_of_a_folder_that_was_copied(tmp_path):
+    first, second = several(2)
+    (tmp_path / "here").mkdir()
+    with closing(Journal(tmp_path / "here")) as writer:
+        writer.append_record(first)
+        writer.append_start(second.key, (second.task, second.solver, second.seed))
+        writer.append_record(second)
+        (path,) = writer.segments()
+        shutil.copytree(tmp_path / "here", tmp_path / "there")
+    copy = tmp_path / "there" / path.relative_to(tmp_path / "here")
+    copy.write_bytes(copy.read_bytes()[:-50])
+    reader = Journal(tmp_path / "there")
+    reader.refresh()
+    assert (reader.others(), reader.running()) == ([], [])
+    assert [damage.key for damage in reader.damages] == [second.key]
+    with copy.open("ab") as file:
+        file.write(b"x")  # on a shared disk, its writer is at work elsewhere
+    reader.refresh()
+    assert reader.others() == [copy.name]
+
+
 def test_a_line_that_is_finished_while_it_is_looked_at_is_no_damage(tmp_path, monkeypatch):
     (path,) = journal_with(tmp_path, several(1)[0]).segments()
     whole = without_end(path)
