@@ -40,10 +40,7 @@ def storing(path: Path, remedy: str = _REMEDY) -> Iterator[None]:
     ------
     StorageError
         If the block raises an OSError.
-    UserError
-        If no file can have this path.
     """
-    check_path(path)
     try:
         yield
     except FileNotFoundError:
@@ -52,17 +49,6 @@ def storing(path: Path, remedy: str = _REMEDY) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise StorageError(f"{path}: cannot be written ({_reason(error)}); {remedy}") from None
-
-
-def check_path(path: Path | str) -> None:
-    """Check that a file or a folder could have this path.
-
-    Raises
-    ------
-    UserError
-    """
-    if "\0" in str(path):
-        raise UserError(f"{str(path)!r}: no path can hold a NUL character; choose another")
 
 
 def unforeseen(error: OSError) -> StorageError | None:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 from ...data_loaders.atomic import replacing
 from ...data_loaders.errors import without_credentials
 from ..errors import InterruptedRunError, StorageError, UserError
-from ..storage import check_path, lock_file, storing
+from ..storage import lock_file, storing
 from ..words import REASON_LIMIT, plural, visible
 from .description import FILE_NAME
 
@@ -84,7 +84,6 @@ class StoreUrl:
             # file:///absolute/path: there is no host.
             if match[2] and not rest.startswith("/"):
                 raise UserError(f"{text}: write file:///, then the path of the folder from /")
-            check_path(rest)
             return cls("file", "", str(Path("/" + rest.lstrip("/")).resolve()))
         bucket, _, path = rest.partition("/")
         if not bucket:

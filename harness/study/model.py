@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -54,8 +53,6 @@ def _printable(text: str) -> str:
 
 
 def _label(text: str) -> str:
-    if text and all(unicodedata.category(character)[0] in "MZ" for character in text):
-        raise ValueError("must hold a letter, a digit or a sign, not only spaces and accents")
     if len(text) > MAX_LABEL:
         raise ValueError(f"must have at most {MAX_LABEL} characters, not {len(text)}")
     return text

@@ -34,7 +34,6 @@ StudyT = TypeVar("StudyT", bound=StudyBase)
 EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
 #: Characters of an expression of ``--where``.
 MAX_LENGTH = 2_000
-_MAX_DEPTH = 50
 # Names whose values are names: a misspelt one can only be a mistake.
 _NAMING = ("task", "dataset", "solver", "class", "kernel", "generator")
 # "class" is a word of Python; texts in quotes are left as they are.
@@ -187,14 +186,12 @@ class _Expression:
             for op, left, right in zip(node.ops, sides, sides[1:], strict=False)
         )
 
-    def _check(self, node: ast.expr, depth: int = 0) -> None:
-        if depth > _MAX_DEPTH:
-            raise self._error("nested too deeply")
+    def _check(self, node: ast.expr) -> None:
         if isinstance(node, ast.BoolOp):
             for part in node.values:
-                self._check(part, depth + 1)
+                self._check(part)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            self._check(node.operand, depth + 1)
+            self._check(node.operand)
         elif isinstance(node, ast.Compare):
             self._check_comparison(node)
         else:
