@@ -263,12 +263,6 @@ def reading(file: LocalFile) -> Iterator[BufferedIOBase]:
         raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
 
 
-def is_packed(path: Path) -> bool:
-    """Whether the first bytes of a file are those of a compressed one."""
-    with path.open("rb") as stream:
-        return stream.read(6).startswith(tuple(_PACKED))
-
-
 def shown(text: bytes) -> str:
     """A word of a file, quoted, shortened and free of control characters."""
     word = repr(text.decode("utf-8", "replace"))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +15,7 @@ from typing import Any
 from .. import store
 from ..cache import Entry, datasets_folder, locked, make_of_source
 from ..errors import CacheError, DataError, first_line, suggest, within_memory
-from ..files import LocalFile, is_packed, reading
+from ..files import LocalFile
 from ..sources import Source, sources, unknown
 from ..user_code import import_file, module_name
 from .finding import Own, OwnFile, find_own, is_own
@@ -214,8 +212,8 @@ def _make(own: Own, header: store.Header, path: Path, downloads: Path | None) ->
     """
     made_of: Any = header.params["made_of"]
     if own.options is not None:
-        with within_memory(own.name), contextlib.ExitStack() as stack:
-            parts = [_read(file, own.options, path, stack) for file in own.files]
+        with within_memory(own.name):
+            parts = [_read(file, own.options) for file in own.files]
             _check_unchanged(own, made_of)
             if len(parts) > 1 and any(part[1] is not None for part in parts):
                 raise DataError(f"{own.name}: has a test part already; remove test")
@@ -263,8 +261,8 @@ def _result_of(code: Own) -> Any:
         sys.modules.pop(module_name(path, "data_"), None)
 
 
-def _read(file: OwnFile, options: Options, path: Path, stack: contextlib.ExitStack) -> Any:
-    """The parts of a file; Parquet and NumPy files that are packed are unpacked beside `path`."""
+def _read(file: OwnFile, options: Options) -> Any:
+    """The parts of a file."""
     # Imported here: a file that is cached needs none of it.
     from .arrays import read_npz
     from .tables import read_arff, read_csv, read_libsvm, read_parquet
@@ -275,13 +273,9 @@ def _read(file: OwnFile, options: Options, path: Path, stack: contextlib.ExitSta
         return read_csv(local, options, format), None
     if format in ("arff", "libsvm"):
         return (read_arff if format == "arff" else read_libsvm)(local), None
-    plain = file.path
-    if is_packed(plain):
-        plain = path.with_name(f"{store.partial_prefix(path)}unpacked-{file.path.name}")
-        stack.callback(plain.unlink, missing_ok=True)
-        with reading(local) as stream, plain.open("wb") as sink:
-            shutil.copyfileobj(stream, sink, 1 << 20)
-    return read_npz(plain, file.name) if format == "npz" else (read_parquet(plain, file.name), None)
+    if format == "npz":
+        return read_npz(file.path, file.name)
+    return read_parquet(file.path, file.name), None
 
 
 def _write_result(

@@ -31,11 +31,6 @@ def write_arff(frame, path):
     path.write_text(ARFF + rows.to_csv(index=False, header=False, quoting=3))
 
 
-def write_zipped_parquet(frame, path):
-    frame.to_parquet("plain.parquet")
-    path.write_bytes(gzip.compress(Path("plain.parquet").read_bytes()))
-
-
 def packed(pack):
     return lambda frame, path: path.write_bytes(pack(frame.to_csv(index=False).encode()))
 
@@ -57,7 +52,6 @@ WRITERS = {
     "a.parquet": lambda frame, path: frame.to_parquet(path),
     "polars.parquet": lambda frame, path: pl.from_pandas(frame).write_parquet(path),
     "categories.parquet": lambda frame, path: frame.astype({"job": "category"}).to_parquet(path),
-    "a.parquet.gz": write_zipped_parquet,
     "a.arff": write_arff,
 }
 
