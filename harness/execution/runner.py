@@ -31,7 +31,13 @@ from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
 from ..planning.fingerprint import write_sources
 from ..planning.manifest import Scope, cell_of, merged, planned_run
 from ..planning.plan import Details, Kind, Run, in_rounds, kind_named, limits_hit, reusable
-from ..planning.preflight import Facts, preflight
+from ..planning.preflight import (
+    Facts,
+    keep_facts,
+    preflight,
+    read_facts,
+    sources_of,
+)
 from ..planning.report import Preview, preview as preview_study
 from ..results.description import (
     SCHEMA_VERSION,
@@ -327,7 +333,7 @@ def run_study(
         try:
             if engine is not None:
                 engine.check()
-            runner.plan()
+            runner.plan(retry_failed=retry_failed)
             runner.prepare(command, whole_command or command, retry_failed=retry_failed)
             if engine is not None and runner.pending:
                 runner.executor = stack.enter_context(engine.opened(runner.progress.say))
@@ -408,15 +414,29 @@ class _Runner:
         self.check_interrupt()
         self.journal.check_exists()
 
-    def plan(self) -> None:
+    def plan(self, *, retry_failed: bool) -> None:
         """Set the runs and the facts of the study that they are made from."""
         self.check()
+        sources = sources_of(self.study)
+        # Not to plan twice where runs are left.
+        kept = read_facts(self.results, sources) if self.journal.is_complete else None
+        if kept is not None:
+            self.facts, self.runs = kept, self.kind.plan(self.study, kept)
+            if all(self._is_done(run, retry_failed=retry_failed) for run in self.runs):
+                for line in self.kind.remarks(self.study):
+                    self.progress.say(line)
+                return
         self.facts = preflight(self.study, self, self.progress.say, threads=self.threads)
         self.runs = self.kind.plan(self.study, self.facts)
+        keep_facts(self.results, sources, self.facts)
 
     def _reusable(self, run: Run, *, retry_failed: bool = False) -> Entry | None:
         entry = self.journal.recorded(run.key)
         return reusable(self.kind, self.study.budget, entry, retry_failed=retry_failed)
+
+    def _is_done(self, run: Run, *, retry_failed: bool) -> bool:
+        entry = self._reusable(run, retry_failed=retry_failed)
+        return entry is not None and self.kind.is_current(entry, run)
 
     def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
         """Write study.json and the plan, and read what is recorded already."""

@@ -14,6 +14,7 @@ import ast
 import hashlib
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
@@ -125,6 +126,14 @@ def project_code() -> str:
         for file in (*root.rglob("*.py"), *root.rglob("*.toml"))
     }
     return hash_json(files)
+
+
+def installed_packages() -> Iterator[str]:
+    """This Python, and what says in its folders which packages are installed."""
+    yield sys.version
+    for folder in filter(os.path.isdir, sys.path):
+        marks = (".dist-info", ".egg-info", ".pth")
+        yield from sorted(name for name in os.listdir(folder) if name.endswith(marks))
 
 
 def files_beside(file: Path) -> dict[str, Path]:

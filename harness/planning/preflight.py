@@ -2,11 +2,16 @@
 
 Solver classes are described first, so that a mistake in a study ends the command before data are
 loaded. Then come the datasets, and last the reference optima.
+
+Importing solvers and loading data takes seconds. The facts are therefore kept in the results folder
+under a hash of their sources: the command of a finished study needs no worker.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import json
 import re
 import time
 import warnings
@@ -20,12 +25,15 @@ from collections.abc import (
     Sequence,
     Set as AbstractSet,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import nan
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 from ...data_loaders import suggest
+from ...data_loaders.atomic import replacing
+from ...data_loaders.cache import datasets_folder
 from ...solvers.bibliography import cited, papers
 from ..errors import SolverError, StudyError
 from ..evaluation.svm import ReferenceInfo, ReferenceWork
@@ -40,18 +48,21 @@ from ..jobs import (
     Send,
     Started,
     Work,
+    described,
 )
 from ..loading import SolverSpec, load_named, shown_name, source_file
+from ..storage import storing
 from ..study.model import (
     REFERENCE,
     DatasetTask,
     SolverEntry,
     StudyBase,
     is_foreign,
+    is_users_file,
     run_limits,
 )
 from ..words import REASON_LIMIT, visible
-from .fingerprint import source_files, version_of
+from .fingerprint import installed_packages, kernel_code, project_code, source_files, version_of
 from .plan import kind_named
 
 Say = Callable[[str], None]
@@ -256,6 +267,7 @@ class Facts:
     datasets: Datasets = field(default_factory=dict)
     # The reference optimum of each task, or of its folds, or why there is none.
     references: Mapping[str, ReferenceInfo | str] = field(default_factory=dict)
+    complete: bool = True  # whether nothing failed that may be there the next time
 
 
 @dataclass(frozen=True)
@@ -282,11 +294,12 @@ def preflight(
         work = DatasetWork(first.dataset, dict(first.dataset_params), first.folder)
         jobs.append(Job(tag, work, limits, threads, first.runs_code))
     datasets: dict[str, DatasetInfo | str] = {}
+    complete = True
     for job, outcome in _outcomes(executor, jobs, say):
         info = outcome.value
         if outcome.status != "done":
             named = "" if outcome.status == "data" else f"{by_tag[job.tag][0].dataset}: "
-            info = f"{named}{outcome.reason}"
+            info, complete = f"{named}{outcome.reason}", False
         else:
             for note in info.notes:
                 say(note)
@@ -318,9 +331,70 @@ def preflight(
             )
         else:
             reason = f"{outcome.status}: {outcome.reason.removeprefix('ReferenceFailure: ')}"
-            references[question.about] = reason
+            references[question.about], complete = reason, False
             say(f"no reference optimum of {question.about} ({reason}); its runs go on without")
-    return Facts(solvers, datasets, references)
+    return Facts(solvers, datasets, references, complete)
+
+
+#: In the results folder: facts, and the hash of their sources.
+FACTS = "facts.json"
+
+
+def sources_of(study: StudyBase) -> str:
+    """A hash of the study, of all code and of the user's files; "" if facts depend on more."""
+    parts: list[Any] = [study.model_dump(mode="json"), project_code(), *installed_packages()]
+    try:
+        for entry in study.solvers:
+            if is_foreign(entry.name):
+                file = SolverSpec.parse(entry.name).located()
+                parts.append(source_files(entry.name, file or Path(), study.kind))
+        for task in study.tasks:
+            parts.append(kernel_code(getattr(task, "kernel", "")))
+            if isinstance(task, DatasetTask) and is_users_file(task.dataset, task.folder):
+                if task.runs_code:
+                    return ""
+                for name in filter(None, [task.dataset, str(task.dataset_params.get("test", ""))]):
+                    path = Path(task.folder or ".").joinpath(Path(name).expanduser()).resolve()
+                    if path.exists():
+                        parts += _states([path, *path.rglob("*")])
+    except (OSError, SolverError):
+        return ""
+    return hash_json(parts)
+
+
+def _states(files: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
+    for file in sorted(files):
+        state = file.stat()
+        yield str(file), state.st_size, state.st_mtime_ns
+
+
+def _cached() -> str:
+    """A hash of the states of the cached datasets and reference optima."""
+    optima = datasets_folder().with_name("references").glob("*.json")
+    return hash_json([*_states([*datasets_folder().rglob("*.parquet"), *optima])])
+
+
+def read_facts(results: Path, sources: str) -> Facts | None:
+    """The facts that an earlier command kept, if their sources are unchanged."""
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        kept = json.loads((results / FACTS).read_bytes())
+        if sources and kept["sources"] == sources and kept["cache"] == _cached():
+            facts: Facts = described(Facts, kept["facts"])
+            return facts
+    return None
+
+
+def keep_facts(results: Path, sources: str, facts: Facts) -> None:
+    """Keep facts, unless something is missing: that is tried again each time."""
+    if not sources or not facts.complete:
+        return
+    kept = {"sources": sources, "cache": _cached(), "facts": asdict(facts)}
+    try:
+        content = json.dumps(kept)
+    except TypeError:  # a parameter of a user's solver that JSON lacks
+        return
+    with storing(results / FACTS), replacing(results / FACTS) as sink:
+        sink.write(content.encode())
 
 
 def study_solvers(

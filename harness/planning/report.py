@@ -26,7 +26,7 @@ from .fingerprint import read_sources
 from .forecast import span
 from .manifest import cell_of, restored
 from .plan import Kind, Run, kind_named, wider_limits
-from .preflight import preflight, study_solvers
+from .preflight import preflight, read_facts, sources_of, study_solvers
 
 #: What would become of a run; one that "cannot start" is recorded as failed.
 Fate = Literal["recorded", "to do", "skipped", "cannot start"]
@@ -183,7 +183,8 @@ def preview(
     retry_failed: bool = False,
 ) -> Preview:
     """Find out what a run of a study would do, without computing reference optima."""
-    facts = preflight(study, executor, say, computes=False)
+    facts = read_facts(results, sources_of(study))
+    facts = facts or preflight(study, executor, say, computes=False)
     kind = kind_named(study.kind)
     past = _Past(kind, study, Journal(results))
     pairs: dict[tuple[str, str], Counter[Fate]] = {}

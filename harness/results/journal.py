@@ -333,6 +333,11 @@ class Journal:
         entries = ((cell, self._best.get(key)) for cell, key in self.plan.items())
         return {cell: entry for cell, entry in entries if entry is not None}
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a plan, and a record of each of its runs."""
+        return bool(self.plan) and len(self.current) == len(self.plan)
+
     def recorded(self, key: str) -> Entry | None:
         """The record with this key that counts."""
         return self._best.get(key)

@@ -244,7 +244,7 @@ def test_no_process_or_file_is_left(ended, folder):
     assert not (folder / "logs").exists()
     results = folder / "solver" / "results"
     assert sorted(path.name for path in results.iterdir() if path.name != "sources") == [
-        "journal", "report.html", "runs.parquet", "study.json",
+        "facts.json", "journal", "report.html", "runs.parquet", "study.json",
     ]  # fmt: skip
 
 

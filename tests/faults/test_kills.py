@@ -147,7 +147,7 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(place
 
 def leftovers(results):
     """Whatever does not belong into a results folder."""
-    known = {"report.html", "journal", "runs.parquet", "study.json", "sources"}
+    known = {"report.html", "journal", "runs.parquet", "study.json", "sources", "facts.json"}
     return [path.name for path in results.iterdir() if path.name not in known]
 
 

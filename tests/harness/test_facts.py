@@ -1,0 +1,119 @@
+"""The command of a finished study asks no worker, unless something has changed that matters."""
+
+import pytest
+
+from marginbench import DataError
+from marginbench.harness.evaluation.svm import ReferenceWork
+from marginbench.harness.execution.runner import run_study
+from marginbench.harness.planning.preflight import FACTS
+from marginbench.harness.planning.report import preview
+from marginbench.harness.study.toml import load_study
+
+from .answers import Lenient
+
+STUDY = """
+name = "mine"
+seeds = 1
+[[task]]
+dataset = "points.csv"
+C = 1.0
+gamma = 1.0
+reference = {reference}
+[[solver]]
+name = "mine.py:Mine"
+"""
+SOLVER = """
+from marginbench import Perceptron
+
+class Mine(Perceptron):
+    "A solver of a user."
+
+    number = {number}
+"""
+POINTS = "x,y\n" + "".join(f"{place},{'yes' if place > 9 else 'no'}\n" for place in range(20))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A study of a user's own solver on a user's own data."""
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "mine.toml").write_text(STUDY.format(reference="false"))
+    (tmp_path / "mine.py").write_text(SOLVER.format(number=1))
+    (tmp_path / "points.csv").write_text(POINTS)
+    return tmp_path
+
+
+@pytest.fixture
+def command(folder):
+    """Runs the study; how much was asked of the executor, and the summary."""
+
+    def run(*, retry_failed=False):
+        executor = Lenient()
+        summary = run_study(
+            load_study(folder / "mine.toml"),
+            folder / "results",
+            executor=executor,
+            retry_failed=retry_failed,
+        )
+        return len(executor.asked), summary
+
+    return run
+
+
+def test_nothing_is_asked_when_nothing_is_left_to_do(folder, command):
+    first, whole = command()
+    assert first > 0
+    again, summary = command()
+    assert again == 0
+    assert not summary.changed
+    assert (summary.already_recorded, summary.statuses) == (1, whole.statuses)
+    executor = Lenient()
+    shown = preview(load_study(folder / "mine.toml"), folder / "results", executor, print)
+    assert (executor.asked, shown.counts) == ([], {"recorded": 1})
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("mine.py", SOLVER.format(number=2)),
+        ("points.csv", POINTS.replace("19,yes", "19.5,yes")),
+        ("mine.toml", STUDY.format(reference="false").replace("C = 1.0", "C = 2.0")),
+    ],
+)
+def test_what_has_changed_is_asked_and_run_again(folder, command, file, content):
+    command()
+    before = (folder / file).read_text()
+    (folder / file).write_text(content)
+    asked, summary = command()
+    assert asked > 0
+    assert (summary.changed, summary.already_recorded) == (True, 0)
+    (folder / file).write_text(before)
+    _, summary = command()
+    assert summary.already_recorded == 1
+
+
+def test_lost_data_optima_and_records_are_asked_for(folder, command):
+    (folder / "mine.toml").write_text(STUDY.format(reference="true"))
+    command()
+    for lost in ("datasets/**/*.parquet", "references/*.json", "facts.json"):
+        assert command()[0] == 0
+        for path in folder.rglob(lost):
+            path.unlink()
+        assert command()[0] > 0
+    (folder / "results" / FACTS).write_text('{"sources": 1')
+    assert command()[0] > 0
+    for path in (folder / "results" / "journal").iterdir():
+        path.unlink()
+    asked, summary = command()
+    assert asked > 0
+    assert summary.already_recorded == 0
+
+
+def test_an_optimum_that_could_not_be_had_is_asked_for_each_time(folder, command, monkeypatch):
+    def fails(self, send):
+        raise DataError("no optimum")
+
+    (folder / "mine.toml").write_text(STUDY.format(reference="true"))
+    monkeypatch.setattr(ReferenceWork, "run", fails)
+    assert command()[0] > 0
+    assert command()[0] > 0
