@@ -98,8 +98,10 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
     _check(folders, out, prefer)
     sides = [_Side.read(folder) for folder in folders]
     with interrupts_deferred() as check_interrupt:
+        described = _described(sides, out)
         keys, preferred, conflicts, alike = _decided(sides, prefer)
-        described = _described(sides, out, keys)
+        for run in described["planned"]:
+            run["key"] = keys.get(cell_of(run), run["key"])
         with storing(out):
             out.mkdir(exist_ok=True)
         with closing(Journal(out)) as journal, journal.planning():
@@ -246,7 +248,7 @@ def _difference(records: Sequence[tuple[_Side, Entry]]) -> str:
     return ""
 
 
-def _described(sides: Sequence[_Side], out: Path, keys: Mapping[Cell, str]) -> dict[str, Any]:
+def _described(sides: Sequence[_Side], out: Path) -> dict[str, Any]:
     """The description of a folder that holds the runs of several."""
     first = sides[0]
     study = kind_named(first.values["kind"]).study
@@ -265,8 +267,6 @@ def _described(sides: Sequence[_Side], out: Path, keys: Mapping[Cell, str]) -> d
     described = dict(first.values)
     for side in sides:
         described = merged(described, {**side.values, "study": united}, whole, united)
-    for run in described["planned"]:
-        run["key"] = keys.get(cell_of(run), run["key"])
     return described
 
 
