@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..harness.cli.app import build_app, run_app
-from . import report
 from .commands import compare, export, publish, regressions, reproduce, watch
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _WIDTH = 110
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    app = build_app(write_report, report, import_report)
+    app = build_app(write_report, import_report)
     add_commands(app)
     run_app(app)
 
@@ -33,7 +32,7 @@ def add_commands(app: typer.Typer) -> None:
         app.command(name, help=module.HELP)(getattr(module, name))
 
 
-def write_report(results: Path, command: str, where: str = "") -> Path:
+def write_report(results: Path, command: str, where: str = "", *, quiet: bool = False) -> Path:
     """Write the page as :func:`marginbench.report` does, and print the same results."""
     # Imported here: the other commands write no report.
     import pandas as pd
@@ -48,6 +47,8 @@ def write_report(results: Path, command: str, where: str = "") -> Path:
         if where:
             loaded = narrowed(loaded, where)
         page = write_page(loaded, command)
+        if quiet:
+            return page.path
         print_tables(summary(loaded))
     if not page.changed:
         print("The report says the same already; its file stays as it is.")

@@ -36,14 +36,11 @@ EXIT_PIPE = 141
 
 def build_app(
     write_report: ReportWriter,
-    write_page: ReportWriter | None = None,
     import_report: Callable[[], None] = lambda: None,
 ) -> typer.Typer:
     """The application with all its commands.
 
-    ``write_report(results_folder, command) -> path`` turns results into a report and prints its
-    tables; ``write_page`` prints nothing. ``import_report`` imports what they need while the first
-    worker of a run starts.
+    ``import_report`` imports what ``write_report`` needs while the first worker of a run starts.
     """
     app = typer.Typer(
         name="marginbench",
@@ -52,7 +49,7 @@ def build_app(
         rich_markup_mode=None,
     )
     app.callback(invoke_without_command=True)(_main)
-    running.add(app, write_report, write_page or write_report, import_report)
+    running.add(app, write_report, import_report)
     app.registered_commands += solvers.commands.registered_commands
     app.add_typer(studies.study, name="study")
     app.add_typer(solvers.new, name="new")

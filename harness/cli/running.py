@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 
 class ReportWriter(Protocol):
-    """Writes the page of a results folder, or of the runs that match ``where``; its path."""
+    """Writes the page of a results folder, or of the runs that match ``where``; its path.
 
-    def __call__(self, results: Path, command: str, /, *, where: str = "") -> Path: ...
+    Unless it is to be quiet, it prints the tables.
+    """
+
+    def __call__(
+        self, results: Path, command: str, /, *, where: str = "", quiet: bool = False
+    ) -> Path: ...
 
 
 _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
@@ -47,7 +52,6 @@ Results = Annotated[
 def add(
     app: typer.Typer,
     write_report: ReportWriter,
-    write_page: ReportWriter,
     import_report: Callable[[], None],
 ) -> None:
     """Add the commands to the application."""
@@ -153,16 +157,16 @@ def add(
             summary = runner.run(study, out, **options)
         except InterruptedRunError as error:
             if error.summary is not None and error.summary.statuses:
-                page = _page_of_a_part(error, write_page, quiet=quiet)
+                page = _page_of_a_part(error, write_report, quiet=quiet)
                 if as_json:
                     _show_json(error.summary, page, exit_code=error.exit_code)
             raise
         from ..results.stores import PAGE, pushed_page
 
-        write = write_page if quiet or as_json else write_report
         written = summary.results / PAGE
         if summary.changed or not _is_current(written):
-            written = write(summary.results, _command_of(summary.results))
+            command = _command_of(summary.results)
+            written = write_report(summary.results, command, quiet=quiet or as_json)
         elif not quiet and not as_json:
             typer.echo("nothing new: the report is as it was ('marginbench report' writes it anew)")
         written_to = pushed_page(written)
@@ -189,8 +193,9 @@ def add(
     ) -> None:
         from ..results.stores import pushed_page
 
-        write = write_page if quiet or as_json else write_report
-        page = str(pushed_page(write(results, _command_of(results), where=where)))
+        command = _command_of(results)
+        written = write_report(results, command, where=where, quiet=quiet or as_json)
+        page = str(pushed_page(written))
         typer.echo(json.dumps({"report": page}) if as_json else f"report: {page}")
 
     app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
@@ -242,7 +247,7 @@ def _show_json(summary: RunSummary, report: str | None, *, exit_code: int | None
 
 
 def _page_of_a_part(
-    error: InterruptedRunError, write_page: ReportWriter, *, quiet: bool
+    error: InterruptedRunError, write_report: ReportWriter, *, quiet: bool
 ) -> str | None:
     """Write the page of the runs that are recorded when the user interrupts.
 
@@ -256,7 +261,7 @@ def _page_of_a_part(
     if not quiet:
         say("interrupted; writing the report of what is recorded (Ctrl-C again to end at once)")
     try:
-        page = pushed_page(write_page(results, _command_of(results)))
+        page = pushed_page(write_report(results, _command_of(results), quiet=True))
     except Exception as problem:  # noqa: BLE001 - a bug too: 'report' shows it in full
         say(f"no report: {first_line(problem)}")
         return None

@@ -64,7 +64,7 @@ def board_study(**values):
 def run(capsys):
     """Runs a command in this process: exit code, output and errors. A page is the command."""
 
-    def write_report(results, command, where=""):
+    def write_report(results, command, where="", quiet=False):
         path = results / "report.html"
         path.write_text(command)
         return path

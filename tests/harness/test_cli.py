@@ -39,7 +39,7 @@ SCRIPT = """
 import time
 from marginbench.harness.cli.app import build_app, run_app
 
-def write_report(results, command, where=""):
+def write_report(results, command, where="", quiet=False):
     time.sleep(600)
 
 run_app(build_app(write_report))
@@ -140,7 +140,7 @@ def test_a_run_tells_what_it_did_and_where(run, small):
 def test_a_report_that_is_up_to_date_is_left_as_it_is(small, capsys):
     written = []
 
-    def write_report(results, command, where=""):
+    def write_report(results, command, where="", quiet=False):
         written.append(command)
         page = results / "report.html"
         page.write_text(f"by marginbench {version()}")
@@ -287,7 +287,7 @@ def test_data_are_fetched_and_verified(run, tmp_path, monkeypatch):
 
 
 def test_a_bug_is_not_hidden(capsys, tmp_path):
-    def write_report(results, command, where=""):
+    def write_report(results, command, where="", quiet=False):
         raise RuntimeError("a bug")
 
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION})
