@@ -36,7 +36,7 @@ from marginbench.harness.study.grid import Axes
 from marginbench.harness.study.model import Budget, SolverEntry, StudyBase
 from marginbench.harness.study.svm import ReferenceSettings, Study, Task, Tuning
 from marginbench.harness.study.toml import load_study, study_names
-from marginbench.reports.command import add_commands, build_app, report, write_report
+from marginbench.reports.command import add_commands, build_app, write_report
 from marginbench.reports.papers.published import PAPERS, Paper, read_paper
 
 HERE = Path(__file__).resolve().parent
@@ -138,7 +138,7 @@ def solvers_of(study: StudyBase) -> str:
 
 def commands_part() -> Iterator[str]:
     """Every command with its arguments and options, as the program has them."""
-    app = build_app(write_report, report)
+    app = build_app(write_report)
     add_commands(app)
     for words, command in _leaves(typer.main.get_command(app), ["marginbench"]):
         yield from ("", f"### {' '.join(words)}", "", str(command.help or ""), "")
