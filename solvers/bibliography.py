@@ -53,7 +53,7 @@ def _plain(value: str) -> str:
     """A value without TeX's braces and accents."""
     accented = re.sub(
         r"\{\\(.)\{?(\w?)\}?\}",
-        lambda found: unicodedata.normalize("NFC", found[2] + _ACCENTS[found[1]]),
+        lambda match: unicodedata.normalize("NFC", match[2] + _ACCENTS[match[1]]),
         value.replace(r"\^{}", "^"),
     )
     return re.sub(r"[{}]", "", accented)

@@ -61,11 +61,11 @@ def register(*kinds: str) -> Callable[[ClassT], ClassT]:
 @cache
 def entries() -> dict[str, Entry]:
     """The registered solvers by name, family by family."""
-    found: dict[str, Entry] = {}
+    solvers: dict[str, Entry] = {}
     for file in sorted(_HERE.rglob("*.py"), key=_place):
         for kinds, name in _SOLVER.findall(file.read_text(encoding="utf-8")):
-            found[name] = Entry(_module(file), tuple(re.findall(r'"(\w+)"', kinds)))
-    return found
+            solvers[name] = Entry(_module(file), tuple(re.findall(r'"(\w+)"', kinds)))
+    return solvers
 
 
 def register_kernel(name: str) -> Callable[[ClassT], ClassT]:
@@ -90,11 +90,11 @@ def register_kernel(name: str) -> Callable[[ClassT], ClassT]:
 @cache
 def kernel_entries() -> dict[str, KernelEntry]:
     """The registered kernels by name."""
-    found: dict[str, KernelEntry] = {}
+    kernels: dict[str, KernelEntry] = {}
     for file in (_HERE / "kernels").glob("*.py"):
         for name, class_name in _KERNEL.findall(file.read_text(encoding="utf-8")):
-            found[name] = KernelEntry(_module(file), class_name)
-    return dict(sorted(found.items()))
+            kernels[name] = KernelEntry(_module(file), class_name)
+    return dict(sorted(kernels.items()))
 
 
 def _module(file: Path) -> str:
@@ -122,10 +122,10 @@ def registry(kind: str = "svm", *, missing: bool = False) -> dict[str, type[Any]
     missing : bool, default=False
         Whether to list those as well that need a package which is not installed.
     """
-    found = {
+    classes = {
         name: getattr(import_module(entries()[name].module), name) for name in solver_names(kind)
     }
-    return {name: cls for name, cls in found.items() if missing or not missing_package(cls)}
+    return {name: cls for name, cls in classes.items() if missing or not missing_package(cls)}
 
 
 def missing_package(cls: type[Any]) -> str:

@@ -90,7 +90,7 @@ def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
     points, coef, counts = model.points, model.coef, model.counts
     distances, entries, duals = model.distances, model.entries, method.duals
     started, maintenance = ticks(), 0
-    asked = counts.margin_evals + counts.search_evals
+    evals_before = counts.margin_evals + counts.search_evals
     position = start
     while position < len(index):
         i, x, size = index[position], drawn[position], counts.n_points
@@ -115,18 +115,18 @@ def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
             counts.changes += 1
             # For the Gaussian kernel a point of the model is known by its distance, for others by
             # its index.
-            known, lost = -1, 0.0
+            coincident, lost = -1, 0.0
             if kernel.kind == GAUSSIAN:
                 for j in range(size):
-                    known = max(known, j if distances[j] <= _COINCIDENT else -1)
+                    coincident = max(coincident, j if distances[j] <= _COINCIDENT else -1)
             else:
                 for j in range(size):
-                    known = max(known, j if model.owner[j] == i else -1)
-            if known >= 0:
+                    coincident = max(coincident, j if model.owner[j] == i else -1)
+            if coincident >= 0:
                 counts.coalesced += 1
-                coef[known] += coefficient
+                coef[coincident] += coefficient
                 if kernel.kind == GAUSSIAN:
-                    rest = math.expm1(-np.float64(distances[known]))
+                    rest = math.expm1(-np.float64(distances[coincident]))
                     lost = -2.0 * coefficient * coefficient * rest
             else:
                 for f in range(len(x)):
@@ -141,7 +141,7 @@ def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
                     maintenance += ticks() - began
             model.degradation[0] += scale * scale * lost
         position += 1
-        if counts.margin_evals + counts.search_evals - asked >= limit:
+        if counts.margin_evals + counts.search_evals - evals_before >= limit:
             break
     counts.ticks += ticks() - started
     counts.maintenance_ticks += maintenance

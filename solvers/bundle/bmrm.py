@@ -90,12 +90,12 @@ def minimize_bundle(
         n_iter += 1
         if search is None:
             objective = risk.evaluate(w) + lam * regularizer.value(w)
-            found, minimum = w, risk.minimizer
+            candidate, minimum = w, risk.minimizer
         else:
             w = search.step(w, stalled=stalled)
-            found, objective, minimum = search.w, search.objective, search.minimizer
+            candidate, objective, minimum = search.w, search.objective, search.minimizer
         if objective < lowest:
-            best, lowest, minimizer = found, objective, minimum
+            best, lowest, minimizer = candidate, objective, minimum
         objectives.append(objective)
         bounds.append(lower)
         if pause is not None and pause(n_iter, snapshot):
@@ -248,11 +248,11 @@ class PlanesByLP(Inner):
         costs = np.append(np.full(2 * dimension, self._lam), 1.0)
         bounds = [(0, None)] * (2 * dimension) + [(self._floor, None)]
         options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-        found = linprog(costs, constraints, -self._b, bounds=bounds, options=options)
-        if found.status != 0:
-            raise RuntimeError(f"the inner linear program failed: {found.message}")
-        self.lower_bound = self._certified(-found.ineqlin.marginals)
-        return found.x[:dimension] - found.x[dimension : 2 * dimension]
+        optimum = linprog(costs, constraints, -self._b, bounds=bounds, options=options)
+        if optimum.status != 0:
+            raise RuntimeError(f"the inner linear program failed: {optimum.message}")
+        self.lower_bound = self._certified(-optimum.ineqlin.marginals)
+        return optimum.x[:dimension] - optimum.x[dimension : 2 * dimension]
 
     def _certified(self, alpha: np.ndarray) -> float:
         """The dual value of these multipliers, made feasible: a bound free of tolerances."""

@@ -173,9 +173,9 @@ class BundleClassifier(WeightedSolver, BundleParameters):
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         check_norms(problem.X)
         pause = _recording(problem, monitor)
-        found = self._train(problem.X, problem.y, problem.weights, problem.counters, pause=pause)
-        self.trace_ = found.trace
-        return _solution_of(found, self.tol)
+        result = self._train(problem.X, problem.y, problem.weights, problem.counters, pause=pause)
+        self.trace_ = result.trace
+        return _solution_of(result, self.tol)
 
 
 @register("svm")
@@ -257,7 +257,7 @@ class OCAS(WeightedSolver, SoftMarginParameters):
         weights = problem.weights
         lam = 1.0 / (float(self.C) * float(weights.sum()))
         risk = Risk(problem.X, problem.y, Hinge(), weights, offset, problem.counters)
-        found = minimize_bundle(
+        result = minimize_bundle(
             risk,
             L2(),
             lam,
@@ -268,8 +268,8 @@ class OCAS(WeightedSolver, SoftMarginParameters):
             make_search=partial(ExactSearch, share=float(self.mu)),
             pause=_recording(problem, monitor),
         )
-        self.trace_ = found.trace
-        return _solution_of(found, self.tol)
+        self.trace_ = result.trace
+        return _solution_of(result, self.tol)
 
 
 def _recording(problem: Problem, monitor: Monitor) -> Pause:
@@ -283,10 +283,10 @@ def _recording(problem: Problem, monitor: Monitor) -> Pause:
     return pause
 
 
-def _solution_of(found: BundleResult, tol: float) -> Solution:
+def _solution_of(result: BundleResult, tol: float) -> Solution:
     """The best iterate as the solution of a classifier."""
-    model = LinearModel(found.weights, float(found.intercept))
-    return Solution(model, found.n_iter, found.status, found.shortfall(tol))
+    model = LinearModel(result.weights, float(result.intercept))
+    return Solution(model, result.n_iter, result.status, result.shortfall(tol))
 
 
 @hyperparameters
@@ -343,10 +343,10 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         check_norms(X)
         self.counters_ = Counters()
-        found = self._train(X, y, weights, self.counters_)
-        self.coef_, self.intercept_ = found.weights, float(found.intercept)
-        self.n_iter_, self.status_, self.trace_ = found.n_iter, found.status, found.trace
-        if missing := found.shortfall(self.tol):
+        result = self._train(X, y, weights, self.counters_)
+        self.coef_, self.intercept_ = result.weights, float(result.intercept)
+        self.n_iter_, self.status_, self.trace_ = result.n_iter, result.status, result.trace
+        if missing := result.shortfall(self.tol):
             limit = f"max_iter={self.max_iter!r}"
             warn_unconverged(type(self).__name__, limit, missing, stacklevel=3)
         return self
@@ -443,10 +443,10 @@ def minimize_risk(
         np.isfinite(weights).all() and weights.min() >= 0 < weights.max()
     ):
         raise ValueError(f"sample_weight must hold {len(y)} finite numbers >= 0, not all 0")
-    found = settings._train(X, y, weights, Counters(), lam)
-    if missing := found.shortfall(tol):
+    result = settings._train(X, y, weights, Counters(), lam)
+    if missing := result.shortfall(tol):
         warn_unconverged("minimize_risk", f"max_iter={max_iter!r}", missing, stacklevel=3)
-    return found
+    return result
 
 
 def _check_loop(tol: Any, max_iter: Any, max_idle: Any) -> None:
@@ -458,7 +458,7 @@ def _check_loop(tol: Any, max_iter: Any, max_idle: Any) -> None:
 
 
 def _uses_search(primal_search: Any, loss: Loss, regularizer: Regularizer, inner: str) -> bool:
-    """Whether to use the primal search; "auto" takes it where it has been found to be faster."""
+    """Whether to use the primal search; "auto" takes it where that is faster."""
     if isinstance(primal_search, str) and primal_search == "auto":
         planes = inner in ("auto", "qp")
         return isinstance(regularizer, L2) and isinstance(loss, PointwiseLoss) and planes

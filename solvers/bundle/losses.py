@@ -92,10 +92,10 @@ class PointwiseLoss(Loss):
         ValueError
             If there is no minimum.
         """
-        found = best_offset_by_slope(lambda b: self.evaluate(scores + b, y, weights), guess)
-        if found is None:
+        best = best_offset_by_slope(lambda b: self.evaluate(scores + b, y, weights), guess)
+        if best is None:
             raise ValueError(f"the {type(self).__name__} risk has no minimum over the offset")
-        return found
+        return best
 
 
 class PiecewiseLinearLoss(PointwiseLoss):
@@ -293,8 +293,8 @@ class ROCArea(Loss):
         sum_above = np.append(0.0, np.cumsum(weight_above[by_above]))
         sum_below = np.append(0.0, np.cumsum(weight_below[by_below]))
         lost_below = sum_above[np.searchsorted(above[by_above], below, side="left")]
-        places = np.searchsorted(below[by_below], above, side="right")
-        lost_above = sum_below[-1] - sum_below[places]
+        ranks = np.searchsorted(below[by_below], above, side="right")
+        lost_above = sum_below[-1] - sum_below[ranks]
         subgradient = np.empty(len(scores))
         subgradient[negatives] = weight_below * lost_below
         subgradient[positives] = -weight_above * lost_above
@@ -318,12 +318,12 @@ class _TopRanked(Loss):
 
     def _ranked(self, scores: np.ndarray, y: np.ndarray) -> tuple[Any, ...]:
         """Positions by falling score and running sums of scores, of each class."""
-        found: list[np.ndarray] = []
+        ranked: list[np.ndarray] = []
         for sign in (1.0, -1.0):
             members = np.flatnonzero(y == sign)
             members = members[np.argsort(-scores[members], kind="stable")]
-            found += [members, np.append(0.0, np.cumsum(scores[members]))]
-        return tuple(found)
+            ranked += [members, np.append(0.0, np.cumsum(scores[members]))]
+        return tuple(ranked)
 
     def _factor(self, y: np.ndarray) -> float:
         """2 scale."""
@@ -469,7 +469,7 @@ def logistic_pass(scores, y, weights, gradient):
 
 def make_loss(loss: Any) -> Loss:
     """The loss of this name, with its default parameters; or the loss itself."""
-    known: dict[str, type[Loss]] = {
+    by_name: dict[str, type[Loss]] = {
         "hinge": Hinge,
         "squared_hinge": SquaredHinge,
         "logistic": Logistic,
@@ -484,6 +484,6 @@ def make_loss(loss: Any) -> Loss:
     }
     if isinstance(loss, Loss):
         return loss
-    if not isinstance(loss, str) or loss not in known:
-        raise ValueError(f"loss must be a Loss or one of {', '.join(known)}, got {loss!r}")
-    return known[loss]()
+    if not isinstance(loss, str) or loss not in by_name:
+        raise ValueError(f"loss must be a Loss or one of {', '.join(by_name)}, got {loss!r}")
+    return by_name[loss]()

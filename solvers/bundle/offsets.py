@@ -125,7 +125,7 @@ def quantile_interval(
     values of positive weight, the same one where it has both sides of the target; infinite where no
     weight lies beyond. A sample gives a bracket, and only what lies in it is sorted.
     """
-    found = None
+    interval = None
     if len(values) > 4 * _SAMPLE:
         step = len(values) // _SAMPLE
         sampled, shares = values[::step], weights[::step]
@@ -136,11 +136,11 @@ def quantile_interval(
         spread = 2 * int(math.sqrt(len(order))) + 1
         least = sampled[order[middle - spread]] if middle >= spread else -np.inf
         most = sampled[order[middle + spread]] if middle + spread < len(order) else np.inf
-        found = _interval_within(values, weights, target, slack, least, most)
-    if found is None:
-        found = _interval_within(values, weights, target, slack, -np.inf, np.inf)
-    assert found is not None
-    return found
+        interval = _interval_within(values, weights, target, slack, least, most)
+    if interval is None:
+        interval = _interval_within(values, weights, target, slack, -np.inf, np.inf)
+    assert interval is not None
+    return interval
 
 
 def _interval_within(

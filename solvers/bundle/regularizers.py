@@ -97,7 +97,7 @@ def _negative_entropy(w: np.ndarray) -> float:
 
 def make_regularizer(regularizer: Any) -> Regularizer:
     """The regulariser of this name; or the regulariser itself."""
-    known: dict[str, type[Regularizer]] = {
+    by_name: dict[str, type[Regularizer]] = {
         "l2": L2,
         "entropic": Entropy,
         "simplex_entropy": SimplexEntropy,
@@ -105,8 +105,8 @@ def make_regularizer(regularizer: Any) -> Regularizer:
     }
     if isinstance(regularizer, Regularizer):
         return regularizer
-    if not isinstance(regularizer, str) or regularizer not in known:
+    if not isinstance(regularizer, str) or regularizer not in by_name:
         raise ValueError(
-            f"regularizer must be a Regularizer or one of {', '.join(known)}, got {regularizer!r}"
+            f"regularizer must be a Regularizer or one of {', '.join(by_name)}, got {regularizer!r}"
         )
-    return known[regularizer]()
+    return by_name[regularizer]()

@@ -261,11 +261,11 @@ def zero_of_slope(slope, growth, breakpoints, jumps):
             slope, least = slope + below + equal, pivot
     # np.argsort would compile for three seconds.
     for k in range(1, count):
-        t, jump, place = breakpoints[k], jumps[k], k
-        while place > 0 and breakpoints[place - 1] > t:
-            breakpoints[place], jumps[place] = breakpoints[place - 1], jumps[place - 1]
-            place -= 1
-        breakpoints[place], jumps[place] = t, jump
+        t, jump, position = breakpoints[k], jumps[k], k
+        while position > 0 and breakpoints[position - 1] > t:
+            breakpoints[position], jumps[position] = breakpoints[position - 1], jumps[position - 1]
+            position -= 1
+        breakpoints[position], jumps[position] = t, jump
     for k in range(count):
         t = breakpoints[k]
         if slope + growth * t >= 0.0:

@@ -51,7 +51,7 @@ _INACTIVE = 1e-12
 _SMALL_SCORES = 2**17
 
 
-class Found(NamedTuple):
+class ViolatedCut(NamedTuple):
     """A violated cut, its products with those of the working set, ``||g||^2``, the tolerance."""
 
     cut: Cut
@@ -84,10 +84,10 @@ class CutFinder(ABC):
     def run(self, max_cuts: int, pause: Callable[[int], bool]) -> tuple[int, SolveStatus]:
         """Add violated cuts until none is found; how many were added."""
         for n_cuts in range(max_cuts):
-            found = self.find()
-            if found is None:
+            violated = self.find()
+            if violated is None:
                 return n_cuts, "converged" if self.holds() else "budget"
-            self.working.add_and_solve(*found)
+            self.working.add_and_solve(*violated)
             if pause(n_cuts + 1):
                 return n_cuts + 1, "stopped"
         return max_cuts, "budget"
@@ -107,7 +107,7 @@ class CutFinder(ABC):
         return self.working.oracle
 
     @abstractmethod
-    def find(self) -> Found | None:
+    def find(self) -> ViolatedCut | None:
         """A violated cut; None if there is none, by this finder's rule."""
 
     def holds(self) -> bool:
@@ -138,7 +138,7 @@ class CutFinder(ABC):
 class _FullPass(CutFinder):
     """Looks at all examples, whose scores are kept for each cut."""
 
-    def find(self) -> Found | None:
+    def find(self) -> ViolatedCut | None:
         working = self.working
         violations, risk = self._at(working.scores(), working.explicit())
         if not self._violated(risk):
@@ -148,7 +148,7 @@ class _FullPass(CutFinder):
             scores = cut_scores(self.oracle, None, cut)
         products = working.products(cut, scores)
         squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
-        return Found(working.keep_scores(cut, scores), products, squared, self.allowed)
+        return ViolatedCut(working.keep_scores(cut, scores), products, squared, self.allowed)
 
     def _at(self, scores: np.ndarray, explicit: np.ndarray) -> tuple[Violations, float]:
         """What violates the most at w, which gives these scores, and the risk there."""
@@ -224,7 +224,7 @@ class LinearTimeCuts(_FullPass):
 class ConstantTimeCuts(CutFinder):
     """A cut of r examples drawn from all, which alone are looked at (Algorithm 2)."""
 
-    def find(self) -> Found | None:
+    def find(self) -> ViolatedCut | None:
         working = self.working
         w, explicit = working.weights(), working.explicit()
         for _ in range(self.patience):
@@ -247,7 +247,7 @@ class ConstantTimeCuts(CutFinder):
             with self._textbook_asks(allowance):
                 squared = squared_norm(self.oracle, cut, allowance)
             squared += float((cut.explicit**2).sum())
-            return Found(cut, products, squared, self.allowed)
+            return ViolatedCut(cut, products, squared, self.allowed)
         return None
 
     def _scores(self, points: np.ndarray, w: Cut) -> tuple[np.ndarray | None, np.ndarray]:
@@ -367,11 +367,11 @@ class WorkingSet:
 
     def products(self, cut: Cut, scores: np.ndarray) -> np.ndarray:
         """``<g_k, g>`` of every cut k with a new one, float64, shape (len(cuts),)."""
-        found = [
+        products = [
             (other.coef * scores[other.points]).sum() + (other.explicit * cut.explicit).sum()
             for other in self.cuts
         ]
-        return np.array(found, dtype=np.float64)
+        return np.array(products, dtype=np.float64)
 
     def add_and_solve(
         self, cut: Cut, products: np.ndarray, squared_norm: float, tol: float

@@ -65,10 +65,10 @@ def combined(cuts: Sequence[Cut], factors: np.ndarray, n_channels: int) -> Cut:
     """The sum of some cuts, each times its factor, over their distinct points in order."""
     some = [(f, cut) for f, cut in zip(factors, cuts, strict=True) if f != 0]
     points = np.concatenate([cut.points for _, cut in some] + [np.empty(0, dtype=np.int64)])
-    distinct, place = np.unique(points, return_inverse=True)
+    distinct, positions = np.unique(points, return_inverse=True)
     coef = np.zeros((len(distinct), n_channels))
     if some:
-        np.add.at(coef, place, np.concatenate([f * cut.coef for f, cut in some]))
+        np.add.at(coef, positions, np.concatenate([f * cut.coef for f, cut in some]))
     return Cut(0.0, distinct, coef, np.empty(0), 0)
 
 

@@ -143,9 +143,9 @@ class Examples:
             return rng.integers(len(self) if among is None else len(among), size=size)
         if among is not None:
             bounds = np.cumsum(self.shares[among])
-        places = np.searchsorted(bounds, rng.random(size) * bounds[-1], side="right")
+        positions = np.searchsorted(bounds, rng.random(size) * bounds[-1], side="right")
         # Rounding may put a number at the very end, behind the last share that is not zero.
-        return np.minimum(places, np.searchsorted(bounds, bounds[-1]))
+        return np.minimum(positions, np.searchsorted(bounds, bounds[-1]))
 
     def take(self, index: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
         """The points of these examples, their targets, and where each one's points begin."""

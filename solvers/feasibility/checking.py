@@ -80,18 +80,18 @@ def check_certificate(problem: FeasibilityProblem, result: FeasibilityResult) ->
     return Verdict(not reasons, tuple(reasons), low, up)
 
 
-def _not_a_vector(name: str, given: Any, size: int) -> list[str]:
+def _not_a_vector(name: str, value: Any, size: int) -> list[str]:
     try:
-        found = np.asarray(given)
+        vector = np.asarray(value)
     except (TypeError, ValueError):
         return [f"{name} is not an array of numbers"]
-    if found.dtype.kind not in "biuf":
+    if vector.dtype.kind not in "biuf":
         return [f"{name} is not an array of real numbers"]
-    if found.shape != (size,):
-        return [f"{name} has shape {found.shape}, not {(size,)}"]
-    if not np.isfinite(found).all():
+    if vector.shape != (size,):
+        return [f"{name} has shape {vector.shape}, not {(size,)}"]
+    if not np.isfinite(vector).all():
         return [f"{name} contains NaN or infinity"]
-    if not np.abs(found.astype(np.float64)).max() <= _LARGEST:
+    if not np.abs(vector.astype(np.float64)).max() <= _LARGEST:
         return [f"{name} has entries above {_LARGEST!r}, whose squares overflow"]
     return []
 
@@ -119,12 +119,12 @@ def _examine(
     near = _REPORTED[problem.data.dtype.name]
     # Coefficients of a y that is almost 0 are noise, divided by a tiny norm.
     noise = rounding_of_lower_bound(problem, y)
-    for name, reported, found, rounding in (
+    for name, reported, recomputed, rounding in (
         ("phi_lo", result.phi_lo, low, noise),
         ("phi_up", result.phi_up, up, 0.0),
     ):
-        if not abs(reported - found) <= near * max(1.0, abs(found)) + rounding:
-            reasons.append(f"{name} is {found!r}, reported as {reported!r}")
+        if not abs(reported - recomputed) <= near * max(1.0, abs(recomputed)) + rounding:
+            reasons.append(f"{name} is {recomputed!r}, reported as {reported!r}")
     # No least response of a y in the unit ball is above a norm over the base. The entries of a
     # float32 Gram matrix are themselves rounded, which counts most where the norm is almost 0.
     stored = 8 * float(np.finfo(problem.data.dtype).eps) if problem.kind == "gram" else 0.0

@@ -95,11 +95,11 @@ def _with_contradiction(
 ) -> FeasibilityResult:
     """The result with the proof that points that are the same with both labels are."""
     index = np.arange(problem.n) if space.index is None else space.index
-    found = contradicting_points(problem.X[index], problem.y[index])
-    if found is None:
+    pair = contradicting_points(problem.X[index], problem.y[index])
+    if pair is None:
         return result
     x = np.zeros(space.n)
-    x[list(found)] = 0.5
+    x[list(pair)] = 0.5
     return replace(result, status="inseparable", x=x, phi_up=0.0)
 
 

@@ -82,7 +82,7 @@ class FeasibilityParameters:
         space = self._space(problem)
         progress = Progress(self, space, max_seconds=max_seconds)
         if problem.zero is not None:
-            result = progress.known(np.zeros(problem.m), problem.zero)
+            result = progress.of_zero_column(np.zeros(problem.m), problem.zero)
         else:
             result = self._iterate(space, progress)
         if shortfall := self._shortfall(result):

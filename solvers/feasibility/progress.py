@@ -67,7 +67,7 @@ class Progress:
         """End the run at a limit."""
         self.limit, self.message = limit, " ".join(filter(None, (before, limit, rest)))
 
-    def known(self, y: np.ndarray, j: int) -> FeasibilityResult:
+    def of_zero_column(self, y: np.ndarray, j: int) -> FeasibilityResult:
         """The outcome without an iteration, for a problem with a column of zeros."""
         self.phi_lo = self.phi_up = 0.0
         self._converged(f"column {j} is zero, which no y separates")

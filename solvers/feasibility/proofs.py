@@ -131,10 +131,10 @@ def _opposite_numbers(values: np.ndarray, near: float) -> Iterator[tuple[int, in
     for lo in range(0, split if len(others) else 0, _CHUNK):
         wanted = -ascending[lo : min(lo + _CHUNK, split)]
         after = np.searchsorted(others, wanted)
-        for place in (after - 1, after):
-            np.clip(place, 0, len(others) - 1, out=place)
-            for k in np.flatnonzero(np.abs(others[place] - wanted) <= near):
-                yield int(order[lo + k]), int(order[split + place[k]])
+        for neighbour in (after - 1, after):
+            np.clip(neighbour, 0, len(others) - 1, out=neighbour)
+            for k in np.flatnonzero(np.abs(others[neighbour] - wanted) <= near):
+                yield int(order[lo + k]), int(order[split + neighbour[k]])
 
 
 def _combines_to_zero(A: Matrix, x: np.ndarray) -> bool:
@@ -156,8 +156,8 @@ def _positive_null_vector(columns: np.ndarray) -> bool:
     """
     n = columns.shape[1]
     basis: dict[int, list[Fraction]] = {}  # rows in reduced form, by their leading columns
-    for given in columns:
-        row = [Fraction(float(value)) for value in given]
+    for entries in columns:
+        row = [Fraction(float(value)) for value in entries]
         for lead, other in basis.items():
             row = _without(row, other, lead)
         lead = next((k for k, value in enumerate(row) if value), -1)

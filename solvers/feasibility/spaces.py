@@ -278,8 +278,8 @@ class FeatureSpace(ElementSpace):
             return
         n, oracle = self.n, self.oracle
         if not oracle.kernel.evaluates:
-            given = oracle.points.values
-            kept = given if self.index is None else given[np.ix_(self.index, self.index)]
+            gram = oracle.points.values
+            kept = gram if self.index is None else gram[np.ix_(self.index, self.index)]
             self._stored["gram"] = kept
             oracle.charge(n * n, 0)
             return
@@ -300,7 +300,7 @@ class FeatureSpace(ElementSpace):
         return self._stored.get("gram")
 
     def products(self, x: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
-        """G x, and G w if asked for: two products in one pass over the matrix."""
+        """G x, and G w if there is a w: two products in one pass over the matrix."""
         self.load()
         self._updates += 1
         vectors = np.stack([self.factor * v for v in (x, w) if v is not None])

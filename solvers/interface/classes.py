@@ -13,7 +13,7 @@ from .problem import Solution, SolveStatus
 def together(solutions: list[Solution], n_classes: int) -> Solution:
     """The solutions of the classes as one; "converged" if every class did."""
     ends = [solution.status for solution in solutions]
-    found: tuple[SolveStatus, ...] = ("stopped", "budget", "no_separator", "converged")
+    precedence: tuple[SolveStatus, ...] = ("stopped", "budget", "no_separator", "converged")
     short = [solution.shortfall for solution in solutions if solution.shortfall]
     shortfall = ""
     if short:
@@ -21,7 +21,7 @@ def together(solutions: list[Solution], n_classes: int) -> Solution:
     return Solution(
         _joined([solution.model for solution in solutions], n_classes),
         sum(solution.n_iter for solution in solutions),
-        next(status for status in found if status in ends),
+        next(status for status in precedence if status in ends),
         shortfall,
         next((solution.ended_at for solution in solutions if solution.shortfall), ""),
     )

@@ -80,21 +80,21 @@ def _completed(cls: type, doc: str) -> str:
     signature = inspect.signature(cls).parameters
     for title in ("Attributes", "Parameters"):
         start, stop = _section(lines, title)
-        known = [_entries(lines[start:stop])]
+        documented = [_entries(lines[start:stop])]
         for base in cls.__mro__[1:]:
             if "__dataclass_fields__" in vars(base) and base.__doc__:
                 inherited = base.__doc__.splitlines()
-                known.append(_entries(inherited[slice(*_section(inherited, title))]))
+                documented.append(_entries(inherited[slice(*_section(inherited, title))]))
         # What the class documents but does not have stays, for a check of docstrings to find.
         names = [*signature] if title == "Parameters" else []
-        of_class = known[:1] if title == "Parameters" else known
+        of_class = documented[:1] if title == "Parameters" else documented
         names += dict.fromkeys(n for entries in of_class for n in entries if n not in names)
         section = []
         for name in names:
-            found = [entries[name] for entries in known if name in entries]
-            kind = next((kind for kind, _ in found if kind), "")
+            matches = [entries[name] for entries in documented if name in entries]
+            kind = next((kind for kind, _ in matches if kind), "")
             section.append(_header(name, kind, signature.get(name)))
-            section += next((description for _, description in found if description), [])
+            section += next((description for _, description in matches if description), [])
         if section:
             before = "\n".join(lines[:start]).rstrip().splitlines()
             after = ["", *lines[stop:]] if lines[stop:] else []

@@ -34,7 +34,7 @@ def training_points(
 ) -> tuple[Matrix, Any]:
     """X as solvers want it (C order, or canonical CSR; finite), and y or None."""
     with _columns_named(X):
-        found = validate_data(
+        checked = validate_data(
             estimator,
             X,
             y,
@@ -44,7 +44,7 @@ def training_points(
             ensure_all_finite=False,
             **checks,
         )
-    X, y = found if isinstance(found, tuple) else (found, None)
+    X, y = checked if isinstance(checked, tuple) else (checked, None)
     check_finite(X)
     return canonical(X) if sparse.issparse(X) else X, y
 
@@ -63,10 +63,10 @@ def _columns_named(X: Any) -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         # Names that differ from those of the fit are the first thing to tell.
-        found = "" if "feature names" in str(error) else _without_numbers(X)
-        if not found:
+        reason = "" if "feature names" in str(error) else _without_numbers(X)
+        if not reason:
             raise
-        raise ValueError(found) from None
+        raise ValueError(reason) from None
 
 
 def _without_numbers(X: Any) -> str:
@@ -159,9 +159,9 @@ def class_weights(
         # A class of which nothing is left has no factor: the caller says so.
         factors = np.zeros(len(classes))
         return np.divide(sizes.sum(), len(classes) * sizes, out=factors, where=sizes > 0)
-    given = dict(class_weight)
-    for label, weight in given.items():
+    by_class = dict(class_weight)
+    for label, weight in by_class.items():
         if label not in classes:
             raise ValueError(f"class_weight names {label!r}, which is no class of y")
         check_positive(f"class_weight[{label!r}]", weight, zero=True)
-    return np.asarray(compute_class_weight(given, classes=classes, y=y), dtype=np.float64)
+    return np.asarray(compute_class_weight(by_class, classes=classes, y=y), dtype=np.float64)

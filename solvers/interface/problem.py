@@ -117,8 +117,8 @@ class Problem:
         """
         if name not in self._shared:
             self._shared[name] = make()
-        found: Shared = self._shared[name]
-        return found
+        value: Shared = self._shared[name]
+        return value
 
     @property
     def n(self) -> int:

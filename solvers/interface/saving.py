@@ -36,7 +36,7 @@ def save_solver(solver: Any, path: str | Path) -> None:
                 f"kernels: set_params({name}=...) before saving, if predictions do not need it"
             ) from None
     classes, counters = solver.classes_, solver.counters_
-    found = {name: getattr(solver, name) for name in _PLAIN if hasattr(solver, name)}
+    fitted = {name: getattr(solver, name) for name in _PLAIN if hasattr(solver, name)}
     header = {
         "format": _FORMAT,
         "version": _VERSION,
@@ -45,7 +45,7 @@ def save_solver(solver: Any, path: str | Path) -> None:
         "parameters": parameters,
         "model": model,
         "classes": {"values": classes.tolist(), "dtype": classes.dtype.str},
-        "fitted": {name: np.asarray(value).tolist() for name, value in found.items()},
+        "fitted": {name: np.asarray(value).tolist() for name, value in fitted.items()},
         "counters": None if counters is None else counters.as_dict(),
     }
     try:
@@ -91,15 +91,14 @@ def load_solver(path: str | Path, cls: type[Any] | None = None) -> Any:
         header = json.loads(str(arrays.pop("header")))
         if header["format"] != _FORMAT:
             raise ValueError(f"it says that it is a {header['format']!r}")
-        found = _class_of(header, cls)
-        return _restored(found, header, arrays)
+        return _restored(_class_of(header, cls), header, arrays)
     except Exception as error:  # noqa: BLE001 - of a damaged file, whatever reading it raises
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise ValueError(f"{path} is not a saved solver ({reason})") from None
 
 
 def _class_of(header: dict[str, Any], cls: type[Any] | None) -> type[Any]:
-    name, known = header["class"], entries()
+    name, registered = header["class"], entries()
     if header["version"] != _VERSION:
         raise ValueError(
             f"it is in format {header['version']!r} of marginbench {header['marginbench']!r}, and "
@@ -109,15 +108,15 @@ def _class_of(header: dict[str, Any], cls: type[Any] | None) -> type[Any]:
         raise ValueError(f"it holds a {name}, not a {cls.__name__}")
     if cls is not None:
         return cls
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
+    if name not in registered:
+        near = get_close_matches(name, registered, n=1)
         hint = f"did you mean {near[0]}? Otherwise " if near else ""
         raise ValueError(
             f"it holds a {name}, which is no solver of marginbench: {hint}"
             f"give its class, load_solver(path, {name})"
         )
-    found: type[Any] = getattr(import_module(known[name].module), name)
-    return found
+    solver: type[Any] = getattr(import_module(registered[name].module), name)
+    return solver
 
 
 def _restored(cls: type[Any], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:

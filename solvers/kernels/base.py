@@ -123,19 +123,21 @@ class Kernel(ABC):
         Values may depend on the training points X and on how often each counts, its weight.
         ValueError for a parameter that the kernel does not have, or one out of range.
         """
-        known = cls.parameters()
+        declared = cls.parameters()
         for name in values:
-            if name not in known:
+            if name not in declared:
                 raise ValueError(cls.without(name))
         return cls(
-            **{name: known[name].resolved(name, values[name], X, weights) for name in values}
+            **{name: declared[name].resolved(name, values[name], X, weights) for name in values}
         )
 
     @classmethod
     def without(cls, name: str) -> str:
         """What to tell who gives the kernel a parameter that it does not have."""
-        known = cls.parameters()
-        return f"the {cls.name} kernel has no {name}; it has {', '.join(known) or 'no parameters'}"
+        declared = cls.parameters()
+        return (
+            f"the {cls.name} kernel has no {name}; it has {', '.join(declared) or 'no parameters'}"
+        )
 
     @abstractmethod
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:

@@ -23,13 +23,13 @@ def kernel_names() -> list[str]:
 
 def kernel_class(name: str) -> type[Kernel]:
     """The kernel of this name; ValueError, which suggests a near miss, if there is none."""
-    known = kernel_entries()
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    entries = kernel_entries()
+    if name not in entries:
+        near = get_close_matches(name, entries, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(entries)}"
         raise ValueError(f"unknown kernel {name!r}; {hint}")
-    found: type[Kernel] = getattr(import_module(known[name].module), known[name].class_name)
-    return found
+    kernel: type[Kernel] = getattr(import_module(entries[name].module), entries[name].class_name)
+    return kernel
 
 
 def make_kernel(

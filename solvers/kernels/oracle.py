@@ -164,9 +164,9 @@ class KernelOracle:
                 add_rows(*self.stored_rows(index[part]), coef[None, part], sums[None])
         elif len(index):
             self.charge(len(index) * self.n, len(index) * self.n)
-            found = np.empty((1, self.n))
-            self.kernel.weighted_sums(self.points, self.points.take(index), coef[None], found)
-            sums += found[0]
+            added = np.empty((1, self.n))
+            self.kernel.weighted_sums(self.points, self.points.take(index), coef[None], added)
+            sums += added[0]
 
     def among(self, index: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Entries of these points among each other, in an order of its own, and that order.
@@ -219,10 +219,10 @@ class KernelOracle:
         What a loop has read it tells :meth:`note_read`.
         """
         store = self._store_ahead[0] if self.looks_ahead else self._cache
-        return self._given_rows if store is None else (store.rows, store.slot_of_row)
+        return self._gram_rows if store is None else (store.rows, store.slot_of_row)
 
     @cached_property
-    def _given_rows(self) -> tuple[np.ndarray, np.ndarray]:
+    def _gram_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """What there is without a store: the rows of a Gram matrix, or none."""
         if self.kernel.evaluates:
             rows, slots = np.empty((0, self.n), self.dtype), np.full(self.n, -1)

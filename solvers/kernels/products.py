@@ -71,11 +71,11 @@ class Linear(ProductKernel):
     def weights(self, B: Points, coef: np.ndarray) -> np.ndarray:
         if scipy.sparse.issparse(B.values):
             return np.ascontiguousarray((B.values.T @ coef.T).T)
-        found = np.zeros((len(coef), B.values.shape[1]))
+        weights = np.zeros((len(coef), B.values.shape[1]))
         for start in range(0, len(B), _ROWS):
             part = slice(start, start + _ROWS)
-            found += matmul(coef[:, part], B.values[part].astype(np.float64))
-        return found
+            weights += matmul(coef[:, part], B.values[part].astype(np.float64))
+        return weights
 
     def _finish(self, inner: np.ndarray) -> np.ndarray:
         return inner

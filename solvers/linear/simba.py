@@ -187,15 +187,15 @@ def primal_dual_steps(rows, columns, capacity, rate, step, draws, u, p, w_sum, p
 @njit(error_model="numpy")
 def _draw(masses, level, squared):
     """The first index at which the running sum of the masses (or their squares) passes a level."""
-    reached, found = 0.0, 0
+    reached, drawn = 0.0, 0
     for j in range(len(masses)):
         mass = masses[j] * masses[j] if squared else masses[j]
         if mass > 0.0:
-            found = j
+            drawn = j
             reached += mass
             if reached > level:
                 break
-    return found
+    return drawn
 
 
 @njit(error_model="numpy")

@@ -245,14 +245,14 @@ def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray, dtype: str) 
     return float(matmul(coef, scores))
 
 
-def packed(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
-    """A model, or a field or parameter, as JSON; arrays are put beside it, named by their place.
+def packed(value: Any, prefix: str, arrays: dict[str, np.ndarray]) -> Any:
+    """A model, or a field or parameter, as JSON; arrays are put beside it, named after the prefix.
 
     What JSON lacks is an object with one key, its kind. ValueError for what cannot be stored.
     """
     if isinstance(value, Model):
         inside = {
-            item.name: packed(getattr(value, item.name), f"{place}{item.name}.", arrays)
+            item.name: packed(getattr(value, item.name), f"{prefix}{item.name}.", arrays)
             for item in fields(value)  # type: ignore[arg-type]
         }
         return {value.kind: inside}
@@ -264,18 +264,18 @@ def packed(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
             )
         return {"kernel": value.describe()}
     if isinstance(value, list | tuple):
-        items = [packed(one, f"{place}{k}.", arrays) for k, one in enumerate(value)]
+        items = [packed(one, f"{prefix}{k}.", arrays) for k, one in enumerate(value)]
         return {type(value).__name__: items}
     if isinstance(value, dict):
         pairs = enumerate(value.items())
         return {
-            "dict": [[packed(part, f"{place}{k}.", arrays) for part in item] for k, item in pairs]
+            "dict": [[packed(part, f"{prefix}{k}.", arrays) for part in item] for k, item in pairs]
         }
     if sparse.issparse(value):
-        arrays |= {place + name: getattr(value, name) for name in ("data", "indices", "indptr")}
+        arrays |= {prefix + name: getattr(value, name) for name in ("data", "indices", "indptr")}
         return {"csr": list(value.shape)}
     if isinstance(value, np.ndarray) and value.dtype != object:
-        arrays[place[:-1]] = value
+        arrays[prefix[:-1]] = value
         return {"array": list(value.shape)}
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return np.dtype(value).name
@@ -285,7 +285,7 @@ def packed(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     raise ValueError(f"{value!r} cannot be stored")
 
 
-def unpacked(value: Any, place: str, arrays: Mapping[str, np.ndarray]) -> Any:
+def unpacked(value: Any, prefix: str, arrays: Mapping[str, np.ndarray]) -> Any:
     """What :func:`packed` made this of."""
     if not isinstance(value, dict):
         return value
@@ -293,21 +293,21 @@ def unpacked(value: Any, place: str, arrays: Mapping[str, np.ndarray]) -> Any:
     if kind == "kernel":
         return kernel_of(inside)
     if kind in ("list", "tuple"):
-        found = [unpacked(one, f"{place}{k}.", arrays) for k, one in enumerate(inside)]
-        return found if kind == "list" else tuple(found)
+        sequence = [unpacked(one, f"{prefix}{k}.", arrays) for k, one in enumerate(inside)]
+        return sequence if kind == "list" else tuple(sequence)
     if kind == "dict":
         items = enumerate(inside)
-        return dict([unpacked(part, f"{place}{k}.", arrays) for part in item] for k, item in items)
+        return dict([unpacked(part, f"{prefix}{k}.", arrays) for part in item] for k, item in items)
     if kind == "csr":
-        parts = tuple(arrays[place + name] for name in ("data", "indices", "indptr"))
+        parts = tuple(arrays[prefix + name] for name in ("data", "indices", "indptr"))
         return sparse.csr_matrix(parts, shape=inside)
     if kind == "array":
-        return arrays[place[:-1]]
-    known = {model.kind: model for model in _descendants(Model)}
-    if kind not in known:
+        return arrays[prefix[:-1]]
+    by_kind = {model.kind: model for model in _descendants(Model)}
+    if kind not in by_kind:
         raise ValueError(f"there is no model of kind {kind!r}")
-    return known[kind](
-        **{name: unpacked(one, f"{place}{name}.", arrays) for name, one in inside.items()}
+    return by_kind[kind](
+        **{name: unpacked(one, f"{prefix}{name}.", arrays) for name, one in inside.items()}
     )
 
 

@@ -40,35 +40,35 @@ class OneVsRestModel(Model):
     @property
     def n_support(self) -> int:
         """Number of points that the model keeps, those shared by classes once."""
-        each = [part.attributes() for part in self._known]
+        each = [part.attributes() for part in self._fitted]
         if each and all("support_" in one for one in each):
             return len(np.unique(np.concatenate([one["support_"] for one in each])))
-        return sum(part.n_support for part in self._known)
+        return sum(part.n_support for part in self._fitted)
 
     def decision_function(self, Z: Matrix) -> np.ndarray:
         """f_c(z) for each row of Z and each class, float64, shape (len(Z), n_classes)."""
         scores = np.zeros((Z.shape[0], len(self.parts)))
         trained = [c for c, part in enumerate(self.parts) if part is not None]
-        known = self._known
-        if _are_expansions(known):
+        fitted = self._fitted
+        if _are_expansions(fitted):
             if len(self._joint[0]):
                 scores[:, trained] = self._joint_scorer(Z)
             return scores + self.intercept
-        if len({type(part) for part in known}) == 1:
-            scores[:, trained] = type(known[0]).scores_together(known, Z)
+        if len({type(part) for part in fitted}) == 1:
+            scores[:, trained] = type(fitted[0]).scores_together(fitted, Z)
         else:
-            for c, part in zip(trained, known, strict=True):
+            for c, part in zip(trained, fitted, strict=True):
                 scores[:, c] = part.decision_function(Z)
         return scores
 
     def squared_norm(self) -> float:
         """Sum of the ||w_c||^2."""
-        return sum(part.squared_norm() for part in self._known)
+        return sum(part.squared_norm() for part in self._fitted)
 
     def attributes(self) -> dict[str, Any]:
         """Those of the parts, with a row for each class."""
-        known = self._known
-        if _are_expansions(known):
+        fitted = self._fitted
+        if _are_expansions(fitted):
             support, coef = self._joint
             rows = np.zeros((len(self.parts), len(support)))
             rows[[c for c, part in enumerate(self.parts) if part is not None]] = coef
@@ -78,24 +78,24 @@ class OneVsRestModel(Model):
                 "support_vectors_": self._joint_expansion(support).points,
                 "intercept_": self.intercept,
             }
-        found: dict[str, Any] = {"intercept_": self.intercept}
-        each = [part.attributes() for part in known]
+        attributes: dict[str, Any] = {"intercept_": self.intercept}
+        each = [part.attributes() for part in fitted]
         if len(each) == len(self.parts) and all("coef_" in one for one in each):
-            found["coef_"] = np.concatenate([one["coef_"] for one in each])
-        return found
+            attributes["coef_"] = np.concatenate([one["coef_"] for one in each])
+        return attributes
 
     @property
-    def _known(self) -> list[Model]:
+    def _fitted(self) -> list[Model]:
         return [part for part in self.parts if part is not None]
 
     @cached_property
     def _joint(self) -> tuple[np.ndarray, np.ndarray]:
         """Support vectors of any class, and the coefficients of each trained class on them."""
-        known = self._known
-        assert _are_expansions(known)
-        support = np.unique(np.concatenate([part.support for part in known]))
-        coef = np.zeros((len(known), len(support)))
-        for row, part in zip(coef, known, strict=True):
+        fitted = self._fitted
+        assert _are_expansions(fitted)
+        support = np.unique(np.concatenate([part.support for part in fitted]))
+        coef = np.zeros((len(fitted), len(support)))
+        for row, part in zip(coef, fitted, strict=True):
             row[np.searchsorted(support, part.support)] = part.coef
         return support, coef
 
@@ -107,14 +107,14 @@ class OneVsRestModel(Model):
 
     def _joint_expansion(self, support: np.ndarray) -> KernelExpansion:
         """All support vectors as those of one expansion; its coefficients mean nothing."""
-        known = self._known
-        assert _are_expansions(known)
-        first = known[0]
+        fitted = self._fitted
+        assert _are_expansions(fitted)
+        first = fitted[0]
         points: Matrix = np.empty((0, 0))
         if first.kernel.evaluates and len(support):
-            kept = [part.points for part in known if len(part.support)]
+            kept = [part.points for part in fitted if len(part.support)]
             stack = sparse.vstack if sparse.issparse(first.points) else np.concatenate
-            index = np.concatenate([part.support for part in known])
+            index = np.concatenate([part.support for part in fitted])
             order = np.unique(index, return_index=True)[1]
             points = stack(kept)
             points = (points.tocsr() if sparse.issparse(points) else points)[order]

@@ -76,9 +76,11 @@ def sources_stamp(file: Path) -> str:
         if file not in reached:
             reached[file], imported = _read(file)
             waiting += imported
-    found = sorted((file.relative_to(_SOURCES).as_posix(), text) for file, text in reached.items())
+    contents = sorted(
+        (file.relative_to(_SOURCES).as_posix(), text) for file, text in reached.items()
+    )
     libraries = (numba.__version__, llvmlite.__version__, np.__version__)
-    return hashlib.sha256(repr((libraries, found)).encode()).hexdigest()[:32]
+    return hashlib.sha256(repr((libraries, contents)).encode()).hexdigest()[:32]
 
 
 @cache
@@ -87,11 +89,11 @@ def _read(file: Path) -> tuple[str, list[Path]]:
     content = file.read_bytes()
     imported = []
     for dots, module, names in _IMPORT.findall(content.decode()):
-        place = file.parents[len(dots) - 1].joinpath(*module.split("."))
-        candidates = [place.with_suffix(".py") if module else place, place / "__init__.py"]
-        candidates += [place / f"{name}.py" for name in re.findall(r"\w+", names)]
-        imported += [found for found in candidates if found.is_file()]
-    inside = [found for found in imported if found.is_relative_to(_SOURCES)]
+        base = file.parents[len(dots) - 1].joinpath(*module.split("."))
+        candidates = [base.with_suffix(".py") if module else base, base / "__init__.py"]
+        candidates += [base / f"{name}.py" for name in re.findall(r"\w+", names)]
+        imported += [path for path in candidates if path.is_file()]
+    inside = [path for path in imported if path.is_relative_to(_SOURCES)]
     return hashlib.sha256(content).hexdigest(), inside
 
 

@@ -22,10 +22,10 @@ def check_whole(name: str, value: Any, *, at_least: int) -> None:
         raise ValueError(f"{name} must be a whole number >= {at_least}, got {value!r}")
 
 
-def check_one_of(name: str, value: Any, known: Sequence[str]) -> None:
-    """Raise ValueError unless ``value`` is one of the known names."""
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise ValueError unless ``value`` is one of the allowed ones."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -118,10 +118,10 @@ def _sum_of_lowest(values, start, end, stop, base):
 @njit(error_model="numpy")
 def lowest(values, start):
     """The lowest of values[start:]; infinite if there are none."""
-    found = np.inf
+    least = np.inf
     for i in range(start, len(values)):
-        found = min(found, values[i])
-    return found
+        least = min(least, values[i])
+    return least
 
 
 @njit(error_model="numpy")

@@ -70,15 +70,15 @@ class LIBLINEAROfficial(Solver, SolverParameters, SoftMarginParameters):
         points = sparse.csr_matrix(problem.X, dtype=np.float64)
         options = f"-s {_HINGE_DUAL} -c {float(self.C)!r} -e {float(self.tol)!r}"
         seed = int(problem.rng.integers(2**31))
-        model, told = _train(liblinear, liblinear.problem(problem.y, points), options, seed)
-        n_iter = _passes(told)
+        model, printed = _train(liblinear, liblinear.problem(problem.y, points), options, seed)
+        n_iter = _passes(printed)
         # w points to the class of the first label.
         w = np.ctypeslib.as_array(model.w, (model.nr_feature,)) * model.get_labels()[0]
         # LIBLINEAR does not tell how far apart they are.
         shortfall = short_of(
             f"after {n_iter} passes the projected derivatives may differ by more", self.tol
         )
-        status: SolveStatus = "budget" if "reaching max number" in told else "converged"
+        status: SolveStatus = "budget" if "reaching max number" in printed else "converged"
         return Solution(LinearModel(w), n_iter, status, shortfall)
 
 
@@ -86,9 +86,9 @@ def _train(liblinear: ModuleType, data: Any, options: str, seed: int) -> tuple[A
     """LIBLINEAR's model, and what it prints meanwhile."""
     from liblinear.liblinearutil import train
 
-    told: list[bytes] = []
+    printed: list[bytes] = []
     parameter = liblinear.parameter(options)
-    parameter.print_func = liblinear.PRINT_STRING_FUN(told.append)
+    parameter.print_func = liblinear.PRINT_STRING_FUN(printed.append)
     _seed(liblinear.liblinear, seed)
     try:
         model = train(data, parameter)
@@ -96,7 +96,7 @@ def _train(liblinear: ModuleType, data: Any, options: str, seed: int) -> tuple[A
         # The library keeps the function, which will soon be gone.
         quiet = liblinear.parameter("-q").print_func
         liblinear.liblinear.set_print_string_function(quiet)
-    return model, b"".join(told).decode(errors="replace")
+    return model, b"".join(printed).decode(errors="replace")
 
 
 def _seed(library: Any, seed: int) -> None:
@@ -106,12 +106,12 @@ def _seed(library: Any, seed: int) -> None:
         seeding(seed)
 
 
-def _passes(told: str) -> int:
+def _passes(printed: str) -> int:
     """How many passes over the points LIBLINEAR says that it took."""
-    found = re.search(r"#iter = (\d+)", told)
-    if found is None:
-        raise RuntimeError(f"LIBLINEAR did not say how many passes it took: {told[:200]!r}")
-    return int(found[1])
+    passes = re.search(r"#iter = (\d+)", printed)
+    if passes is None:
+        raise RuntimeError(f"LIBLINEAR did not say how many passes it took: {printed[:200]!r}")
+    return int(passes[1])
 
 
 def _package() -> Any:

@@ -118,7 +118,7 @@ def _kernel_arguments(kernel: Kernel) -> dict[str, Any]:
         return {"kernel": "precomputed"}
     if isinstance(kernel, CallableKernel):
         return {"kernel": kernel.function}
-    found = svc_kernel(kernel)
-    if found is None:
+    arguments = svc_kernel(kernel)
+    if arguments is None:
         raise ValueError(f"LIBSVM has no kernel {kernel.describe()['name']!r}")
-    return found
+    return arguments

@@ -87,9 +87,9 @@ class OneDAL(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
             **kernel,
         )
         svc.fit(problem.X.astype(self.dtype), problem.y)
-        found = svc.dual_coef_
+        dual = svc.dual_coef_
         coef = np.zeros(problem.n)
-        coef[svc.support_] = (found.toarray() if sparse.issparse(found) else found)[0]
+        coef[svc.support_] = (dual.toarray() if sparse.issparse(dual) else dual)[0]
         model = problem.expansion(coef, float(svc.intercept_[0]))
         n_iter = int(np.ravel(svc.n_iter_)[0])
         # oneDAL does not tell by how much.
@@ -113,8 +113,8 @@ def _svc_class() -> Any:
 
 
 def _kernel_arguments(kernel: Kernel) -> dict[str, Any]:
-    found = svc_kernel(kernel)
-    if found is None:
+    arguments = svc_kernel(kernel)
+    if arguments is None:
         name = kernel.describe()["name"]
         raise ValueError(f"OneDAL has no kernel {name!r}: take rbf, linear, poly")
-    return found
+    return arguments

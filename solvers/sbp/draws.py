@@ -22,19 +22,19 @@ class DrawStream:
         self._rng = rng
         self._points = points
         # Candidates, soonest first, and how many of them have been taken or rejected.
-        self.known = np.empty(0, dtype=np.int64)
+        self.candidates = np.empty(0, dtype=np.int64)
         self.n_taken = 0
 
     def upcoming(self, k: int) -> np.ndarray:
         """The next k candidates, int64, shape (k,); they are still to be taken."""
-        while len(self.known) - self.n_taken < k:
+        while len(self.candidates) - self.n_taken < k:
             self.extend()
-        return self.known[self.n_taken : self.n_taken + k]
+        return self.candidates[self.n_taken : self.n_taken + k]
 
     def extend(self) -> None:
         """Draw more candidates; the sequence does not depend on when."""
         block = self._rng.integers(len(self._points), size=max(1024, len(self._points)))
-        self.known = np.concatenate([self.known[self.n_taken :], self._points[block]])
+        self.candidates = np.concatenate([self.candidates[self.n_taken :], self._points[block]])
         self.n_taken = 0
 
 

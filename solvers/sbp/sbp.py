@@ -233,14 +233,14 @@ class _Run:
     ) -> tuple[int, int]:
         streams = self.draws.streams
         taken = np.array([stream.n_taken for stream in streams])
-        known = tuple(stream.known for stream in streams)
-        found: tuple[int, int] = _iterate(
-            self.iterates.state, self.draws.basins, self.draws.two_basins, known, taken, rows,
+        candidates = tuple(stream.candidates for stream in streams)
+        outcome: tuple[int, int] = _iterate(
+            self.iterates.state, self.draws.basins, self.draws.two_basins, candidates, taken, rows,
             slots, self.radius, drawn, is_drawn,
         )  # fmt: skip
         for stream, n_taken in zip(streams, taken, strict=True):
             stream.n_taken = int(n_taken)
-        return found
+        return outcome
 
     def _fetched(self, drawn: np.ndarray, left: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows of these points, and where each stands among them."""
@@ -279,19 +279,19 @@ class _Run:
 
     def shortfall(self) -> str:
         """What the rules have not found yet; empty without a rule."""
-        found = []
+        missing = []
         if self.solver.tol > 0:
             upper = self.iterates.bound(self.volume)
             gap = (upper - self.margin()) / upper if 0 < upper < math.inf else math.inf
-            found.append(
+            missing.append(
                 short_of(f"the certified gap is {gap:.3g} of its upper bound", self.solver.tol)
             )
         if self.solver.validation_fraction > 0:
             checks = f"{self._since_lowest()} of {len(self.errors)}" if self.errors else "0"
-            found.append(
+            missing.append(
                 f"{checks} checks found no lower held-out error, patience={self.solver.patience}"
             )
-        return "; ".join(found)
+        return "; ".join(missing)
 
     def _since_lowest(self) -> int:
         """Checks since the first one with the lowest error."""

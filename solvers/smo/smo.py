@@ -196,7 +196,7 @@ def _solve_textbook(
     n_iter = 0
     gradient = Gradient(problem, dual, tol)
     i, violation = choose(*arrays)
-    while violation > tol or not gradient.is_known():
+    while violation > tol or not gradient.is_accurate():
         if violation <= tol:
             gradient.recompute()
             if gradient.is_lost():

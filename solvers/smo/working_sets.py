@@ -97,7 +97,7 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
     while True:
         violation = dual.violation()
         if violation <= tol:
-            if gradient.is_known():
+            if gradient.is_accurate():
                 break
             gradient.recompute()
             if gradient.is_lost():
@@ -151,7 +151,7 @@ class Gradient:
         # How often in a row F was recomputed without a larger dual value than ever before.
         self.in_vain = 0
 
-    def is_known(self) -> bool:
+    def is_accurate(self) -> bool:
         """Whether F is what alpha implies, up to a rounding that does not matter.
 
         What all errors together could be is looked at first; if that is too much, what they are, at
@@ -190,7 +190,7 @@ class Gradient:
 
     def settle(self, status: SolveStatus) -> None:
         """Make F what alpha implies at the end of a run that reached a limit."""
-        if status == "budget" and not self.is_known():
+        if status == "budget" and not self.is_accurate():
             self.recompute()
 
     def recompute(self) -> None:
@@ -240,8 +240,8 @@ class _Choice:
         # A fixed scattered order: multiples of the golden ratio modulo 1. The worst violators
         # stand close together, and after a few of them the rest are no violators any more.
         self.order = np.argsort((np.arange(n) * 0.6180339887498949) % 1.0)
-        self.place = np.empty(n, dtype=np.int64)
-        self.place[self.order] = np.arange(n)
+        self.rank = np.empty(n, dtype=np.int64)
+        self.rank[self.order] = np.arange(n)
 
     def __call__(self, dual: Dual, tol: float) -> np.ndarray:
         """Positions of the next working set, in ascending order."""
@@ -258,7 +258,7 @@ class _Choice:
         worst = _first(violators, -violation, min(room, _WORST))
         if len(violators) > room:
             others = violators[~np.isin(violators, worst)]
-            others = _first(others, self.place, room - len(worst))
+            others = _first(others, self.rank, room - len(worst))
             violators = np.concatenate([worst, others])
         # The pair that violates most is always there, so that every round makes progress.
         extremes = [

@@ -57,10 +57,10 @@ class MaintainedResponses:
     def advance(
         self, draws: np.ndarray, position: int, done: int, scale: float
     ) -> tuple[int, float]:
-        found, response = _next_mistake(self._responses, draws, position, done, scale)
-        self._later = draws[found + 1 :]
-        self._threshold = scale * (done + found - position)
-        return found, response
+        stop, response = _next_mistake(self._responses, draws, position, done, scale)
+        self._later = draws[stop + 1 :]
+        self._threshold = scale * (done + stop - position)
+        return stop, response
 
     def add(self, i: int) -> None:
         self.counts[i] += 1

@@ -97,11 +97,11 @@ class Pegasos(
             draws = draw_by_weight(problem.rng, problem.weights, n)
             position, loss = 0, 0.0
             while position < n:
-                found, response = responses.advance(draws, position, t, lam)
-                t += found - position + 1
-                position = found + 1
+                stop, response = responses.advance(draws, position, t, lam)
+                t += stop - position + 1
+                position = stop + 1
                 if not math.isnan(response):
-                    i = int(draws[found])
+                    i = int(draws[stop])
                     loss += 1.0 - response / (lam * (t - 1)) if t > 1 else 1.0
                     if diag is not None:
                         squared_sum += 2 * response + diag[i]

@@ -98,11 +98,11 @@ class Perceptron(Solver, SolverParameters, WarmStartParameters, CachedKernelPara
             draws = problem.rng.permutation(n)
             position, mistakes = 0, 0
             while position < n:
-                found, response = responses.advance(draws, position, t, 0.0)
-                t += found - position + 1
-                position = found + 1
+                stop, response = responses.advance(draws, position, t, 0.0)
+                t += stop - position + 1
+                position = stop + 1
                 if not math.isnan(response):
-                    i = int(draws[found])
+                    i = int(draws[stop])
                     mistakes += 1
                     visits_at_mistakes[i] += t
                     if self.output == "voted":

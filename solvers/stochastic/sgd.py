@@ -74,11 +74,11 @@ class SGD(WeightedSolver, SolverParameters, WarmStartParameters, CachedKernelPar
         for _ in range(self.max_epochs):
             draws, position = draw_by_weight(problem.rng, problem.weights, n), 0
             while position < n:
-                found = _next_violation(margins, draws, position)
-                t += min(found, n - 1) - position + 1
-                position = found + 1
-                if found < n:
-                    i = int(draws[found])
+                violation = _next_violation(margins, draws, position)
+                t += min(violation, n - 1) - position + 1
+                position = violation + 1
+                if violation < n:
+                    i = int(draws[violation])
                     step = step_scale / np.sqrt(t)
                     squared_norm += 2 * step * margins[i] + step * step * diag[i]
                     scale = min(1.0, bound / np.sqrt(squared_norm)) if squared_norm > 0 else 1.0
