@@ -112,7 +112,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     Kernel evaluations: n in each iteration, with bias 2n (n with ``sampling="single"``); n is the
     number of all points, since the responses of the held-out ones are kept as well. n more, once,
     for the diagonal that the step sizes need, unless all k(x, x) are 1 for sure. Time O(n) beside
-    them. Memory: 8n numbers, 13n with bias, 4n more with suffix averaging, and the cache.
+    them. Memory: 7n numbers, 12n with bias, 4n more with suffix averaging, and the cache.
     Returns the average of the iterates, divided by its level so that the margin is 1; if
     ``margin_`` is not positive it is left as it is.
     """
@@ -310,7 +310,7 @@ class _Run:
 
     def _fresh_responses(self, index: np.ndarray) -> np.ndarray:
         """Responses of these points from alpha alone, counted in ``drift_evals``."""
-        coef = self.iterates.alpha() * self.problem.y
+        coef = self.iterates.state.alpha * self.problem.y
         self.drift_evals += len(index) * int(np.count_nonzero(coef))
         scores = self.problem.oracle.exact_scores(coef, index, charged=False)
         return self.problem.y[index] * scores

@@ -11,19 +11,11 @@ from ..numeric.compiling import njit
 _PROGRESS = [
     ("n_iter", np.int64),
     ("squared_norm", np.float64),  # of w
-    ("scale", np.float64),
-    ("weight", np.float64),
 ]
 
 
 class State(NamedTuple):
-    """What the iterations change, in compiled code.
-
-    alpha is ``scale * values``. Since a value of the scale holds for all points at once, the sum of
-    alpha over the iterations is ``total + weight * values - lag`` at O(1) in an iteration,
-    with the weight the sum of the scales so far; ``lag`` corrects for what was added to the values
-    later. Both are folded into plain numbers before the scale gets small, so that no digits cancel.
-    """
+    """What the iterations change, in compiled code."""
 
     signs: np.ndarray  # float32, shape (n,): The labels
     diag: np.ndarray  # float64, shape (n,)
@@ -32,9 +24,8 @@ class State(NamedTuple):
     responses: np.ndarray  # float64, shape (n,): c_j = y_j <w, Phi_j>
     response_sum: np.ndarray
     heights: np.ndarray  # float64, shape (n_train,): A buffer for those of the training points
-    values: np.ndarray  # float64, shape (n,)
-    lag: np.ndarray
-    total: np.ndarray
+    alpha: np.ndarray  # float64, shape (n,)
+    alpha_sum: np.ndarray
     progress: np.void  # record: see ``_PROGRESS``
     groups: np.ndarray  # int64, shape (n,): Classes of which each has draws of its own
     # float32, shape (n_groups, n): y_i times the number of draws: exact, as far as whole numbers of
@@ -68,10 +59,9 @@ class Iterates:
             responses=self.responses,
             response_sum=np.zeros(n),
             heights=np.empty(len(train)),
-            values=np.zeros(n),
-            lag=np.zeros(n),
-            total=np.zeros(n),
-            progress=np.array([(0, 0.0, 1.0, 0.0)], dtype=_PROGRESS)[0],
+            alpha=np.zeros(n),
+            alpha_sum=np.zeros(n),
+            progress=np.zeros(1, dtype=_PROGRESS)[0],
             groups=groups,
             signed_counts=np.zeros((n_groups, n), dtype=np.float32),
             products=np.zeros((n_groups, n_groups)),
@@ -87,14 +77,6 @@ class Iterates:
         """Iterations done."""
         return int(self.state.progress["n_iter"])
 
-    def alpha(self) -> np.ndarray:
-        """alpha, a fresh array of shape (n,)."""
-        return np.asarray(self.state.progress["scale"] * self.state.values)
-
-    def _alpha_sum(self) -> np.ndarray:
-        state = self.state
-        return np.asarray(state.total + (state.progress["weight"] * state.values - state.lag))
-
     def until_keeping(self) -> float:
         """Iterations to the next one after which :meth:`keep_sums` has to be called."""
         if not self._suffix:
@@ -107,7 +89,8 @@ class Iterates:
         n_counted = self.n_iter - self.state.burn_in
         if self._suffix and n_counted > 0 and n_counted & (n_counted - 1) == 0:
             self._left_out = self._next_left_out
-            self._next_left_out = n_counted, self._alpha_sum(), self.state.response_sum.copy()
+            sums = self.state.alpha_sum.copy(), self.state.response_sum.copy()
+            self._next_left_out = n_counted, *sums
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
         """alpha and the responses, averaged; the last ones as long as nothing is to be averaged.
@@ -117,8 +100,8 @@ class Iterates:
         """
         n_counted = self.n_iter - self.state.burn_in
         if n_counted <= 0:
-            return self.alpha(), self.responses.copy()
-        alpha, responses = self._alpha_sum(), self.state.response_sum
+            return self.state.alpha.copy(), self.responses.copy()
+        alpha, responses = self.state.alpha_sum, self.state.response_sum
         if not self._suffix:
             return alpha / n_counted, responses / n_counted
         n_left_out, alpha_before, responses_before = self._left_out
@@ -130,10 +113,10 @@ class Iterates:
     def replace_responses(self, responses: np.ndarray) -> None:
         """Go on with responses of the same iterate that were computed afresh."""
         self.responses[:] = responses
-        squared_norm = float(np.einsum("i,i", self.alpha(), responses))
+        squared_norm = float(np.einsum("i,i", self.state.alpha, responses))
         if squared_norm > 1:
             factor = 1.0 / np.sqrt(squared_norm)
-            _shrink(self.state, factor)
+            self.state.alpha *= factor
             self.responses *= factor
         self.state.progress["squared_norm"] = min(squared_norm, 1.0)
 
@@ -185,29 +168,13 @@ def move(state, drawn, rows, slots, step):
         for k in range(len(responses)):
             responses[k] = factor * (responses[k] + signs[k] * (signed * row[k]))
             response_sum[k] += counted * responses[k]
-    for k in drawn:  # line 7: alpha_k += share
-        added = share / progress.scale
-        state.values[k] += added
-        state.lag[k] += added * progress.weight
+    alpha, alpha_sum = state.alpha, state.alpha_sum
+    for k in drawn:
+        alpha[k] += share  # line 7
         _count_draw(state, k, rows[slots[k]])
-    if factor < 1:
-        _shrink(state, factor)
-    if counted > 0:  # line 13
-        progress.weight += progress.scale
-
-
-@njit(error_model="numpy")
-def _shrink(state, factor):
-    """alpha *= factor, for a factor of at most 1."""
-    progress = state.progress
-    progress.scale *= factor
-    if progress.scale < 0.5:
-        values, lag, total = state.values, state.lag, state.total
-        for i in range(len(values)):
-            total[i] += progress.weight * values[i] - lag[i]
-            values[i] *= progress.scale
-            lag[i] = 0.0
-        progress.scale, progress.weight = 1.0, 0.0
+    for k in range(len(alpha)):
+        alpha[k] *= factor
+        alpha_sum[k] += counted * alpha[k]  # line 13
 
 
 @njit(error_model="numpy")

@@ -231,7 +231,7 @@ def test_drifted_responses_are_found_and_replaced(rbf_task, monkeypatch, fractio
                 self.iterates.responses += 1e-3
                 progress["squared_norm"] *= 0.9
             super().check_drift()
-            alpha = self.iterates.alpha()
+            alpha = self.iterates.state.alpha
             left.append(np.abs(task.Q @ alpha - self.iterates.responses).max())
             assert progress["squared_norm"] == pytest.approx(alpha @ task.Q @ alpha, rel=1e-9)
 
