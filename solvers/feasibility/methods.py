@@ -263,7 +263,7 @@ class MPLFP(FeasibilityMethod):
     -----
     Kernel evaluations: none. An iteration is 4 products with A or A', 4 m n multiply-adds, all in
     one pass over A: the two points of the ball are known before the products on the simplex side.
-    Memory beyond A: 5 n + 10 m numbers. Returns the averages.
+    Memory beyond A: 5 n + 10 m numbers, 11 n if A is sparse. Returns the averages.
     """
 
     gap_certifies = True

@@ -18,14 +18,20 @@ from scipy import sparse
 from ..kernels.oracle import KernelOracle
 from ..numeric.counters import Counters, FeasibilityCounters
 from ..numeric.matrices import matmul
-from ..numeric.memory import scratch
 from .checking import lower_bound, rounding_of_lower_bound, upper_bound
 from .cones import softmax
-from .passes import MirrorStep, SimplexSide, block_width, dot_columns, mirror, smooth
+from .passes import (
+    MirrorStep,
+    SimplexSide,
+    block_width,
+    dot_columns,
+    mirror,
+    mirror_block,
+    smooth,
+)
 from .problem import FeasibilityProblem
 from .proofs import inseparability_proof
 
-_SPARSE_WIDTH = 256
 # Errors of the bounds from running sums, which come from products in A's own type.
 _NOISE = {"float64": 1e-12, "float32": 1e-6}
 # Rows of a Gram matrix are computed in blocks of at most this many bytes. One that is stored is
@@ -117,12 +123,10 @@ class ColumnSpace(ElementSpace):
         self.counters = FeasibilityCounters()
         self.noise = _NOISE[self.A.dtype.name]
         if sparse.issparse(self.A):
-            self._type, self._width = np.dtype(np.float64), _SPARSE_WIDTH
-            self._stored: Any = (self.A.data, self.A.indices, self.A.indptr)
+            self._type = np.dtype(np.float64)
         else:
-            rows = self.A.flags.c_contiguous
-            self._type, self._stored = self.A.dtype, self.A
-            self._width = block_width(self.m, self.A.itemsize, rows=rows)
+            self._type = self.A.dtype
+            self._width = block_width(self.m, self.A.itemsize, rows=self.A.flags.c_contiguous)
 
     def image(self, x: np.ndarray) -> np.ndarray:
         self.charge(1)
@@ -156,16 +160,25 @@ class ColumnSpace(ElementSpace):
 
     def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
         self.charge(2)
+        if sparse.issparse(self.A):
+            responses = np.asarray(self.A.T @ y)
+            softmax(responses / -mu, out=weights)
+            return float(responses.min()), self.product(weights)
         images = np.empty((1, self.m))
         ys = y[None].astype(self._type, copy=False)
-        return float(smooth(self._stored, ys, mu, weights, images, self._width)), images[0]
+        return float(smooth(self.A, ys, mu, weights, images, self._width)), images[0]
 
     def mirror(
         self, ys: np.ndarray, step: MirrorStep, side: SimplexSide, images: np.ndarray
     ) -> tuple[float, float, float, float]:
         """Four products in one pass, not counted (:func:`.passes.mirror`)."""
         ys = ys.astype(self._type, copy=False)
-        return mirror(self._stored, ys, step, side, images, self._width)
+        if not sparse.issparse(self.A):
+            return mirror(self.A, ys, step, side, images, self._width)
+        responses, weights = np.ascontiguousarray((self.A.T @ ys.T).T), np.empty((2, self.n))
+        sums = mirror_block(0, self.n, step, side, *responses, weights, np.empty((2, self.n)))
+        images[:] = (self.A @ weights.T).T
+        return sums
 
     def charge(self, matvecs: int) -> None:
         """Count products with A or A'."""
@@ -284,7 +297,7 @@ class FeatureSpace(ElementSpace):
             oracle.charge(n * n, 0)
             return
         index = np.arange(n) if self.index is None else self.index
-        matrix = scratch((n, n), oracle.dtype)
+        matrix = np.empty((n, n), oracle.dtype)
         step = min(self._rows_per_block, max(_LEAST_ROWS, n // _BLOCKS))
         for lo in range(0, n, step):
             hi = min(lo + step, n)
