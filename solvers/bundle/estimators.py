@@ -188,12 +188,12 @@ class OCAS(WeightedSolver, SoftMarginParameters):
     minimum of the objective on the line to w_t, and the next plane touches the risk at
     ``(1 - mu) w_b + mu w_t`` ([FS08]_, [FS09]_). The objective of w_b never rises.
 
-    Differences from the paper: the breakpoints of the line search are selected and not sorted; an
-    unregularised bias is minimised out for each w, and then the line search follows tangents (the
-    authors regularise the bias: ``offset="feature"``); the gap that stops the run is in units of
-    the objective at w = 0 and not of the best one. :class:`BundleClassifier` with
-    ``primal_search=True`` is a variant for other losses, too: its line search is approximate, it
-    takes planes at w_t where the bound hardly rises, and removes planes that are long not needed.
+    Differences from the paper: an unregularised bias is minimised out for each w, and then the line
+    search follows tangents (the authors regularise the bias: ``offset="feature"``); the gap that
+    stops the run is in units of the objective at w = 0 and not of the best one.
+    :class:`BundleClassifier` with ``primal_search=True`` is a variant for other losses, too: its
+    line search is approximate, it takes planes at w_t where the bound hardly rises, and removes
+    planes that are long not needed.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class OCAS(WeightedSolver, SoftMarginParameters):
     Notes
     -----
     Kernel evaluations: none. An iteration costs n inner products for the scores of w_t, one for the
-    plane and one with each plane kept. The line search takes expected time O(n); with an eliminated
+    plane and one with each plane kept. The line search takes time O(n log n); with an eliminated
     offset, some ten passes over the scores. Memory: a vector of n_features for each plane kept, and
     some of n. Returns w_b.
     """

@@ -26,8 +26,6 @@ _FAR = 10.0
 # Values of the risk that differ by this part are equal.
 _ROUNDING = 1e-14
 _MOST_TANGENTS = 100
-# So few breakpoints are sorted; before, those on one side of a pivot are dropped.
-_FEW = 32
 
 
 class LinePoint(NamedTuple):
@@ -141,7 +139,7 @@ class ExactSearch(PrimalSearch):
         breakpoints, jumps = np.empty((2, kinks[0].size))
         slope, count = pieces_along(*kinks, self._scores, change, breakpoints, jumps)
         slope += start
-        length = float(zero_of_slope(slope, growth, breakpoints[:count], jumps[:count]))
+        length = zero_of_slope(slope, growth, breakpoints[:count], jumps[:count])
         return length, self._at(self._scores + length * change) if length else self._here
 
     def _by_tangents(
@@ -232,46 +230,14 @@ def pieces_along(kinks, left, weights, scores, change, breakpoints, jumps):
     return slope, count
 
 
-@njit(error_model="numpy")
-def zero_of_slope(slope, growth, breakpoints, jumps):
+def zero_of_slope(slope: float, growth: float, breakpoints: np.ndarray, jumps: np.ndarray) -> float:
     """The least t >= 0 at which ``slope + growth t``, plus the jumps up to t, is not negative.
 
-    The minimum of the convex function that has this derivative (FS09 section 3). Selection in place
-    of a sort: half of the breakpoints left are dropped at a time, so that it takes expected time
-    O(n).
+    The minimum of the convex function that has this derivative (FS09 section 3).
     """
-    count, least = len(breakpoints), 0.0
-    while slope < 0.0 and count > _FEW:
-        a, b, c = breakpoints[0], breakpoints[count // 2], breakpoints[count - 1]
-        pivot = max(min(a, b), min(max(a, b), c))  # The middle one
-        below, equal = 0.0, 0.0
-        for k in range(count):
-            below += jumps[k] if breakpoints[k] < pivot else 0.0
-            equal += jumps[k] if breakpoints[k] == pivot else 0.0
-        reached = slope + growth * pivot + below
-        if reached < 0.0 <= reached + equal:
-            return pivot
-        to_the_right, kept = reached < 0.0, 0
-        for k in range(count):
-            t, jump = breakpoints[k], jumps[k]
-            breakpoints[kept], jumps[kept] = t, jump
-            kept += 1 if (t > pivot if to_the_right else t < pivot) else 0
-        count = kept
-        if to_the_right:
-            slope, least = slope + below + equal, pivot
-    # np.argsort would compile for three seconds.
-    for k in range(1, count):
-        t, jump, position = breakpoints[k], jumps[k], k
-        while position > 0 and breakpoints[position - 1] > t:
-            breakpoints[position], jumps[position] = breakpoints[position - 1], jumps[position - 1]
-            position -= 1
-        breakpoints[position], jumps[position] = t, jump
-    for k in range(count):
-        t = breakpoints[k]
-        if slope + growth * t >= 0.0:
-            break
-        least = t
-        slope += jumps[k]
-        if slope + growth * t >= 0.0:
-            return t
-    return max(-slope / growth, least)
+    order = np.argsort(breakpoints)
+    points = np.append(breakpoints[order], np.inf)
+    before = slope + np.append(0.0, np.cumsum(jumps[order]))
+    k = int(np.searchsorted(before[1:] + growth * points[:-1], 0.0))
+    least = points[k - 1] if k else 0.0
+    return float(min(points[k], max(-before[k] / growth, least)))
