@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..kernels.scoring import linear_scores
 from ..numeric.ascent import NO_STEP, best_value
 from ..numeric.compiling import njit
 from ..numeric.matrices import matmul, squared_norms
-from ..numeric.rows import margins_of
+from ..numeric.rows import dot
 
 # GD13: how fast preferences follow the gains, and their range.
 _RATE, _LEAST, _MOST = 0.2, 1.0 / 20.0, 20.0
@@ -20,7 +21,6 @@ _IDLE_VISITS = 5
 # All points are looked at after so many draws, in units of n (the same).
 _LOOK_AFTER = 4
 
-_SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
 _STATE = np.dtype(
     [
         ("mean_gain", np.float64),  # running mean of the rise of the dual in a draw; 0 at first
@@ -87,8 +87,7 @@ class AdaptiveAscent:
 
         A point at its bound that does not violate would not move, so it stays left out.
         """
-        margins = margins_of(self.features, self.y, self.w)
-        slopes = 1.0 - margins
+        slopes = 1.0 - self.y * linear_scores(self.features, self.w)
         # How far a variable may go where its derivative leads; the gap is the sum of the products.
         room = np.where(slopes > 0, self.bounds - self.alpha, self.alpha)
         violations = np.where(room > 0, np.abs(slopes), 0.0)
@@ -119,15 +118,6 @@ def visits(preference: np.ndarray, active: np.ndarray, credit: np.ndarray) -> np
     return np.repeat(chosen, times.astype(np.int64))
 
 
-@njit(**_SUMS)
-def _dot(row, w):
-    """<row, w> in float64."""
-    total = 0.0
-    for j in range(len(w)):
-        total += row[j] * w[j]
-    return total
-
-
 @njit(error_model="numpy")
 def adaptive_steps(
     features, y, diag, bounds, draws, adaptive, shrinking, alpha, w, preference, active, idle, state
@@ -141,7 +131,7 @@ def adaptive_steps(
             continue
         done += 1
         row = features[i]
-        slope = 1.0 - y[i] * _dot(row, w)
+        slope = 1.0 - y[i] * dot(features, i, w)
         target = best_value(alpha[i], slope, diag[i], bounds[i])
         step, gain = target - alpha[i], 0.0
         if step != 0.0 and abs(slope) > NO_STEP:

@@ -16,12 +16,11 @@ from ..interface.base import WeightedSolver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import KernelParameters, SoftMarginParameters, SolverParameters
-from ..interface.problem import Problem, Solution, SolveStatus
+from ..interface.problem import JITTER, Problem, Solution, SolveStatus
 from ..kernels.oracle import KernelOracle
 from ..linear.sdca import ascend
 from ..models import KernelExpansion
 from ..numeric.matrices import matmul
-from ..numeric.memory import scratch
 from ..numeric.validation import (
     check_flag,
     check_iteration_limit,
@@ -34,9 +33,6 @@ from .adaptive_ascent import AdaptiveAscent
 
 # Eigenvalues up to this part of the largest are dropped: that of the released program for float32.
 _CUTOFF = {"float32": 1e-6, "float64": 1e-12}
-# What is added to the diagonal of the landmarks' Gram matrix, relative to its mean: entries are
-# known to so many digits, and noise in them grows by the root of its inverse.
-_JITTER = {"float64": 1e-10, "float32": 1e-6}
 # Features are computed for so many entries of a block at a time.
 _BLOCK_ENTRIES = 2**20
 
@@ -237,24 +233,17 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The landmarks, the factor of their Gram matrix, and the features of all points."""
         m = min(int(self.n_components), problem.n)
-        jitter = _JITTER[problem.oracle.dtype.name]
+        jitter = JITTER[problem.oracle.dtype.name]
         if self.selection == "random":
             landmarks = problem.rng.permutation(problem.n)[:m]
-            return landmarks, *nystrom_features(problem, landmarks, jitter)
+            factor = cholesky(problem.gram(landmarks, jitter), lower=True)
+
+            def of_block(block: np.ndarray) -> np.ndarray:
+                return solve_triangular(factor, block.T, lower=True, overwrite_b=True).T
+
+            return landmarks, factor, features_of(problem.oracle, landmarks, factor, of_block)
         landmarks, factor = incomplete_cholesky(problem.oracle, m, jitter)
         return landmarks, factor[landmarks], factor.astype(problem.oracle.dtype, copy=False)
-
-
-def nystrom_features(
-    problem: Problem, landmarks: np.ndarray, jitter: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """The factor L of the landmarks' Gram matrix, and features ``L^-1 k_Z(x)`` of all points."""
-    factor = cholesky(problem.gram(landmarks, jitter), lower=True)
-
-    def of_block(block: np.ndarray) -> np.ndarray:
-        return np.asarray(solve_triangular(factor, block.T, lower=True, overwrite_b=True).T)
-
-    return factor, features_of(problem.oracle, landmarks, factor, of_block)
 
 
 def features_of(
@@ -269,7 +258,7 @@ def features_of(
     computed, are charged as a textbook run would ask for them again.
     """
     m = len(landmarks)
-    features = scratch((oracle.n, own.shape[1]), oracle.dtype)
+    features = np.empty((oracle.n, own.shape[1]), oracle.dtype)
     features[landmarks] = own
     others = np.setdiff1d(np.arange(oracle.n), landmarks)
     step = max(1, _BLOCK_ENTRIES // m)
@@ -288,7 +277,7 @@ def incomplete_cholesky(
     distances = oracle.diag().astype(np.float64)
     mean = float(distances.mean())
     smallest = jitter * (mean if mean > 0 else 1.0)
-    factor = scratch((oracle.n, m), np.float64)
+    factor = np.empty((oracle.n, m), np.float64)
     pivots: list[int] = []
     everything = np.arange(oracle.n)
     for j in range(m):

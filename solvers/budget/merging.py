@@ -14,8 +14,8 @@ WCV12 (and BSCA18 section 2) take i = argmin_j |beta_j|, and the partner
 
     j = argmin_j min_t WD(t; beta_i, beta_j, kappa_ij),
 
-with t by golden section search, or with the inner minimum from a table (GQ18;
-:func:`merge_lightest`).
+with t by golden section search, or with the inner minimum from a table (GQ18), of the partners that
+a bound by the distance leaves: with all of them fits take 1.3 to 3.5 times as long (ijcnn1, adult).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..kernels.oracle import KernelOracle
 from ..kernels.scoring import add_rows
-from ..kernels.sums import weighted_sums as sums_of_entries
+from ..numeric.rows import weighted_sums as sums_of_entries
 from ..numeric.threads import in_parts
 from .structure import Violations
 

@@ -16,6 +16,9 @@ from ..numeric.matrices import Matrix
 
 Shared = TypeVar("Shared")
 SolveStatus = Literal["converged", "no_separator", "budget", "stopped"]
+#: What is added to the diagonal of a Gram matrix of a few points, relative to its mean, by type of
+#: the entries: they are known to so many digits, and noise grows by the root of its inverse.
+JITTER = {"float64": 1e-10, "float32": 1e-6}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import numpy as np
 import scipy
 
 from ..numeric.matrices import Matrix, better_dense
-from ..numeric.memory import scratch
 from .parameters import Parameter
 
 # OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
@@ -78,7 +77,8 @@ class Frame:
     shift : ndarray of float64, shape (n_features,)
         The mean of the training points.
     features : ndarray of int, shape (n_kept,)
-        The features that are not the same in every training point.
+        The features that are not the same in every training point; with the others SMO takes 1.2
+        times as long on mnist.
     """
 
     shift: np.ndarray
@@ -169,7 +169,7 @@ class Kernel(ABC):
         ``coef`` has the shape (n_outputs, len(B)), ``sums`` (n_outputs, at most len(A)).
         """
         # Here, since numba takes long to import, and kernels are also there for their names.
-        from .sums import weighted_sums
+        from ..numeric.rows import weighted_sums
 
         for part, own, room in row_blocks(A, B, sums):
             in_row_parts(weighted_sums, own.shape[1], self.block(part, B, room), coef, own)
@@ -213,7 +213,7 @@ def row_blocks(
     dtype = B.values.dtype if B.dtype is None else B.dtype
     step = max(_FEWEST_ROWS, BLOCK_BYTES // max(1, len(B) * dtype.itemsize))
     step -= step % TILE
-    room = scratch((min(step, len(A)), len(B)), dtype)
+    room = np.empty((min(step, len(A)), len(B)), dtype)
     for start in range(0, sums.shape[1], step):
         part = A if len(A) <= step else A.take(slice(start, start + step))
         yield part, sums[:, start : start + step], room[: len(part)]

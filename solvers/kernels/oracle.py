@@ -25,9 +25,6 @@ _BUFFER_ROWS = 512
 # Rows are handed to compiled loops in chunks of about this size.
 _CHUNK_BYTES = 64 * 2**20
 _CHUNK_ROWS = 256
-# An inner product of so many numbers costs several copies of an entry, and BLAS computes it fastest
-# in blocks of so many rows. Blocks of short products are smaller, to stay in the cache.
-_LONG, _CHUNK_ROWS_OF_LONG = 256, 1024
 # Entries of points with fewer numbers are computed faster than memory for them is had.
 _READ = 64
 
@@ -110,13 +107,7 @@ class KernelOracle:
         rows = max(1, _CHUNK_BYTES // (self.n * self.dtype.itemsize))
         if self._cache is not None:
             rows = min(rows, len(self._cache))
-        return int(min(rows, _CHUNK_ROWS_OF_LONG if self._long_products else _CHUNK_ROWS))
-
-    @property
-    def _long_products(self) -> bool:
-        values = self.points.values
-        dense = self.kernel.by_products and not sparse.issparse(values)
-        return bool(dense and values.shape[1] >= _LONG)
+        return int(min(rows, _CHUNK_ROWS))
 
     def row(self, i: int) -> np.ndarray:
         """k(x_i, x_j) for all j, shape (n,), read-only. Costs n entries."""
@@ -356,8 +347,8 @@ class KernelOracle:
             return expansion_scores(self.kernel, points, coef[support], self._X, "float64")
         # Few points: they are prepared once, the many others block by block.
         points, scores = self._exact_points(index), np.zeros(len(index))
-        for start in range(0, len(support), _CHUNK_ROWS_OF_LONG):
-            part = support[start : start + _CHUNK_ROWS_OF_LONG]
+        for start in range(0, len(support), _CHUNK_ROWS):
+            part = support[start : start + _CHUNK_ROWS]
             others = self.kernel.prepare(self._X[part], "float64", like=points)
             scores += coef[part] @ self.kernel.block(others, points)
         return scores
@@ -387,11 +378,7 @@ class KernelOracle:
     def _fill(self, cache: RowCache, index: np.ndarray) -> np.ndarray:
         """Compute these distinct rows into the cache; their slots."""
         slots = cache.reserve(index)
-        first, last = int(slots[0]), int(slots[-1])
-        if last - first + 1 == len(slots) and bool((np.diff(slots) == 1).all()):
-            self._compute(index, out=cache.storage[first : last + 1])
-        else:
-            cache.storage[slots] = self._compute(index)
+        cache.storage[slots] = self._compute(index)
         return slots
 
     def _compute(

@@ -20,7 +20,6 @@ from .base import (
     placed,
     products_are_steady,
     rounding_unit,
-    row_blocks,
 )
 from .parameters import FiniteNumber, WholeNumber, Width, parameter
 
@@ -108,19 +107,13 @@ class Polynomial(ProductKernel):
         reach = abs(self.gamma) * largest + abs(self.coef0)
         return rounding_unit(dtype) * self.degree * float(reach**self.degree)
 
-    def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
-        from .sums import power_sums
-
-        of_type = B.values.dtype.type
-        power = of_type(self.gamma), of_type(self.coef0), self.degree
-        for part, own, room in row_blocks(A, B, sums):
-            inner = products(part.values, B.values, room)
-            in_row_parts(power_sums, own.shape[1], inner, *power, coef, own)
-
     def _finish(self, inner: np.ndarray) -> np.ndarray:
-        inner *= self.gamma
-        inner += self.coef0
-        return np.power(inner, self.degree, out=inner)
+        from .sums import powers
+
+        of_type, rows = inner.dtype.type, np.atleast_2d(inner)
+        gamma, coef0 = of_type(self.gamma), of_type(self.coef0)
+        in_row_parts(powers, len(rows), rows, gamma, coef0, self.degree)
+        return inner
 
     def _bound(self, product: float) -> float:
         base = max(self.gamma * product + abs(self.coef0), 1.0)

@@ -8,13 +8,16 @@ import numpy as np
 from scipy import sparse
 
 from ..numeric.matrices import Matrix
+from ..numeric.rows import row_arrays, weighted_sums
 from ..numeric.threads import in_parts
 from . import Kernel, Points
-from .base import TILE, in_row_parts
-from .sums import rows_added, weighted_sums
+from .base import TILE
+from .sums import rows_added
 
 # Points are prepared so many bytes at a time.
 _BYTES = 16 * 2**20
+# A thread with fewer stored numbers than this costs more than it saves.
+_NUMBERS_PER_THREAD = 2**16
 
 
 def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
@@ -22,14 +25,12 @@ def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
 
     Of shape (len(Z),) or (len(Z), n_outputs).
     """
-    rows = np.atleast_2d(weights).astype(np.float64, copy=False)
-    if sparse.issparse(Z):
-        scores = np.asarray(Z @ rows.T)
-    else:
-        sums = np.empty((len(rows), len(Z)))
-        in_row_parts(weighted_sums, len(Z), np.ascontiguousarray(Z), rows, sums)
-        scores = sums.T
-    return scores[:, 0] if weights.ndim == 1 else scores
+    Z = sparse.csr_matrix(Z) if sparse.issparse(Z) else np.ascontiguousarray(Z)
+    rows = np.ascontiguousarray(np.atleast_2d(weights), dtype=np.float64)
+    n, sums = Z.shape[0], np.empty((len(rows), Z.shape[0]))
+    smallest = max(1, _NUMBERS_PER_THREAD * n // max(1, Z.nnz if sparse.issparse(Z) else Z.size))
+    in_parts(weighted_sums, n, row_arrays(Z), rows, sums, smallest=smallest)
+    return sums[0] if weights.ndim == 1 else sums.T
 
 
 def expansion_scores(

@@ -1,18 +1,10 @@
-"""Compiled loops that finish entries of product kernels, and sum them with weights.
-
-Entries are looked at in chunks of a row, which stay in the nearest cache between the steps. Sums
-are float64.
-"""
+"""Compiled loops that finish entries of product kernels, and sums of stored rows in float64."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from ..numeric.compiling import njit
 from ..numeric.exponential import exponential
 
-# Entries of a row that are looked at together.
-_CHUNK = 256
 # Sums of so many columns stay in the smallest cache while rows pass by.
 _COLUMNS = 1024
 
@@ -25,6 +17,19 @@ def exponentials(entries, left, right, start, stop):
         row, of_row = entries[i], left[i]
         for j in range(len(row)):
             row[j] = exponential(min(row[j] - of_row - right[j], zero))
+
+
+@njit(error_model="numpy", fastmath={"contract"}, nogil=True)
+def powers(entries, gamma, coef0, degree, start, stop):
+    """``entries_ij`` become ``(gamma entries_ij + coef0)^degree``, all of one type."""
+    for i in range(start, stop):
+        row = entries[i]
+        for j in range(len(row)):
+            base = gamma * row[j] + coef0
+            power = base
+            for _ in range(1, degree):
+                power *= base
+            row[j] = power
 
 
 # Without reassociation: the sums shall not depend on how the rows are split into calls.
@@ -45,68 +50,3 @@ def add_row(responses, y, row, coef):
     """``responses_j += coef y_j row_j``."""
     for j in range(len(responses)):
         responses[j] += coef * y[j] * row[j]
-
-
-@njit(error_model="numpy", nogil=True)
-def weighted_sums(entries, coef, sums, start, stop):
-    """``sums_ki = sum_j coef_kj entries_ij`` for the rows i from start to stop."""
-    for i in range(start, stop):
-        for k in range(len(coef)):
-            sums[k, i] = _weighted_sum(coef[k], entries[i])
-
-
-@njit(error_model="numpy", nogil=True)
-def exponential_sums(products, left, right, coef, sums, start, stop):
-    """The same with entries ``exp(products_ij - left_i - right_j)``; exponents are clipped at 0."""
-    chunk, n = np.empty(_CHUNK, products.dtype), products.shape[1]
-    sums[:, start:stop] = 0.0
-    for i in range(start, stop):
-        for first in range(0, n, _CHUNK):
-            last = min(first + _CHUNK, n)
-            _exponentials(products[i, first:last], left[i], right[first:last], chunk)
-            _add_sums(coef, first, last, chunk, sums, i)
-
-
-@njit(error_model="numpy", nogil=True)
-def power_sums(products, gamma, coef0, degree, coef, sums, start, stop):
-    """The same with entries ``(gamma products_ij + coef0)^degree``.
-
-    ``gamma`` and ``coef0`` are of the type of the products.
-    """
-    chunk, n = np.empty(_CHUNK, products.dtype), products.shape[1]
-    sums[:, start:stop] = 0.0
-    for i in range(start, stop):
-        for first in range(0, n, _CHUNK):
-            last = min(first + _CHUNK, n)
-            _powers(products[i, first:last], gamma, coef0, degree, chunk)
-            _add_sums(coef, first, last, chunk, sums, i)
-
-
-@njit(error_model="numpy", fastmath={"contract"})
-def _exponentials(products, left, right, chunk):
-    zero = chunk.dtype.type(0)
-    for j in range(len(products)):
-        chunk[j] = exponential(min(products[j] - left - right[j], zero))
-
-
-@njit(error_model="numpy", fastmath={"contract"})
-def _powers(products, gamma, coef0, degree, chunk):
-    for j in range(len(products)):
-        chunk[j] = gamma * products[j] + coef0
-    for _ in range(1, degree):
-        for j in range(len(products)):
-            chunk[j] *= gamma * products[j] + coef0
-
-
-@njit(error_model="numpy")
-def _add_sums(coef, first, last, chunk, sums, i):
-    for k in range(len(coef)):
-        sums[k, i] += _weighted_sum(coef[k, first:last], chunk)
-
-
-@njit(error_model="numpy", fastmath={"reassoc", "contract"})
-def _weighted_sum(coef, entries):
-    total = 0.0
-    for j in range(len(coef)):
-        total += coef[j] * entries[j]
-    return total

@@ -13,6 +13,7 @@ from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
+from ..kernels.scoring import linear_scores
 from ..models import LinearModel, Model
 from ..models.objectives import hinge
 from ..numeric.ascent import NO_STEP, Ascent, best_value, check_ascent, leaves, meet
@@ -25,7 +26,6 @@ from ..numeric.rows import (
     fetch,
     fetch_bounds,
     finite_squared_norms,
-    margins_of,
     prefetch,
     row_arrays,
 )
@@ -167,7 +167,7 @@ class DualAscent(Ascent):
         super().__init__(C * problem.weights, shrinking=shrinking)
         self.y, self.rng, self.counters, self._draw = problem.y, problem.rng, counters, draw
         self.w = np.zeros(X.shape[1])
-        self._rows, self._diag = row_arrays(X), finite_squared_norms(X)
+        self._X, self._rows, self._diag = X, row_arrays(X), finite_squared_norms(X)
         self.counters.inner_products += X.shape[0]
 
     def epoch(self, allowance: Callable[[], float], pause: Callable[[], bool]) -> bool:
@@ -192,7 +192,7 @@ class DualAscent(Ascent):
 
     def _margins(self) -> np.ndarray:
         self.counters.inner_products += len(self.y)
-        return np.asarray(margins_of(self._rows, self.y, self.w))
+        return self.y * linear_scores(self._X, self.w)
 
     def gap(self) -> float:
         """Primal minus dual, over the sum of the bounds. Costs n inner products."""

@@ -14,8 +14,6 @@ Matrix: TypeAlias = Any
 # loop), as long as the dense copy stays small.
 _DENSE_FROM_DENSITY = 0.05
 _DENSE_UP_TO_BYTES = 512 * 2**20
-# Blocks of so many sparse rows are made dense piece by piece.
-_MANY_ROWS = 128
 
 
 def better_dense(X: Matrix, dtype: Any) -> bool:
@@ -63,25 +61,16 @@ def matmul(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.nd
 
 
 def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
-    """Inner products of all rows, C-contiguous, shape (len(A), len(B))."""
+    """Inner products of all rows, both dense or both CSR, C-contiguous, shape (len(A), len(B))."""
     if not scipy.sparse.issparse(B):
         return matmul(A, B.T, out)
-    # Here, since numba takes long to import, and kernels are also there for their names.
-    from .sparse_products import multiply_sparse, multiply_sparse_pair
-
-    # One dense factor makes the product dense at once; the smaller set is the cheaper one.
     if A.shape[0] == 1:
-        return (B @ as_dense(A)[0])[None, :]
-    if A.shape[0] >= _MANY_ROWS and scipy.sparse.issparse(A):
-        entries = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype) if out is None else out
-        multiply_sparse_pair(A, B, entries)
-        return entries
-    if A.shape[0] <= B.shape[0] or not scipy.sparse.issparse(A):
-        entries = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype)
-        multiply_sparse(B, as_dense(A), entries)
-    else:
-        entries = np.empty((A.shape[0], B.shape[0]), dtype=A.dtype)
-        multiply_sparse(A, B.toarray(), entries.T)
+        return (B @ A.toarray()[0])[None, :]
+    # Here, since numba takes long to import, and kernels are also there for their names.
+    from .sparse_products import multiply_sparse
+
+    entries = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype) if out is None else out
+    multiply_sparse(A, B, entries)
     return entries
 
 

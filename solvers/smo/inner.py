@@ -1,8 +1,4 @@
-"""SMO on a working set with its kernel matrix in memory: one compiled loop, without and with bias.
-
-Selections look at whole arrays. The largest of many floats is found through their bits as whole
-numbers, whose order is that of the floats: compilers vectorise that, and not a maximum of floats.
-"""
+"""SMO on a working set with its kernel matrix in memory: one loop, without and with bias."""
 
 from __future__ import annotations
 
@@ -91,30 +87,19 @@ def _mark(t, alpha, y, C, not_up, not_down):
     not_down[t] = 0.0 if down else np.inf
 
 
-@njit()
+@njit(fastmath={"nnan", "nsz", "reassoc"})
 def _largest(values):
     """First position of the largest of some floats."""
-    if values.itemsize == 4:
-        return _largest_by_bits(values.view(np.int32))
-    return _largest_by_bits(values.view(np.int64))
-
-
-@njit()
-def _largest_by_bits(bits):
-    of_type, all_but_sign = bits.dtype.type, np.iinfo(bits.dtype).max
-    sign = 8 * bits.itemsize - 1
-    top = of_type(-all_but_sign - 1)
-    for t in range(len(bits)):
-        b = bits[t]
-        top = max(top, of_type(b ^ ((b >> sign) & all_but_sign)))
-    top = of_type(top ^ ((top >> sign) & all_but_sign))
-    for start in range(0, len(bits), _BLOCK):
-        found = 0
-        for t in range(start, min(start + _BLOCK, len(bits))):
-            found += bits[t] == top
-        if found:
-            for t in range(start, len(bits)):
-                if bits[t] == top:
+    top = values[0]
+    for t in range(1, len(values)):
+        top = max(top, values[t])
+    for start in range(0, len(values), _BLOCK):
+        ties = 0
+        for t in range(start, min(start + _BLOCK, len(values))):
+            ties += values[t] == top
+        if ties:
+            for t in range(start, len(values)):
+                if values[t] == top:
                     return t
     return 0
 

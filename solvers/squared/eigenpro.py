@@ -20,7 +20,6 @@ from ..models import KernelExpansion
 from ..numeric.matrices import matmul
 from ..numeric.validation import check_iteration_limit, check_whole
 from ..registration import register
-from .products import times, transposed_times
 
 # The eigenvalues of a subsample are not quite those of all points: ratios of them are flattened by
 # this power, as in the authors' code.
@@ -177,7 +176,7 @@ class Preconditioner(NamedTuple):
 
     def correction(self, rows: np.ndarray, residuals: np.ndarray) -> np.ndarray:
         """``V D V' K_sm g``, shape (s,), from the kernel rows of a batch."""
-        product = transposed_times(rows[:, self.points], residuals)
+        product = matmul(residuals, rows[:, self.points].astype(np.float64, copy=False))
         return matmul(self.vectors, self.scales * matmul(product, self.vectors))
 
 
@@ -251,7 +250,7 @@ class Descent:
     def take(self, batch: np.ndarray) -> None:
         """One step (MB19 Algorithm 1); costs n entries for each point of the batch."""
         rows = self._oracle.rows(batch)
-        residuals = times(rows, self.coef) - self._y[batch]
+        residuals = matmul(rows.astype(np.float64, copy=False), self.coef) - self._y[batch]
         self._squares += float(residuals @ residuals)
         self._met += len(batch)
         rate = self.step / self.batch_size

@@ -13,16 +13,12 @@ from ..interface.convergence import short_of
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import CachedKernelParameters, SoftMarginParameters, SolverParameters
-from ..interface.problem import Problem, Solution, SolveStatus
+from ..interface.problem import JITTER, Problem, Solution, SolveStatus
 from ..models import KernelExpansion
 from ..numeric.matrices import matmul
 from ..numeric.validation import check_positive, check_whole
 from ..registration import register
 from .products import Columns
-
-# What is added to the diagonal of the centres' Gram matrix, relative to its mean: entries are known
-# to so many digits, and noise in them grows by the root of its inverse.
-_JITTER = {"float64": 1e-10, "float32": 1e-6}
 
 
 @register("svm")
@@ -139,7 +135,7 @@ class Falkon(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKerne
         oracle.set_aside(n_bytes)
         columns = Columns(oracle, centers, n_bytes)
         regularization = 1 / (problem.n * float(self.C))
-        gram = problem.gram(centers, _JITTER[oracle.dtype.name])
+        gram = problem.gram(centers, JITTER[oracle.dtype.name])
         T, A = preconditioner(gram, problem.weights[centers], regularization)
         return Equations(centers, columns, problem.weights, regularization, T, A)
 

