@@ -116,7 +116,7 @@ class Iterates:
         squared_norm = float(np.einsum("i,i", self.state.alpha, responses))
         if squared_norm > 1:
             factor = 1.0 / np.sqrt(squared_norm)
-            self.state.alpha *= factor
+            self.state.alpha[:] *= factor
             self.responses *= factor
         self.state.progress["squared_norm"] = min(squared_norm, 1.0)
 
