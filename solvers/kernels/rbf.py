@@ -23,7 +23,7 @@ from .base import (
 from .parameters import Width, parameter
 
 # Points are made dense and centred in chunks of so many numbers.
-_CHUNK = 2**20
+_CHUNK = 2**16
 
 
 @register_kernel("rbf")
