@@ -34,7 +34,7 @@ def _of_svm(results: Results) -> Iterator[RenderableType]:
         counts = of_task(analysis.counts(results), task.label)
         tried = counts[counts["n_skipped"] < counts["n_planned"]]
         yield terminal_table(svm.results_table(results, task.label, tried), task.label)
-        if tuning := svm.tuning(results, task):
+        if tuning := svm.tuning(results.study, task, results.runs):
             yield Text(" ".join(tuning), style="dim")
         for sentence in svm.other_problems(results.runs, task.label):
             yield Text(sentence, style="dim")

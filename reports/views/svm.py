@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -351,52 +350,20 @@ def draw_bundle_gaps(
 _METHODS = {"grid": "grid search", "halving": "successive halving"}
 
 
-class Choices(NamedTuple):
-    """The tuning of a solver on a task: medians over its runs, and what they chose how often.
-
-    ``chosen`` are values by parameter with the number of runs, the most frequent first;
-    ``evaluations`` is NaN where they are not counted; the tuning of ``incomplete`` runs ended
-    before every configuration had been tried.
-    """
-
-    solver: str
-    chosen: list[tuple[dict[str, Any], int]]
-    wall_s: float
-    evaluations: float
-    incomplete: int
-
-
-def tuning_choices(runs: pd.DataFrame) -> list[Choices]:
-    """What the tuned runs of a task chose, by solver, in the order of the study."""
-    choices = []
-    for _, solver, tuned in by_solver(runs[~runs["tuning"].isin(["", "[]"])]):
-        trials = [json.loads(text) for text in tuned["tuning"]]
-        chosen: Counter[str] = Counter()
-        for params, tried in zip(tuned["params"], trials, strict=True):
-            values = json_object(params)
-            chosen[json.dumps({name: values.get(name) for name in tried[0]["params"]})] += 1
-        choices.append(
-            Choices(
-                solver=solver,
-                chosen=[(json.loads(text), count) for text, count in chosen.most_common()],
-                wall_s=float(tuned["tuning_wall_s"].median()),
-                evaluations=float(tuned["tuning_evals"].median()),
-                incomplete=sum(any(t["ended"] == "not tried" for t in tried) for tried in trials),
-            )
-        )
-    return choices
-
-
-def tuning_sentences(study: SvmStudy, task: SvmTask, choices: Sequence[Choices]) -> list[str]:
+def tuning(study: Study, task: SvmTask, runs: pd.DataFrame) -> list[str]:
     """How the solvers of a task were tuned, what each chose and what that cost."""
-    if not choices:
+    assert isinstance(study, SvmStudy)
+    tuned = of_task(runs, task.label)
+    tuned = tuned[~tuned["tuning"].isin(["", "[]"])]
+    if tuned.empty:
         return []
     folds = study.tuning.get("folds")
     held_out = f"{100 * study.tuning.get('validation', 0.25):g} % of the training part held out"
     split = f"{folds}-fold cross-validation on the training part" if folds else held_out
-    method = _METHODS[study.tuning.get("method", "grid")]
-    sentences = [f"Tuned by {method} with {split}:"]
-    sentences += [f"{_choice_words(each)}{'.' if each is choices[-1] else ';'}" for each in choices]
+    choices = "; ".join(_choice_words(solver, runs) for _, solver, runs in by_solver(tuned))
+    sentences = [
+        f"Tuned by {_METHODS[study.tuning.get('method', 'grid')]} with {split}: {choices}."
+    ]
     if task.tune:
         sentences.append(
             "Each solver has its own problem, so objectives are not compared and there is no "
@@ -405,19 +372,23 @@ def tuning_sentences(study: SvmStudy, task: SvmTask, choices: Sequence[Choices])
     return sentences
 
 
-def _choice_words(choices: Choices) -> str:
+def _choice_words(solver: str, tuned: pd.DataFrame) -> str:
     """ "SMO chose C = 1, gamma = 10 (3 runs), at 0.46 s and 3.6M evaluations a run"."""
-    chosen = " or ".join(
-        f"{described.parameters(values)} ({formatting.plural(count, 'run')})"
-        for values, count in choices.chosen
+    trials = [json.loads(text) for text in tuned["tuning"]]
+    chosen = Counter(
+        described.parameters({name: json_object(params).get(name) for name in tried[0]["params"]})
+        for params, tried in zip(tuned["params"], trials, strict=True)
     )
-    costs = [formatting.seconds(choices.wall_s)]
-    if not math.isnan(choices.evaluations):
-        costs.append(f"{formatting.count(choices.evaluations)} evaluations")
-    words = f"{choices.solver} chose {chosen}, at {' and '.join(costs)} a run"
-    if choices.incomplete:
-        tuned = f"the tuning of {formatting.plural(choices.incomplete, 'run')}"
-        words += f" ({tuned} ran out of its budget)"
+    listed = [f"{words} ({formatting.plural(n, 'run')})" for words, n in chosen.most_common()]
+    costs = [formatting.seconds(float(tuned["tuning_wall_s"].median()))]
+    evaluations = float(tuned["tuning_evals"].median())
+    if not math.isnan(evaluations):
+        costs.append(f"{formatting.count(evaluations)} evaluations")
+    words = f"{solver} chose {' or '.join(listed)}, at {' and '.join(costs)} a run"
+    incomplete = sum(any(each["ended"] == "not tried" for each in tried) for tried in trials)
+    if incomplete:
+        of_runs = f"the tuning of {formatting.plural(incomplete, 'run')}"
+        words += f" ({of_runs} ran out of its budget)"
     return words
 
 
@@ -443,7 +414,7 @@ def task_sections(results: Results) -> Iterator[Section]:
         name = analysis.slugs(results)[task.label]
         figures, marks = figures_of(results, f"task-{name}", _FAMILIES, task.label)
         notes = [
-            *tuning(results, task),
+            *tuning(results.study, task, results.runs),
             _target_sentence(results, task.label),
             *other_problems(results.runs, task.label),
             *_notes(results),
@@ -534,13 +505,6 @@ def _notes(results: Results) -> list[str]:
         item for item in derived_measures(results.kind) if item.name in analysis.shown(results)
     ]
     return [_NOTE, *(item.note for item in shown if item.note)]
-
-
-def tuning(results: Results, task: SvmTask) -> list[str]:
-    """What the solvers of a tuned task chose, and at what cost; nothing of other tasks."""
-    study = results.study
-    assert isinstance(study, SvmStudy)
-    return tuning_sentences(study, task, tuning_choices(of_task(results.runs, task.label)))
 
 
 def other_problems(runs: pd.DataFrame, task: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from marginbench.reports.command import write_report
 from marginbench.reports.described import kernel_words
 from marginbench.reports.results import load_results
-from marginbench.reports.views.svm import tuning_choices, tuning_sentences
+from marginbench.reports.views.svm import tuning
 
 TASK = {"kernel": {"name": "rbf", "gamma": 0.02}, "tune": {"C": [1.0, 10.0]}, "reference": False}
 
@@ -38,30 +38,22 @@ def folder(make, write_results):
     )
 
 
-def test_choices_and_costs_are_summed_up(folder):
-    smo, libsvm = tuning_choices(load_results(folder).runs)
-    assert smo.chosen == [({"C": 10.0}, 2), ({"C": 1.0}, 1)]
-    assert (smo.wall_s, smo.evaluations, smo.incomplete) == (3.0, 4000.0, 1)
-    assert (libsvm.chosen, libsvm.incomplete) == ([({"C": 1.0}, 1)], 0)
-    assert libsvm.evaluations != libsvm.evaluations
-
-
 def test_the_sentences_say_what_was_chosen_and_what_it_cost(folder):
     results = load_results(folder)
     task = results.study.tasks[0]
-    sentences = tuning_sentences(results.study, task, tuning_choices(results.runs))
+    sentences = tuning(results.study, task, results.runs)
     assert [text.replace("\N{NARROW NO-BREAK SPACE}", " ") for text in sentences] == [
-        "Tuned by grid search with 25 % of the training part held out:",
+        "Tuned by grid search with 25 % of the training part held out: "
         "SMO chose C = 10 (2 runs) or C = 1 (1 run), at 3.00 s and 4.00k evaluations a run "
-        "(the tuning of 1 run ran out of its budget);",
+        "(the tuning of 1 run ran out of its budget); "
         "LIBSVM chose C = 1 (1 run), at 2.00 s a run.",
         "Each solver has its own problem, so objectives are not compared and there is no "
         "reference optimum.",
     ]
     folds = results.study.model_copy(update={"tuning": {"method": "halving", "folds": 3}})
-    (first, *_) = tuning_sentences(folds, task, tuning_choices(results.runs))
-    assert first == (
-        "Tuned by successive halving with 3-fold cross-validation on the training part:"
+    (first, *_) = tuning(folds, task, results.runs)
+    assert first.startswith(
+        "Tuned by successive halving with 3-fold cross-validation on the training part: SMO chose"
     )
     assert "C tuned over 1, 10" in kernel_words(task)
 
@@ -72,7 +64,7 @@ def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
     text = " ".join(make.page(write_report(folder, "c")).text.split())
     printed = " ".join(capsys.readouterr().out.split())
     results = load_results(folder)
-    said = tuning_sentences(results.study, results.study.tasks[0], tuning_choices(results.runs))
+    said = tuning(results.study, results.study.tasks[0], results.runs)
     for shown in (text, printed):
         for sentence in said:
             assert " ".join(sentence.split()) in shown
@@ -82,6 +74,4 @@ def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
 def test_a_study_that_tunes_nothing_says_nothing(make, results_of):
     record = make.finished("a", "SMO", 0, make.trace([1e3], [0.1]))
     results = results_of([record])
-    choices = tuning_choices(results.runs)
-    assert choices == []
-    assert tuning_sentences(results.study, results.study.tasks[0], choices) == []
+    assert tuning(results.study, results.study.tasks[0], results.runs) == []
