@@ -199,6 +199,16 @@ class Column(Heading):
         return Cell(str(row[self.of])) if isinstance(self.of, str) else self.of(row)
 
 
+def number_column(title: str, name: str, say: Callable[[float], str], **more: Any) -> Column:
+    """A column of the numbers of a column of the frame, a dash where there is none."""
+
+    def cell(row: Mapping[str, Any]) -> Cell:
+        value = row[name]
+        return NONE if pd.isna(value) else Cell(say(value), number=value)
+
+    return Column(title, "number", of=cell, **more)
+
+
 def framed(label: str, frame: pd.DataFrame, columns: Sequence[Column], **more: Any) -> Table:
     """A table with a row for each row of a frame, which are its numbers."""
     rows = [[column.cell(row) for column in columns] for row in records(frame)]

@@ -15,7 +15,7 @@ from ..described import SvmTask, kernel_symbols
 from ..formatting import plural, slug, unused
 from ..frames import RUN, is_number, of_task, records
 from ..results import Results
-from ..tables import NONE, Cell, Column, Heading, Table, framed
+from ..tables import NONE, Cell, Column, Heading, Table, framed, number_column
 from ..view import Section
 
 # Shades of a cell: up to these ratios to the lowest error of its solver.
@@ -179,21 +179,11 @@ def _best(results: Results, points: pd.DataFrame) -> Table | None:
     names = list(dict.fromkeys(name for point in best["point"] for name in point))
     frame = best.assign(**{each: [point.get(each) for point in best["point"]] for each in names})
     symbols = kernel_symbols()
-
-    def value(name: str) -> Column:
-        return Column(
-            symbols.get(name, name),
-            "number",
-            of=lambda row: (
-                NONE if pd.isna(row[name]) else Cell(formatting.plain(row[name]), number=row[name])
-            ),
-        )
-
     word = analysis.words(results).solver.capitalize()
     columns = [
         Column("Grid", of="grid"),
         Column(word, term="solver", of="solver"),
-        *map(value, names),
+        *(number_column(symbols.get(name, name), name, formatting.plain) for name in names),
         Column(
             "Validation error",
             "number",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -55,7 +56,7 @@ from ..statistics.curves import (
     predicted_fractions,
 )
 from ..statistics.summary import resolution
-from ..tables import NONE, Cell, Heading, Table, measure_cell
+from ..tables import NONE, Cell, Column, Heading, Table, framed, measure_cell, number_column
 from ..view import Figure, Section, figures_of
 
 # ---- traces: errors and suboptimality against what runs spend
@@ -549,19 +550,6 @@ def _problem(runs: pd.DataFrame, task: SvmTask) -> str:
     return ", ".join([*sizes, *described.kernel_words(task), *folds, *unknown])
 
 
-_DATA_HEADINGS = (
-    Heading("Task", term="task"),
-    Heading("Dataset", term="dataset"),
-    Heading("Train", "number", term="n_train"),
-    Heading("Test", "number", term="n_test"),
-    Heading("Features", "number", term="n_features"),
-    Heading("Classes", "number", term="n_classes"),
-    Heading("Problem", "wide", term="problem"),
-    Heading("Reference optimum", "number", term="reference"),
-    Heading("Certified relative gap", "number", term="reference_gap"),
-    Heading("Its test error", "number", term="reference_error"),
-    Heading("Fingerprint", term="fingerprint"),
-)
 _DATA_NUMBERS = (
     *("dataset", "n_train", "n_test", "n_features", "n_classes", "C", "kernel", "fit_intercept"),
     *("reference_primal", "reference_gap", "resolution", "reference_test_error", "fingerprint"),
@@ -570,14 +558,37 @@ _DATA_NUMBERS = (
 
 def data_section(results: Results) -> Iterator[Section]:
     """What the records say of each task: sizes, reference optimum, fingerprint."""
-    table = Table(
-        "Tasks and data",
-        _DATA_HEADINGS,
-        [_data_row(results, task) for task in results.tasks_of(SvmTask)],
-        cards=True,
-        name="tasks",
-        numbers=_data_numbers(results),
-    )
+    described_by = {task.label: task for task in results.tasks_of(SvmTask)}
+
+    def dataset(row: Mapping[str, Any]) -> Cell:
+        task = described_by[row["task"]]
+        folds = "" if task.folds is None else f"seed 0 of {task.folds} folds"
+        return Cell(task.dataset, range=described.parameters(task.dataset_params), note=folds)
+
+    def problem(row: Mapping[str, Any]) -> Cell:
+        return Cell(", ".join(described.kernel_words(described_by[row["task"]])))
+
+    def fingerprint(row: Mapping[str, Any]) -> Cell:
+        known = row["fingerprint"]
+        return NONE if pd.isna(known) else Cell(known[:12], code=True, hint=known)
+
+    sizes = {"n_train": "Train", "n_test": "Test", "n_features": "Features", "n_classes": "Classes"}
+    columns = [
+        Column("Task", term="task", of="task"),
+        Column("Dataset", term="dataset", of=dataset),
+        *(number_column(sizes[name], name, formatting.integer, term=name) for name in sizes),
+        Column("Problem", "wide", term="problem", of=problem),
+        number_column("Reference optimum", "reference_primal", "{:.6g}".format, term="reference"),
+        number_column(
+            "Certified relative gap", "resolution", formatting.scientific, term="reference_gap"
+        ),
+        number_column(
+            "Its test error", "reference_test_error", formatting.percent, term="reference_error"
+        ),
+        Column("Fingerprint", term="fingerprint", of=fingerprint),
+    ]
+    numbers = _data_numbers(results)
+    table = framed("Tasks and data", numbers, columns, cards=True, name="tasks")
     folded = "Sizes, problems and reference optima of the tasks"
     yield Section("tasks", "Tasks and data", "table.html", {"table": table, "folded": folded})
 
@@ -585,35 +596,9 @@ def data_section(results: Results) -> Iterator[Section]:
 def _data_numbers(results: Results) -> pd.DataFrame:
     """The first record of each task that knows them; of several folds that of the first seed."""
     runs = results.runs.assign(resolution=resolution(results.runs))
-    numbers = runs.groupby("task", sort=False)[list(_DATA_NUMBERS)].first().reset_index()
+    known = runs[["task", *_DATA_NUMBERS]]
+    numbers = known.where(known != "").groupby("task", sort=False).first().reset_index()
     return numbers.join(kernel_parameters(results.tasks_of(SvmTask), numbers.columns), on="task")
-
-
-def _data_row(results: Results, task: SvmTask) -> list[Cell]:
-    runs = of_task(results.runs, task.label)
-
-    def number(name: str, say: Callable[[float], str]) -> Cell:
-        value = first_known(resolution(runs) if name == "resolution" else runs[name])
-        return NONE if value is None else Cell(say(value), number=value)
-
-    fingerprint = next((text for text in runs["fingerprint"] if text), "")
-    return [
-        Cell(task.label),
-        Cell(
-            task.dataset,
-            range=described.parameters(task.dataset_params),
-            note="" if task.folds is None else f"seed 0 of {task.folds} folds",
-        ),
-        *(
-            number(name, formatting.integer)
-            for name in ("n_train", "n_test", "n_features", "n_classes")
-        ),
-        Cell(", ".join(described.kernel_words(task))),
-        number("reference_primal", "{:.6g}".format),
-        number("resolution", formatting.scientific),
-        number("reference_test_error", formatting.percent),
-        Cell(fingerprint[:12], code=True, hint=fingerprint) if fingerprint else NONE,
-    ]
 
 
 def protocol_section(results: Results) -> Iterator[Section]:
