@@ -9,6 +9,8 @@ import pytest
 
 # The tests start many processes; without bytecode each would compile the whole package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# What they write need not outlive a power cut.
+os.fsync = lambda descriptor: None
 _BENCHMARKS = "tests/bench"
 # What of the processor tells machines apart and stays the same from run to run.
 _PROCESSOR = ("brand_raw", "arch", "bits", "count")

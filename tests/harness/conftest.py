@@ -1,8 +1,12 @@
 """Shared by the tests of the harness: a cache of their own, small studies, and commands."""
 
+import functools
+from pathlib import Path
+
 import pytest
 
 from marginbench.harness.cli.app import build_app, run_app
+from marginbench.harness.environment import git
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import completed_study
@@ -46,6 +50,19 @@ def own_cache(tmp_path_factory):
         patch.setenv("NUMBA_CACHE_DIR", str(cache_folder().parent))
         patch.setenv("MARGINBENCH_CACHE", str(folder))
         yield folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def known_commits():
+    """What git says of the checkout is asked once."""
+    here, once = Path(__file__).parents[2], functools.cache(git)
+
+    def asked(folder, *arguments):
+        return (once if folder.is_relative_to(here) else git)(folder, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("marginbench.harness.planning.fingerprint.git", asked)
+        yield
 
 
 @pytest.fixture(scope="session")
