@@ -295,15 +295,6 @@ def test_a_bug_is_not_hidden(capsys, tmp_path):
         run_app(build_app(write_report), ["report", str(tmp_path)])
 
 
-def test_help_needs_no_heavy_module():
-    code = (
-        "import sys, marginbench.harness.cli.app as c; c.build_app(lambda d, s: d); "
-        "print(sorted({'numpy', 'numba', 'sklearn', 'pyarrow', 'pydantic'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 @pytest.fixture
 def script(tmp_path):
     """Starts the command in a process of its own, in an empty folder with a study."""

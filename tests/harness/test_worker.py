@@ -6,7 +6,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
@@ -14,6 +13,8 @@ import pytest
 from marginbench.harness.execution import guardian
 from marginbench.harness.execution.worker import WorkerProcess
 from marginbench.harness.jobs import Job, Limits, Work
+
+from ..faults.conftest import wait_for
 
 TREE = """
 import os, subprocess, sys, time
@@ -60,7 +61,7 @@ def started(tmp_path, monkeypatch):
         note = tmp_path / "note"
         job = Job("", starts_children.Starts(str(note), how), Limits({}, 1000.0))
         process.send(pickle.dumps(job))
-        until(lambda: note.is_file() and len(note.read_text().split()) == 3)
+        wait_for(lambda: note.is_file() and len(note.read_text().split()) == 3)
         pids = [int(word) for word in note.read_text().split()]
         return [*pids, int((tmp_path / "note-2").read_text())]
 
@@ -69,13 +70,6 @@ def started(tmp_path, monkeypatch):
     for process in processes:
         process.kill()
     sys.modules.pop("starts_children", None)
-
-
-def until(happened, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def running(pids):
@@ -112,7 +106,7 @@ def test_where_orphans_are_not_adopted_sessions_and_marks_are_killed(
     monkeypatch.setattr(guardian, "__file__", str(program))
     pids = started("crash")
     (process,) = started.processes
-    until(lambda: not process.alive)
+    wait_for(lambda: not process.alive)
     process.kill()
     assert running(pids) == [pids[2]]
     os.kill(pids[2], signal.SIGKILL)
@@ -123,11 +117,11 @@ def test_cpu_seconds_of_children_count(tmp_path):
     process = WorkerProcess(tmp_path / "log", 1)
     try:
         # Its own start costs as much.
-        until(lambda: any(True for _ in process.receive(math.inf)))
+        wait_for(lambda: any(True for _ in process.receive(math.inf)))
         before = process.cpu_s()
         job = Job("", _Burns(), Limits({}, 1000.0))
         process.send(pickle.dumps(job))
-        until(lambda: process.cpu_s() - before > 0.75)
+        wait_for(lambda: process.cpu_s() - before > 0.75)
     finally:
         process.kill()
 
@@ -145,7 +139,7 @@ def test_modules_beside_the_current_folder_are_not_imported(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     process = WorkerProcess(tmp_path / "log", 1)
     try:
-        until(lambda: process.alive and any(True for _ in process.receive(math.inf)))
+        wait_for(lambda: process.alive and any(True for _ in process.receive(math.inf)))
     finally:
         process.kill()
     assert (tmp_path / "log").read_text() == ""

@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -71,16 +69,6 @@ def test_a_page_of_the_first_runs_alone_can_be_written(realistic, make, tmp_path
     words = "27 of 36 planned runs have no record"
     assert words in make.page(write_report(tmp_path, "")).text
     assert words in capsys.readouterr().out
-
-
-def test_asking_for_the_report_is_light():
-    heavy = "{'pandas', 'matplotlib', 'jinja2', 'pyarrow', 'pydantic'}"
-    code = (
-        "import sys, marginbench, marginbench.reports.command; marginbench.report; "
-        f"print({heavy} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
 
 
 def columns(page):

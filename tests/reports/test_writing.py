@@ -1,6 +1,5 @@
 """Writing a page: the same records give the same bytes, and these are written once."""
 
-import json
 import os
 import subprocess
 import sys
@@ -71,16 +70,3 @@ def test_the_same_records_give_the_same_bytes_in_any_process(realistic, tmp_path
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)
         pages.append((copy / "report.html").read_bytes())
     assert pages[0] == pages[1]
-
-
-def test_statistics_load_nothing_that_a_small_report_does_not_need():
-    """These libraries take longer to import than the quickstart study's report to write."""
-    code = """if True:
-        import importlib, json, pkgutil, sys
-        import marginbench.reports.statistics as package
-        for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-            importlib.import_module(found.name)
-        print(json.dumps(sorted({"scipy.stats", "matplotlib"} & set(sys.modules))))
-    """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(ended.stdout) == []

@@ -43,13 +43,6 @@ def test_equal_values_are_identical_and_have_a_ratio_of_1():
     assert (found.mean, found.low, found.high, found.p) == (1.0, 1.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_one_or_two_pairs_have_a_ratio_and_no_interval(n):
-    found = changed([2] * n, [3] * n)
-    assert found.mean == pytest.approx(1.5)
-    assert np.isnan([found.low, found.high, found.p]).all()
-
-
 def test_one_run_that_stands_in_many_pairs_is_one():
     found = changed([2, 2, 2], [3, 4, 5], n_runs=1)
     assert np.isnan([found.low, found.high, found.p]).all()
