@@ -49,7 +49,7 @@ def maintain(model, kernel, rule):
     # The last of those with the least ||beta_j phi(z_j)||.
     for j in range(size):
         scratch[j] = abs(model.coef[j]) * model.roots[j]
-    light = smallest(model.scratch_bits, size)
+    light = smallest(model.scratch, size)
     norm = scratch[light]
     if norm > 0.0:
         counts.events += 1

@@ -62,22 +62,22 @@ def merge_lightest(model, rule, light):
         # The only one of its kind: the lightest of the others has partners.
         for j in range(size):
             scratch[j] = np.inf if j == light else abs(coef[j])
-        light = smallest(model.scratch_bits, size)
+        light = smallest(model.scratch, size)
     # The loss grows with the distance: that with the nearest partner bounds that of the
     # best one.
     limit = _FARTHEST
     if rule.search == LOOKUP:
         cost = _cost(rule, coef[light] / coef[nearest], -np.float64(distances[nearest]))
         limit = max(_limit(rule.tables.least, cost), np.float64(near[nearest]))
-    found = 0
+    count = 0
     for j in range(size):
         # Without a branch, which could not be foreseen.
-        partners[found] = j
-        found += near[j] <= limit
-    for k in range(found):
+        partners[count] = j
+        count += near[j] <= limit
+    for k in range(count):
         j = partners[k]
         scratch[k] = _cost(rule, coef[light] / coef[j], -np.float64(distances[j]))
-    return _merge(model, rule, light, partners[smallest(model.scratch_bits, found)])
+    return _merge(model, rule, light, partners[smallest(model.scratch, count)])
 
 
 @compiled(inline="always")
@@ -100,13 +100,13 @@ def _merge(model, rule, light, partner):
     label = model.labels[partner] if len(model.labels) > 0 else 0.0
     # What moves into the gap is then not the other one.
     drop(model, max(light, partner))
-    place = min(light, partner)
+    kept = min(light, partner)
     for f in range(len(points)):
-        points[f, place] = merged[f]
-    coef[place] = heavy * _coefficient(weight, ratio, -distance)
-    model.owner[place] = -1
+        points[f, kept] = merged[f]
+    coef[kept] = heavy * _coefficient(weight, ratio, -distance)
+    model.owner[kept] = -1
     if len(model.labels) > 0:
-        model.labels[place] = label
+        model.labels[kept] = label
     return heavy * heavy * degradation(weight, ratio, -distance)
 
 
@@ -257,7 +257,7 @@ def _nearest(model, light, pairing):
         for j in range(size):
             near[j] = distances[j] * _share(coef[j], coef[light])
     near[light] = np.inf
-    return smallest(model.near_bits, size)
+    return smallest(model.near, size)
 
 
 @compiled()
