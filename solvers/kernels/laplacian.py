@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from ..numeric.compiling import njit
 from ..numeric.matrices import Matrix, as_dense, stored
@@ -71,15 +72,11 @@ def _lengths(values: Matrix) -> np.ndarray:
         return np.asarray(abs(values).sum(axis=1, dtype=np.float64)).ravel()
 
 
-@njit(error_model="numpy", nogil=True)
-def _of_dense(values, queries, entries, start, stop):
+def _of_dense(
+    values: np.ndarray, queries: np.ndarray, entries: np.ndarray, start: int, stop: int
+) -> None:
     """Columns start to stop of the distances."""
-    for j in range(start, stop):
-        for i in range(len(queries)):
-            total = 0.0
-            for f in range(values.shape[1]):
-                total += abs(np.float64(queries[i, f]) - np.float64(values[j, f]))
-            entries[i, j] = total
+    entries[:, start:stop] = cdist(queries, values[start:stop], "cityblock")
 
 
 @njit(error_model="numpy", nogil=True)
