@@ -293,7 +293,9 @@ def _over_tasks(frame: pd.DataFrame, measures: Mapping[str, Compared]) -> pd.Dat
         item = measures[str(name)]
         scale: changes.Scale = "difference" if item.is_error else "ratio"
         whole = group[(group["scale"] == scale) & (group["lost"] + group["gained"] == 0)]
-        means = whole.loc[np.isfinite(whole["mean"]) & (whole["n"] > 0), "mean"]
+        # A ratio below the range of floating point is 0, and has no logarithm.
+        told = np.isfinite(whole["mean"]) & ((whole["mean"] > 0) | item.is_error)
+        means = whole.loc[told & (whole["n"] > 0), "mean"]
         mean, low, high = changes.mean_over_tasks(means.to_numpy(np.float64), scale)
         unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
         verdict = changes.of_tasks(
