@@ -14,7 +14,6 @@ from marginbench.harness.planning.preflight import (
     describe_solver,
 )
 from marginbench.harness.planning.svm import KIND
-from marginbench.harness.study.model import resolve_solver_name
 
 from ..answers import DATA
 
@@ -105,12 +104,6 @@ def test_parameters_that_make_no_sense_are_refused(name, params, message, plan):
     with pytest.raises(StudyError) as caught:
         plan(name, params=params)
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["command", "libsvm-tools"])
-def test_a_name_that_is_gone_tells_what_to_use(name):
-    with pytest.raises(StudyError, match=f"unknown solver '{name}': wrap a program in a class"):
-        resolve_solver_name(name, "svm")
 
 
 @pytest.mark.parametrize("name", ["sklearn.svm:SVC", f"{MINE}:Promises", "LIBSVM"])
