@@ -801,22 +801,34 @@ def draw_distributions(
     names = {solver: _shortened(solver) for solver in order}
 
     def draw(sheet: Sheet) -> Figure:
+        # Slow to load, and most pages have too few runs for this figure.
+        import seaborn as sns
+
         margins = (8.0 + max(map(text_width, names.values())), 14.0, 45.0, 6.0)
         height = max(_ROW * len(order), _LOWEST) + margins[2] + margins[3]
         axes = new_axes(sheet, WIDTH, height, margins)
-        for row, solver in enumerate(order):
-            values = finite.loc[finite["solver"] == solver, "value"].to_numpy(np.float64)
-            color = styles[solver].color
-            axes.plot(
-                values, np.full(len(values), row), ls="", marker="|", color=color,
-                ms=9 * sheet.scale, mew=1.2, alpha=0.75,
-            )  # fmt: skip
-            if len(values) >= FEWEST_FOR_QUARTILES:
-                low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
-                axes.barh(row, high - low, 0.62, low, fill=False, ec=color, lw=0.8)
-                axes.vlines(middle, row - 0.31, row + 0.31, color=INK, lw=1.8 * sheet.scale)
-        axes.set(xlabel=measure.words, ylim=(len(order) - 0.5, -0.5))
-        axes.set_yticks(range(len(order)), list(names.values()))
+        shared = {"x": "value", "y": "solver", "order": order, "ax": axes, "legend": False}
+        # Runs are not scattered at random: the same records give the same figure.
+        sns.stripplot(
+            finite, **shared, jitter=False, marker="|", size=9 * sheet.scale, linewidth=1.2,
+            alpha=0.75,
+        )  # fmt: skip
+        # Colours come afterwards: with a hue, seaborn takes twice as long.
+        for solver, strokes in zip(order, axes.collections, strict=True):
+            strokes.set_color(styles[solver].color)
+        enough = finite.groupby("solver")["value"].transform("size") >= FEWEST_FOR_QUARTILES
+        sns.boxplot(
+            finite[enough], **shared, width=0.62, fill=False, linewidth=0.8, showcaps=False,
+            whis=0, showfliers=False, medianprops={"color": INK, "lw": 1.8 * sheet.scale},
+        )  # fmt: skip
+        boxed = [solver for solver in order if enough[finite["solver"] == solver].all()]
+        containers: Any = axes.containers
+        for boxes in containers:
+            for index, solver in enumerate(boxed):
+                for part in (boxes.boxes[index], *boxes.whiskers[2 * index : 2 * index + 2]):
+                    part.set_color(styles[solver].color)
+        axes.set(xlabel=measure.words, ylabel="")
+        axes.set_yticks(range(len(order)), [names[solver] for solver in order])
         axes.grid(axis="y", visible=False)
         axes.grid(axis="x", color=RULE, lw=0.6)
         axes.xaxis.set_major_locator(MaxNLocator(4))
