@@ -21,6 +21,7 @@ from ..kernels.oracle import KernelOracle
 from ..linear.sdca import ascend
 from ..models import KernelExpansion
 from ..numeric.matrices import matmul
+from ..numeric.memory import scratch
 from ..numeric.validation import (
     check_flag,
     check_iteration_limit,
@@ -258,7 +259,7 @@ def features_of(
     computed, are charged as a textbook run would ask for them again.
     """
     m = len(landmarks)
-    features = np.empty((oracle.n, own.shape[1]), oracle.dtype)
+    features = scratch((oracle.n, own.shape[1]), oracle.dtype)
     features[landmarks] = own
     others = np.setdiff1d(np.arange(oracle.n), landmarks)
     step = max(1, _BLOCK_ENTRIES // m)
@@ -277,7 +278,7 @@ def incomplete_cholesky(
     distances = oracle.diag().astype(np.float64)
     mean = float(distances.mean())
     smallest = jitter * (mean if mean > 0 else 1.0)
-    factor = np.empty((oracle.n, m), np.float64)
+    factor = scratch((oracle.n, m), np.float64)
     pivots: list[int] = []
     everything = np.arange(oracle.n)
     for j in range(m):

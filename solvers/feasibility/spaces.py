@@ -18,6 +18,7 @@ from scipy import sparse
 from ..kernels.oracle import KernelOracle
 from ..numeric.counters import Counters, FeasibilityCounters
 from ..numeric.matrices import matmul
+from ..numeric.memory import scratch
 from .checking import lower_bound, rounding_of_lower_bound, upper_bound
 from .cones import softmax
 from .passes import (
@@ -297,7 +298,7 @@ class FeatureSpace(ElementSpace):
             oracle.charge(n * n, 0)
             return
         index = np.arange(n) if self.index is None else self.index
-        matrix = np.empty((n, n), oracle.dtype)
+        matrix = scratch((n, n), oracle.dtype)
         step = min(self._rows_per_block, max(_LEAST_ROWS, n // _BLOCKS))
         for lo in range(0, n, step):
             hi = min(lo + step, n)

@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 
 from ..numeric.matrices import Matrix, better_dense
+from ..numeric.memory import scratch
 from .parameters import Parameter
 
 # OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
@@ -213,7 +214,7 @@ def row_blocks(
     dtype = B.values.dtype if B.dtype is None else B.dtype
     step = max(_FEWEST_ROWS, BLOCK_BYTES // max(1, len(B) * dtype.itemsize))
     step -= step % TILE
-    room = np.empty((min(step, len(A)), len(B)), dtype)
+    room = scratch((min(step, len(A)), len(B)), dtype)
     for start in range(0, sums.shape[1], step):
         part = A if len(A) <= step else A.take(slice(start, start + step))
         yield part, sums[:, start : start + step], room[: len(part)]

@@ -378,7 +378,11 @@ class KernelOracle:
     def _fill(self, cache: RowCache, index: np.ndarray) -> np.ndarray:
         """Compute these distinct rows into the cache; their slots."""
         slots = cache.reserve(index)
-        cache.storage[slots] = self._compute(index)
+        first, last = int(slots[0]), int(slots[-1])
+        if last - first + 1 == len(slots) and bool((np.diff(slots) == 1).all()):
+            self._compute(index, out=cache.storage[first : last + 1])
+        else:
+            cache.storage[slots] = self._compute(index)
         return slots
 
     def _compute(

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..numeric.memory import scratch
+
 # Bounds on the rows at a time: fewer take BLAS nearly as long together, more are hardly cheaper
 # for each.
 _FEWEST_ROWS, _MOST_ROWS = 24, 128
@@ -25,7 +27,7 @@ class RowCache:
 
     def __init__(self, n: int, dtype: Any, max_bytes: int) -> None:
         slots = min(n, max_bytes // (n * np.dtype(dtype).itemsize))
-        self.storage = np.empty((slots, n), dtype)
+        self.storage = scratch((slots, n), dtype)
         self.rows = self.storage.view()
         self.rows.flags.writeable = False
         self.slot_of_row = np.full(n, -1, dtype=np.int64)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..numeric.compiling import njit
 from ..numeric.exponential import exponential
 
+# Entries of a row that are summed together, in the nearest cache.
+_CHUNK = 256
 # Sums of so many columns stay in the smallest cache while rows pass by.
 _COLUMNS = 1024
 
@@ -17,6 +21,34 @@ def exponentials(entries, left, right, start, stop):
         row, of_row = entries[i], left[i]
         for j in range(len(row)):
             row[j] = exponential(min(row[j] - of_row - right[j], zero))
+
+
+@njit(error_model="numpy", nogil=True)
+def exponential_sums(products, left, right, coef, sums, start, stop):
+    """``sums_ki = sum_j coef_kj exp(products_ij - left_i - right_j)`` for rows i, in float64."""
+    chunk, n = np.empty(_CHUNK, products.dtype), products.shape[1]
+    sums[:, start:stop] = 0.0
+    for i in range(start, stop):
+        for first in range(0, n, _CHUNK):
+            last = min(first + _CHUNK, n)
+            _exponentials(products[i, first:last], left[i], right[first:last], chunk)
+            for k in range(len(coef)):
+                sums[k, i] += _weighted_sum(coef[k, first:last], chunk)
+
+
+@njit(error_model="numpy", fastmath={"contract"})
+def _exponentials(products, left, right, chunk):
+    zero = chunk.dtype.type(0)
+    for j in range(len(products)):
+        chunk[j] = exponential(min(products[j] - left - right[j], zero))
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _weighted_sum(coef, entries):
+    total = 0.0
+    for j in range(len(coef)):
+        total += coef[j] * entries[j]
+    return total
 
 
 @njit(error_model="numpy", fastmath={"contract"}, nogil=True)

@@ -13,6 +13,7 @@ from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels.oracle import KernelOracle
 from ..models import KernelExpansion
 from ..numeric.matrices import squared_norms
+from ..numeric.memory import scratch
 from .inner import solve
 
 # A working set is as large as an eighth of the cache allows, within these bounds.
@@ -228,7 +229,7 @@ def _working_matrix(oracle: KernelOracle) -> np.ndarray:
     affordable = int(np.sqrt(oracle.cache_bytes / _SHARE / itemsize))
     largest = min(oracle.n, max(_SMALLEST, min(affordable, _LARGEST)))
     oracle.set_aside(largest * largest * itemsize)
-    return np.empty((largest * largest,), oracle.dtype)
+    return scratch((largest * largest,), oracle.dtype)
 
 
 class _Choice:
