@@ -1,13 +1,43 @@
-"""Files of code that users name: their import."""
+"""Files of code that users name: what they define, found without running them, and their import."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+
+class NotPython(ValueError):
+    """A file that cannot be parsed; the message goes on after the file's name."""
+
+
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file; raises `NotPython`."""
+    try:
+        return ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError, OSError) as error:
+        line = getattr(error, "lineno", None)
+        location = f", line {line}" if line else ""
+        reason = getattr(error, "msg", None) or str(error)
+        raise NotPython(f"{location}: not valid Python ({reason})") from None
+
+
+def bound_names(tree: ast.Module) -> Iterator[str]:
+    """Names that a module may bind, as far as the text shows; "*" if it may bind any."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Name) and node.id in ("exec", "globals"):
+            yield "*"
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
 
 
 def module_name(path: Path, prefix: str) -> str:

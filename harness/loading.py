@@ -11,6 +11,7 @@ imported to find that out.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.machinery
 import inspect
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data_loaders import suggest
-from ..data_loaders.user_code import import_file, module_name
+from ..data_loaders.user_code import NotPython, bound_names, import_file, module_name, parsed
 from ..solvers.registration import entries, solver_names
 from .errors import SolverError, first_line
 from .words import visible
@@ -87,9 +88,20 @@ class SolverSpec:
         return Path(module.origin) if module and module.has_location and module.origin else None
 
     def checked(self) -> SolverSpec:
-        """Itself, if its file is there; none of its code runs."""
-        if self.path is not None and not self.path.is_file():
+        """Itself, once its file is found to define the class; none of its code runs."""
+        if self.path is None:
+            return self
+        if not self.path.is_file():
             raise SolverError(f"no such file: {self.path}")
+        try:
+            tree = parsed(self.path)
+        except NotPython as error:
+            raise SolverError(f"{self.path}{error}") from None
+        defined = set(bound_names(tree))
+        if self.class_name not in defined and "*" not in defined:
+            classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+            hint = suggest(self.class_name, classes)
+            raise SolverError(f"{self.path} defines no class {self.class_name!r}{hint}")
         return self
 
 

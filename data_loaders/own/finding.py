@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import files
-from ..errors import DataError
+from ..errors import DataError, suggest
+from ..user_code import NotPython, bound_names, parsed
 from .options import VERSION, Options
 from .words import listed
 
@@ -156,6 +157,7 @@ def find_own(
     file, colon, attribute = name.rpartition(":")
     if colon and file.endswith(".py"):
         code = OwnFile(file, _at(file, folder)).checked()
+        _check_defines(code, attribute)
         return Own(name, (code,), params, attribute=attribute)
     if name.endswith(".py"):
         raise DataError(f"{name}: name what makes the data in it too, as in {name}:load")
@@ -194,3 +196,12 @@ def _near_file(path: Path) -> str:
         return ""
     near = difflib.get_close_matches(path.stem, names, n=1)
     return f" (did you mean '{names[near[0]]}'?)" if near else ""
+
+
+def _check_defines(code: OwnFile, attribute: str) -> None:
+    try:
+        names = set(bound_names(parsed(code.path)))
+    except NotPython as error:
+        raise DataError(f"{code.name}{error}") from None
+    if attribute not in names and "*" not in names:
+        raise DataError(f"{code.name} defines no {attribute!r}{suggest(attribute, sorted(names))}")

@@ -244,13 +244,9 @@ def _result_of(code: Own) -> Any:
     """What a user's code makes: the object of that name, or what the function of it returns."""
     path = code.files[0].path.resolve()
     try:
-        module = import_file(path, "data_")
-        if not hasattr(module, code.attribute):
-            hint = suggest(code.attribute, [name for name in vars(module) if name[0] != "_"])
-            raise DataError(f"{code.name} defines no {code.attribute!r}{hint}")
-        made = getattr(module, code.attribute)
+        made = getattr(import_file(path, "data_"), code.attribute)
         return made() if callable(made) else made
-    except (KeyboardInterrupt, DataError):
+    except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a user's code may raise anything, and exit
         raise DataError(

@@ -16,7 +16,7 @@ from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.toml import completed_study
-from marginbench.reports.command import add_commands, build_app, report, write_report
+from marginbench.reports.command import add_commands, build_app, write_report
 from marginbench.solvers.numeric.compiling import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +47,7 @@ def commands():
 
 @pytest.fixture(scope="module")
 def program():
-    app = build_app(write_report, report)
+    app = build_app(write_report)
     add_commands(app)
     command = typer.main.get_command(app)
     add_examples(command)

@@ -37,7 +37,7 @@ def test_a_file_with_modules_of_its_own(tmp_path):
     [
         (None, "solver.py:Mine", "no such file: {path}"),
         (GOOD, "solver.py:Mime", "{path} defines no class 'Mime' (did you mean 'Mine'?)"),
-        ("class Mine(:\n", "solver.py:Mine", "{path}: importing it raised SyntaxError: {syntax}"),
+        ("class Mine(:\n", "solver.py:Mine", "{path}, line 1: not valid Python (invalid syntax)"),
         ("Mine = 3\n", "solver.py:Mine", "{path}: Mine is not a class"),
         (
             f"{GOOD}\nraise OSError('no licence')\n",
@@ -57,8 +57,7 @@ def test_what_is_wrong_with_a_file_is_one_line(tmp_path, content, name, message)
         path.write_text(content)
     with pytest.raises(SolverError) as caught:
         load_class(name, tmp_path)
-    syntax = "invalid syntax (solver.py, line 1)"
-    assert str(caught.value) == message.format(path=path.resolve(), syntax=syntax)
+    assert str(caught.value) == message.format(path=path.resolve())
 
 
 @pytest.mark.parametrize(

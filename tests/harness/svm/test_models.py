@@ -330,6 +330,10 @@ class Counted(RBF):
         self.computed.append(len(A) * len(B))
         return super().block(A, B, out)
 
+    def weighted_sums(self, A, B, coef, sums):
+        self.computed.append(len(A) * len(B))
+        super().weighted_sums(A, B, coef, sums)
+
 
 @pytest.mark.parametrize("keeps", ["all at once", "as needed", "none"])
 def test_each_entry_is_computed_once_where_all_of_them_fit(keeps, monkeypatch):

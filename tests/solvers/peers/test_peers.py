@@ -62,7 +62,7 @@ def test_without_its_package_a_fit_says_what_to_install(absent, linear_task, pee
     assert missing_package(peer) == peer.requires
     assert name not in registry()
     assert name in registry(missing=True)
-    [listed] = [item for item in listed_solvers()[0] if item["name"] == name]
+    [listed] = [item for item in listed_solvers() if item["name"] == name]
     assert listed["summary"].endswith(f"Needs {peer.requires}, which is not installed.")
     assert "pip install" in KIND.traits(peer, name)["missing"]
 
