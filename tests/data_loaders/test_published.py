@@ -74,7 +74,7 @@ ASTRO = b"# 2 abstracts\n1 3:0.25 99757:0.5 # 9801001\n-1 1:1 # hep-ph/9801002\n
         ),
         (
             "aut-avn",
-            (gzip.compress(POINTS), b"1\n-1\n" * 5),
+            (gzip.compress(POINTS, mtime=0), b"1\n-1\n" * 5),
             (8, 2, 20707),
             {(0, 4): 0.5, (1, 9): 0.5, (1, 20706): 1},
             [1, -1],

@@ -47,7 +47,7 @@ DENSE = np.array([[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [0, 0, 0, 0], [7, 0, 0, 1]])
         TEXT.replace(b"+1", b"1.0"),
         TEXT.replace(b"-2", b"-2.00E+0").replace(b"0.5", b"+.5"),
         TEXT.replace(b"1e-3", b"1e-3 # a: 7:1").replace(b"+1\n", b"+1#\n #\n") + b"# end",
-        gzip.compress(TEXT),
+        gzip.compress(TEXT, mtime=0),
         bz2.compress(TEXT[:20]) + bz2.compress(TEXT[20:]),
     ],
 )
@@ -260,7 +260,7 @@ CLASSES = np.array([7, 0, 9], dtype=np.uint8)
         (packed(PIXELS)[:13], "ends in its header"),
         (packed(PIXELS)[:-1], "23 bytes follow the header, which says 3 x 2 x 4"),
         (packed(PIXELS) + b"\0", "25 bytes follow the header, which says 3 x 2 x 4"),
-        (gzip.compress(packed(PIXELS))[:20], "cannot be read"),
+        (gzip.compress(packed(PIXELS), mtime=0)[:20], "cannot be read"),
         (packed(PIXELS[:0]), "0 bytes follow the header, which says 0 x 2 x 4"),
         # No memory for what a wrong header promises.
         (b"\0\0\x08\3" + b"\xff" * 12 + b"\1", "1 bytes follow the header, which says 4294967295"),

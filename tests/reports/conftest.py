@@ -449,7 +449,7 @@ def command(capsys):
     """Calls the command in this process: exit code, output and errors."""
 
     def call(*words):
-        app = build_app(write_report, report)
+        app = build_app(write_report)
         add_commands(app)
         with pytest.raises(SystemExit) as ended:
             run_app(app, [str(word) for word in words])
