@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -191,10 +192,18 @@ class Store:
         return _item(self._asked(lambda: self._opened.put(name, content)), len(content))
 
     def _asked(self, request: Callable[[], _T]) -> _T:
+        answer: Future[_T] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(request())
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                answer.set_exception(error)
+
+        # Neither Ctrl-C nor the end of the process waits for a daemon.
+        threading.Thread(target=ask, daemon=True).start()
         try:
-            # In a thread: Ctrl-C does not wait for it.
-            with ThreadPoolExecutor(1) as thread:
-                return thread.submit(request).result()
+            return answer.result()
         except self._errors as error:
             raise self._complaint(error) from None
 
