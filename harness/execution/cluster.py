@@ -210,10 +210,12 @@ def _see(name: str) -> str:
 def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any]:
     """A cluster with this many workers, until the end of the block; errors are one line."""
     try:
-        # With no dashboard unless they set one; its usual port may be taken.
-        quiet = {"scheduler_options": {"dashboard": False, "dashboard_address": ":0"}}
-        defaults = quiet if CLUSTERS[name][0] == "dask_jobqueue" else {}
-        cluster = _class_of(name)(**{**defaults, **options})
+        options = dict(options)
+        if CLUSTERS[name][0] == "dask_jobqueue":
+            # With no dashboard unless they set one; its usual port may be taken.
+            quiet = {"dashboard": False, "dashboard_address": ":0"}
+            options["scheduler_options"] = quiet | dict(options.get("scheduler_options", {}))
+        cluster = _class_of(name)(**options)
     except Exception as error:  # noqa: BLE001 - a library of its own, and a batch system behind it
         raise EngineError(
             f"--cluster {name}: cannot be started ({first_line(error)}); {_see(name)}"
