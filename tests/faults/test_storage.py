@@ -62,11 +62,9 @@ def test_each_write_may_fail_and_the_command_resumes(place, undisturbed, seed):
     rng = random.Random(seed)
     results = place.folder / "results" / "small"
     for what in WRITES:
-        said = run_with(place, fault(what, rng))
+        # Of the records, the first is written and the second is not.
+        said = run_with(place, fault(what, rng, number=int(what == "record")))
         if what == "record":
-            assert numbers(results) == {}
-            # One more record than before, and then no room again.
-            run_with(place, fault(what, rng, number=1))
             assert len(numbers(results)) == 1
     # The page is all that is missing.
     assert said.endswith("write it with 'marginbench report'; the runs are recorded")
@@ -157,6 +155,7 @@ def test_a_folder_removed_while_a_study_runs(place, what):
         "same command again"
     )
     assert not list(place.folder.glob("results/**/*.jsonl"))
+    place.write_study(epochs=3)
     assert place.command("run", "small.toml").code == 0
     assert len(numbers(results)) == 3
 

@@ -139,13 +139,14 @@ def test_damaged_known_changes_are_told_before_anything_is_measured(run, repo):
 
 PACKAGE = """
 [build-system]
-requires = ["setuptools>=77"]
-build-backend = "setuptools.build_meta"
+requires = ["flit_core>=3.9"]
+build-backend = "flit_core.buildapi"
 [project]
 name = "marginbench"
 version = "0.0.1"
-[tool.setuptools]
-py-modules = ["worked"]
+description = "A module that is measured"
+[tool.flit.module]
+name = "worked"
 """
 SUITE = """
 import worked
