@@ -14,13 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from .content import Content, Part
-from .errors import DataError
 from .files import LocalFile
-from .parameters import Parameters, integer, real
+from .parameters import N_CELLS, Parameters
 from .transforms import every
-
-_MAX_POINTS = 10**8
-_SEED = (0, math.inf)
 
 
 def _streams(params: Parameters) -> list[np.random.Generator]:
@@ -37,12 +33,6 @@ def _two_parts(
     return Content(*map(draw, streams, sizes))
 
 
-def _integers(
-    dataset: str, params: Mapping[str, object], **bounds: tuple[int, float]
-) -> dict[str, int | float]:
-    return {key: integer(dataset, key, params[key], *bounds[key]) for key in bounds}
-
-
 def read_scikit_learn(
     files: Mapping[str, LocalFile], params: Parameters, *, loader: str
 ) -> Content:
@@ -55,21 +45,6 @@ def read_scikit_learn(
 
 
 # Checkers: four by four cells of alternating classes
-
-N_CELLS = 16
-
-
-def check_checkers(params: Mapping[str, object]) -> dict[str, int | float]:
-    """All parameters in plain int and float; raises `DataError`.
-
-    There are at least 16 points in each part (the counts of the 16 cells differ by at most one);
-    ``noise`` is a standard deviation in cell widths.
-    """
-    sizes = (N_CELLS, _MAX_POINTS)
-    checked = _integers("checkers", params, n_train=sizes, n_test=sizes, seed=_SEED)
-    expected = "a finite number, 0 or more"
-    noise = real("checkers", "noise", params["noise"], expected, lambda x: 0 <= x < math.inf)
-    return {**checked, "noise": noise}
 
 
 def read_checkers(files: Mapping[str, LocalFile], params: Parameters) -> Content:
@@ -96,22 +71,6 @@ def read_checkers(files: Mapping[str, LocalFile], params: Parameters) -> Content
 
 # Numbers that are drawn together.
 _BLOCK = 1 << 20
-
-
-def check_quadric(params: Mapping[str, object]) -> dict[str, int | float]:
-    """All parameters in plain int and float; raises `DataError`.
-
-    ``n_features`` is even; ``flipped`` is the share of wrong labels, less than 0.5.
-    """
-    sizes = (2, _MAX_POINTS)
-    checked = _integers(
-        "quadric", params, n_train=sizes, n_test=sizes, n_features=(2, 10**5), seed=_SEED
-    )
-    if checked["n_features"] % 2:
-        raise DataError(f"quadric: n_features must be even, got {checked['n_features']}")
-    expected = "a number, at least 0 and less than 0.5"
-    flipped = real("quadric", "flipped", params["flipped"], expected, lambda x: 0 <= x < 0.5)
-    return {**checked, "flipped": flipped}
 
 
 def read_quadric(files: Mapping[str, LocalFile], params: Parameters) -> Content:
@@ -153,24 +112,6 @@ def _form(X: NDArray[np.float32]) -> NDArray[np.float64]:
 _NOISE = 0.2
 # Documents that are drawn together.
 _DOCUMENTS = 2000
-
-
-def check_random_text(params: Mapping[str, object]) -> dict[str, int | float]:
-    """All parameters in plain int and float; raises `DataError`.
-
-    ``density`` is the expected share of the entries that are stored, at most 0.5 and enough for a
-    feature in each point.
-    """
-    sizes = (2, _MAX_POINTS)
-    checked = _integers(
-        "random-text", params, n_train=sizes, n_test=sizes, n_features=(10, 2**31 - 1), seed=_SEED
-    )
-    least = 1.0 / checked["n_features"]
-    expected = f"a number between 1 / n_features = {least:.3g} and 0.5"
-    density = real(
-        "random-text", "density", params["density"], expected, lambda share: least <= share <= 0.5
-    )
-    return {**checked, "density": density}
 
 
 def read_random_text(files: Mapping[str, LocalFile], params: Parameters) -> Content:

@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix, vstack
 from .content import Content, Part, check_classes
 from .errors import DataError, suggest
 from .files import LocalFile, reading, shown
-from .parameters import Parameters, one_of
+from .parameters import Parameters
 from .transforms import as_float32, every
 
 #: Indices are stored in 32 bits.
@@ -241,15 +241,6 @@ def read_svmlin(
 
 _RCV1_WIDTH = 47236
 _TOPIC = re.compile(rb"([A-Z0-9]+) ([0-9]{1,18}) 1\r?")
-_check_rcv1_split = one_of("rcv1", split=("published", "swapped"))
-
-
-def check_rcv1(params: Mapping[str, object]) -> Parameters:
-    """A topic is a code such as "CCAT"; raises `DataError`."""
-    topic = params["topic"]
-    if not isinstance(topic, str) or not re.fullmatch(r"[A-Z0-9]+", topic):
-        raise DataError(f"rcv1: topic must be a code like 'CCAT' or 'C11', got {topic!r}")
-    return {"topic": topic, **_check_rcv1_split(params)}
 
 
 def read_rcv1(files: Mapping[str, LocalFile], params: Parameters) -> Content:

@@ -54,6 +54,8 @@ _TABLE_KEY, _ROWS = b"marginbench.journal", 500
 _DIGITS = 32
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 _KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
+# Bytes read at a time: lines of records are some ten thousand long.
+_BUFFER = 2**17
 # Seconds for which a file that grew counts as being written from elsewhere.
 _FRESH_S = 60.0
 # Seconds after which what was written is on the disk, whatever happens to the machine.
@@ -196,10 +198,10 @@ def parse_record(line: bytes | str) -> RecordBase:
 
 def _values(line: bytes) -> dict[str, Any]:
     """What the line of a record says, see :meth:`RecordBase.values`."""
-    header, body = _checked(line.rstrip(b"\n"))
+    header, body = _checked(line if line.endswith(b"\n") else line + b"\n")
     if header["type"] != "record":
         raise RecordError(f"a {header['type']} and no record")
-    values: dict[str, Any] = json.loads(body)
+    values: dict[str, Any] = json.loads(line[body:])
     return values
 
 
@@ -254,7 +256,7 @@ class Journal:
         before = len(self.entries)
         for path in self.segments():
             offset, number = self._read.get(path.name, (0, 0))
-            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            with contextlib.suppress(FileNotFoundError), path.open("rb", _BUFFER) as file:
                 size = os.fstat(file.fileno()).st_size
                 if size <= offset:
                     continue
@@ -280,7 +282,7 @@ class Journal:
         try:
             if not line.endswith(b"\n"):
                 raise RecordError("cut short")
-            header, _ = _checked(line[:-1])
+            header, _ = _checked(line)
             kind = header["type"]
             if kind == "record":
                 self._add(_entry(header, path.name, offset, len(line)))
@@ -314,7 +316,8 @@ class Journal:
     def _last_plan(self) -> dict[str, Any]:
         if not self._plans:
             return {"study": "", "cells": [], "damages": []}
-        plan: dict[str, Any] = json.loads(_checked(self._line(*max(self._plans)[1:])[:-1])[1])
+        line = self._line(*max(self._plans)[1:])
+        plan: dict[str, Any] = json.loads(line[_checked(line)[1] :])
         return plan
 
     @property
@@ -611,13 +614,13 @@ class OtherSchemaError(RecordError):
     """A line that another release has written; the message says what to do."""
 
 
-def _checked(line: bytes) -> tuple[dict[str, Any], bytes]:
-    """The header and the body of an intact line."""
-    content = memoryview(line)[_DIGITS + 1 :]
+def _checked(line: bytes) -> tuple[dict[str, Any], int]:
+    """The header of an intact line, and where its body begins; that is not copied."""
+    content = memoryview(line)[_DIGITS + 1 : -1]
     if hashlib.sha256(content).hexdigest()[:_DIGITS].encode() + b" " != line[: _DIGITS + 1]:
         raise RecordError("damaged (it does not match its checksum)")
-    header, _, body = line[_DIGITS + 1 :].partition(b"\t")
-    values = json.loads(header)
+    body = line.find(b"\t") + 1
+    values = json.loads(line[_DIGITS + 1 : body])
     if values["schema"] != SCHEMA_VERSION:
         is_later = values["schema"] > SCHEMA_VERSION
         remedy = "update marginbench" if is_later else "use that release or choose another folder"
