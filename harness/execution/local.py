@@ -113,22 +113,25 @@ class LocalPool:
         with storing(self.log_folder):
             self.log_folder.mkdir(parents=True, exist_ok=True)
         try:
+            ended: list[Ended] = []
             while True:
+                begun = []
                 for slot in self._slots:
                     job = next(jobs, None) if slot.watch is None else None
                     if job is not None:
                         slot.assign(job)
-                        yield Started(job)
+                        begun.append(Started(job))
+                # What has ended is recorded while the next job runs.
+                yield from ended
+                yield from begun
                 busy = {slot: slot.watch for slot in self._slots if slot.watch is not None}
                 if not busy:
                     return
                 _wait([*busy.values()])
                 time.sleep(max(0.0, read + _GATHER - time.monotonic()))
                 read = time.monotonic()
-                for slot, watch in busy.items():
-                    outcome = slot.check()
-                    if outcome is not None:
-                        yield Ended(watch.job, outcome)
+                outcomes = ((watch.job, slot.check()) for slot, watch in busy.items())
+                ended = [Ended(job, outcome) for job, outcome in outcomes if outcome is not None]
                 if time.monotonic() - reported > _POLL:
                     reported = time.monotonic()
                     watches = [slot.watch for slot in self._slots if slot.watch is not None]
