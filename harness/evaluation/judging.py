@@ -189,7 +189,7 @@ class TraceMonitor(RunMonitor):
         self.clocks.pause()
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
         self.look_later()
-        self._take(n_iter, snapshot(), final=False)
+        self._take(n_iter, snapshot, final=False)
         self.clocks.resume()
         spent = self.rules.spent(n_iter, self.evaluations)
         return self.diverged or self.judge.reached or bool(spent)
@@ -218,16 +218,17 @@ class TraceMonitor(RunMonitor):
         """The solve has ended: the clocks stop, and the final model is judged."""
         self.clocks.pause()
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
-        self._take(n_iter, model, final=True)
+        self._take(n_iter, lambda: model, final=True)
 
-    def _take(self, n_iter: int, model: Model, *, final: bool) -> None:
+    def _take(self, n_iter: int, snapshot: Callable[[], Model], *, final: bool) -> None:
         started = perf_counter()
+        model = plain_model(snapshot())
         self.last = Snapshot(
             n_iter=check_count("n_iter", n_iter),
             counters=None if self.counters is None else self._counts(self.counters),
             wall_s=self.clocks.wall_s,
             cpu_s=self.clocks.cpu_s,
-            model=plain_model(model),
+            model=model,
             final=final,
         )
         self.diverged = not self.judge(self.last)

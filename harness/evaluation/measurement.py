@@ -112,6 +112,7 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         with compiling, without_convergence_warnings():
             estimator.fit(dataset.X_train, dataset.y_train, monitor=monitor)
             send(PhaseMessage("evaluate", monitor.clocks.wall_s))
+            fitted = perf_counter()
             if monitor.ended and not monitor.diverged:
                 rows = compared_rows(dataset.n_test)
                 scores = estimator.decision_function(dataset.X_test[rows])
@@ -119,6 +120,7 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         if monitor.ended and type(estimator).instrumented and monitor.counters is None:
             raise EvaluationError("the solver says that it counts, but there are no counts")
         status, reason = judgement.verdict(returned, scores)
+        monitor.evaluation_s += perf_counter() - fitted
     except EvaluationError as error:
         status, reason = "wrong", str(error)
     monitor.clocks.pause()
