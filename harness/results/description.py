@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from pathlib import Path
@@ -38,15 +37,14 @@ def write_description(folder: Path, values: dict[str, Any]) -> None:
     What JSON does not know goes by its ``repr``.
     """
     path = folder / FILE_NAME
-    # What a reader gets: tuples as lists, keys as texts.
+    # The digest is that of what a reader gets: tuples as lists, keys as texts.
     stored = json.loads(json.dumps(values, default=repr))
-    with contextlib.suppress(UserError):
-        if read_description(folder) == stored:
-            return
     stored[_DIGEST] = hash_json(stored)
-    text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
-    with storing(path), replacing(path) as sink:
-        sink.write(text.encode("utf-8", "backslashreplace"))
+    with storing(path):
+        if not path.is_file() or stored[_DIGEST].encode() not in path.read_bytes():
+            text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
+            with replacing(path) as sink:
+                sink.write(text.encode("utf-8", "backslashreplace"))
 
 
 def read_description(folder: Path) -> dict[str, Any] | None:
