@@ -23,7 +23,7 @@ from .measures import (
     derived_measures,
 )
 from .results import SUMS, Results
-from .statistics import errors as intervals, integrity, summary, targets
+from .statistics import curves, errors as intervals, integrity, summary, targets
 from .statistics.targets import Target
 
 _COUNTERS_IN_TABLE = 70
@@ -140,6 +140,12 @@ def traces(results: Results) -> pd.DataFrame:
     """The checkpoints; where there are reference optima with floored suboptimality."""
     raw = _raw_traces(results)
     return summary.floor_suboptimality(raw) if "suboptimality" in raw else raw
+
+
+@once
+def epochs(results: Results) -> pd.DataFrame:
+    """What solvers noted after each epoch: :func:`.curves.epochs_frame`."""
+    return curves.epochs_frame(results.runs)
 
 
 @once

@@ -490,18 +490,20 @@ def _with_y(frame: pd.DataFrame) -> pd.DataFrame:
 def _trace_sentences(quantities: Quantities, data: TraceCurves, styles: Styles) -> Iterator[str]:
     """Where the median of each solver ends, and how many of its runs failed."""
     failed = data.unfinished.groupby("solver")["seed"].nunique()
+    ends = [
+        {row["solver"]: row for row in records(frame.drop_duplicates("solver", keep="last"))}
+        for frame in (data.curves, data.points)
+    ]
     for solver in styles:
-        for frame in (data.curves, data.points):
-            for _, rows in by_style(frame, {solver: styles[solver]}):
-                last = rows.iloc[-1]
-                spent = formatting.say(quantities.spent, last["cost"])
-                if quantities.spent.format == "count":
-                    spent += f" {quantities.spent.words}"
-                yield (
-                    f"{solver} ends at a median of "
-                    f"{formatting.say(quantities.shown, last['median'])} after {spent} "
-                    f"({last['n_runs']} of {last['n_planned']} runs)."
-                )
+        for last in (frame[solver] for frame in ends if solver in frame):
+            spent = formatting.say(quantities.spent, last["cost"])
+            if quantities.spent.format == "count":
+                spent += f" {quantities.spent.words}"
+            yield (
+                f"{solver} ends at a median of "
+                f"{formatting.say(quantities.shown, last['median'])} after {spent} "
+                f"({last['n_runs']} of {last['n_planned']} runs)."
+            )
         if solver in failed:
             yield f"{formatting.plural(int(failed[solver]), 'run')} of {solver} failed on the way."
 

@@ -123,14 +123,9 @@ def _risk_margin(part: Part, at: float) -> float:
     return at * unit / part.number("reference_primal")
 
 
-@analysis.once
-def _epochs(results: Results) -> pd.DataFrame:
-    return curves.epochs_frame(results.runs)
-
-
 def _noted(part: Part, column: str) -> SeriesGroupBy[Any, Any]:
     """What is noted after each epoch of a run, by seed."""
-    epochs = of_task(_epochs(part.results), part.task, part.solver)
+    epochs = of_task(analysis.epochs(part.results), part.task, part.solver)
     return epochs.dropna(subset=column).groupby("seed")[column]
 
 

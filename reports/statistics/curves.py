@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import pandas as pd
 
 from ..frames import (
     FEWEST_FOR_QUARTILES,
+    RUN,
     by_solver,
     is_number,
     medians,
@@ -44,35 +46,74 @@ class Steps:
     Attributes
     ----------
     task, solver : str
-    runs : list of (array, array)
-        Costs, ascending, shape (n_checkpoints,), and the values there, a row for each; for each
-        run.
+    starts : array, shape (n_runs,)
+        Where each run begins among the checkpoints.
+    costs : array, shape (n_checkpoints,)
+        Ascending in each run.
+    values : array, shape (n_values, n_checkpoints)
     """
 
     task: str
     solver: str
-    runs: list[tuple[Array, Array]]
+    starts: npt.NDArray[np.int64]
+    costs: Array
+    values: Array
 
     @property
     def only_ends(self) -> bool:
         """Whether each run has one checkpoint, so that there is no curve."""
-        return all(len(costs) == 1 for costs, _ in self.runs)
+        return len(self.starts) == len(self.costs)
+
+    def at(self, grid: Array) -> Array:
+        """The values of the last checkpoint of each run at or before each cost of a grid.
+
+        The grid is ascending. Shape (n_runs, n_values, n_grid); NaN before the first checkpoint.
+        """
+        n_runs, n = len(self.starts), len(self.costs)
+        run = np.repeat(np.arange(n_runs), np.diff(self.starts, append=n))
+        # The last checkpoint before each place of the grid, where one lies just before it.
+        last = np.full((n_runs, len(grid) + 1), -1)
+        last[run, np.searchsorted(grid, self.costs)] = np.arange(n)
+        last = np.maximum.accumulate(last[:, :-1], axis=1)
+        return np.where(last >= 0, self.values[:, last], np.nan).swapaxes(0, 1)
 
     def columns(self, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
         """The columns of its curve or lone point, see :class:`Medians`; None without any.
 
         Medians and spread have a row for each value.
         """
-        return _point(self.runs) if self.only_ends else _curve(self.runs, n_points)
+        return self._point() if self.only_ends else self._curve(n_points)
 
+    def _curve(self, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
+        ends = self.costs[np.append(self.starts[1:], len(self.costs)) - 1]
+        start = self.costs[self.starts].max()
+        if not start > 0:
+            # A logarithmic axis has no zero: a first checkpoint at no cost counts from the next.
+            start = self.costs[self.costs > 0].min(initial=np.inf)
+        if not np.isfinite(start):
+            return None
+        grid = np.geomspace(start, ends.max(), n_points if ends.max() > start else 1)
+        values = self.at(grid)
+        low, high = spread_of(values)
+        return {
+            "cost": grid,
+            "median": np.median(values, axis=0),
+            "low": low,
+            "high": high,
+            "n_running": (ends[:, None] > grid).sum(axis=0),
+        }
 
-def step_values(costs: Array, values: Array, grid: Array) -> Array:
-    """The values, along the last axis, of the last checkpoint at or before each cost of a grid.
-
-    NaN before the first checkpoint.
-    """
-    index = np.searchsorted(costs, grid, side="right") - 1
-    return np.where(index >= 0, values[..., np.maximum(index, 0)], np.nan)
+    def _point(self) -> dict[str, npt.NDArray[Any]] | None:
+        if not np.median(self.costs) > 0:
+            return None  # a logarithmic axis has no place for it
+        return {
+            "cost": np.median(self.costs, keepdims=True),
+            "cost_low": self.costs.min(keepdims=True),
+            "cost_high": self.costs.max(keepdims=True),
+            "median": np.median(self.values, axis=1, keepdims=True),
+            "low": self.values.min(axis=1, keepdims=True),
+            "high": self.values.max(axis=1, keepdims=True),
+        }
 
 
 class Medians(NamedTuple):
@@ -111,25 +152,6 @@ def medians_along(
     )
 
 
-def _curve(runs: list[tuple[Array, Array]], n_points: int) -> dict[str, npt.NDArray[Any]] | None:
-    first = max(costs[0] for costs, _ in runs)
-    ends = np.array([costs[-1] for costs, _ in runs])
-    # A logarithmic axis has no zero: a first checkpoint at no cost counts from the next one.
-    start = first if first > 0 else min(costs[costs > 0].min(initial=np.inf) for costs, _ in runs)
-    if not np.isfinite(start):
-        return None
-    grid = np.geomspace(start, ends.max(), n_points if ends.max() > start else 1)
-    values = np.stack([step_values(*run, grid) for run in runs])
-    low, high = spread_of(values)
-    return {
-        "cost": grid,
-        "median": np.median(values, axis=0),
-        "low": low,
-        "high": high,
-        "n_running": (ends[:, None] > grid).sum(axis=0),
-    }
-
-
 def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     """The runs of curves that are of too few for quartiles; a lone run is its own median.
 
@@ -144,20 +166,6 @@ def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     single = single[single[cost] > 0].sort_values(cost, kind="stable")
     columns = ["task", "solver", "seed"]
     return single[[*columns, cost, value]].set_axis([*columns, "cost", "value"], axis=1)
-
-
-def _point(runs: list[tuple[Array, Array]]) -> dict[str, npt.NDArray[Any]] | None:
-    costs, values = (np.concatenate(part, axis=-1) for part in zip(*runs, strict=True))
-    if not np.median(costs) > 0:
-        return None  # a logarithmic axis has no place for it
-    return {
-        "cost": np.median(costs, keepdims=True),
-        "cost_low": costs.min(keepdims=True),
-        "cost_high": costs.max(keepdims=True),
-        "median": np.median(values, axis=1, keepdims=True),
-        "low": values.min(axis=1, keepdims=True),
-        "high": values.max(axis=1, keepdims=True),
-    }
 
 
 def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
@@ -175,26 +183,29 @@ def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
 def steps(traces: pd.DataFrame, cost: str, values: Sequence[str]) -> list[Steps]:
     """The checkpoints, with cost and values, of runs that ended as planned.
 
-    For each task and solver, in the order of ``traces``; its runs by seed.
+    For each task and solver, whose runs follow each other in ``traces``, in this order.
     """
     columns = np.stack([traces[name].to_numpy(np.float64) for name in (cost, *values)])
     rows = np.flatnonzero(traces["ok"].to_numpy(bool) & ~np.isnan(columns).any(axis=0))
     if not len(rows):
         return []
-    columns, seed = columns[:, rows], traces["seed"].to_numpy()[rows]
-    (task, tasks), (solver, solvers) = (
-        pd.factorize(traces[name].to_numpy()[rows]) for name in ("task", "solver")
-    )
-    pair, pairs = pd.factorize(task * len(solvers) + solver)
-    labels = [(tasks[index // len(solvers)], solvers[index % len(solvers)]) for index in pairs]
+    task, solver, seed = (traces[name].to_numpy()[rows] for name in RUN)
+    other_pair = (task[1:] != task[:-1]) | (solver[1:] != solver[:-1])
+    starts = np.append(0, np.flatnonzero(other_pair | (seed[1:] != seed[:-1])) + 1)
+    run = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
     # Of checkpoints at the same cost the order stays.
-    order = np.lexsort((columns[0], seed, pair))
-    pair, seed, columns = pair[order], seed[order], columns[:, order]
-    starts = np.flatnonzero((np.diff(pair) != 0) | (np.diff(seed) != 0)) + 1
-    runs: list[list[tuple[Array, Array]]] = [[] for _ in labels]
-    for index, run in zip(pair[[0, *starts]], np.split(columns, starts, axis=1), strict=True):
-        runs[index].append((run[0], run[1:]))
-    return [Steps(*label, group) for label, group in zip(labels, runs, strict=True)]
+    columns = columns[:, rows][:, np.lexsort((columns[0, rows], run))]
+    pairs = np.append(0, np.flatnonzero(other_pair) + 1)
+    return [
+        Steps(
+            str(task[first]),
+            str(solver[first]),
+            starts[(starts >= first) & (starts < end)] - first,
+            columns[0, first:end],
+            columns[1:, first:end],
+        )
+        for first, end in pairwise([*pairs, len(rows)])
+    ]
 
 
 def by_checkpoints(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> list[list[str]]:
@@ -218,7 +229,7 @@ def _joined(
         {
             "task": [group.task for group, _ in parts],
             "solver": [group.solver for group, _ in parts],
-            "n_runs": [len(group.runs) for group, _ in parts],
+            "n_runs": [len(group.starts) for group, _ in parts],
             "n_planned": [planned[group.task, group.solver] for group, _ in parts],
         }
     )

@@ -19,7 +19,7 @@ import pandas as pd
 
 from .. import formatting
 from ..frames import RUN, by_solver, of_task
-from .curves import step_values, steps
+from .curves import steps
 from .ranks import (
     RESAMPLES,
     Resampled,
@@ -250,7 +250,7 @@ def leaders(
             continue
         task_budgets = of_task(budgets, group.task)
         amounts = task_budgets["amount"].to_numpy(np.float64)
-        errors = np.concatenate([step_values(*run, amounts) for run in group.runs])
+        errors = group.at(amounts)[:, 0]
         for budget, median in zip(task_budgets["budget"], np.median(errors, axis=0), strict=True):
             # NaN: some run has no checkpoint by then.
             if not np.isnan(median):

@@ -27,7 +27,6 @@ from ..frames import RUN, by_solver, n_planned, other_problem_solvers
 from ..measures import FURTHER
 from ..results import Results
 from ..statistics import curves
-from ..statistics.curves import epochs_frame
 from .svm import reference_of
 
 #: Points of a curve at most, and in any case, so that the page of a large study stays small.
@@ -76,7 +75,7 @@ def explorer_data(results: Results) -> dict[str, Any] | None:
     ``series``: for each task, solver, cost and value (by their places) the medians.
     None if no run has a checkpoint to draw.
     """
-    traces = _with_further(analysis.traces(results), results.runs)
+    traces = _with_further(results)
     costs, values = _axes(results, traces)
     series = _series(results, traces, list(costs), list(values))
     if not series:
@@ -124,15 +123,16 @@ def _axes(results: Results, traces: pd.DataFrame) -> tuple[dict[str, Measure], d
     return dict(sorted(costs.items(), key=lambda item: item[1].format == "seconds")), values
 
 
-def _with_further(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns of the checkpoints that no record declares a measure for."""
+def _with_further(results: Results) -> pd.DataFrame:
+    """The checkpoints with columns that no record declares a measure for."""
+    traces = analysis.traces(results)
     if {"phi_lo", "phi_up"} <= set(traces):
         return traces.assign(margin_gap=traces["phi_up"] - traces["phi_lo"])
     if not {"primal", "dual"} <= set(traces):
         return traces
     gap = (traces["primal"] - traces["dual"]) / traces["primal"]
     extended = traces.assign(certified_gap=gap.where(traces["minimises"]))
-    epochs = epochs_frame(runs).dropna(subset=["n_iter", "maintenance_fraction"])
+    epochs = analysis.epochs(results).dropna(subset=["n_iter", "maintenance_fraction"])
     if epochs.empty:
         return extended
     key = [*RUN, "n_iter"]
@@ -154,7 +154,7 @@ def _series(
         for names in curves.by_checkpoints(traces, cost, values):
             for group in curves.steps(traces, cost, names):
                 columns = group.columns(n_points) or {}
-                counts = {"n": len(group.runs), "of": planned[group.task, group.solver]}
+                counts = {"n": len(group.starts), "of": planned[group.task, group.solver]}
                 cell = {"task": tasks[group.task], "solver": solvers[group.solver], "cost": index}
                 for row, name in enumerate(names if columns else ()):
                     kind = {

@@ -50,7 +50,6 @@ from ..statistics.curves import (
     BAND,
     FIRST_OF_SLOPE,
     bundle_gaps,
-    epochs_frame,
     gap_slopes,
     maintenance_curves,
     predicted_fractions,
@@ -220,15 +219,16 @@ _MAINTENANCE_NOTE = (
 def maintenance_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     """Maintenance events of solvers that keep a budget, by epoch."""
     classes = {solver.class_.rpartition(":")[2] for solver in results.study.solvers}
-    curves = _epoch_curves(results)
-    drawn = draw_maintenance(curves, _predictions(results), analysis.styles(results), task, classes)
+    drawn = draw_maintenance(
+        _epoch_curves(results), _predictions(results), analysis.styles(results), task, classes
+    )
     title = "Budget maintenance: events per iteration, by epoch"
     return [Figure("maintenance", title, drawn, _MAINTENANCE_NOTE)] if drawn else [], ""
 
 
 @once
 def _epoch_curves(results: Results) -> pd.DataFrame:
-    return maintenance_curves(epochs_frame(results.runs))
+    return maintenance_curves(analysis.epochs(results))
 
 
 @once

@@ -24,9 +24,13 @@ def two_of_three(make, results_of):
 
 
 def test_step_values_take_the_last_checkpoint_at_or_before_a_cost():
-    costs, values = np.array([1.0, 2.0, 2.0, 8.0]), np.array([0.9, 0.5, 0.4, 0.1])
-    found = curves.step_values(costs, values, np.array([0.5, 1.0, 1.9, 2.0, 7.9, 8.0, 99.0]))
-    np.testing.assert_array_equal(found, [np.nan, 0.9, 0.9, 0.4, 0.4, 0.1, 0.1])
+    costs = np.array([1.0, 2.0, 2.0, 8.0, 3.0])
+    values = np.array([[0.9, 0.5, 0.4, 0.1, 0.3], [9.0, 5.0, 4.0, 1.0, 3.0]])
+    runs = curves.Steps("a", "SMO", np.array([0, 4]), costs, values)
+    found = runs.at(np.array([0.5, 1.0, 1.9, 2.0, 7.9, 8.0, 99.0]))
+    first = [np.nan, 0.9, 0.9, 0.4, 0.4, 0.1, 0.1]
+    np.testing.assert_array_equal(found[0], [first, 10 * np.array(first)])
+    np.testing.assert_array_equal(found[1, 0], [np.nan, np.nan, np.nan, np.nan, 0.3, 0.3, 0.3])
 
 
 def test_curve_is_the_median_and_range_over_finished_runs(two_of_three):

@@ -54,7 +54,8 @@ def test_medians_and_ends_are_those_of_the_statistics(results, data, cost, value
         # Between the points that are kept nothing changes.
         grid = curve["cost"].to_numpy() * (1 + PRECISION)
         for name, shown in (("median", "y"), ("low", "low"), ("high", "high")):
-            at = curves.step_values(np.array(found["x"]), np.array(found[shown]), grid)
+            drawn = np.array(found["x"]), np.array([found[shown]])
+            at = curves.Steps("a", "SMO", np.array([0]), *drawn).at(grid)[0, 0]
             np.testing.assert_allclose(at, curve[name], rtol=PRECISION)
     for row in curves.medians_along(
         results.runs, analysis.traces(results), cost, value
