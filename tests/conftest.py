@@ -38,13 +38,16 @@ FIRST = (
 #: Those whose slow tests start first, the longest at the front: one that starts last would leave
 #: the other worker idle until it ends.
 LONGEST = (
-    "faults/test_hostile_solvers.py",
-    "solvers/test_estimators.py",
     "shipped/test_fresh.py",
+    "faults/test_hostile_solvers.py",
+    "shipped/test_tutorial.py",
+    "docs/test_site.py",
     "faults/test_kills.py",
     "faults/test_clusters.py",
-    "shipped/test_tutorial.py",
     "faults/test_storage.py",
+    "solvers/test_estimators.py",
+    "reports/test_browser.py",
+    "reports/regressions",
     "faults",
     "reports",
 )
@@ -93,9 +96,9 @@ def pytest_pyfunc_call():
 def pytest_cmdline_main(config):
     """Two workers, unless the command says otherwise (``-n``) or they are in the way.
 
-    Each takes whole files, so that what a file shares is made once and its loops are mostly
-    compiled by one worker; both use numba's cache on disk. Timings and debuggers want one process,
-    and a single file would go to one worker anyway.
+    Slow tests wait a third of their time, and have three. Each worker takes whole files, so that
+    what a file shares is made once and its loops are mostly compiled by one; all use numba's cache
+    on disk. Timings and debuggers want one process; a single file would go to one worker anyway.
     """
     option = config.option
     if option.benchmark_only and config.args_source is config.ArgsSource.TESTPATHS:
@@ -105,7 +108,7 @@ def pytest_cmdline_main(config):
     one_file = len(config.args) == 1 and ".py" in config.args[0]
     alone = option.benchmark_only or option.usepdb or option.collectonly or one_file
     if option.numprocesses is None and option.dist == "no" and not alone:
-        option.numprocesses = 2
+        option.numprocesses = 3 if option.markexpr == "slow" else 2
     if option.numprocesses and option.dist == "no":
         option.dist = "loadfile"
         option.loadscopereorder = False  # pytest_collection_modifyitems says in which order

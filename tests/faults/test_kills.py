@@ -69,8 +69,11 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def undisturbed(place):
-    assert start(place, "undisturbed").wait(300) == 0, log_of(place, "undisturbed")
-    return numbers(place.folder / "undisturbed")
+    """The records of two commands at once, which share the runs; nobody kills them."""
+    both = [start(place, "shared") for _ in range(2)]
+    assert [command.wait(300) for command in both] == [0, 0], log_of(place, "shared")
+    assert leftovers(place.folder / "shared") == []
+    return numbers(place.folder / "shared")
 
 
 def start(place, name, *more):
@@ -142,23 +145,15 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(place
         assert "Traceback" not in log_of(place, name)
         assert numbers(place.folder / name) == undisturbed
         assert leftovers(place.folder / name) == []
+        assert plan_of(place, name) == plan_of(place, "shared")
     print(f"{kills} in {rounds} studies")  # shown by pytest -s
+
+
+def plan_of(place, name):
+    return json.loads((place.folder / name / "study.json").read_text())["planned"]
 
 
 def leftovers(results):
     """Whatever does not belong into a results folder."""
     known = {"report.html", "journal", "runs.parquet", "study.json", "sources", "facts.json"}
     return [path.name for path in results.iterdir() if path.name not in known]
-
-
-def test_commands_at_once_share_the_runs(place, undisturbed):
-    both = [start(place, "shared") for _ in range(2)]
-    assert [command.wait(300) for command in both] == [0, 0], log_of(place, "shared")
-    assert numbers(place.folder / "shared") == undisturbed
-    assert leftovers(place.folder / "shared") == []
-
-
-def test_the_plan_is_that_of_the_undisturbed_study(place):
-    plans = [json.loads(path.read_text())["planned"] for path in place.folder.glob("*/study.json")]
-    assert len(plans) >= 2
-    assert all(plan == plans[0] for plan in plans)

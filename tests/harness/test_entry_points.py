@@ -19,13 +19,10 @@ import sys
 
 print("imported", file=sys.stderr)
 
-from marginbench import SMO, VN
+from marginbench import SMO
 
 class Theirs(SMO):
     '''A solver of someone else.'''
-
-class TheirMethod(VN):
-    '''A method of someone else.'''
 """
 
 
@@ -106,14 +103,13 @@ def test_offers_are_listed_without_being_imported(run, install):
 
 @pytest.mark.slow
 def test_what_is_offered_is_described(run, install):
-    install("theirs = their_solvers:Theirs\nmethod = their_solvers:TheirMethod")
+    install("theirs = their_solvers:Theirs")
     code, out, _ = run("solver", "theirs")
     assert code == 0
     assert out.startswith("A solver of someone else.\n")
     assert "package           their-solvers 1.2\n" in out
     assert "\n  max_iter " in out
     assert "their_solvers" not in sys.modules
-    assert list(json.loads(run("solver", "method", "--json")[1])) == ["feasibility"]
 
 
 def test_odd_defaults_and_no_parameters_at_all_can_be_shown(run, monkeypatch):

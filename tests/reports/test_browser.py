@@ -232,7 +232,7 @@ SMALL_TEXT = """() => {
 }"""
 
 
-@pytest.mark.parametrize("page", ["realistic_page", "many_solvers_page", "feasibility_page"])
+@pytest.mark.parametrize("page", ["realistic_page", "feasibility_page"])
 def test_on_paper_no_text_is_small_and_no_column_is_cut(visit, page, request):
     tab = visit(request.getfixturevalue(page))
     tab.emulate_media(media="print")

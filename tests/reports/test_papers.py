@@ -339,6 +339,7 @@ def test_a_site_has_the_papers_of_its_studies(folder, make, write_results, tmp_p
     assert 'href="../studies/mpfp14-table2/index.html"' in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_runs_a_row_and_writes_the_pages(
     command, in_this_process, tmp_path, monkeypatch
 ):

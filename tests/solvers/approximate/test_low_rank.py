@@ -185,12 +185,11 @@ def test_an_incomplete_factor_ends_at_the_rank(linear_task):
     np.testing.assert_allclose(factor @ factor.T, linear_task.K, atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("selection", ["random", "pivoted"])
+@pytest.mark.parametrize(("selection", "dtype"), [("random", "float64"), ("pivoted", "float32")])
 def test_more_landmarks_come_closer_from_above(rbf_task, optimum, selection, dtype):
     task, C = rbf_task, 1.0
     best, values, landmarks = optimum(task, C).value, [], np.empty(0)
-    for m in (2, 5, 10, 20, 40, 150):
+    for m in (2, 5, 20, 150):
         solver = Nystrom(
             n_components=m, selection=selection, tol=1e-7, max_epochs=100_000, dtype=dtype,
             random_state=0, **task.params,

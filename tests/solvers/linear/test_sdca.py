@@ -102,16 +102,16 @@ def test_independent_draws_are_the_literal_ones(linear_task):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("C", "options"),
     [
-        {},
-        {"shrinking": False},
-        {"stopping": "gap"},
-        {"stopping": "gap", "shrinking": False, "order": "iid"},
+        *((C, {}) for C in COSTS),
+        *((C, {"shrinking": False}) for C in COSTS),
+        *((C, {"stopping": "gap"}) for C in COSTS),
+        # Draws with replacement need very many for a large C.
+        *((C, {"stopping": "gap", "shrinking": False, "order": "iid"}) for C in COSTS[:2]),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("C", COSTS)
 def test_optimum(linear_task, optimum, C, options):
     task = linear_task
     tol = 1e-8 if "stopping" in options else 1e-6

@@ -71,7 +71,7 @@ def test_the_cache_changes_the_cost_but_not_the_result(task, bias, dtype):
     fits = {
         rows: SMO(
             **task.params,
-            C=10.0,
+            C=1.0,
             fit_intercept=bias,
             working_set="textbook",
             dtype=dtype,
