@@ -63,15 +63,6 @@ def tiny():
 
 
 @pytest.fixture
-def real_mirror(monkeypatch):
-    """The mirror that the tests were started with, if it has the adult files."""
-    if not (Path(REAL_MIRROR) / "adult" / "a9a").is_file():
-        pytest.skip("MARGINBENCH_MIRROR is not a folder with adult/a9a: no real data here")
-    monkeypatch.setenv("MARGINBENCH_MIRROR", REAL_MIRROR)
-    return Path(REAL_MIRROR)
-
-
-@pytest.fixture
 def real_data(monkeypatch):
     """Load a dataset from the mirror that the tests were started with, if that has its files."""
 

@@ -150,12 +150,6 @@ def place(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def make_place():
-    """Makes a place in a folder, for fixtures that several tests share."""
-    return Place
-
-
-@pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory):
     """What the records of the study say where nothing happens."""
     place = Place(tmp_path_factory.mktemp("undisturbed"))
