@@ -90,11 +90,15 @@ class Harm:
         while True:
             pass
 
-    def ignores_signals_and_loops(self):
+    def hangs(self):
+        """As ``loops``, and leaves the processor to others."""
+        time.sleep(97531)
+
+    def ignores_signals_and_hangs(self):
         for number in range(1, 64):
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(number, signal.SIG_IGN)
-        self.loops()
+        self.hangs()
 
     # takes too much
 
@@ -141,11 +145,11 @@ class Harm:
     def stops_within_a_message(self):
         sockets = [fd for fd in range(3, 256) if _is_socket(fd)]
         os.write(sockets[0], b'{"type": ')
-        self.loops()
+        self.hangs()
 
     def closes_everything(self):
         os.closerange(0, 256)
-        self.loops()
+        self.hangs()
 
     # blames others
 
@@ -169,12 +173,12 @@ class Hostile(SMO, Harm):
         found = getattr(self, self.how)()
         return self.solution if found is None else found
 
-    def loops_in_one_pause(self):
+    def hangs_in_one_pause(self):
         with self.monitor.paused():
-            self.loops()
+            self.hangs()
 
-    def loops_in_its_predictions(self):
-        self.decision_function = lambda X: self.loops()
+    def hangs_in_its_predictions(self):
+        self.decision_function = lambda X: self.hangs()
 
     # lies about what it found
 

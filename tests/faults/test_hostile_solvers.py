@@ -47,7 +47,7 @@ HARM = {
     "kills_its_guardian": ("crashed", "while solving"),
     "stops_itself": ("timeout", TOO_LONG),
     "loops": ("timeout", TOO_LONG),
-    "ignores_signals_and_loops": ("timeout", TOO_LONG),
+    "ignores_signals_and_hangs": ("timeout", TOO_LONG),
     "eats": ("memory", "more than 700 MB resident while solving"),
     "has_a_child_that_eats": ("memory", "more than 700 MB resident while solving"),
     "leaves_a_daemon": ("", ""),
@@ -60,8 +60,8 @@ HARM = {
 #: How a solver of the SVM goes wrong besides; what lies are found by is in
 #: tests/harness/svm/test_measurement.py.
 SOLVERS = {
-    "loops_in_one_pause": ("timeout", "evaluating the model took longer than 6 s"),
-    "loops_in_its_predictions": ("timeout", "evaluating the model took longer than 6 s"),
+    "hangs_in_one_pause": ("timeout", "evaluating the model took longer than 6 s"),
+    "hangs_in_its_predictions": ("timeout", "evaluating the model took longer than 6 s"),
     "changes_its_labels": ("", ""),
 }
 #: How a feasibility method goes wrong besides.
@@ -140,7 +140,7 @@ def begin(study, folder):
     """Start a command that runs the study in this folder."""
     folder.mkdir()
     (folder / "hostile.toml").write_text(study)
-    words = ["run", "hostile.toml", "--out", "results", "--jobs", "3"]
+    words = ["run", "hostile.toml", "--out", "results", "--jobs", "2"]
     with (folder / "log").open("w") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "marginbench", *words],
@@ -280,7 +280,7 @@ def test_what_a_solver_does_besides_changes_no_result(how, ended):
 def test_runs_that_are_cut_short_keep_their_trace(ended):
     honest = [item.primal for item in ended["solver"]["before"].trace][:-1]
     assert honest
-    cut_short = ["ignores_signals_and_loops", "closes_everything", "loops", "exits_at_once"]
+    cut_short = ["ignores_signals_and_hangs", "closes_everything", "loops", "exits_at_once"]
     found = [ended["pool"][how] for how in [*cut_short, "raises", "eats"]]
     for each in (ended["solver"]["segfaults"], *found):
         assert [item.primal for item in each.trace] == honest
