@@ -114,7 +114,7 @@ FEASIBILITY = f"""
 name = "hostile-methods"
 kind = "feasibility"
 [budget]
-timeout = {TIMEOUT}
+timeout = {TIMEOUT if LONG else 60.0}
 compile_timeout = 300.0
 memory = 700.0
 [[cell]]
@@ -167,7 +167,12 @@ def records(command, folder):
 def pooled(folder, works):
     """The outcomes of jobs whose worker serves the next one as well; a verdict is theirs."""
     seconds = {"compile": 300.0, "solve": TIMEOUT, "evaluate": 6.0}
-    jobs = (Job(how, work, Limits(seconds, 700.0)) for how, work in works.items())
+    # On a busy machine it takes long to eat so much.
+    patient = seconds | {"solve": 60.0}
+    jobs = (
+        Job(how, work, Limits(patient if "eats" in how else seconds, 700.0))
+        for how, work in works.items()
+    )
     with LocalPool(3, folder / "logs") as pool:
         ended = [event for event in pool.execute(jobs) if isinstance(event, Ended)]
     for event in ended:
