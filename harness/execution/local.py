@@ -128,14 +128,13 @@ class LocalPool:
                 if not busy:
                     return
                 _wait([*busy.values()])
+                if time.monotonic() - reported > _POLL:
+                    reported = time.monotonic()
+                    yield Waiting({watch.job.tag: watch.phase for watch in busy.values()})
                 time.sleep(max(0.0, read + _GATHER - time.monotonic()))
                 read = time.monotonic()
                 outcomes = ((watch.job, slot.check()) for slot, watch in busy.items())
                 ended = [Ended(job, outcome) for job, outcome in outcomes if outcome is not None]
-                if time.monotonic() - reported > _POLL:
-                    reported = time.monotonic()
-                    watches = [slot.watch for slot in self._slots if slot.watch is not None]
-                    yield Waiting({watch.job.tag: watch.phase for watch in watches})
         finally:
             for slot in self._slots:
                 if slot.watch is not None:
