@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -201,27 +201,16 @@ def read_study(folder: Path) -> Study:
     try:
         study = _STUDIES.validate_python(description)
     except ValidationError as error:
-        problem = _first_problem(error)
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        problem = first["msg"] + (f" at {where}" if where else "")
         raise ReportError(f"{path}: not a study of this release ({problem})") from None
-    _check_labels(path, study)
+    for what, entries in (("task", study.tasks), ("solver", study.solvers)):
+        known = {entry.label for entry in entries}
+        for label in (getattr(run, what) for run in study.planned):
+            if label not in known:
+                raise ReportError(f"{path}: a planned run names the unknown {what} {label!r}")
     return study
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return first["msg"] + (f" at {where}" if where else "")
-
-
-def _check_labels(path: Path, study: Study) -> None:
-    for run in study.planned:
-        _check_label(path, "task", run.task, study.tasks)
-        _check_label(path, "solver", run.solver, study.solvers)
-
-
-def _check_label(path: Path, what: str, label: str, entries: Iterable[Task | Solver]) -> None:
-    if label not in {entry.label for entry in entries}:
-        raise ReportError(f"{path}: a planned run names the unknown {what} {label!r}")
 
 
 @dataclass(frozen=True)

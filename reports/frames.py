@@ -99,8 +99,3 @@ def other_problem_solvers(runs: pd.DataFrame, task: str) -> dict[str, str]:
     chosen = (runs["task"] == task) & (runs["other_problem"] != "")
     pairs = runs.loc[chosen, ["solver", "other_problem"]].drop_duplicates("solver")
     return dict(zip(pairs["solver"], pairs["other_problem"], strict=True))
-
-
-def of_column(runs: pd.DataFrame, task: str, name: str) -> pd.Series:
-    """A column of the runs of a task."""
-    return runs.loc[runs["task"] == task, name]

@@ -112,10 +112,15 @@ def load_results(folder: Path, *, write: bool = False) -> Results:
     record_type = kind_named(study.kind).record
     table, damaged = runs_table(folder, record_type, write=write)
     solvers = {solver.label: solver for solver in study.solvers}
-    recorded = _rows(table.drop_columns(["kind", "trace"]))
+    recorded = table.drop_columns(["kind", "trace"]).to_pylist()
+    recorded = [row | dict(row.pop("counters") or ()) for row in recorded]
     places = {row["key"]: index for index, row in enumerate(recorded)}
     rows: list[dict[str, Any]] = []
-    for planned in _in_study_order(study):
+    tasks = {task.label: index for index, task in enumerate(study.tasks)}
+    order_of = {solver: index for index, solver in enumerate(solvers)}
+    for planned in sorted(
+        study.planned, key=lambda run: (tasks[run.task], order_of[run.solver], run.seed)
+    ):
         index = places.get(planned.key)
         row = _without_record(planned, damaged) if index is None else recorded[index]
         row |= solvers[planned.solver].traits_in(row)
@@ -175,18 +180,6 @@ def narrowed(results: Results, where: str) -> Results:
         raise ReportError(f"--where {where!r}: no run of these results is chosen")
     of = plural(len(results.study.planned), "planned run")
     return part_of(results, runs, [f"Only runs with {where} are shown: {shown} of {of}."])
-
-
-def _in_study_order(study: Study) -> list[PlannedRun]:
-    tasks = {task.label: index for index, task in enumerate(study.tasks)}
-    solvers = {solver.label: index for index, solver in enumerate(study.solvers)}
-    return sorted(study.planned, key=lambda run: (tasks[run.task], solvers[run.solver], run.seed))
-
-
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table, with a column for each counter."""
-    rows = table.to_pylist()
-    return [row | dict(row.pop("counters") or ()) for row in rows]
 
 
 def _without_record(planned: PlannedRun, damaged: Mapping[str, str]) -> dict[str, Any]:

@@ -199,14 +199,14 @@ class Column(Heading):
         return Cell(str(row[self.of])) if isinstance(self.of, str) else self.of(row)
 
 
+def number_cell(value: float, say: Callable[[float], str]) -> Cell:
+    """The cell of a number, a dash where there is none."""
+    return NONE if pd.isna(value) else Cell(say(value), number=value)
+
+
 def number_column(title: str, name: str, say: Callable[[float], str], **more: Any) -> Column:
-    """A column of the numbers of a column of the frame, a dash where there is none."""
-
-    def cell(row: Mapping[str, Any]) -> Cell:
-        value = row[name]
-        return NONE if pd.isna(value) else Cell(say(value), number=value)
-
-    return Column(title, "number", of=cell, **more)
+    """A column of the numbers of a column of the frame."""
+    return Column(title, "number", of=lambda row: number_cell(row[name], say), **more)
 
 
 def framed(label: str, frame: pd.DataFrame, columns: Sequence[Column], **more: Any) -> Table:

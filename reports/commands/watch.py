@@ -41,21 +41,20 @@ def watch(
     from ...harness.interrupts import interrupts_raised
     from ...harness.planning.status import Monitor
 
-    show = _shown_as_json if as_json else _Lines(in_place=not once).show
+    lines = _Lines(in_place=not once)
     with interrupts_raised():
         monitor = Monitor(results)
         while True:
             standing = monitor.look()
             if html is not None:
                 _write_page(html, standing, every)
-            show(standing)
+            if as_json:
+                typer.echo(json.dumps(standing.as_dict(), ensure_ascii=False))
+            else:
+                lines.show(standing)
             if once or not standing.left:
                 return
             time.sleep(every)
-
-
-def _shown_as_json(standing: Standing) -> None:
-    typer.echo(json.dumps(standing.as_dict(), ensure_ascii=False))
 
 
 class _Lines:

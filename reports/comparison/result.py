@@ -253,16 +253,13 @@ def _judged(
             incomplete=incomplete[row["task"], row["solver"]],
         )
         identity = row["task"], row["solver"], row["measure"]
-        if judged.beyond and (reason := accepted(*identity, _ratio(change))):
+        # More than nothing is infinitely more.
+        ratio = change.after / change.before if change.before > 0 else np.inf
+        if judged.beyond and (reason := accepted(*identity, ratio)):
             judged = changes.Judged(judged.verdict, f"{changes.KNOWN}{reason}")
         verdict = judged._replace(why=row["barred"] or judged.why)._asdict()
         judged_rows.append(row | vars(change) | verdict | {"q": adjusted})
     return pd.DataFrame(judged_rows, columns=MEASURE_COLUMNS)
-
-
-def _ratio(change: Change) -> float:
-    """After / before; more than nothing is infinitely more."""
-    return change.after / change.before if change.before > 0 else np.inf
 
 
 def _incomplete(pairs: pd.DataFrame) -> str:

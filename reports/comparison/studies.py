@@ -19,7 +19,7 @@ from ...harness.results.measures import Measure, counter_measures, measures_of
 from ...harness.results.stores import local_folder
 from ..described import CellTask, SvmSolver, SvmTask
 from ..errors import ReportError
-from ..frames import json_object, records
+from ..frames import is_number, json_object, records
 from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, derived_measures
 from ..results import SUMS, Results, load_results
 from ..statistics import integrity, summary, targets
@@ -268,7 +268,8 @@ def _measures(
         named.pop(name, None)
     # Methods of feasibility all end with the same certificate.
     ranked = kind != "svm" or before.solver == after.solver
-    factor = max(map(_checkpoint_factor, results))
+    stored: list[Any] = [each.study.budget.get("checkpoint_factor") for each in results]
+    factor = max(float(each) if is_number(each) else _CHECKPOINT_FACTOR for each in stored)
     names = dict.fromkeys(name for name in (*_ORDER, *named) if name not in {*_LAST, *_LEFT_OUT})
     return {
         name: _as_compared(name, named[name], bounds, factor, times, ranked=ranked)
@@ -316,11 +317,6 @@ def _repeats(frames: list[pd.DataFrame]) -> set[str]:
             for total, parts in SUMS.items()
         )
     }
-
-
-def _checkpoint_factor(results: Results) -> float:
-    value = results.study.budget.get("checkpoint_factor", _CHECKPOINT_FACTOR)
-    return float(value) if isinstance(value, int | float) else _CHECKPOINT_FACTOR
 
 
 def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:

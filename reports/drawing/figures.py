@@ -839,14 +839,11 @@ def draw_distributions(
             axes.axvline(level, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
         return figure_of(axes)
 
-    sentences = [
-        _range_sentence(solver, rows["value"], measure) for solver, rows in by_style(finite, styles)
-    ]
+    sentences = []
+    for solver, rows in by_style(finite, styles):
+        ends = rows["value"].agg(["min", "max", "median"])
+        low, high, middle = (formatting.say(measure, value) for value in ends)
+        n_runs = formatting.plural(len(rows), "run")
+        sentences.append(f"{solver}: {low} to {high}, median {middle}, {n_runs}.")
     title = f"{task}: {measure.words} at the end of each run"
     return Drawing(draw, title, " ".join(sentences), finite)
-
-
-def _range_sentence(solver: str, values: pd.Series, measure: Measure) -> str:
-    low, high = (formatting.say(measure, value) for value in (values.min(), values.max()))
-    middle = formatting.say(measure, values.median())
-    return f"{solver}: {low} to {high}, median {middle}, {formatting.plural(len(values), 'run')}."

@@ -195,10 +195,13 @@ def tabular(table: Table, name: str) -> str:
     What stands below a value on the page, such as its range, is a smaller line below the row. A
     table of many columns is in several parts below each other, each with the first column.
     """
+    caption = table.caption
+    if not caption.startswith(table.label):
+        caption = ". ".join(filter(None, [table.label, caption]))
     lines = [
         r"\begin{table}",
         r"\centering",
-        f"\\caption{{{escaped(_caption(table))}}}",
+        f"\\caption{{{escaped(caption)}}}",
         f"\\label{{tab:{name}}}",
         r"\footnotesize",
         r"\setlength{\tabcolsep}{4pt}",
@@ -207,12 +210,6 @@ def tabular(table: Table, name: str) -> str:
         lines += [r"\par\bigskip" if index else r"\par\smallskip"]
         lines += _part(table, columns)
     return "\n".join([*lines, r"\end{table}"]) + "\n"
-
-
-def _caption(table: Table) -> str:
-    if table.caption.startswith(table.label):
-        return table.caption
-    return ". ".join(filter(None, [table.label, table.caption]))
 
 
 def _parts(table: Table) -> list[list[int]]:
@@ -296,16 +293,12 @@ def _groups(table: Table) -> Iterator[str]:
 def _rows(cells: Sequence[Cell]) -> Iterator[str]:
     """The row of values, and below it what each of them has below it."""
     yield _row([_value(cell) for cell in cells])
-    # A gap between the ranges and notes below this row's values and the next row.
-    if any(cell.range or cell.note for cell in cells):
-        yield from _below(cells)
+    below = [[cell.range for cell in cells], [cell.note for cell in cells]]
+    for texts in filter(any, below):
+        yield _row([f"{{\\scriptsize {escaped(text)}}}" if text else "" for text in texts])
+    if any(map(any, below)):
+        # A gap before the next row.
         yield r"\addlinespace[2pt]"
-
-
-def _below(cells: Sequence[Cell]) -> Iterator[str]:
-    for below in ([cell.range for cell in cells], [cell.note for cell in cells]):
-        if any(below):
-            yield _row([f"{{\\scriptsize {escaped(text)}}}" if text else "" for text in below])
 
 
 def _value(cell: Cell) -> str:

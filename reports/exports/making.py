@@ -8,7 +8,7 @@ import re
 import shlex
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -94,6 +94,7 @@ def _columns(results: Results, runs: pd.DataFrame, traces: pd.DataFrame) -> pd.D
     """A row for each column: table, column, type and meaning."""
     # Any: mypy takes classes of unfrozen dataclasses for unhashable, as their instances are.
     record: Any = kind_named(results.kind).record
+    parameter = "parameter {} of the task's kernel"  # of kernel_gamma, say
     meanings = {
         **{name: f"count: {item.words}" for name, item in counter_measures().items()},
         **{name: item.doc for name, item in columns_of(record).items()},
@@ -101,20 +102,14 @@ def _columns(results: Results, runs: pd.DataFrame, traces: pd.DataFrame) -> pd.D
     }
     of_checkpoint = {name: item.doc for name, item in columns_of(record.checkpoint).items()}
     rows = [
-        (table, column, _type(frame[column]), _meaning(column, {**texts, **_ADDED}))
+        (table, column, _type(frame[column]), texts.get(column) or parameter.format(column[7:]))
         for table, frame, texts in (
             ("runs", runs, meanings),
-            ("traces", traces, meanings | of_checkpoint),
+            ("traces", traces, {**meanings, **of_checkpoint, **_ADDED}),
         )
         for column in frame.columns
     ]
     return pd.DataFrame(rows, columns=["table", "column", "type", "meaning"])
-
-
-def _meaning(column: str, meanings: Mapping[str, str]) -> str:
-    name = column.removeprefix("kernel_")
-    parameter = f"parameter {name} of the task's kernel" if name != column else ""
-    return meanings.get(column, parameter)
 
 
 def _type(column: pd.Series) -> str:
@@ -144,7 +139,7 @@ _FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 def rendered(
     view: View,
     styles: Mapping[str, SolverStyle],
-    formats: tuple[str, ...],
+    formats: Sequence[str],
     width: float,
     *,
     transparent: bool = False,
@@ -288,8 +283,17 @@ def made(request: Request) -> tuple[list[Artefact], Origin]:
         raise ReportError(f"--width {request.width!r}: {error}") from None
     whole = load_results(local_folder(request.results))
     results = selected(whole, request.tasks, request.solvers)
-    maker = _Maker(request, tuple(formats), width, results)
-    artefacts = list(maker.artefacts())
+    artefacts = [
+        Artefact(
+            path=f"{what if what == 'data' else f'{what}s'}/{name}.{format_}",
+            what=what,
+            name=name,
+            title=title,
+            command=request.command(what, name, format_),
+            content=content,
+        )
+        for what, name, title, format_, content in _contents(request, formats, width, results)
+    ]
     if not artefacts:
         raise ReportError(
             f"nothing to write as {', '.join(formats)}: figures can be svg, pdf, png and csv, "
@@ -298,77 +302,43 @@ def made(request: Request) -> tuple[list[Artefact], Origin]:
     return artefacts, _origin(request, whole, integrity.commits(analysis.environments(results)))
 
 
-@dataclass(frozen=True)
-class _Maker:
-    """A request that has been understood."""
-
-    request: Request
-    formats: tuple[str, ...]
-    width: float
-    results: Results
-
-    def artefacts(self) -> Iterator[Artefact]:
-        """Figures, tables and data in this order, those of the request or all."""
-        request = self.request
-        everything = not (request.figures or request.tables or request.data)
-        wanted = chosen("data", request.data, TITLES)
-        if everything or request.figures or request.tables:
-            # The page's figures are drawn for this, whichever of them are written.
-            drawn, listed = views_of(self.results)
-            for name in list(drawn) if everything else chosen("figure", request.figures, drawn):
-                yield from self._figure(*drawn[name])
-            for name in list(listed) if everything else chosen("table", request.tables, listed):
-                yield from self._table(listed[name])
-        yield from self._data(list(TITLES) if everything else wanted)
-
-    def _figure(self, title: str, figure: View) -> Iterator[Artefact]:
-        drawn = tuple(name for name in self.formats if name in DRAWN)
-        assert figure.drawing is not None
-        files: dict[str, bytes] = {}
-        if drawn:
-            files = rendered(
-                figure,
-                analysis.styles(self.results),
-                drawn,
-                self.width,
-                transparent=self.request.transparent,
-            )
-        if "csv" in self.formats:
-            files["csv"] = csv_bytes(figure.drawing.data)
-        for format_, content in files.items():
-            yield self._artefact("figure", figure.name, title, format_, content)
-
-    def _table(self, table: Table) -> Iterator[Artefact]:
-        if "csv" in self.formats:
-            yield self._artefact("table", table.name, table.label, "csv", csv_bytes(table.frame))
-        if "tex" in self.formats:
-            content = tabular(table, table.name).encode()
-            yield self._artefact("table", table.name, table.label, "tex", content)
-
-    def _data(self, names: list[str]) -> Iterator[Artefact]:
-        tables = frames(self.results) if names else {}
-        writers = {"parquet": parquet_bytes, "csv": csv_bytes}
-        for name in names:
-            for format_ in (name for name in self.formats if name in writers):
-                content = writers[format_](tables[name])
-                yield self._artefact("data", name, TITLES[name], format_, content)
-
-    def _artefact(self, what: str, name: str, title: str, format_: str, content: bytes) -> Artefact:
-        folder = what if what == "data" else f"{what}s"
-        return Artefact(
-            path=f"{folder}/{name}.{format_}",
-            what=what,
-            name=name,
-            title=title,
-            command=self.request.command(what, name, format_),
-            content=content,
-        )
+def _contents(
+    request: Request, formats: Sequence[str], width: float, results: Results
+) -> Iterator[tuple[str, str, str, str, bytes]]:
+    """What, name, title, format and content of figures, tables and data, all or those asked for."""
+    everything = not (request.figures or request.tables or request.data)
+    wanted = list(TITLES) if everything else chosen("data", request.data, TITLES)
+    if everything or request.figures or request.tables:
+        # The page's figures are made for this, whichever of them are written.
+        drawn, listed = views_of(results)
+        styles, drawings = analysis.styles(results), [name for name in formats if name in DRAWN]
+        for name in list(drawn) if everything else chosen("figure", request.figures, drawn):
+            title, figure = drawn[name]
+            files = rendered(figure, styles, drawings, width, transparent=request.transparent)
+            if "csv" in formats and figure.drawing is not None:
+                files["csv"] = csv_bytes(figure.drawing.data)
+            for format_, content in files.items():
+                yield "figure", name, title, format_, content
+        for name in list(listed) if everything else chosen("table", request.tables, listed):
+            table = listed[name]
+            if "csv" in formats:
+                yield "table", name, table.label, "csv", csv_bytes(table.frame)
+            if "tex" in formats:
+                yield "table", name, table.label, "tex", tabular(table, name).encode()
+    tables, writers = (
+        frames(results) if wanted else {},
+        {"parquet": parquet_bytes, "csv": csv_bytes},
+    )
+    for name in wanted:
+        for format_ in (each for each in formats if each in writers):
+            yield "data", name, TITLES[name], format_, writers[format_](tables[name])
 
 
 def _origin(request: Request, results: Results, commits: list[str]) -> Origin:
     digest = hashlib.sha256()
     for frame in (results.runs, results.traces):
-        digest.update(csv_bytes(frame))
+        digest.update(",".join(map(str, frame)).encode())
+        digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
     return Origin(
         study=results.study.name,
         results=request.results,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from ...harness.environment import version
 from ..comparison.report import change_words, headline
 from ..comparison.result import Compared
 from ..errors import ReportError
-from ..formatting import plural, say, slugs, some
+from ..formatting import plural, say, some
 from ..templating import environment, page, page_script, script_source
 from .annotations import Annotation, chosen, later
 from .asv_files import FAILED, Cell, Key, Lane, Snapshot
@@ -25,40 +25,21 @@ from .repository import Commit, Repository
 _SCRIPTS = ("00_page", "10_hash", "20_tables")
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What the page of a history belongs to; addresses are relative to its folder.
+def render_history(lanes: Sequence[History], site: str = "", commit_url: str = "") -> str:
+    """The page of a history: what moved, when, and every commit.
 
-    Attributes
-    ----------
-    site : str
-        The overview of the site; empty for none.
-    solvers : mapping of str to str
-        Pages of the site by names of solvers.
-    commit_url : str
-        What a hash is put behind to show the commit on the web; empty for none.
+    ``site`` is the address of the overview that it belongs to, and ``commit_url`` what a hash is
+    put behind to show the commit on the web; empty for none.
     """
-
-    site: str = ""
-    solvers: Mapping[str, str] = field(default_factory=dict)
-    commit_url: str = ""
-
-
-def anchors(history: History) -> dict[str, str]:
-    """The place of each solver of which a value moved, on the page of the history."""
-    return slugs(dict.fromkeys(each.key.cell.group for each in history.moved))
-
-
-def render_history(lanes: Sequence[History], around: Surroundings | None = None) -> str:
-    """The page of a history: what moved, when, and every commit."""
     script = page_script(*_SCRIPTS)
     return page(
         environment().get_template("regressions_index.html"),
         script=Markup(script),
         script_source=script_source(script),
         version=version(),
-        lanes=[(each, anchors(each) if each is lanes[0] else {}, _marks(each)) for each in lanes],
-        around=around or Surroundings(),
+        lanes=[(each, _marks(each)) for each in lanes],
+        site=site,
+        commit_url=commit_url,
         say=say,
         change_words=change_words,
     )

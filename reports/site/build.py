@@ -28,7 +28,7 @@ from ..page import render
 from ..papers.page import judge, paper_pages
 from ..papers.published import PAPERS, read_paper
 from ..regressions.asv_files import Snapshot, read_results
-from ..regressions.history import History, Surroundings, histories, render_history
+from ..regressions.history import History, histories, render_history
 from ..regressions.repository import Repository
 from ..results import Results, load_results
 from ..statistics import integrity
@@ -72,9 +72,7 @@ class SiteHistory:
 
     def page(self) -> bytes:
         """The page of the regressions, in its folder of the site."""
-        return render_history(
-            self.lanes, Surroundings("../index.html", commit_url=self.commit_url)
-        ).encode()
+        return render_history(self.lanes, "../index.html", self.commit_url).encode()
 
 
 def read_history(folder: Path, checkout: Path | None = None) -> SiteHistory:
@@ -154,8 +152,11 @@ def study_entry(results: Results, slug: str) -> StudyEntry:
     """All that the overview says of a study, whose folder has this name."""
     study, counts = results.study, _counts(results)
     commits = ", ".join(commit[:10] for commit in integrity.commits(analysis.environments(results)))
+    of = dict(counts)
+    failed = f"{of['failed']} failed" if of["failed"] else "none failed"
+    others = [f"{of[word]} {word}" for word in ("missing", "skipped") if word in of]
     facts = {
-        "Runs": _runs_words(dict(counts)),
+        "Runs": ", ".join([plural(of["planned"], "run"), failed, *others]),
         "Date": integrity.period(results.runs),
         "Machine": integrity.machine(analysis.environments(results)),
         "marginbench": " ".join(filter(None, (study.marginbench, commits and f"({commits})"))),
@@ -222,13 +223,6 @@ def _counts(results: Results) -> tuple[tuple[str, int], ...]:
     numbers = [(words, int(counts[f"n_{name}"].sum())) for name, words in named.items()]
     # That none failed is worth saying; that none is missing or skipped is not.
     return tuple(item for item in numbers if item[1] or item[0] not in ("missing", "skipped"))
-
-
-def _runs_words(counts: Mapping[str, int]) -> str:
-    """The runs of a study in words: "56 runs, none failed"."""
-    failed = f"{counts['failed']} failed" if counts["failed"] else "none failed"
-    others = [f"{counts[word]} {word}" for word in ("missing", "skipped") if word in counts]
-    return ", ".join([plural(counts["planned"], "run"), failed, *others])
 
 
 def _finding(results: Results) -> str:

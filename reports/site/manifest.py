@@ -72,7 +72,11 @@ def exchange(
 ) -> int:
     """Put the new files in the place of those that ``publish`` wrote before; how many they are."""
     paths = sorted(path for path in staged.rglob("*") if path.is_file())
-    sums = {path.relative_to(staged).as_posix(): _hash_of(path) for path in paths}
+    sums = {}
+    for path in paths:
+        with path.open("rb") as source:
+            name = path.relative_to(staged).as_posix()
+            sums[name] = hashlib.file_digest(source, "sha256").hexdigest()
     files = {
         name: {"bytes": (staged / name).stat().st_size, "sha256": digest}
         for name, digest in sums.items()
@@ -98,11 +102,6 @@ def exchange(
                 os.replace(staged / name, site / name)
         _write(site, described | {"entries": sorted(new), "files": files})
     return len(files)
-
-
-def _hash_of(path: Path) -> str:
-    with path.open("rb") as source:
-        return hashlib.file_digest(source, "sha256").hexdigest()
 
 
 def _write(site: Path, values: Mapping[str, Any]) -> None:

@@ -278,7 +278,10 @@ class _Compared:
         below = self.values.max(axis=0) < other.values.min(axis=0)
         if any(below[index] for index, name in enumerate(measures) if name != _ERROR):
             return True
-        return _ERROR in measures and _fewer_errors(self.errors, other.errors)
+        mine, others = self.errors, other.errors
+        if _ERROR not in measures or mine is None or others is None or mine.n_test != others.n_test:
+            return False
+        return difference(mine, others).high < 0
 
 
 def _of_task(runs: pd.DataFrame, measures: Sequence[str]) -> list[dict[str, Any]]:
@@ -297,9 +300,3 @@ def _of_task(runs: pd.DataFrame, measures: Sequence[str]) -> list[dict[str, Any]
             | {"dominated_by": ", ".join(above), "front": not above}
         )
     return rows
-
-
-def _fewer_errors(first: SolverErrors | None, second: SolverErrors | None) -> bool:
-    if first is None or second is None or first.n_test != second.n_test:
-        return False
-    return difference(first, second).high < 0

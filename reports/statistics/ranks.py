@@ -124,11 +124,14 @@ def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     if not costs:
         return pd.DataFrame(columns=_COLUMNS)
     shape = (len(solvers), len(solvers))
-    shares = np.stack(
-        [_shares(matrix, _even_weights(matrix)[None])[0] for matrix in costs.values()]
-    )
+    each_share = []
+    for matrix in costs.values():
+        counted = ~np.isnan(matrix[0])
+        even = counted / np.maximum(counted.sum(axis=1, keepdims=True), 1)
+        each_share.append(_shares(matrix, even[None])[0])
     tasks = {task: _resampled(matrix) for task, matrix in costs.items()}
     low, high = percentile_interval(resampled_means(tasks, datasets, shape))
+    shares = np.stack(each_share)
     compared = ~np.isnan(shares)
     places = {name: index for index, name in enumerate(dict.fromkeys(datasets.values()))}
     clusters = np.array([places[datasets[task]] for task in costs])
@@ -162,12 +165,6 @@ def _cost_matrix(problems: pd.DataFrame, solvers: Sequence[str]) -> Array:
         if solver in costs:
             matrix[:, index, : costs[solver].shape[1]] = costs[solver]
     return matrix
-
-
-def _even_weights(costs: Array) -> Array:
-    counted = ~np.isnan(costs[0])
-    shares: Array = counted / np.maximum(counted.sum(axis=1, keepdims=True), 1)
-    return shares
 
 
 def _shares(costs: Array, weights: Array) -> Array:

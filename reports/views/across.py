@@ -217,9 +217,11 @@ def _performance_profile(results: Results, question: Question) -> Figure:
     names = set(ratios["solver"])
     shown = {label: style for label, style in analysis.styles(results).items() if label in names}
     title = f"{question.words}, as a ratio to the best"
+    marked = ratios.assign(solved=np.isfinite(ratios["value"])).groupby("solver", sort=False)
+    counts = marked["solved"].agg(solved="sum", n="size").reset_index()
     parts = [
         f"{row['solver']} {int(row['solved'])} of {plural(row['n'], 'task')}"
-        for row in records(_solved_tasks(ratios))
+        for row in records(counts)
     ]
     return Figure(
         f"across-performance-{question.name}",
@@ -229,12 +231,6 @@ def _performance_profile(results: Results, question: Question) -> Figure:
         ),
         note=" ".join([f"Solved: {', '.join(parts)}."] * bool(parts) + _bounds_note(problems)),
     )
-
-
-def _solved_tasks(ratios: pd.DataFrame) -> pd.DataFrame:
-    marked = ratios.assign(solved=np.isfinite(ratios["value"]))
-    counts = marked.groupby("solver", sort=False)["solved"].agg(["sum", "size"]).reset_index()
-    return counts.set_axis(["solver", "solved", "n"], axis=1)
 
 
 def _trade(results: Results, fronts: pd.DataFrame) -> Figure:

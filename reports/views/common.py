@@ -300,10 +300,13 @@ def _outcomes_table(title: str, runs: pd.DataFrame, words: KindWords, name: str)
 def solvers_section(results: Results) -> Iterator[Section]:
     """Summary, parameters, traits and class of each solver, under the kind's word for them."""
     word = capitalised(analysis.words(results).solver)
+    # Of its code, each with its commit where that is known.
+    recorded = results.runs[results.runs["version"] != ""]
+    versions = dict(recorded.groupby("solver")["version"].unique())
     rows = [
         {word: solver.label, "Summary": solver.summary}
         | {"Parameters": described.parameters(solver.params) or "defaults", **solver.facts}
-        | {"Class": solver.class_, "Version": _versions(results, solver.label)}
+        | {"Class": solver.class_, "Version": ", ".join(versions.get(solver.label, ()))}
         for solver in results.study.solvers
     ]
     frame = pd.DataFrame(rows).fillna("")
@@ -325,12 +328,6 @@ def solvers_section(results: Results) -> Iterator[Section]:
 
 def _fact(name: str, row: Mapping[str, Any]) -> Cell:
     return Cell(row[name], code=name in ("Class", "Version"))
-
-
-def _versions(results: Results, label: str) -> str:
-    """The versions of a solver's code, each with its commit where that is known."""
-    versions = results.runs[results.runs["solver"] == label]["version"]
-    return ", ".join(dict.fromkeys(version for version in versions if version))
 
 
 def environment_section(results: Results) -> Iterator[Section]:
@@ -362,16 +359,15 @@ def _environment_table(distinct: pd.DataFrame) -> Table:
                 for n in distinct["n"]
             ),
         ],
-        [[Cell(_label(name)), *map(Cell, row)] for name, row in zip(names, values, strict=True)],
+        # "libraries.numpy" is "numpy".
+        [
+            [Cell(_SETTINGS.get(name, name.removeprefix("libraries."))), *map(Cell, row)]
+            for name, row in zip(names, values, strict=True)
+        ],
         style="settings",
         name="environment",
         differing=frozenset(index for index, row in enumerate(values) if len(set(row)) > 1),
     )
-
-
-def _label(name: str) -> str:
-    """The name of a setting in words: "libraries.numpy" is "numpy"."""
-    return _SETTINGS.get(name, name.removeprefix("libraries."))
 
 
 def reproduce_section(results: Results) -> Iterator[Section]:

@@ -198,7 +198,7 @@ def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]
     others = other_problem_solvers(results.runs, label)
     lines: dict[str, tuple[float, str]] = {}
     if results.tasks_of(SvmTask):
-        reference = reference_of(results.runs, label)
+        reference = reference_of(results, label)
         if reference.test_error is not None:
             words = f"reference optimum, {formatting.percent(reference.test_error)}"
             lines["test_error"] = (reference.test_error, words)

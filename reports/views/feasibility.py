@@ -20,7 +20,7 @@ from ..measures import measured
 from ..results import Results
 from ..statistics import summary
 from ..statistics.targets import data_profile
-from ..tables import NONE, Cell, Heading, Table, measure_cell
+from ..tables import NONE, Cell, Heading, Table, measure_cell, number_cell
 from ..view import Figure, Section, figures_of
 
 # ---- kappa: what methods need, where generated problems differ in it
@@ -260,6 +260,8 @@ def _cell_table(results: Results, task: Task) -> Table:
     unseparated = isinstance(task, CellTask) and task.generator == "lap"
     rows = []
     for _, solver, group in by_solver(of_task(solved.runs, task.label)):
+        # That nothing separates is more than a small ||A x||.
+        proven = group["solved"] & (group["found"] == "inseparable")
         cells = {
             row["measure"]: measure_cell(row, solved.costs[row["measure"]])
             for row in records(table[table["solver"] == solver])
@@ -272,9 +274,9 @@ def _cell_table(results: Results, task: Task) -> Table:
                     incomplete=not group["ok"].all(),
                     number=group["solved"].sum(),
                 ),
-                *([_proven(group)] if unseparated else []),
+                *([Cell(f"{proven.sum()} / {len(group)}")] if unseparated else []),
                 *(cells | _not_reached(group)).values(),
-                _seconds(group.loc[group["solved"], "wall_s"].mean()),
+                number_cell(group.loc[group["solved"], "wall_s"].mean(), formatting.seconds),
                 *([_published(published.get(solver))] if published else []),
             ]
         )
@@ -294,11 +296,6 @@ def _cell_table(results: Results, task: Task) -> Table:
     return replace(drawn, caption=_CELL_CAPTION, numbers=numbers)
 
 
-def _proven(runs: pd.DataFrame) -> Cell:
-    """Of how many instances it is proven that nothing separates: more than a small ||A x||."""
-    return Cell(f"{(runs['solved'] & (runs['found'] == 'inseparable')).sum()} / {len(runs)}")
-
-
 def _not_reached(runs: pd.DataFrame) -> dict[str, Cell]:
     """In place of the iterations of a method that solved nothing: how far it came."""
     most = runs.loc[runs["ok"], "n_iter"].max()
@@ -307,14 +304,10 @@ def _not_reached(runs: pd.DataFrame) -> dict[str, Cell]:
     return {"n_iter": Cell(f"no certificate in {formatting.count(most)}", absent=True)}
 
 
-def _seconds(value: float) -> Cell:
-    return NONE if math.isnan(value) else Cell(formatting.seconds(value), number=value)
-
-
 def _published(value: float | str | None) -> Cell:
     if value is None:
         return NONE
-    return Cell(value) if isinstance(value, str) else _seconds(value)
+    return Cell(value) if isinstance(value, str) else number_cell(value, formatting.seconds)
 
 
 def _images_table(results: Results, task: ImagesTask) -> Table:
@@ -332,7 +325,7 @@ def _images_table(results: Results, task: ImagesTask) -> Table:
                 Cell(solver),
                 Cell(f"{len(done)} / {len(group)}", incomplete=len(done) < len(group)),
                 _median(results, done, "gamma"),
-                *(_percent(errors.median()) for errors in stages),
+                *(number_cell(errors.median(), formatting.percent) for errors in stages),
                 _median(results, done, "train_error"),
                 Cell(ends) if ends else NONE,
                 *(_median(results, done, name) for name in (*counters, "wall_s")),
@@ -353,27 +346,17 @@ def _images_table(results: Results, task: ImagesTask) -> Table:
 
 
 def _median(results: Results, runs: pd.DataFrame, name: str) -> Cell:
-    value = float(runs[name].median())
-    if math.isnan(value):
-        return NONE
-    return Cell(formatting.say(analysis.measures(results)[name], value), number=value)
-
-
-def _percent(value: float) -> Cell:
-    return NONE if math.isnan(value) else Cell(formatting.percent(value), number=value)
-
-
-def _short(title: str) -> str:
-    """A heading for the terminal: "CPU time, median" is "CPU"."""
-    return title.lower().replace(" time", "").removesuffix(", median").replace("cpu", "CPU")
+    measure = analysis.measures(results)[name]
+    return number_cell(runs[name].median(), lambda value: formatting.say(measure, value))
 
 
 def _table(task: Task, columns: list[tuple[str, str]], rows: list[list[Cell]]) -> Table:
     """The table with its columns: the term and the title of each."""
     headings = [Heading("Method", short="method", term="solver")]
-    headings += [
-        Heading(title, "number", short=_short(title), term=term) for term, title in columns
-    ]
+    for term, title in columns:
+        # In the terminal "CPU time, median" is "CPU".
+        short = title.lower().replace(" time", "").removesuffix(", median").replace("cpu", "CPU")
+        headings.append(Heading(title, "number", short=short, term=term))
     return Table(f"Results on {task.label}", headings, rows)
 
 

@@ -17,7 +17,7 @@ from ..analysis import once
 from ..described import Finding, SvmTask, capitalised
 from ..drawing.figures import Scale, draw_small, shared_scale
 from ..formatting import plural, slug
-from ..frames import first_known, of_column, of_task
+from ..frames import first_known, of_task
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
 from ..statistics import targets
@@ -83,7 +83,7 @@ def _unit(results: Results, task: str) -> float:
     """The number that the costs of a task are divided by; NaN where the records lack it."""
     if not analysis.counters(results):
         return 1.0
-    n = first_known(of_column(results.runs, task, "n_train"))
+    n = first_known(of_task(results.runs, task)["n_train"])
     return np.nan if n is None else n**2
 
 
@@ -94,7 +94,8 @@ def _row(
     _, spent, unit = _cost(results)
     medians = _medians(results, value)
     measure, highest = analysis.measures(results)[value], _HIGHEST.get(value, np.inf)
-    levels = [_level(results, task.label, value) for task in results.tasks_of(SvmTask)]
+    errors = [reference_of(results, task.label).test_error for task in results.tasks_of(SvmTask)]
+    levels = [np.nan if error is None or value != "test_error" else error for error in errors]
     scale = shared_scale(medians, levels, measure, spent, unit, highest)
     if scale is None:
         return None
@@ -107,12 +108,6 @@ def _row(
         )
     title = f"{capitalised(measure.words)} against {spent}"
     return title, _note(results, value, medians, scale), figures
-
-
-def _level(results: Results, task: str, value: str) -> float:
-    """The test error of the reference optimum; NaN where it is unknown, and for other values."""
-    error = reference_of(results.runs, task).test_error
-    return np.nan if value != "test_error" or error is None else error
 
 
 def _note(results: Results, value: str, medians: list[pd.DataFrame], scale: Scale) -> str:
@@ -172,7 +167,9 @@ def targets_section(results: Results) -> Iterator[Section]:
     costs = _costs(results)
     choices = [[_matrix_table(results, target, cost) for cost in costs] for target in _TARGETS]
     # Where no task has a target, as where all are tuned, there is nothing to choose.
-    some = any(_has_costs(table) for tables in choices for table in tables)
+    rows = [row for tables in choices for table in tables for row in table.rows]
+    cells = [cell for row in rows for cell in row[1:]]
+    some = any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
     budgets = budget_table(results)
     if some or budgets is not None:
         data = {
@@ -345,11 +342,6 @@ def _matrix_table(results: Results, target: Target, cost: str) -> Table:
     )
 
 
-def _has_costs(table: Table) -> bool:
-    cells = [cell for row in table.rows for cell in row[1:]]
-    return any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
-
-
 def _ratio_cell(row: Mapping[str, Any] | None, measure: Measure, ranked: Collection[str]) -> Cell:
     if row is None or row["absent"] == targets.SKIPPED:
         return NONE
@@ -428,7 +420,7 @@ def _budgets(results: Results, cost: str) -> pd.DataFrame:
                 for value in _SECONDS
             ]
             continue
-        n = first_known(of_column(results.runs, task.label, "n_train"))
+        n = first_known(of_task(results.runs, task.label)["n_train"])
         if n is not None:
             rows += [(task.label, f"{share:g} n² evaluations", share * n * n) for share in _SQUARES]
     return pd.DataFrame(rows, columns=["task", "budget", "amount"])

@@ -94,18 +94,16 @@ def _of_tasks(results: Results) -> Iterator[pd.DataFrame]:
         if len(tasks) < 2:
             continue
         titles.append(unused(tasks[0].dataset, titles, " "))
-        points = {task.label: json.dumps(_parameters(task)) for task in tasks}
+        points = {}
+        for task in tasks:
+            numbers = {name: value for name, value in task.kernel.items() if is_number(value)}
+            points[task.label] = json.dumps({"C": task.C, **numbers})
         runs = results.runs[results.runs["task"].isin(points) & results.runs["ok"]]
         errors = runs[RUN].assign(point=runs["task"].map(points), error=runs["test_error"])
         validated = tasks[0].folds is not None
         yield _medians(errors.dropna(subset="error")).assign(
             grid=titles[-1], dataset=tasks[0].dataset, validated=validated
         )
-
-
-def _parameters(task: SvmTask) -> dict[str, float]:
-    numbers = {name: value for name, value in task.kernel.items() if is_number(value)}
-    return {"C": task.C, **numbers}
 
 
 def _medians(errors: pd.DataFrame) -> pd.DataFrame:

@@ -32,7 +32,6 @@ from ..frames import (
     by_solver,
     first_known,
     json_object,
-    of_column,
     of_task,
     other_problem_solvers,
     records,
@@ -127,10 +126,11 @@ def _of_task(results: Results, cost: str, value: str, task: str) -> TraceCurves:
     return trace_curves(results, cost, value).of_task(task)
 
 
-def reference_of(runs: pd.DataFrame, task: str) -> Reference:
+@once
+def reference_of(results: Results, task: str) -> Reference:
     """The reference optimum that the records of a task carry; of several folds their median."""
     columns = ["task", "n_test", "reference_test_error", "reference_primal", "reference_gap"]
-    task_runs = of_task(runs[columns], task)
+    task_runs = of_task(results.runs[columns], task)
     n_test = _median(task_runs["n_test"])
     return Reference(
         test_error=_median(task_runs["reference_test_error"]),
@@ -146,7 +146,7 @@ def _median(values: pd.Series) -> float | None:
 
 def _view(results: Results, task: str, drawn: Quantities) -> Figure:
     data = _of_task(results, drawn.cost, drawn.value, task)
-    reference = reference_of(results.runs, task)
+    reference = reference_of(results, task)
     return Figure(
         name=f"{drawn.value}-{drawn.cost}",
         title=capitalised(f"{drawn.shown.words} against {drawn.spent.words}"),
@@ -190,7 +190,7 @@ def final_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     if not (finals["solver"].value_counts() >= FEWEST_RUNS).any():
         return [], ""
     measure = analysis.measures(results)["test_error"]
-    level = reference_of(results.runs, task).test_error
+    level = reference_of(results, task).test_error
     drawing = draw_distributions(
         finals, measure, np.nan if level is None else level, analysis.styles(results), task
     )
@@ -220,20 +220,14 @@ def maintenance_figures(results: Results, task: str) -> tuple[list[Figure], str]
     """Maintenance events of solvers that keep a budget, by epoch."""
     classes = {solver.class_.rpartition(":")[2] for solver in results.study.solvers}
     drawn = draw_maintenance(
-        _epoch_curves(results), _predictions(results), analysis.styles(results), task, classes
+        maintenance_curves(of_task(analysis.epochs(results), task)),
+        predicted_fractions(of_task(results.runs, task)),
+        analysis.styles(results),
+        task,
+        classes,
     )
     title = "Budget maintenance: events per iteration, by epoch"
     return [Figure("maintenance", title, drawn, _MAINTENANCE_NOTE)] if drawn else [], ""
-
-
-@once
-def _epoch_curves(results: Results) -> pd.DataFrame:
-    return maintenance_curves(analysis.epochs(results))
-
-
-@once
-def _predictions(results: Results) -> pd.DataFrame:
-    return predicted_fractions(results.runs)
 
 
 def draw_maintenance(
@@ -289,17 +283,13 @@ def bundle_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     if drawn is None:
         return [], ""
     title = f"Gap {_GAMMA} of bundle methods against iterations"
-    return [Figure("bundle", title, drawn, _bundle_note(of_task(_slopes(results), task)))], ""
+    slopes = gap_slopes(of_task(_gaps(results), task))
+    return [Figure("bundle", title, drawn, _bundle_note(slopes))], ""
 
 
 @once
 def _gaps(results: Results) -> pd.DataFrame:
     return bundle_gaps(results.runs)
-
-
-@once
-def _slopes(results: Results) -> pd.DataFrame:
-    return gap_slopes(_gaps(results))
 
 
 def _bundle_note(slopes: pd.DataFrame) -> str:
@@ -521,7 +511,7 @@ def other_problems(runs: pd.DataFrame, task: str) -> list[str]:
 
 
 def _target_sentence(results: Results, task: str) -> str:
-    error = float(of_column(results.runs, task, "reference_test_error").median())
+    error = float(of_task(results.runs, task)["reference_test_error"].median())
     if math.isnan(error):
         return "Without a reference optimum the task has no targets."
     level = error + ERROR_TARGET.margin

@@ -9,7 +9,6 @@ from marginbench.reports.regressions.annotations import Annotation
 from marginbench.reports.regressions.asv_files import Benchmark, Lane
 from marginbench.reports.regressions.gate import regressions
 from marginbench.reports.regressions.history import (
-    Surroundings,
     histories,
     render_history,
 )
@@ -128,9 +127,9 @@ def test_hostile_names_are_text(snapshot, make, tmp_path):
     known = Annotation(("*",), ("*",), HOSTILE)
     moved = tuple(replace(each, known=(known,) * len(each.steps)) for each in history.moved)
     history = replace(named(history, HOSTILE), moved=moved, notes=(HOSTILE,))
-    around = Surroundings(commit_url='https://example.org/"><script>/')
+    url = 'https://example.org/"><script>/'
     path = tmp_path / "index.html"
-    path.write_text(render_history([history], around), encoding="utf-8")
+    path.write_text(render_history([history], commit_url=url), encoding="utf-8")
     page = make.page(path)
     assert "onclick" not in {name for _, attributes in page.tags for name in attributes}
     assert [tag for tag, _ in page.tags].count("script") == 1
