@@ -36,7 +36,7 @@ _EXAMPLES = {
     "publish": "marginbench publish results/* --out site",
     "reproduce": """
         marginbench reproduce sbp12 --dry-run
-        marginbench reproduce bsca18 --only table2
+        marginbench reproduce bsca18 --only table1
     """,
     "watch": "marginbench watch results/quickstart",
     "regressions": """

@@ -190,7 +190,8 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
         cluster_class.job_cls("tcp://node:1", name="check", **others)
     except Exception as error:  # noqa: BLE001 - whatever the library raises
         raise UserError(
-            f"--cluster {name}: its options are not valid ({first_line(error)}); {_see(name)}"
+            f"--cluster {name}: its options are not valid ({first_line(error)}); give them with "
+            f"--cluster-options FILE; {_see(name)}"
         ) from None
 
 

@@ -129,6 +129,7 @@ class Preview:
     pairs: Mapping[tuple[str, str], Counter[Fate]]  # labels of a task and a solver -> its runs
     # Seconds of solving that the runs to do may take: their timeouts, shared by the jobs.
     solving_s: float
+    why: Mapping[tuple[str, str], str]  # why runs are skipped or cannot start
 
     @property
     def counts(self) -> Counter[Fate]:
@@ -139,7 +140,8 @@ class Preview:
         """Lines for the terminal: all runs, those of each solver and task, the time."""
         yield _counted(self.counts)
         for (task, solver), fates in self.pairs.items():
-            yield f"  {task} / {solver}: {_counted(fates).partition(': ')[2]}"
+            words = f"  {task} / {solver}: {_counted(fates).partition(': ')[2]}"
+            yield f"{words} ({self.why[task, solver]})" if (task, solver) in self.why else words
         if self.counts["to do"]:
             yield (
                 f"at most {span(self.solving_s)} of solving by the timeouts; loading, warm-up and "
@@ -155,6 +157,7 @@ class Preview:
             "solving_s": self.solving_s,
             "pairs": [
                 {"task": task, "solver": solver, "runs": dict(fates)}
+                | {"why": self.why.get((task, solver), "")}
                 for (task, solver), fates in self.pairs.items()
             ],
         }
@@ -189,6 +192,7 @@ def preview(
     past = _Past(kind, study, Journal(results))
     pairs: dict[tuple[str, str], Counter[Fate]] = {}
     seconds: list[float] = []
+    why: dict[tuple[str, str], str] = {}
     for run in kind.plan(study, facts):
         state, _, entry = past.state(run)
         fate: Fate = "cannot start" if run.failure else "skipped" if run.skip_reason else "to do"
@@ -196,12 +200,14 @@ def preview(
         if state in ("recorded", "superseded") and not (retry_failed and failed):
             fate = "recorded"
         pairs.setdefault((run.task, run.solver), Counter())[fate] += 1
+        if fate in ("skipped", "cannot start"):
+            why[run.task, run.solver] = run.failure or run.skip_reason
         if fate == "to do":
             limits = run.limits.seconds
             seconds.append(limits.get("solve", math.inf) + limits.get("tune", 0.0))
     # No run is spread over several jobs.
     solving_s = max(sum(seconds) / jobs, max(seconds, default=0.0))
-    return Preview(results, pairs, solving_s)
+    return Preview(results, pairs, solving_s, why)
 
 
 def _counted(counts: Counter[Any]) -> str:

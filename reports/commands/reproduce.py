@@ -14,6 +14,7 @@ import typer
 from ...harness.errors import EXIT_OK
 
 if TYPE_CHECKING:
+    from ...harness.planning.report import Preview
     from ..papers.published import Paper
     from ..papers.quantities import Estimate
 
@@ -63,7 +64,11 @@ def reproduce(
     code = EXIT_OK
     selections = _selections(read, scale, only)
     if dry_run or scale == "full":
-        _forecast(selections, out, jobs, every_line=dry_run)
+        shown = _previews(selections, out, jobs)
+        if dry_run and as_json:
+            typer.echo(json.dumps({study: each.as_dict() for study, each in shown.items()}))
+            return code
+        _forecast(shown, every_line=dry_run)
     if dry_run:
         return code
     for study, where in selections.items():
@@ -96,19 +101,29 @@ def _selections(papers: Sequence[Paper], scale: str, only: str) -> dict[str, str
     return {study: " or ".join(f"({part})" for part in parts) for study, parts in chosen.items()}
 
 
-def _forecast(selections: Mapping[str, str], out: Path, jobs: int, *, every_line: bool) -> None:
-    """Say what would be run of each study, and how long all of it may take."""
+def _previews(selections: Mapping[str, str], out: Path, jobs: int) -> dict[str, Preview]:
+    """What would be run of each study."""
     from ...harness.execution import runner
+
+    return {
+        study: runner.preview(study, out / study, where=where, jobs=jobs)
+        for study, where in selections.items()
+    }
+
+
+def _forecast(previews: Mapping[str, Preview], *, every_line: bool) -> None:
+    """Say what would be run of each study, and how long all of it may take."""
     from ...harness.planning.forecast import span
     from ...harness.study.toml import load_study
 
-    seconds = 0.0
-    for study, where in selections.items():
-        shown = runner.preview(study, out / study, where=where, jobs=jobs)
-        seconds += shown.solving_s
+    for study, shown in previews.items():
         lines = [line for line in shown.lines() if every_line or not line.startswith(" ")]
-        typer.echo("\n".join([f"{study}: {load_study(study).cost}", *lines]), err=not every_line)
-    typer.echo(f"all together at most {span(seconds)} of solving", err=not every_line)
+        whole = f"{study} (all of it: {load_study(study).cost})"
+        typer.echo("\n".join([whole, *lines]), err=not every_line)
+    seconds = sum(each.solving_s for each in previews.values())
+    typer.echo(
+        f"all together at most {span(seconds)} of solving by the timeouts", err=not every_line
+    )
 
 
 def _run(study: str, where: str, out: Path, jobs: int, *, quiet: bool) -> int:

@@ -37,7 +37,9 @@ def grid_section(results: Results) -> Iterator[Section]:
         return
     names: list[str] = []
     tables = []
-    for title, points in all_points.groupby("grid", sort=False):
+    # Solvers with other parameters have a table of their own.
+    parameters = all_points["point"].map(tuple)
+    for (title, _), points in all_points.groupby(["grid", parameters], sort=False):
         names.append(unused(f"grid-{slug(str(title))}", names))
         tables.append(_table(str(title), names[-1], points))
     best = _best(results, all_points[all_points["validated"]])

@@ -206,7 +206,8 @@ def test_a_dry_run_runs_and_writes_nothing(run, small, monkeypatch):
         [
             "4 runs: 2 to do, 2 cannot start",
             "  checkers / SMO: 2 to do",
-            "  checkers / SBP: 2 cannot start",
+            "  checkers / SBP: 2 cannot start (nu is to be that of the reference optimum, but "
+            "there is none: the task has reference = false; give nu a number in params)",
             # Two runs at the same time.
             "at most 30 s of solving by the timeouts; loading, warm-up and evaluation come on top",
         ],

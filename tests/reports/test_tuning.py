@@ -7,6 +7,7 @@ import pytest
 from marginbench.reports.command import write_report
 from marginbench.reports.described import kernel_words
 from marginbench.reports.results import load_results
+from marginbench.reports.views.grid import grid_section
 from marginbench.reports.views.svm import tuning
 
 TASK = {"kernel": {"name": "rbf", "gamma": 0.02}, "tune": {"C": [1.0, 10.0]}, "reference": False}
@@ -69,6 +70,23 @@ def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
         for sentence in said:
             assert " ".join(sentence.split()) in shown
     assert "C tuned over 1, 10" in text
+
+
+def test_solvers_with_other_parameters_have_a_grid_of_their_own(make, results_of):
+    trials = [{"params": {"n_neighbors": n}, "error": n / 100} for n in (9, 1)]
+    trace = make.trace([1e3], [0.1])
+    records = [
+        tuned(make, "SMO", 0, 1.0),
+        make.finished("a", "Neighbours", 0, trace, tuning=json.dumps(trials), suboptimality=None),
+    ]
+    solvers = [make.solver("SMO"), make.solver("Neighbours")]
+    (section,) = grid_section(results_of(records, [make.task("a", **TASK)], solvers))
+    tables = {
+        table.name: [[cell.number or cell.value for cell in row] for row in table.rows]
+        for table in section.data["tables"]
+    }
+    assert tables["grid-a"] == [["SMO", 0.1, 0.1]]
+    assert tables["grid-a-2"] == [["Neighbours", 0.01, 0.09]]
 
 
 def test_a_study_that_tunes_nothing_says_nothing(make, results_of):
