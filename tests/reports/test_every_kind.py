@@ -104,17 +104,6 @@ def test_what_readers_are_warned_of_is_told_once_everywhere(troubled):
     assert "1 of 6" in troubled.text
 
 
-def test_a_row_per_planned_run_by_seed_with_its_columns_and_counters(kind):
-    results = load_results(kind.folder([kind.record(seed) for seed in (2, 0, 1)]))
-    assert results.kind == results.study.kind == kind.name
-    assert results.runs["seed"].tolist() == [0, 1, 2]
-    assert results.runs["ok"].all()
-    counter = "kernel_evals" if kind.name == "svm" else "matvecs"
-    assert (results.runs[counter] > 0).all()
-    assert results.runs["peak_memory_mb"].isna().all()
-    assert results.traces.groupby("seed").size().tolist() == [2, 2, 2]
-
-
 def test_a_record_of_another_kind_is_damaged(kind, make):
     record = kind.record(0)
     folder = kind.folder([record])

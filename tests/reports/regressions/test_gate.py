@@ -247,7 +247,7 @@ MEASURES = st.sampled_from(["evaluations", "test_error", "suboptimality", "suppo
 SIDES = st.dictionaries(st.tuples(st.sampled_from([RBF, POLY]), MEASURES), NUMBERS)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SIDES)
 def test_a_snapshot_against_itself_has_no_change(snapshot, values):
     found = regressions(snapshot(values), snapshot(values))
@@ -255,7 +255,7 @@ def test_a_snapshot_against_itself_has_no_change(snapshot, values):
     assert set(found.frame["verdict"]) <= {"identical"}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SIDES, SIDES)
 def test_every_cell_of_both_sides_has_an_outcome(snapshot, before, after):
     found = regressions(snapshot(before), snapshot(after))
