@@ -194,28 +194,33 @@ def _traces(
 ) -> pd.DataFrame:
     """A row for each checkpoint of each run."""
     places = pa.array([index for index in order if index >= 0], pa.int64())
-    stored = table.take(places)["trace"].combine_chunks()
+    stored = table["trace"].take(places).combine_chunks()
     runs = runs[np.array(order, int) >= 0].reset_index(drop=True)
     states = stored.flatten()
     numbers = [item.name for item in states.type if item.name != "counters"]
-    frame = pd.DataFrame(
-        {name: states.field(name).to_numpy(zero_copy_only=False) for name in numbers}, dtype=float
-    )
+    columns = {
+        name: states.field(name).to_numpy(zero_copy_only=False).astype(np.float64)
+        for name in numbers
+    }
     counted = _counters(states.field("counters"))
-    frame = frame.assign(**{name: counts for name, counts in counted.items() if name not in frame})
+    for name in [*counter_measures(), *counted]:
+        if name not in columns:
+            columns[name] = counted.get(name, np.full(len(states), np.nan))
     lengths = stored.value_lengths().to_numpy(zero_copy_only=False)
-    frame["run"] = np.repeat(np.arange(len(runs)), lengths)
+    run = np.repeat(np.arange(len(runs)), lengths)
     # A run that ended as planned without a trace shows its final state.
-    final = runs.index[runs["ok"] & (lengths == 0)]
-    last = runs.loc[final].reindex(columns=[*{**frame, **counter_measures()}]).assign(run=final)
-    frame = pd.concat([part for part in (frame, last) if len(part)] or [frame])
-    frame = frame.sort_values("run", kind="stable").reset_index(drop=True)
-    names = [name for name in {**counter_measures(), **frame} if name not in (*numbers, "run")]
-    about = runs.loc[frame["run"], ["task", "solver", "seed", "status", *flags]]
-    about = about.reset_index(drop=True)
-    about["checkpoint"] = frame.groupby("run").cumcount().astype(np.int64)
-    columns = frame.reindex(columns=[*numbers, *names]).astype(np.float64)
-    return _with_sums(pd.concat([about, columns], axis="columns"))
+    final = np.flatnonzero(runs["ok"] & (lengths == 0))
+    if len(final):
+        last = runs.loc[final].reindex(columns=list(columns)).astype(np.float64)
+        in_order = np.argsort(np.append(run, final), kind="stable")
+        run = np.append(run, final)[in_order]
+        columns = {
+            name: np.append(values, last[name])[in_order] for name, values in columns.items()
+        }
+    about = runs[["task", "solver", "seed", "status", *flags]].take(run).reset_index(drop=True)
+    first = np.searchsorted(run, run)
+    columns = {"checkpoint": np.arange(len(run), dtype=np.int64) - first, **columns}
+    return _with_sums(pd.concat([about, pd.DataFrame(columns)], axis="columns"))
 
 
 def _counters(stored: pa.MapArray) -> dict[str, Array]:

@@ -124,7 +124,8 @@ def trace_suboptimality(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFram
     The suboptimality, (primal - reference) / reference, is not floored, and NaN for solvers that
     do not minimise the SVM objective.
     """
-    joined = traces.merge(runs[[*RUN, *_REFERENCE]], on=RUN, how="left")
+    optima = traces[RUN].merge(runs[[*RUN, *_REFERENCE]], on=RUN, how="left")
+    joined = traces.assign(**{name: optima[name].to_numpy() for name in _REFERENCE})
     raw = (joined["primal"] - joined["reference_primal"]) / joined["reference_primal"]
     return joined.assign(suboptimality=raw.where(joined["minimises"]))
 

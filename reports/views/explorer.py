@@ -137,7 +137,8 @@ def _with_further(results: Results) -> pd.DataFrame:
         return extended
     key = [*RUN, "n_iter"]
     noted = epochs[[*key, "maintenance_fraction"]].drop_duplicates(key, keep="last")
-    return extended.merge(noted, on=key, how="left")
+    noted = extended[key].merge(noted, on=key, how="left")
+    return extended.assign(maintenance_fraction=noted["maintenance_fraction"].to_numpy())
 
 
 def _series(
