@@ -129,7 +129,11 @@ def load_results(folder: Path, *, write: bool = False) -> Results:
     flags = ("ok", *(study.solvers[0].traits_in({}) if study.solvers else ()))
     runs = _runs_frame(rows, record_type, flags)
     order = [places.get(row["key"], -1) for row in rows]
-    return Results(folder, study.kind, study, runs, _traces(table, order, runs, flags))
+    traces = _traces(table, order, runs, flags)
+    # Arrow keeps what it no longer needs, which was most of it: the frames are copies.
+    del table
+    pa.default_memory_pool().release_unused()
+    return Results(folder, study.kind, study, runs, traces)
 
 
 def stored_study(folder: Path, kind: str) -> StudyBase:
