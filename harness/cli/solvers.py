@@ -116,6 +116,8 @@ def _solver(
     print_table(rows)
     typer.echo("parameters:")
     print_table(parameters or [("  none",)])
+    if first["citation"]:
+        typer.echo(f"papers:\n{first['citation']}")
 
 
 def _described(name: str, worker: Executor) -> dict[str, SolverInfo]:
@@ -178,6 +180,7 @@ def _plain(info: SolverInfo) -> dict[str, Any]:
         "traits": dict(info.traits),
         "source": info.defined_in,
         "version": info.version,
+        "citation": info.citation,
     }
 
 

@@ -384,7 +384,7 @@ class ISPVN(RoundParameters, FeasibilityMethod):
 @register("feasibility")
 @hyperparameters
 class SPVN(FeasibilityMethod):
-    """The smooth perceptron - von Neumann algorithm: one round of :class:`ISPVN`.
+    """The smooth perceptron - von Neumann algorithm: one round of ISPVN.
 
     Ends with ``||A x|| <= tol`` or a separating y, within ``2 sqrt(mu0) / tol`` iterations or so
     ([SP13]_).
