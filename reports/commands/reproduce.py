@@ -67,8 +67,8 @@ def reproduce(
         shown = _previews(selections, out, jobs)
         if dry_run and as_json:
             typer.echo(json.dumps({study: each.as_dict() for study, each in shown.items()}))
-            return code
-        _forecast(shown, every_line=dry_run)
+        else:
+            _forecast(shown, every_line=dry_run)
     if dry_run:
         return code
     for study, where in selections.items():

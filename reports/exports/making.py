@@ -314,7 +314,9 @@ def _contents(
         styles, drawings = analysis.styles(results), [name for name in formats if name in DRAWN]
         for name in list(drawn) if everything else chosen("figure", request.figures, drawn):
             title, figure = drawn[name]
-            files = rendered(figure, styles, drawings, width, transparent=request.transparent)
+            files = {}
+            if drawings:
+                files = rendered(figure, styles, drawings, width, transparent=request.transparent)
             if "csv" in formats and figure.drawing is not None:
                 files["csv"] = csv_bytes(figure.drawing.data)
             for format_, content in files.items():
@@ -325,10 +327,8 @@ def _contents(
                 yield "table", name, table.label, "csv", csv_bytes(table.frame)
             if "tex" in formats:
                 yield "table", name, table.label, "tex", tabular(table, name).encode()
-    tables, writers = (
-        frames(results) if wanted else {},
-        {"parquet": parquet_bytes, "csv": csv_bytes},
-    )
+    tables = frames(results) if wanted else {}
+    writers = {"parquet": parquet_bytes, "csv": csv_bytes}
     for name in wanted:
         for format_ in (each for each in formats if each in writers):
             yield "data", name, TITLES[name], format_, writers[format_](tables[name])
