@@ -136,3 +136,6 @@ def test_the_wheel_holds_all_that_a_run_needs(quickstart, checkout, tmp_path):
     records = pd.read_parquet(tmp_path / "results" / "quickstart" / "runs.parquet")
     # Installed, not imported from the checkout: no commit vouches for it.
     assert json.loads(records["environment"].iloc[0])["commit"] is None
+    words = ("reproduce", "mpfp14", "--only", "riddle/products/ldfp-1-000-5-000")
+    run(python, "-m", "marginbench", *words, cwd=tmp_path, **cached(tmp_path))
+    assert (tmp_path / "results" / "papers" / "mpfp14.html").is_file()
