@@ -328,7 +328,7 @@ def run_study(
             meanwhile=meanwhile,
             check_interrupt=check_interrupt,
         )
-        stack.callback(runner.journal.close)
+        stack.callback(runner.journal.close, quietly=True)
         stack.callback(runner.progress.close)
         try:
             if engine is not None:

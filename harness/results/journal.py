@@ -519,13 +519,21 @@ class Journal:
         others = set(self.others())
         return [start for start in self._starts.values() if start.segment in others]
 
-    def close(self) -> None:
-        """End this command's file; others see that it is whole."""
-        if self._own is not None:
-            # Where it cannot be written, others see by its lock that nobody writes it.
-            with contextlib.suppress(StorageError):
+    def close(self, *, quietly: bool = False) -> None:
+        """End this command's file: its records are on the disk, and others see that it is whole.
+
+        Raises
+        ------
+        StorageError
+            If that fails, unless it is done ``quietly``: others see by the lock that nobody writes.
+        """
+        if self._own is None:
+            return
+        try:
+            with contextlib.suppress(StorageError) if quietly else contextlib.nullcontext():
                 self._synced = -math.inf
                 self.append(line_of({"type": "end", "schema": SCHEMA_VERSION}, {}))
+        finally:
             os.close(self._own[1])
             self._own = None
 

@@ -20,7 +20,7 @@ INJECTED = Path(__file__).parent / "injected"
 #: What is written, in this order, and how many bytes all of these files have at least.
 WRITES = {
     "dataset": ("/cache/datasets/.checkers", 1000),
-    "reference": ("/cache/references/.writing-", 1000),
+    "reference": ("/cache/references/.writing-", 600),
     "study": ("study.json", 1000),
     "record": ("/journal/", 10_000),
     "page": ("report.html", 20_000),
@@ -62,10 +62,12 @@ def test_each_write_may_fail_and_the_command_resumes(place, undisturbed, seed):
     rng = random.Random(seed)
     results = place.folder / "results" / "small"
     for what in WRITES:
-        # Of the records, the first is written and the second is not.
-        said = run_with(place, fault(what, rng, number=int(what == "record")))
+        # Of the records, the first is written and the second is not. All of them are, if that they
+        # are on the disk cannot be had, which shows at the end.
+        broken = fault(what, rng, number=int(what == "record"))
+        said = run_with(place, broken)
         if what == "record":
-            assert len(numbers(results)) == 1
+            assert len(numbers(results)) == (3 if broken["step"] == "sync" else 1)
     # The page is all that is missing.
     assert said.endswith("write it with 'marginbench report'; the runs are recorded")
     assert numbers(results) == undisturbed
