@@ -54,7 +54,7 @@ HARM = {
     "leaves_a_child_and_crashes": ("crashed", "killed by SIGABRT while solving"),
     "leaves_many": ("", ""),
     "prints_much_and_leaves_threads": ("", ""),
-    "stops_within_a_message": ("timeout", "solving took longer than 4 s"),
+    "stops_within_a_message": ("timeout", TOO_LONG),
     "closes_everything": ("crashed", "the process closed its connection"),
 }
 #: How a solver of the SVM goes wrong besides; what lies are found by is in

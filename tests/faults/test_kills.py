@@ -14,6 +14,8 @@ import uuid
 import psutil
 import pytest
 
+from marginbench.data_loaders.atomic import UNFINISHED
+
 from .conftest import LONG, Place, numbers, wait_for
 
 pytestmark = pytest.mark.slow
@@ -154,6 +156,7 @@ def plan_of(place, name):
 
 
 def leftovers(results):
-    """Whatever does not belong into a results folder."""
+    """Whatever does not belong into a results folder; a killed process may leave what it wrote."""
     known = {"report.html", "journal", "runs.parquet", "study.json", "sources", "facts.json"}
-    return [path.name for path in results.iterdir() if path.name not in known]
+    names = {path.name for path in results.iterdir()}
+    return [name for name in names - known if not name.startswith(UNFINISHED)]
