@@ -628,7 +628,7 @@ def _checked(line: bytes) -> tuple[dict[str, Any], int]:
     if hashlib.sha256(content).hexdigest()[:_DIGITS].encode() + b" " != line[: _DIGITS + 1]:
         raise RecordError("damaged (it does not match its checksum)")
     body = line.find(b"\t") + 1
-    values = json.loads(line[_DIGITS + 1 : body])
+    values = json.loads(line[_DIGITS + 1 : body].decode())
     if values["schema"] != SCHEMA_VERSION:
         is_later = values["schema"] > SCHEMA_VERSION
         remedy = "update marginbench" if is_later else "use that release or choose another folder"

@@ -68,6 +68,11 @@ class DaskCluster:
         self.nannies.append(found)
         return found
 
+    def replenish(self):
+        """Start workers until there are two: a nanny whose worker dies as it starts ends, too."""
+        alive = [process for process in self.nannies if process.poll() is None]
+        return alive + [self.start_worker() for _ in range(len(alive), 2)]
+
     def dask_worker(self, nanny):
         """The process of a worker, below its nanny."""
         with contextlib.suppress(psutil.Error):

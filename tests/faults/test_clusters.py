@@ -80,8 +80,7 @@ def place(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cluster(place):
     with DaskCluster(place.folder / "cluster", place.environment) as cluster:
-        for _ in range(2):
-            cluster.start_worker()
+        cluster.replenish()
         yield cluster
 
 
@@ -151,13 +150,13 @@ def test_a_study_whose_workers_are_killed_has_the_records_of_a_local_one(place, 
 
 def kill_one(cluster, rng, *, nanny):
     """Kill a worker, which its nanny starts anew, or a nanny, for which another one comes."""
-    alive = [process for process in cluster.nannies if process.poll() is None]
+    alive = cluster.replenish()
     workers = [worker for worker in map(cluster.dask_worker, alive) if worker is not None]
     if nanny or not workers:
         chosen = rng.choice(alive)
         chosen.kill()
         chosen.wait()
-        cluster.start_worker()
+        cluster.replenish()
         return "nanny"
     rng.choice(workers).kill()
     return "worker"
@@ -167,6 +166,7 @@ def kill_one(cluster, rng, *, nanny):
 def test_what_a_command_has_started_elsewhere_ends_with_it(place, cluster, number):
     log = f"stopped-{number}.log"
     more = ("shared.toml", "--solver", "sleeper.py:Sleeper", "--seeds", "2", "--out", log[:-4])
+    cluster.replenish()
     command = start(place, cluster, *more, log=log)
     wait_for(lambda: len(asleep()) == 2, 300)
     before = cluster.dask_worker(cluster.nannies[-1])
@@ -213,8 +213,7 @@ def test_a_scheduler_that_goes_away_ends_the_command_in_one_line(place, cluster)
     for nanny in cluster.nannies:
         nanny.wait(120)
     cluster.scheduler = cluster.start_scheduler()
-    for _ in range(2):
-        cluster.start_worker()
+    cluster.replenish()
     again = start(place, cluster, *out, log="again.log")
     assert again.wait(600) == 0
     begun = next(item for item in lines(place.folder / "again.log") if item["event"] == "begin")
