@@ -17,13 +17,14 @@ from sklearn.utils.validation import _check_sample_weight
 from ..interface.base import WeightedSolver
 from ..interface.convergence import warn_unconverged
 from ..interface.declaration import hyperparameters
-from ..interface.inputs import canonical, check_finite, new_points, training_points
+from ..interface.inputs import check_finite, new_points, training_points
 from ..interface.monitor import Monitor
 from ..interface.parameters import SoftMarginParameters
 from ..interface.problem import Problem, Solution
 from ..kernels.scoring import linear_scores
 from ..models import LinearModel
 from ..numeric.counters import Counters
+from ..numeric.matrices import canonical
 from ..numeric.validation import check_flag, check_one_of, check_positive, check_whole
 from ..registration import register
 from .bmrm import BundleResult, Pause, PlanesByQP, make_inner, minimize_bundle
@@ -341,6 +342,8 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
         X, y = training_points(self, X, y, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.any():  # which older versions of scikit-learn let pass
+            raise ValueError("Sample weights must contain at least one non-zero number.")
         check_norms(X)
         self.counters_ = Counters()
         result = self._train(X, y, weights, self.counters_)

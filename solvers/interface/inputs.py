@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..numeric.matrices import Matrix
+from ..numeric.matrices import Matrix, canonical
 from ..numeric.validation import check_positive
 
 # Types of points that are kept as they are.
@@ -120,15 +120,6 @@ def check_finite(X: Matrix) -> None:
     raise ValueError(
         f"X contains {kind} at row {row}, column {column}; remove the row or replace the value"
     )
-
-
-def canonical(X: Matrix) -> Matrix:
-    """CSR with sorted indices, no duplicates and 32-bit indices where they suffice."""
-    X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def generator(random_state: Any) -> np.random.Generator:

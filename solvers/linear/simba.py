@@ -89,7 +89,9 @@ class SIMBA(Solver, SolverParameters):
         rate = math.sqrt(math.log(n) / n_steps) if self.rate is None else float(self.rate)
         radius = math.sqrt(finite_squared_norms(problem.X).max())
         if not radius > 0:
-            raise ValueError("every point is 0: there is no direction to move in")
+            raise ValueError(
+                "every point is 0, or too small for squared norms: there is no direction to move in"
+            )
         signed = _scaled_rows(problem.X, problem.y / radius)
         transposed = _transposed(signed)
         rows, columns = row_arrays(signed), row_arrays(transposed)

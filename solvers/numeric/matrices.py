@@ -27,11 +27,20 @@ def better_dense(X: Matrix, dtype: Any) -> bool:
     )
 
 
+def canonical(X: Matrix) -> Matrix:
+    """CSR with sorted indices, no duplicates and 32-bit indices where they suffice."""
+    X = scipy.sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def stored(X: Matrix, dtype: Any, *, dense: bool) -> Matrix:
-    """The points as a C-contiguous array or as CSR, of this type."""
+    """The points as a C-contiguous array or as canonical CSR, of this type."""
     with np.errstate(over="ignore"):
         if not dense:
-            return scipy.sparse.csr_matrix(X, dtype=dtype)
+            return canonical(scipy.sparse.csr_matrix(X)).astype(dtype, copy=False)
         return np.ascontiguousarray(as_dense(X), dtype=dtype)
 
 

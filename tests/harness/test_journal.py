@@ -369,12 +369,14 @@ def test_what_others_have_begun_is_known_while_they_live(tmp_path):
 def test_a_folder_that_is_removed_does_not_come_back(tmp_path):
     results = tmp_path / "results"
     results.mkdir()
-    with closing(Journal(results)) as journal:
-        journal.append_record(svm_record())
-        (results / "journal").rename(tmp_path / "elsewhere")
+    journal = Journal(results)
+    journal.append_record(svm_record())
+    (results / "journal").rename(tmp_path / "elsewhere")
+    for write in (lambda: journal.append_record(svm_record()), journal.close):
         with pytest.raises(StorageError, match="results/journal: was removed while the study ran"):
-            journal.append_record(svm_record())
+            write()
         assert not (results / "journal").exists()
+    journal.close()  # there is nothing left to end
 
 
 def test_the_table_is_that_of_the_journal(tmp_path):

@@ -44,6 +44,21 @@ def rounds_by_place(dtype):
     return bool((points[:16][order] @ points.T != products[order]).any())
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian", "linear"])
+def test_entries_that_stand_twice_in_a_row_are_one(kernel):
+    X = sparse.random(60, 500, density=0.02, format="csr", random_state=1)
+    twice = sparse.csr_matrix(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
+    )
+    y = np.where(np.arange(60) % 2, 1.0, -1.0)
+    solver = SMO(kernel=kernel, gamma=0.5, dtype="float64").fit(X, y)
+    expected = solver.decision_function(X)
+    for scores in (solver.decision_function, solver.model_.decision_function):
+        np.testing.assert_allclose(scores(twice), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(scores(twice[:1]), expected[:1], rtol=1e-12, atol=1e-12)
+    assert twice.nnz == 2 * X.nnz
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 def test_the_score_of_a_point_does_not_depend_on_those_asked_for_with_it(dense, kernel, dtype):
