@@ -255,6 +255,9 @@ def read_csv(file: LocalFile, options: Options, format: str) -> Table:
         raise DataError(f"{file.origin}: is not text (it holds zero bytes); set format")
     separator = options.separator or ("\t" if format == "tsv" else _likeliest_separator(head))
     first, n_lines, rows = _first_records(head, separator, file.origin)
+    for cell in first:
+        if "\ufffd" in cell and "\ufffd".encode() not in head:
+            raise _not_decoded(cell, f"{file.origin}, line {n_lines}")
     named = options.header if options.header is not None else _looks_like_names(first, rows)
     if named:
         names = [name.strip() or f"column {k}" for k, name in enumerate(first, 1)]
@@ -396,9 +399,7 @@ def _explained(file: LocalFile, width: int, separator: str, error: Exception) ->
                 )
             for cell in record:
                 if "\ufffd" in cell:
-                    return DataError(
-                        f"{where}: {shown_word(cell)} is not UTF-8 text; convert the file to UTF-8"
-                    )
+                    return _not_decoded(cell, where)
     except csv.Error as reason:
         return DataError(
             f"{file.origin}, line {line + 1}: not a record of separated values "
@@ -407,6 +408,10 @@ def _explained(file: LocalFile, width: int, separator: str, error: Exception) ->
     return DataError(
         f"{file.origin}: not a table of values separated by {separator!r} ({first_line(error)})"
     )
+
+
+def _not_decoded(cell: str, where: str) -> DataError:
+    return DataError(f"{where}: {shown_word(cell)} is not UTF-8 text; convert the file to UTF-8")
 
 
 # ARFF

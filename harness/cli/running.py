@@ -365,7 +365,7 @@ def _merge(
     with changeable(out) as folder:
         done = merge(list(sides.values()), folder, prefer=preferred)
     for line in done.damaged:
-        complain(f"not merged: {line}", done.exit_code)
+        complain(f"not merged: {line}; run the study in {out} to repeat the run", done.exit_code)
     if as_json:
         changed = {"out": out} if is_url(out) else {}
         typer.echo(json.dumps(done.as_dict() | changed | {"exit_code": done.exit_code}))

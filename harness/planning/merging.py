@@ -6,6 +6,7 @@ with the same key that differ, the one that is preferred is written again, so th
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -57,7 +58,7 @@ class Merge:
     copied: int  # those that were not in it before
     alike: int  # runs that several folders hold, with the same values
     conflicts: tuple[Conflict, ...] = ()  # those that were decided by ``prefer``
-    damaged: tuple[str, ...] = ()  # A line for each record that cannot be read and was not merged
+    damaged: tuple[str, ...] = ()  # A line for each record that no folder holds whole
 
     @property
     def exit_code(self) -> int:
@@ -186,13 +187,22 @@ def _check(folders: Sequence[Path], out: Path, prefer: str) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file of which all or the beginning may be there already."""
-    if target.exists() and target.stat().st_size >= source.stat().st_size:
-        return
+    """Copy a file of which all or the beginning may be there already; one that differs beside it.
+
+    Of two copies of a segment that differ one is damaged: lines that are whole in either count.
+    """
+    content = source.read_bytes()
+    if target.exists():
+        there = target.read_bytes()
+        if there.startswith(content):
+            return
+        if not content.startswith(there):
+            digest = hashlib.sha256(content).hexdigest()[:8]
+            target = target.with_stem(f"{target.stem}-{digest}")
     with storing(target):
         target.parent.mkdir(exist_ok=True)
         with replacing(target) as sink:
-            sink.write(source.read_bytes())
+            sink.write(content)
 
 
 def _decided(

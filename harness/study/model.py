@@ -662,8 +662,8 @@ class StudyBase(StudyPart):
                     if entry.label.casefold() in seen:
                         written = " and ".join(f"[[{t}]]" for t in tables if getattr(self, t))
                         raise StudyError(
-                            f"two entries of {written} have the label {entry.label!r}; give each "
-                            "its own",
+                            f"two entries of {written} have the label {entry.label!r} (case does "
+                            "not count); give each its own",
                             at=(table, number, "label"),
                         )
                     seen.add(entry.label.casefold())

@@ -111,6 +111,8 @@ def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
         values = tomllib.loads(text)
     except RecursionError:
         raise StudyError(f"{where}: not valid TOML: nested too deeply") from None
+    except UnicodeDecodeError:
+        raise StudyError(f"{where}: is not UTF-8 text; convert the file to UTF-8") from None
     except ValueError as error:  # also of a number with more digits than Python reads
         raise StudyError(f"{where}: not valid TOML: {error}") from None
     origins: dict[str, list[int]] = {}

@@ -100,9 +100,8 @@ def error_interval(errors: SolverErrors) -> Interval:
     mean = float(errors.rates.mean())
     low, high = _wilson(mean * errors.n_test, errors.n_test)
     seeds = _seed_width(errors.seed_variance, len(errors.rates) - 1)
-    return Interval(
-        mean, max(0.0, mean - math.hypot(mean - low, seeds)), mean + math.hypot(high - mean, seeds)
-    )
+    below, above = math.hypot(mean - low, seeds), math.hypot(high - mean, seeds)
+    return Interval(mean, max(0.0, mean - below), min(1.0, mean + above))
 
 
 def difference(first: SolverErrors, second: SolverErrors) -> Interval:

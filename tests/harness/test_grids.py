@@ -170,7 +170,8 @@ name = "SMO"
     with pytest.raises(StudyError) as caught:
         parse_study(alike.encode(), where="grid.toml")
     assert str(caught.value) == (
-        "grid.toml:5: two entries of [[task]] have the label 'digits, C=1'; give each its own"
+        "grid.toml:5: two entries of [[task]] have the label 'digits, C=1' (case does not count); "
+        "give each its own"
     )
 
 

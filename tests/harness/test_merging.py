@@ -1,5 +1,6 @@
 """Merged folders: each run once, conflicts named, nothing lost, the rules of plans kept."""
 
+import itertools
 import json
 import shutil
 from contextlib import closing
@@ -145,6 +146,29 @@ def test_damaged_records_are_named(folder):
     assert line.startswith(f"{path}: line ")
     assert (load_results(folder / "out").runs["status"] == "damaged").sum() == 1
     assert json.loads(json.dumps(done.as_dict()))["damaged"] == list(done.damaged)
+
+
+@pytest.mark.parametrize("into", ["new", "first", "second"])
+@pytest.mark.parametrize("names", [*itertools.permutations(["cut", "damaged", "whole"], 2)])
+def test_what_any_copy_of_a_folder_holds_whole_stays(folder, names, into):
+    """A copy that was made during the runs, and one of which a byte has changed."""
+    expected = records(folder / "whole")
+    first, *_, last = Journal(folder / "whole").entries
+    for name in ("cut", "damaged"):
+        shutil.copytree(folder / "whole", folder / name)
+        (path,) = Journal(folder / name).segments()
+        content = bytearray(path.read_bytes())
+        content[first.offset + 300] ^= name == "damaged"
+        path.write_bytes(content[: last.offset + 100] if name == "cut" else content)
+    held = {key for name in names for key in records(folder / name)}
+    sides = [folder / name for name in names]
+    out = {"new": folder / "out", "first": sides[0], "second": sides[1]}[into]
+    for _ in range(2):
+        done = merge(sides, out)
+        assert records(out) == {key: expected[key] for key in held}
+        assert (done.records, done.exit_code) == (len(held), 0)
+        sides = [out, *sides]
+    assert done.copied == 0
 
 
 def test_a_folder_that_is_written_to_is_left_alone(folder):

@@ -173,7 +173,7 @@ def test_the_studies_of_the_page_on_tuning_are_valid():
             VALID,
             '"SMO"',
             '"SMO"\nlabel = "a"\n[[solver]]\nname = "SBP"\nlabel = "A"',
-            "two entries of [[solver]] have the label 'A'; give each its own",
+            "two entries of [[solver]] have the label 'A' (case does not count); give each its own",
         ),
         (FEASIBILITY, '= "feasi', '= "feasa', "kind = 'feasability' is not known (did you mean"),
         (FEASIBILITY, "[[images]]", "[[image]]", "unknown key 'image' (did you mean 'images'?)"),
@@ -191,7 +191,8 @@ def test_the_studies_of_the_page_on_tuning_are_valid():
             FEASIBILITY,
             '"ten digits"',
             '"Easy"',
-            "two entries of [[cell]] and [[images]] have the label 'Easy'; give each its own",
+            "two entries of [[cell]] and [[images]] have the label 'Easy' (case does not count); "
+            "give each its own",
         ),
         (
             FEASIBILITY,

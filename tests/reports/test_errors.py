@@ -49,6 +49,11 @@ def test_seeds_that_differ_widen_the_interval():
     assert spread.low == 0.0
 
 
+def test_an_interval_is_one_of_proportions():
+    found = error_interval(SolverErrors(np.array([4 / 18, 1 / 18]), 18, None))
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 1000])
 def test_mistakes_come_back(n):
     mask = np.random.default_rng(n).random(n) < 0.3

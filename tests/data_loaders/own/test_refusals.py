@@ -54,6 +54,10 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
             "one in every row; it looks like an identifier); add it to drop",
         ),
         (b"age,y\n\xe9,a\n3,b\n", "x.csv, line 2: '\ufffd' is not UTF-8 text; convert the file"),
+        (
+            b"\xe9,\xe8,y\n1,2,a\n3,4,b\n",
+            "x.csv, line 1: '\ufffd' is not UTF-8 text; convert the file",
+        ),
         (GOOD.encode("utf-16"), "x.csv: is UTF-16 text; convert it to UTF-8"),
         (b"PK\x03\x04\x00\x00\x00", "x.csv: is not text (it holds zero bytes); set format"),
         (b"\x1f\x8b\x08broken", "x.csv: cannot be read ("),
