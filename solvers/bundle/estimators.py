@@ -441,6 +441,8 @@ def minimize_risk(
     if X.ndim != 2 or y.shape != (X.shape[0],) or not len(y):
         raise ValueError(f"X and y must have as many rows, at least 1: got {X.shape}, {y.shape}")
     y = y if loss.targets == "classes" else y.astype(np.float64)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("y must hold finite numbers")
     weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weights.shape != y.shape or not (
         np.isfinite(weights).all() and weights.min() >= 0 < weights.max()

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..interface.convergence import warn_unconverged
@@ -276,11 +277,14 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
             See :meth:`fit`.
         """
         predicted = self.predict(X, lengths)
+        if isinstance(self.structure, str):
+            y = column_or_1d(y)
+            check_consistent_length(X, y)
         if self.structure == "multiclass":
-            return float(np.mean(predicted == np.asarray(y)))
+            return float(np.mean(predicted == y))
         if self.structure == "chain":
             starts = self._starts(len(predicted), lengths)
-            right = np.split(predicted == np.asarray(y), starts[1:-1])
+            right = np.split(predicted == y, starts[1:-1])
             return float(np.mean([part.mean() for part in right if len(part)]))
         losses = [self.structure_.loss(t, p) for t, p in zip(y, predicted, strict=True)]
         return 1.0 - float(np.mean(losses)) / self.structure_.max_loss

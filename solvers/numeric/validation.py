@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> None:
     """Raise ValueError unless ``value`` is a finite number > 0 (or >= 0)."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (number and np.isfinite(value) and (value > 0 or (zero and value == 0))):
+    number = isinstance(value, int | float | np.integer | np.floating)
+    # Not by numpy, which takes no whole number of more than 64 bits.
+    finite = number and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if not (finite and (value > 0 or (zero and value == 0))):
         raise ValueError(f"{name} must be a number {'>=' if zero else '>'} 0, got {value!r}")
 
 

@@ -53,7 +53,8 @@ def to_svc(solver: Solver) -> SVC:
     solver : Solver
         Fitted to two classes, with the kernel "rbf", "poly" or "linear". A model on a budget has
         no positions in the training set: ``support_`` counts its points. A linear model is one
-        support vector, its weights.
+        support vector, its weights. The points of both are dense, so that the SVC predicts dense
+        points only.
 
     Returns
     -------
@@ -95,7 +96,7 @@ def write_libsvm(solver: Solver, path: str | Path) -> None:
     Parameters
     ----------
     solver : Solver
-        As for :func:`to_svc`; its classes are whole numbers, as LIBSVM's labels.
+        As for :func:`to_svc`; its classes are whole numbers of 32 bits, as LIBSVM's labels.
     path : str or Path
         An existing file is replaced once all is written.
 
@@ -105,8 +106,13 @@ def write_libsvm(solver: Solver, path: str | Path) -> None:
         For a model that LIBSVM does not have.
     """
     svc = to_svc(solver)
-    if svc.classes_.dtype.kind not in "fiub":
-        raise ValueError(f"LIBSVM's labels are whole numbers, got {svc.classes_.tolist()}")
+    if (
+        svc.classes_.dtype.kind not in "fiub"
+        or (svc.classes_ != svc.classes_.astype("int32")).any()
+    ):
+        raise ValueError(
+            f"LIBSVM's labels are whole numbers of 32 bits, got {svc.classes_.tolist()}"
+        )
     labels = [int(label) for label in svc.classes_]
     kernel = svc.get_params()
     lines = ["svm_type c_svc", f"kernel_type {_NAMES[svc.kernel]}"]
@@ -147,7 +153,8 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> Solver:
     ValueError
         If it is no model file of LIBSVM, or holds a model of another kind.
     """
-    header, mark, vectors = Path(path).read_bytes().partition(b"\nSV\n")
+    content = Path(path).read_bytes().replace(b"\r\n", b"\n")
+    header, mark, vectors = content.partition(b"\nSV\n")
     lines = [line.split() for line in header.decode("ascii", "replace").splitlines()]
     if not mark or not all(lines) or lines[0][0] != "svm_type":
         raise ValueError(f"{path} is no model file of LIBSVM")
@@ -166,6 +173,11 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> Solver:
         points, coef = load_svmlight_file(BytesIO(vectors), n_features=n_features)
         if points.shape[0] != int(values["total_sv"][0]):
             raise ValueError(f"{points.shape[0]} of its {values['total_sv'][0]} vectors are there")
+        if len(labels) != 2 or labels[0] == labels[1]:
+            raise ValueError(f"its labels are {values['label']}")
+        if not np.isfinite([rho, *coef]).all():
+            raise ValueError("a number is not finite")
+        built = make_kernel(kind, **kernel)
     except (KeyError, IndexError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     # The first label is the one of positive scores.
@@ -174,8 +186,6 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> Solver:
     solver.classes_ = np.sort(labels)
     solver.n_features_in_ = points.shape[1]
     solver.counters_ = None
-    model = BudgetExpansion(
-        make_kernel(kind, **kernel), points, sign * coef, -sign * rho, "float64"
-    )
+    model = BudgetExpansion(built, points, sign * coef, -sign * rho, "float64")
     solver._take(Solution(model, 0, "converged"))
     return solver

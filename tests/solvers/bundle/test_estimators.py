@@ -9,6 +9,7 @@ from marginbench.solvers import (
     BundleRegressor,
     PrecisionAtK,
     Quantile,
+    minimize_risk,
 )
 
 
@@ -74,6 +75,8 @@ def test_regression_is_shifted_and_scaled_with_its_targets():
 def test_data_that_are_not_finite_are_refused(value):
     with pytest.raises(ValueError, match="Input y contains"):
         BundleRegressor().fit(np.eye(4), [0.0, 1.0, value, 2.0])
+    with pytest.raises(ValueError, match="y must hold finite numbers"):
+        minimize_risk(np.eye(4), [0.0, 1.0, value, 2.0], "least_squares", lam=0.1)
     with pytest.raises(ValueError, match="row 1, column 0"):
         BundleRegressor().fit([[0.0], [value]], [0.0, 1.0])
     with pytest.raises(ValueError, match="Sample weights must contain"):

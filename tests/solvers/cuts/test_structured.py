@@ -297,6 +297,17 @@ def test_what_does_not_fit_is_named(params, y, lengths, message):
     assert "\n" not in str(failure.value)
 
 
+@pytest.mark.parametrize("structure", ["multiclass", "chain"])
+def test_the_score_takes_what_the_fit_takes(structure):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    y = (X[:, 0] > 0).astype(int)
+    solver = StructuredSVM(structure, kernel="linear").fit(X, y[:, None])
+    assert solver.score(X, y[:, None]) == solver.score(X, y) == np.mean(solver.predict(X) == y)
+    for wrong in (None, 0, y[:1], y[1:]):
+        with pytest.raises(ValueError, match=r"1d array|inconsistent numbers of samples"):
+            solver.score(X, wrong)
+
+
 def test_the_worked_examples_run(capsys):
     text = (Path(__file__).parents[3] / "docs" / "structured-outputs.md").read_text()
     chain, own = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)

@@ -108,8 +108,9 @@ def test_what_is_no_svc_says_why(tmp_path):
     assert to_svc(several.estimators_[0]).classes_.tolist() == [0, 1]
     with pytest.raises(ValueError, match="SVC has no laplacian kernel"):
         to_svc(SMO("laplacian").fit(POINTS, SIDES))
-    with pytest.raises(ValueError, match=r"labels are whole numbers, got \['no', 'yes'\]"):
-        write_libsvm(SMO().fit(POINTS, np.array(["no", "yes"])[SIDES]), tmp_path / "model")
+    for labels in (["no", "yes"], [-3, 2**31]):
+        with pytest.raises(ValueError, match="labels are whole numbers of 32 bits, got"):
+            write_libsvm(SMO().fit(POINTS, np.array(labels)[SIDES]), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -128,11 +129,17 @@ MODEL = HEADER + b"SV\n1 1:2 \n"
         (MODEL.replace(b"total_sv 1", b"total_sv 2"), "is damaged: 1 of its 2 vectors are there"),
         (MODEL.replace(b"gamma 1\n", b""), "is damaged: 'gamma'"),
         (MODEL.replace(b"1:2", b"1:x"), "is damaged: "),
+        (MODEL.replace(b"label 1 -1", b"label 1"), "is damaged: its labels are"),
+        (MODEL.replace(b"label 1 -1", b"label 1 1"), "is damaged: its labels are"),
+        (MODEL.replace(b"rho 0", b"rho nan"), "is damaged: a number is not finite"),
+        (MODEL.replace(b"1 1:2", b"nan 1:2"), "is damaged: a number is not finite"),
+        (MODEL.replace(b"gamma 1", b"gamma -1"), "bad is damaged: gamma"),
     ],
 )
 def test_a_file_that_is_no_such_model_says_why(content, message, tmp_path):
-    (tmp_path / "good").write_bytes(MODEL)
-    assert read_libsvm(tmp_path / "good").predict([[2.0]]).tolist() == [1]
+    for good in (MODEL, MODEL.replace(b"\n", b"\r\n")):
+        (tmp_path / "good").write_bytes(good)
+        assert read_libsvm(tmp_path / "good").predict([[2.0]]).tolist() == [1]
     (tmp_path / "bad").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         read_libsvm(tmp_path / "bad")
