@@ -296,9 +296,9 @@ def kernel_words(task: SvmTask, total: float | None = None) -> list[str]:
     settings = {key: value for key, value in task.kernel.items() if key != "name"}
     settings |= {"C": task.C} if total is None else {"C n": total}
     values = [
-        f"{symbols.get(key, key)} tuned over {', '.join(map(_value, task.tune[key]))}"
+        f"{symbols.get(key, key)} tuned over {', '.join(map(value_text, task.tune[key]))}"
         if key in task.tune
-        else f"{symbols.get(key, key)} = {_value(value)}"
+        else f"{symbols.get(key, key)} = {value_text(value)}"
         for key, value in settings.items()
         # A width that follows from the data is not known where they could not be loaded.
         if value is not None
@@ -319,10 +319,11 @@ def kernel_symbols() -> dict[str, str]:
 
 def parameters(values: Mapping[str, Any]) -> str:
     """Parameters as "name = value", separated by commas."""
-    return ", ".join(f"{name} = {_value(value)}" for name, value in values.items())
+    return ", ".join(f"{name} = {value_text(value)}" for name, value in values.items())
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """The value of a parameter as it reads in tables: a text as it is, else as JSON."""
     if isinstance(value, float):
         return formatting.plain(value)
     return value if isinstance(value, str) else json.dumps(value)
@@ -333,4 +334,4 @@ def with_unit(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
         return parameters(value)
     unit = "s" if name.endswith("timeout") else "MB" if name == "memory" else ""
-    return f"{_value(value)}{formatting.THIN}{unit}" if unit else _value(value)
+    return f"{value_text(value)}{formatting.THIN}{unit}" if unit else value_text(value)

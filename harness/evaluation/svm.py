@@ -183,23 +183,29 @@ class RunWork(Work):
     def parsed(self, value: Any) -> dict[str, Any]:
         return parsed_columns(Record, value)
 
+    def _of_the_problem(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {k: v for k, v in values.items() if self.decided is None or k in self.decided}
+
     def configured(self, values: dict[str, Any]) -> Self:
         """The work with these values of the tuned parameters."""
-        problem = self.problem
-        decided = {k: v for k, v in values.items() if self.decided is None or k in self.decided}
+        problem, decided = self.problem, self._of_the_problem(values)
         kernel = {name: decided.get(name, value) for name, value in problem.kernel.items()}
         problem = replace(problem, kernel=kernel, C=decided.get("C", problem.C))
         return replace(self, problem=problem, params={**self.params, **values}, search=None)
 
     def columns_of(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Columns of the record for a chosen configuration."""
+        """Columns of the record for a chosen configuration.
+
+        What the task tunes and the solver does not take stays unknown.
+        """
         assert self.search is not None
-        problem = self.configured(values).problem
-        return {
-            "C": problem.C,
-            "kernel": _sorted_json(problem.shown_kernel),
-            "params": _sorted_json({**self.search.params, **values}),
-        }
+        problem, decided = self.configured(values).problem, self._of_the_problem(values)
+        columns = {"params": _sorted_json({**self.search.params, **values})}
+        if "C" in decided:
+            columns["C"] = problem.C
+        if decided.keys() & problem.kernel.keys():
+            columns["kernel"] = _sorted_json(problem.shown_kernel)
+        return columns
 
 
 @dataclass(frozen=True)

@@ -531,7 +531,9 @@ class _Runner:
         ]
         replaced = sum(self.journal.recorded(before) is not None for before, _ in changed)
         if replaced:
-            self.progress.say(f"{plural(replaced, 'record')} of other versions no longer count")
+            self.progress.say(
+                f"{plural(replaced, 'record')} of other versions or settings no longer count"
+            )
         restored = sum(self.journal.recorded(now) is not None for _, now in changed)
         if restored:
             self.progress.say(f"{plural(restored, 'record')} of this version count again")

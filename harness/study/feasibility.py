@@ -130,8 +130,9 @@ class FeasibilityStudy(StudyBase):
     Attributes
     ----------
     source : str
-        Where the published numbers come from. All other keys but ``seeds``, ``[reference]`` and
-        ``[tuning]`` are those above; ``instances`` sets how often a method runs.
+        Where the published numbers come from. All other keys but ``seeds``, ``[reference]``,
+        ``[tuning]``, and the budget's ``kernel_evals``, ``iterations`` and ``stop`` are those
+        above; ``instances`` sets how often a method runs.
     """
 
     task_tables: ClassVar[tuple[str, ...]] = ("cell", "images")

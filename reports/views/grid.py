@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import pandas as pd
 
 from .. import analysis, formatting
 from ..analysis import once
-from ..described import SvmTask, kernel_symbols
+from ..described import SvmTask, kernel_symbols, value_text
 from ..formatting import plural, slug, unused
 from ..frames import RUN, is_number, of_task, records
 from ..results import Results
-from ..tables import NONE, Cell, Column, Heading, Table, framed, number_column
+from ..tables import NONE, Cell, Column, Heading, Table, framed
 from ..view import Section
 
 # Shades of a cell: up to these ratios to the lowest error of its solver.
@@ -118,10 +119,10 @@ def _medians(errors: pd.DataFrame) -> pd.DataFrame:
 
 def _varied(points: pd.DataFrame) -> list[str]:
     """The parameters with several values; the one with the most of them last."""
-    values: dict[str, set[float]] = {}
+    values: dict[str, set[str]] = {}
     for point in points["point"]:
         for name, value in point.items():
-            values.setdefault(name, set()).add(value)
+            values.setdefault(name, set()).add(value_text(value))
     names = [name for name, distinct in values.items() if len(distinct) > 1] or list(values)[:1]
     return sorted(names, key=lambda name: len(values[name]))
 
@@ -130,23 +131,20 @@ def _table(title: str, name: str, points: pd.DataFrame) -> Table:
     """A row for each solver and value of the other parameters, a column for each of the last."""
     symbols = kernel_symbols()
     *others, last = _varied(points)
-    across = sorted({point[last] for point in points["point"]})
+    across = {value_text(point[last]): point[last] for point in points["point"]}
+    if all(map(is_number, across.values())):
+        across = dict(sorted(across.items(), key=lambda item: item[1]))
     lowest = points.groupby("solver")["error"].min()
-    cells: dict[tuple[str, ...], dict[float, Cell]] = {}
+    cells: dict[tuple[str, ...], dict[str, Cell]] = {}
     for row in records(points):
-        words = [
-            f"{symbols.get(each, each)} = {formatting.plain(row['point'][each])}" for each in others
-        ]
-        key = (row["solver"], *words)
-        cells.setdefault(key, {})[row["point"][last]] = _cell(row, float(lowest[row["solver"]]))
+        words = [f"{symbols.get(each, each)} = {value_text(row['point'][each])}" for each in others]
+        of_row = cells.setdefault((row["solver"], *words), {})
+        of_row[value_text(row["point"][last])] = _cell(row, float(lowest[row["solver"]]))
     order = list(dict.fromkeys(points["solver"]))
     keys = sorted(cells, key=lambda key: order.index(key[0]))
     headings = [
         Heading("Solver", term="solver"),
-        *(
-            Heading(f"{symbols.get(last, last)} = {formatting.plain(value)}", "number")
-            for value in across
-        ),
+        *(Heading(f"{symbols.get(last, last)} = {value}", "number") for value in across),
     ]
     rows = [
         [Cell(", ".join(key)), *(cells[key].get(value, NONE) for value in across)] for key in keys
@@ -171,6 +169,13 @@ def _cell(row: Mapping[str, Any], lowest: float) -> Cell:
     )
 
 
+def _parameter(name: str, row: Mapping[str, Any]) -> Cell:
+    value = row["point"].get(name)
+    if value is None:
+        return NONE
+    return Cell(value_text(value), number=value if is_number(value) else None)
+
+
 def _best(results: Results, points: pd.DataFrame) -> Table | None:
     """The best point of each solver on each dataset, by validation error; of equals the first."""
     if points.empty:
@@ -183,7 +188,10 @@ def _best(results: Results, points: pd.DataFrame) -> Table | None:
     columns = [
         Column("Grid", of="grid"),
         Column(word, term="solver", of="solver"),
-        *(number_column(symbols.get(name, name), name, formatting.plain) for name in names),
+        *(
+            Column(symbols.get(name, name), "number", of=partial(_parameter, name))
+            for name in names
+        ),
         Column(
             "Validation error",
             "number",

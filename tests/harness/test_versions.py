@@ -96,7 +96,7 @@ def test_a_folder_never_mixes_versions(folder):
     changed = {cell for cell, key in folder.keys().items() if key != first[cell]}
     assert changed == {("a", "Mine", 0), ("b", "Mine", 0)}
     assert folder.versions().to_dict() == {"Mine": 1, "Perceptron": 1}
-    assert "2 records of other versions no longer count" in folder.said
+    assert "2 records of other versions or settings no longer count" in folder.said
     # Code that is edited back needs no new run.
     folder.edit(1)
     summary = folder.run()

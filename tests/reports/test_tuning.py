@@ -89,6 +89,27 @@ def test_solvers_with_other_parameters_have_a_grid_of_their_own(make, results_of
     assert tables["grid-a-2"] == [["Neighbours", 0.01, 0.09]]
 
 
+def test_parameters_may_be_of_any_type(make, results_of):
+    values = ("last", "voted", True, 10, [1, 2])
+    trials = [
+        {"params": {"output": value, "C": C}, "error": (n + 1) / 10}
+        for n, value in enumerate(values)
+        for C in (1.0, 2.0)
+    ]
+    trace = make.trace([1e3], [0.1])
+    record = make.finished("a", "SMO", 0, trace, tuning=json.dumps(trials), suboptimality=None)
+    results = results_of([record], [make.task("a", **TASK)], [make.solver("SMO")])
+    (section,) = grid_section(results)
+    (table,) = section.data["tables"]
+    assert [heading.title for heading in table.headings][1:] == [
+        f"output = {text}" for text in ("last", "voted", "true", "10", "[1, 2]")
+    ]
+    assert [[cell.number for cell in row][1:] for row in table.rows] == [
+        [0.1, 0.2, 0.3, 0.4, 0.5]
+    ] * 2
+    assert [cell.value for cell in section.data["best"].rows[0]][2:4] == ["last", "1"]
+
+
 def test_a_study_that_tunes_nothing_says_nothing(make, results_of):
     record = make.finished("a", "SMO", 0, make.trace([1e3], [0.1]))
     results = results_of([record])

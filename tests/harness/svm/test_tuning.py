@@ -236,6 +236,17 @@ def test_a_tuned_run_is_the_run_of_what_it_chose():
     assert columns["tuning_evals"] > 0
 
 
+def test_what_a_solver_does_not_take_stays_unknown():
+    """A task's C and gamma, of a classifier that is not given them."""
+    search = Search(GRID, params={"kernel": "rbf"})
+    every = FitWork(PROBLEM, "SMO", {}, 1.19, search=search)
+    assert every.columns_of({"C": 2.0}) == {"C": 2.0, "params": '{"C":2.0,"kernel":"rbf"}'}
+    none = replace(every, decided=())
+    own = {"C": 2.0, "output": "last"}
+    assert none.columns_of(own) == {"params": '{"C":2.0,"kernel":"rbf","output":"last"}'}
+    assert "kernel" in every.columns_of({"gamma": 1.0})
+
+
 def test_several_classes_are_tuned():
     problem = Problem("digits", {}, {"name": "rbf", "gamma": 0.1}, 1.0, False)
     problem = replace(problem, dataset="digits")
