@@ -200,7 +200,7 @@ class RunWork(Work):
         """
         assert self.search is not None
         problem, decided = self.configured(values).problem, self._of_the_problem(values)
-        columns = {"params": _sorted_json({**self.search.params, **values})}
+        columns: dict[str, Any] = {"params": _sorted_json({**self.search.params, **values})}
         if "C" in decided:
             columns["C"] = problem.C
         if decided.keys() & problem.kernel.keys():
