@@ -23,6 +23,7 @@ from ..results.journal import FOLDER, Cell, Entry, Journal, record_line, runs_ta
 from ..results.records import RecordBase
 from ..storage import storing
 from ..words import plural
+from .fingerprint import read_sources
 from .manifest import cell_of, configuration, merged, restored
 from .plan import kind_named, limits_hit
 
@@ -110,9 +111,12 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
                 raise BusyError(f"{out}: another marginbench command is writing here; wait for it")
             before = set(journal.current.values())
             for side in sides:
-                for path in (*side.journal.segments(), *sorted(side.folder.glob("sources/*"))):
+                for path in side.journal.segments():
                     check_interrupt()
-                    _copy(path, out / path.relative_to(side.folder))
+                    _copy_segment(path, out / FOLDER / path.name)
+                for path in sorted(side.folder.glob("sources/*.json")):
+                    if read_sources(out, path.stem) is None:
+                        _copy(path, out / path.relative_to(side.folder))
             journal.refresh()
             plan = {cell_of(run): run["key"] for run in described["planned"]}
             if plan != journal.plan or preferred:
@@ -186,23 +190,26 @@ def _check(folders: Sequence[Path], out: Path, prefer: str) -> None:
         )
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy a file of which all or the beginning may be there already; one that differs beside it.
+def _copy_segment(source: Path, target: Path) -> None:
+    """Copy a segment, all or the beginning of which may be there; one that differs beside it.
 
-    Of two copies of a segment that differ one is damaged: lines that are whole in either count.
+    Of two copies that differ one is damaged: lines that are whole in either count.
     """
-    content = source.read_bytes()
     if target.exists():
-        there = target.read_bytes()
+        content, there = source.read_bytes(), target.read_bytes()
         if there.startswith(content):
             return
         if not content.startswith(there):
             digest = hashlib.sha256(content).hexdigest()[:8]
             target = target.with_stem(f"{target.stem}-{digest}")
+    _copy(source, target)
+
+
+def _copy(source: Path, target: Path) -> None:
     with storing(target):
         target.parent.mkdir(exist_ok=True)
         with replacing(target) as sink:
-            sink.write(content)
+            sink.write(source.read_bytes())
 
 
 def _decided(

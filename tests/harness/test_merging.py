@@ -171,6 +171,15 @@ def test_what_any_copy_of_a_folder_holds_whole_stays(folder, names, into):
     assert done.copied == 0
 
 
+def test_sources_that_are_damaged_are_those_of_the_others(folder):
+    sources = {path.name: path.read_bytes() for path in folder.glob("two/sources/*")}
+    assert sources
+    for name, content in sources.items():
+        (folder / "one" / "sources" / name).write_bytes(content.replace(b"a", b"b"))
+    merge([folder / "one", folder / "two"], folder / "one")
+    assert {path.name: path.read_bytes() for path in folder.glob("one/sources/*")} == sources
+
+
 def test_a_folder_that_is_written_to_is_left_alone(folder):
     with closing(Journal(folder / "one")) as journal:
         journal.append_plan("board", journal.plan)
