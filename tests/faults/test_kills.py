@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import uuid
@@ -158,5 +159,6 @@ def plan_of(place, name):
 def leftovers(results):
     """Whatever does not belong into a results folder; a killed process may leave what it wrote."""
     known = {"report.html", "journal", "runs.parquet", "study.json", "sources", "facts.json"}
+    unfinished = re.compile(rf"{re.escape(UNFINISHED)}\w+-({'|'.join(known)})\.part")
     names = {path.name for path in results.iterdir()}
-    return [name for name in names - known if not name.startswith(UNFINISHED)]
+    return [name for name in names - known if not unfinished.fullmatch(name)]

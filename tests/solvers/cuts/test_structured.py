@@ -297,6 +297,7 @@ def test_what_does_not_fit_is_named(params, y, lengths, message):
     assert "\n" not in str(failure.value)
 
 
+@pytest.mark.filterwarnings("ignore:A column-vector y")
 @pytest.mark.parametrize("structure", ["multiclass", "chain"])
 def test_the_score_takes_what_the_fit_takes(structure):
     X = np.random.default_rng(0).standard_normal((20, 3))
