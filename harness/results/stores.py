@@ -481,15 +481,27 @@ class _Exchange:
         self._mirror.exchange()
 
 
+def displayed(folder: Path) -> str:
+    """A results folder as its users name it: a mirror by its URL."""
+    return str(_url_of(folder) or folder)
+
+
+def _url_of(folder: Path) -> StoreUrl | None:
+    """The URL of which a folder is the mirror."""
+    root = folder.parent
+    if root.parent.name != _FOLDER or not (root / _URL).is_file():
+        return None
+    return StoreUrl.parsed((root / _URL).read_text(encoding="utf-8"))
+
+
 def pushed_page(page: Path) -> str:
     """Push the page of a results folder to its store, if it is a mirror; where it is now.
 
     A StoreError says where it is on this machine.
     """
-    root = page.parent.parent
-    if root.parent.name != _FOLDER or not (root / _URL).is_file():
+    url = _url_of(page.parent)
+    if url is None:
         return str(page)
-    url = StoreUrl.parsed((root / _URL).read_text(encoding="utf-8"))
     try:
         Mirror(url).push_page()
     except StoreError as error:

@@ -13,6 +13,7 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.text import Text
 
+from ...harness.results.stores import displayed
 from ...harness.words import visible
 from .. import formatting
 from ..formatting import DASH, FIXED, THIN, TIMES, plural
@@ -399,7 +400,7 @@ def _side(side: Side) -> dict[str, Any]:
         return {"commit": side.words, "n_runs": len(side.runs)}
     study = side.results.study
     return {
-        "folder": str(side.results.folder),
+        "folder": displayed(side.results.folder),
         "study": study.name,
         "solver": side.solver or None,
         "marginbench": study.marginbench,

@@ -16,7 +16,7 @@ from ...data_loaders import suggest
 from ...harness.planning.fingerprint import content_version, read_sources
 from ...harness.planning.plan import kind_named
 from ...harness.results.measures import Measure, counter_measures, measures_of
-from ...harness.results.stores import local_folder
+from ...harness.results.stores import displayed, local_folder
 from ..described import CellTask, SvmSolver, SvmTask
 from ..errors import ReportError
 from ..frames import is_number, json_object, records
@@ -169,7 +169,7 @@ def sides_of(
 
 
 def _side(name: str, results: Results, solver: str = "") -> Side:
-    study, folder = results.study, str(results.folder)
+    study, folder = results.study, displayed(results.folder)
     return Side(
         name,
         f"{solver} in {folder}" if solver else folder,

@@ -112,6 +112,15 @@ def test_a_folder_against_itself_is_identical(plain):
     assert repr(found).startswith("Comparison('identical': 0 worse")
 
 
+def test_a_store_is_named_by_its_url(plain, tmp_path, monkeypatch):
+    pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path))
+    url = plain.as_uri()
+    found = compare(url, plain)
+    assert json.loads(found.to_json())["a"]["folder"] == url
+    assert [side.words for side in (found.before, found.after)] == [url, str(plain)]
+
+
 @pytest.fixture(scope="module")
 def changes(folder):
     """A comparison in which each solver has changed in a way of its own."""
