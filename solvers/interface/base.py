@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from joblib import hash as digest_of
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -111,7 +113,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 return f"its default limit ({name}=None)" if value is None else f"{name}={value}"
         return "its limit"
 
-    def fit(self, X: Any, y: Any, monitor: Monitor | None = None, **options: Any) -> Solver:
+    def fit(self, X: Any, y: Any, *, monitor: Monitor | None = None, **options: Any) -> Solver:
         """Train.
 
         Parameters
@@ -214,7 +216,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 kernel, X, self.dtype, cache_bytes, counters=counters, shared=several
             )
 
-        kept = self._kept_states(X)
+        kept = self._kept_states(X, y, weights)
 
         def problem_of(label: Any) -> Problem:
             signs = np.where(y == label, 1.0, -1.0)
@@ -233,32 +235,34 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 solution = together([solution for _, solution in ends], len(self.classes_))
             monitor.finish(solution.n_iter, solution.model)
             self._take(solution)
+            self.__dict__.pop("_kept", None)
             if self.warm_start:
-                about = X.shape, self.classes_, self._fixed_parameters()
+                about = digest_of((X, y, weights)), self._fixed_parameters()
                 self._kept = about, [(p.rng, s.state) for p, s in ends]
         if solution.status == "budget" and solution.shortfall:
             ended_at = solution.ended_at or self._limit()
             warn_unconverged(type(self).__name__, ended_at, solution.shortfall)
         return self
 
-    def _kept_states(self, X: Matrix) -> dict[Any, tuple[np.random.Generator, Any]]:
-        """The generator and the state of the last fit for each class that it trained."""
-        about, kept = self.__dict__.pop("_kept", (None, []))
-        if about is None or not self.warm_start:
+    def _kept_states(
+        self, X: Matrix, y: np.ndarray, weights: np.ndarray
+    ) -> dict[Any, tuple[np.random.Generator, Any]]:
+        """The generator and the state of the last fit for each class that it trained: copies."""
+        if not self.warm_start or "_kept" not in self.__dict__:
             return {}
-        shape, classes, parameters = about
+        (digest, parameters), kept = self._kept
         for name, value in self._fixed_parameters().items():
             if value != parameters[name]:
                 raise ValueError(
                     f"warm_start continues a fit with {name}={parameters[name]}, got {value}"
                 )
-        if X.shape != shape or not np.array_equal(self.classes_, classes):
+        if digest_of((X, y, weights)) != digest:
             raise ValueError(
-                f"warm_start continues a fit of {shape[0]} points, {shape[1]} features and classes "
-                f"{classes}, got {X.shape[0]} points, {X.shape[1]} features, {self.classes_}"
+                "warm_start continues the last fit, but the points, labels or weights are others; "
+                "set warm_start=False"
             )
-        trained = classes[1:] if len(classes) == 2 else classes
-        return dict(zip(trained, kept, strict=False))
+        trained = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return dict(zip(trained, deepcopy(kept), strict=False))
 
     def _fixed_parameters(self) -> dict[str, str]:
         """The parameters that may not change between a fit and one that continues it."""
@@ -428,7 +432,7 @@ class WeightedSolver(Solver):
     class_weight: Any = None
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any, sample_weight: Any = None, monitor: Monitor | None = None
+        self, X: Any, y: Any, sample_weight: Any = None, *, monitor: Monitor | None = None
     ) -> Solver:
         """Train.
 

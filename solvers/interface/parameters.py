@@ -50,8 +50,8 @@ class WarmStartParameters:
     Parameters
     ----------
     warm_start : bool
-        Continue the last fit, with its points and its random numbers: two fits of 5 epochs are one
-        of 10. ``n_iter_`` goes on, and ``counters_`` are those of the last fit.
+        Continue the last fit, with its points, labels and weights and its random numbers: two fits
+        of 5 epochs are one of 10. ``n_iter_`` goes on, and ``counters_`` are those of the last fit.
     """
 
     warm_start: bool = False

@@ -70,8 +70,8 @@ class SMO(
         Dual point to start from, ``0 <= alpha0_i <= C_i``, and ``y' alpha0 = 0`` with a bias; None:
         zero.
     warm_start
-        Start from the ``alpha_`` of the last fit, of each class, instead of ``alpha0``; for a
-        smaller C it is scaled down.
+        Start from the ``alpha_`` of the last fit, which had the same points, labels and weights,
+        of each class, instead of ``alpha0``; for a smaller C it is scaled down.
     tol : float >= 0
         Stop when no optimality condition is violated by more than ``tol`` (units of the margin).
     max_iter : int >= 1 or None

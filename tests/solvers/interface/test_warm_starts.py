@@ -1,5 +1,6 @@
 """A fit that continues an earlier one, and one that is interrupted or watched."""
 
+import copy
 import os
 import pickle
 import re
@@ -64,17 +65,44 @@ def test_smo_goes_on_with_another_penalty(y, bias, C):
         assert warm.n_iter_ <= first / 20
 
 
-def test_a_warm_start_from_something_else_is_refused():
+@pytest.mark.parametrize("solver", [SMO(fit_intercept=True), Perceptron(), BSCA(budget=10)])
+def test_a_warm_start_from_something_else_is_refused(solver):
     y = LABELS["two classes"]
-    model = Pegasos(warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match="a fit of 120 points, 2 features and classes"):
-        model.fit(X[1:], y[1:])
-    model.fit(X, y)  # after a failure anew
-    with pytest.raises(ValueError, match="with strategy='maintained', got 'on_demand'"):
-        model.set_params(strategy="on_demand").fit(X, y)
-    model.fit(X, y)
-    with pytest.raises(ValueError, match=r"tol=0\.1 cannot continue a fit with tol=0"):
-        model.set_params(tol=0.1).fit(X, y)
+    model = clone(solver).set_params(warm_start=True).fit(X, y)
+    other = y.copy()
+    other[:3] = 1 - other[:3]
+    others = {"fewer": (X[1:], y[1:]), "order": (X[::-1], y[::-1]), "labels": (X, other)}
+    for points, labels in others.values():
+        with pytest.raises(ValueError, match="the points, labels or weights are others"):
+            model.fit(points, labels)
+    if isinstance(model, SMO):
+        with pytest.raises(ValueError, match="the points, labels or weights are others"):
+            model.fit(X, y, sample_weight=1.0 + y)
+
+
+def test_parameters_that_a_warm_start_cannot_change_are_named():
+    y = LABELS["two classes"]
+    model = Pegasos(max_epochs=2, warm_start=True, random_state=0).fit(X, y)
+    for changed in ({"strategy": "on_demand"}, {"C": 3.0}, {"tol": 0.1}):
+        before = {name: getattr(model, name) for name in changed}
+        with pytest.raises(ValueError, match=f"continues? a fit with {next(iter(changed))}="):
+            model.set_params(**changed).fit(X, y)
+        model.set_params(**before)
+    # What was refused has changed nothing.
+    whole = Pegasos(max_epochs=4, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.fit(X, y).decision_function(X), whole.decision_function(X))
+
+
+def test_models_that_continue_a_fit_share_nothing():
+    y = LABELS["two classes"]
+    for solver in (BSCA(budget=10), Pegasos(), LinearPegasos(), SGD(), Perceptron()):
+        solver.set_params(max_epochs=1, warm_start=True, random_state=0).fit(X, y)
+        twin = copy.copy(solver)
+        duals = getattr(solver, "alpha_", np.zeros(0))
+        before = duals.copy()
+        one, two = (each.fit(X, y).decision_function(X) for each in (solver, twin))
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(duals, before)
 
 
 @pytest.mark.posix
