@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from ..content import canonical
 from ..errors import DataError, first_line
-from .tables import Parts, SparseRows, Table, check_names, table_of_frame
+from .tables import Parts, SparseRows, Table, column_names, table_of_frame
 from .words import in_words, listed, shown_word
 
 #: Names of the points and of the classes in a NumPy file.
@@ -124,8 +124,7 @@ def rows_of_arrays(
         width = values.shape[1]
         named = names is not None and len(names) == width
         labels = names if named and names is not None else [f"x{k + 1}" for k in range(width)]
-        columns = list(map(str, labels))
-        check_names(origin, columns, named)
+        columns = column_names(origin, list(map(str, labels)), named)
         # NaN is what arrays have for a missing value.
         numbers = (values[:, k].astype(np.float64) for k in range(width))
         data = pa.table(

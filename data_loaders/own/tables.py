@@ -105,8 +105,9 @@ class SparseRows:
 Parts: TypeAlias = tuple[Table | SparseRows, Table | SparseRows | None]
 
 
-def check_names(origin: str, names: Sequence[str], named: bool = True) -> None:
-    """Refuse names that are repeated, and too many columns."""
+def column_names(origin: str, names: Sequence[str], named: bool = True) -> list[str]:
+    """The names of columns, of one without its number; refuses repeated ones, and too many."""
+    names = [name if name.strip() else f"column {k}" for k, name in enumerate(names, 1)]
     if len(names) > MAX_COLUMNS:
         raise DataError(
             f"{origin}: {len(names)} columns; at most {MAX_COLUMNS} are read from a table, write "
@@ -121,6 +122,7 @@ def check_names(origin: str, names: Sequence[str], named: bool = True) -> None:
                 f"{shown_word(name)}{remedy}"
             )
         seen[name] = number
+    return names
 
 
 # Parquet, and tables in memory
@@ -137,14 +139,14 @@ def read_parquet(path: Path, origin: str) -> Table:
     except DAMAGE as error:
         raise DataError(f"{origin}: not a Parquet file ({first_line(error)})") from None
     with file:
-        check_names(origin, schema.names)
+        names = column_names(origin, schema.names)
         try:
             data = file.read(use_threads=False)
         except MemoryError:
             raise
         except DAMAGE as error:
             raise DataError(f"{origin}: cannot be read ({first_line(error)})") from None
-        return _table_of_arrow(data, origin, index=_index(schema))
+        return _table_of_arrow(data.rename_columns(names), origin, *_of_pandas(schema))
 
 
 def table_of_frame(frame: Any, origin: str) -> Table:
@@ -164,13 +166,18 @@ def table_of_frame(frame: Any, origin: str) -> Table:
         raise DataError(
             f"{origin}: not a table of numbers and texts ({first_line(error)})"
         ) from None
-    check_names(origin, data.column_names)
-    return _table_of_arrow(data, origin)
+    return _table_of_arrow(data.rename_columns(column_names(origin, data.column_names)), origin)
 
 
-def _table_of_arrow(data: Any, origin: str, index: frozenset[str] = frozenset()) -> Table:
+def _table_of_arrow(
+    data: Any,
+    origin: str,
+    index: frozenset[str] = frozenset(),
+    categories: frozenset[str] = frozenset(),
+) -> Table:
     # Categories by their type, of numbers too.
-    nominal = frozenset(field.name for field in data.schema if pa.types.is_dictionary(field.type))
+    declared = (field.name for field in data.schema if pa.types.is_dictionary(field.type))
+    nominal = categories.union(declared)
     columns = [
         _plain(column, name, origin)
         for name, column in zip(data.column_names, data.columns, strict=True)
@@ -202,18 +209,24 @@ def _plain(column: Any, name: str, origin: str) -> Any:
     )
 
 
-def _index(schema: Any) -> frozenset[str]:
-    """The columns that are the index of the data frame that was written."""
+def _of_pandas(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """The index of the data frame that was written, and its columns of categories.
+
+    Arrow itself forgets that numbers were categories.
+    """
     try:
-        described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+        described = json.loads((schema.metadata or {})[b"pandas"])
+        of_index = described["index_columns"]
+        typed = {each["name"]: each["pandas_type"] for each in described["columns"]}
     except (ValueError, LookupError, TypeError):
-        described = []
+        of_index, typed = [], {}
     # An index that only counts is described by an object, and is no column.
-    return frozenset(
+    index = {
         name
         for name in schema.names
-        if name in described or re.fullmatch(r"__index_level_\d+__", name)
-    )
+        if name in of_index or re.fullmatch(r"__index_level_\d+__", name)
+    }
+    return frozenset(index), frozenset(n for n in schema.names if typed.get(n) == "categorical")
 
 
 # LIBSVM text
@@ -260,10 +273,9 @@ def read_csv(file: LocalFile, options: Options, format: str) -> Table:
             raise _not_decoded(cell, f"{file.origin}, line {n_lines}")
     named = options.header if options.header is not None else _looks_like_names(first, rows)
     if named:
-        names = [name.strip() or f"column {k}" for k, name in enumerate(first, 1)]
+        names = column_names(file.origin, [name.strip() for name in first])
     else:
-        names, n_lines = [f"column {k}" for k in range(1, len(first) + 1)], 0
-    check_names(file.origin, names, named)
+        names, n_lines = column_names(file.origin, [""] * len(first), named), 0
     if named and not rows and len(head) < _HEAD_BYTES:
         raise DataError(f"{file.origin}: there are no rows; is this the right file?")
     numbered = [str(k) for k in range(len(names))]
@@ -438,6 +450,7 @@ def read_arff(file: LocalFile) -> Table:
     scipy.io.arff reads no sparse rows and no texts, and takes what is out of place.
     """
     attributes: list[_Attribute] = []
+    names: list[str] = []
     rows: list[list[str | None]] = []
     places: list[int] = []
     in_data = False
@@ -450,7 +463,7 @@ def read_arff(file: LocalFile) -> Table:
             elif word == "@data":
                 if not attributes:
                     raise ValueError("@data before any @attribute")
-                check_names(file.origin, [each.name for each in attributes])
+                names = column_names(file.origin, [each.name for each in attributes])
                 in_data = True
             elif word == "@attribute":
                 attributes.append(_attribute(line))
@@ -464,9 +477,10 @@ def read_arff(file: LocalFile) -> Table:
     if not in_data:
         raise DataError(f"{file.origin}: the line @data is missing; is this an ARFF file?")
     columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-    names = [each.name for each in attributes]
     data = pa.Table.from_arrays(columns, names=names) if rows else pa.table({})
-    nominal = frozenset(each.name for each in attributes if not each.numeric)
+    nominal = frozenset(
+        name for name, each in zip(names, attributes, strict=True) if not each.numeric
+    )
     return Table(file.origin, data, lambda row: f"line {places[row]}", nominal=nominal)
 
 

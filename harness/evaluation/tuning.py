@@ -52,7 +52,8 @@ class Trial:
         Seconds inside the solver.
     ended : str
         "completed", "cut short" (by its own limits or by what was left of those of the tuning; it
-        is scored all the same), "failed: ..." or "not tried".
+        is scored all the same), "failed: ..." or "not tried" (nothing was left for it, or not for
+        all folds).
     """
 
     params: dict[str, Any]
@@ -163,7 +164,10 @@ class _Trials(Generic[WorkT]):
             complete = all(trial.ended != "not tried" for trial in trials.values())
             scored = any(trial.error is not None for trial in trials.values())
             if number == 0 and not scored:
-                raise RuntimeError(f"no configuration could be scored: {self.done[0].ended}")
+                why = self.done[0].ended
+                if why == "not tried":
+                    why = "the budget of tuning ended before the first was"
+                raise RuntimeError(f"no configuration could be scored: {why}")
             if scored and (complete or number == 0):
                 # Of equal ones the first of the study.
                 errors = {n: math.inf if t.error is None else t.error for n, t in trials.items()}
@@ -176,7 +180,7 @@ class _Trials(Generic[WorkT]):
         """Fit one configuration to each part and score it; it may not take more than is left."""
         params = self.search.configurations[index]
         trial = Trial(params, number, min(each.points, *(len(fit) for fit, _ in self._splits)))
-        wrong = n_scored = 0
+        wrong = 0
         for order, held_out in self._splits:
             spent = [*self.done, trial]
             left_s = self.search.seconds - sum(one.wall_s for one in spent)
@@ -184,7 +188,9 @@ class _Trials(Generic[WorkT]):
             seconds = min(self.search.trial_seconds, left_s)
             evaluations = min(each.evaluations, left)
             if seconds <= 0 or evaluations <= 0:
-                break
+                # The errors on some of the folds cannot be compared with those on all.
+                trial.ended = "not tried"
+                return trial
             fit = order[: each.points]
             rules = replace(self.work.rules, evaluations=evaluations, primal=-math.inf)
             monitor = TrialMonitor(rules, seconds, float(len(fit)))
@@ -197,15 +203,10 @@ class _Trials(Generic[WorkT]):
             if monitor.evaluations is not None:
                 trial.kernel_evals = (trial.kernel_evals or 0) + monitor.evaluations
             if trial.ended.startswith("failed"):
-                trial.error = None
                 return trial
             if trial.ended != "cut short":
                 trial.ended = "cut short" if monitor.cut_short else "completed"
-            n_scored += len(held_out)
-        if n_scored:
-            trial.error = wrong / n_scored
-        if 0 < n_scored < sum(len(held_out) for _, held_out in self._splits):
-            trial.ended = "cut short"
+        trial.error = wrong / sum(len(held_out) for _, held_out in self._splits)
         return trial
 
     def _fitted(

@@ -205,6 +205,16 @@ def _values(line: bytes) -> dict[str, Any]:
     return values
 
 
+def segments_in(folder: Path) -> list[Path]:
+    """The files of a journal, in the order in which the commands began."""
+    try:
+        # A glob would take a folder that may not be read for an empty one.
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    return sorted(folder / name for name in names if name.endswith(".jsonl"))
+
+
 class Journal:
     """The journal of a results folder: what it holds, and a file of this command's own.
 
@@ -246,7 +256,7 @@ class Journal:
 
     def segments(self) -> list[Path]:
         """The files, in the order in which the commands began."""
-        return sorted(self.folder.glob("*.jsonl"))
+        return segments_in(self.folder)
 
     def refresh(self) -> list[Entry]:
         """Read what was written since the last look; the records among it.
@@ -563,7 +573,7 @@ def runs_table(
 
 def _files(results: Path) -> list[list[Any]]:
     """The files of the journal with their sizes and times."""
-    files = [(path.name, path.stat()) for path in sorted((results / FOLDER).glob("*.jsonl"))]
+    files = [(path.name, path.stat()) for path in segments_in(results / FOLDER)]
     return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in files]
 
 

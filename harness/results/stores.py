@@ -29,6 +29,7 @@ from ..errors import InterruptedRunError, StorageError, UserError
 from ..storage import lock_file, storing
 from ..words import REASON_LIMIT, plural, visible
 from .description import FILE_NAME
+from .journal import FOLDER, segments_in
 
 Say = Callable[[str], None]
 _T = TypeVar("_T")
@@ -113,7 +114,7 @@ def local_folder(results: str | os.PathLike[str], *, is_new: bool = False) -> Pa
     url = StoreUrl.parsed(results)
     mirror = Mirror(url)
     mirror.pull()
-    if not is_new and not any((mirror.folder / name).exists() for name in (FILE_NAME, "journal")):
+    if not is_new and not any((mirror.folder / name).exists() for name in (FILE_NAME, FOLDER)):
         raise UserError(f"{url}: no results here ({FILE_NAME} is missing)")
     return mirror.folder
 
@@ -314,7 +315,7 @@ class Mirror:
     def _fetch(self, there: dict[str, Item]) -> None:
         """Fetch parts of segments, sources, and the description of whoever planned last."""
         self._there = there
-        sizes = {path.stem: path.stat().st_size for path in self.folder.glob("journal/*.jsonl")}
+        sizes = {path.stem: path.stat().st_size for path in segments_in(self.folder / FOLDER)}
         parts = [part for part in _parts(there) if part.end > sizes.get(part.segment, 0)]
         names = [
             name for name in there if _SOURCES.fullmatch(name) and not (self.folder / name).exists()
@@ -335,7 +336,7 @@ class Mirror:
 
     def _append(self, part: _Part, content: bytes) -> None:
         """Append to a segment what it lacks of a part; who reads it meanwhile sees it locked."""
-        path = self.folder / "journal" / f"{part.segment}.jsonl"
+        path = self.folder / FOLDER / f"{part.segment}.jsonl"
         with storing(path):
             path.parent.mkdir(exist_ok=True)
             with path.open("ab") as sink:
@@ -367,7 +368,7 @@ class Mirror:
         for part in _parts(there):
             end = ends.get(part.segment, 0)
             ends[part.segment] = max(end, part.end) if part.start <= end else end
-        for path in sorted(self.folder.glob("journal/*.jsonl")):
+        for path in segments_in(self.folder / FOLDER):
             end = ends.get(path.stem, 0)
             with path.open("rb") as source:
                 source.seek(end)

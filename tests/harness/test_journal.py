@@ -417,3 +417,9 @@ def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint():
     record.take_last_checkpoint()
     assert (record.n_iter, record.counters, record.phi_up) == (2, {"matvecs": 8}, 0.5)
     assert record.wall_s == 9.0  # the time that it was given, not that of the checkpoint
+
+
+def test_a_journal_that_cannot_be_listed_is_no_empty_one(tmp_path):
+    (tmp_path / "journal").write_text("")
+    with pytest.raises(NotADirectoryError):
+        Journal(tmp_path)

@@ -197,6 +197,29 @@ def test_an_infinite_number_among_words_is_a_word(here):
     assert load("x.csv", {"test": "last 4"}).X_train.shape == (8, 4)
 
 
+def test_a_column_without_a_name_is_called_by_its_number(here):
+    frame = pd.DataFrame({"": [1.0, 2.0] * 30, "b": np.arange(60.0), "target": ["n", "p"] * 30})
+    frame.to_parquet("x.parquet", index=False)
+    frame.to_csv("x.csv", index=False)
+    Path("x.arff").write_text(
+        "@relation r\n@attribute '' numeric\n@attribute b numeric\n@attribute target {n, p}\n"
+        "@data\n" + frame.to_csv(index=False, header=False)
+    )
+    tables = [load(f"x.{ending}") for ending in ("csv", "parquet", "arff")]
+    for data in tables:
+        assert data.X_train.shape[1] == 2
+        np.testing.assert_array_equal(data.X_train, tables[0].X_train)
+    assert load("x.parquet", {"target": 1, "drop": ["target"]}).X_train.shape[1] == 1
+
+
+def test_a_parquet_file_says_which_numbers_were_categories(here):
+    frame = pd.DataFrame({"a": [1, 2, 5] * 20, "target": ["n", "p"] * 30})
+    frame.astype({"a": "category"}).to_parquet("x.parquet")
+    assert load("x.parquet").X_train.shape[1] == 3
+    frame.to_parquet("y.parquet")
+    assert load("y.parquet").X_train.shape[1] == 1
+
+
 @pytest.mark.parametrize("name", ["subject", None])
 def test_the_index_of_a_data_frame_is_no_feature(frame, here, name):
     # In the order of the classes, after which it would give them away.

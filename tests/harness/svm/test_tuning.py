@@ -143,6 +143,20 @@ def test_of_folds_each_point_is_scored_once(data):
     assert found.trials[0].error == wrong / 200
 
 
+def test_errors_on_some_folds_are_not_compared_with_those_on_all(data):
+    free = tuned(data, folds=4)
+    first, second = (trial.kernel_evals or 0 for trial in free.trials[:2])
+    found = tuned(data, folds=4, evaluations=float(first + second // 2))
+    assert [trial.ended for trial in found.trials] == ["completed", *["not tried"] * 3]
+    assert found.trials[0].error == free.trials[0].error
+    assert found.trials[1].error is None
+    # What its folds took counts all the same.
+    assert 0 < (found.trials[1].kernel_evals or 0) <= second
+    assert found.choice == 0
+    with pytest.raises(RuntimeError, match="the budget of tuning ended before the first was"):
+        tuned(data, folds=4, evaluations=first / 2)
+
+
 def test_halving_keeps_the_best_and_fits_them_to_more_points(data):
     build = Build()
     found = tuned(data, build, method="halving")
