@@ -228,7 +228,7 @@ def matrix(
 
     ``rows`` and ``columns`` are the name of a key and its values in order, columns with their
     headings; ``cell`` gets the row of a pair, None where there is none. Rows without any are left
-    out.
+    out. The frame is its numbers.
     """
     (index, labels), (key, headings) = rows, columns
     by_pair = {(row[index], row[key]): row for row in records(frame)}
@@ -239,7 +239,7 @@ def matrix(
         if name in names
     ]
     heading = Heading(first) if isinstance(first, str) else first
-    return Table(label, [heading, *headings.values()], cells, **{"style": "matrix"} | more)
+    return Table(label, [heading, *headings.values()], cells, **{"style": "matrix", "numbers": frame} | more)
 
 
 def narrow(table: Table) -> Table:

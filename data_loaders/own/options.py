@@ -21,7 +21,7 @@ MISSING = ("error", "drop", "mean", "median", "most_frequent")
 MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _SEPARATORS = frozenset(map(chr, range(128))) - frozenset('"\n\r')
 #: The version of what is made of the same file with the same options.
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)

@@ -283,7 +283,7 @@ def explain(
         if run.cell in of_study or run.cell in planned:
             state, reason, entry = past.state(run)
             differences: Iterable[Difference] = ()
-            if state == "stale" and entry is not None:
+            if state == "stale" and entry is not None and not run.failure:
                 files = facts.solvers[run.solver].files
                 differences = _differences(results, journal.load(entry), run, files)
             record = "" if entry is None else f"{FOLDER}/{entry.segment}:{entry.offset}"
@@ -316,10 +316,10 @@ class _Past:
             return "recorded", f"its record is current ({entry.status})", entry
         if run.key in self.damages:
             return "damaged", str(self.damages[run.key]), None
+        cannot = f"it cannot start: {run.failure}" if run.failure else ""
         if run.cell in self.latest:
-            return "stale", "its record has another key", self.latest[run.cell]
-        why = f"no record; it cannot start: {run.failure}" if run.failure else "no record"
-        return "missing", why, None
+            return "stale", cannot or "its record has another key", self.latest[run.cell]
+        return "missing", "; ".join(filter(None, ("no record", cannot))), None
 
 
 def _differences(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from ..errors import StudyError
 from .grid import Axes
@@ -82,8 +82,8 @@ class Images(DatasetTask):
     dataset_params : dict
         Its parameters.
     n_train : int
-        Points drawn from the training part by the instance's seed, the same number of every class.
-        The test part is used whole.
+        Points drawn from the training part by the instance's seed, the same number of every class:
+        of three classes 999 for 1000. The test part is used whole.
     n_validation : int
         Points drawn likewise, apart from those.
     gammas : list of float
@@ -92,7 +92,7 @@ class Images(DatasetTask):
     tuning_iterations : int
         Iterations with which the widths are compared.
     stages : list of int
-        Iterations for each class after which the predictor is scored.
+        Iterations for each class after which the predictor is scored, in ascending order.
     unit_norm : bool
         Whether points are scaled to unit length.
     instances : int
@@ -113,6 +113,15 @@ class Images(DatasetTask):
     )
     unit_norm: bool = True
     instances: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 1
+
+    @field_validator("gammas", "stages")
+    @classmethod
+    def _check_lists(cls, values: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+        if len(set(values)) < len(values):
+            raise ValueError("a value stands twice in the list")
+        if info.field_name == "stages" and list(values) != sorted(values):
+            raise ValueError("numbers of iterations must ascend")
+        return values
 
     table: ClassVar[str] = "images"
     takes: ClassVar[str] = "kernel"

@@ -6,7 +6,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -261,7 +261,7 @@ def _source(node: ast.expr) -> str:
 def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
     """Names given one by one or separated by commas, without repetitions.
 
-    A comma that is part of one of the ``labels`` separates nothing.
+    A comma that is part of one of the ``labels``, or of the path of a file, separates nothing.
     """
     whole = {label.casefold() for label in labels}
     parts: list[str] = []
@@ -270,7 +270,8 @@ def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
             raise StudyError(
                 f"{shown(name)} is no name; give a text, such as 'SMO' or 'file.py:Class'"
             )
-        parts += [name] if name.strip().casefold() in whole else name.split(",")
+        is_one = name.strip().casefold() in whole or ("," in name and Path(name.strip()).exists())
+        parts += [name] if is_one else name.split(",")
     return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 

@@ -428,7 +428,7 @@ def pairs_table(results: Results, question: Question) -> Table | None:
     ]
     title = f"{question.words}: {plural(n_datasets, 'dataset')}"
     name = f"across-pairs-{question.name}"
-    return framed(title, pairs, columns, style="matrix", name=name, numbers=None)
+    return framed(title, pairs, columns, style="matrix", name=name)
 
 
 def running_time_table(results: Results, question: Question) -> Table:

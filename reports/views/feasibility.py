@@ -246,7 +246,8 @@ def results_table(results: Results, label: str) -> Table:
 def problem_words(task: Task) -> str:
     if isinstance(task, ImagesTask):
         widths = ", ".join(f"{gamma:g}" for gamma in task.gammas)
-        return f"{task.dataset}, {task.n_train:,} training points, widths {widths}"
+        points = f"up to {task.n_train:,} training points, as many of each class"
+        return f"{task.dataset}, {points}, widths {widths}"
     assert isinstance(task, CellTask)
     return f"m = {task.m:,}, n = {task.n:,}, κ = {task.kappa:g}, tolerance {task.tol:g}, " + (
         "separable" if task.generator == "ldfp" else "inseparable by construction"

@@ -142,6 +142,10 @@ def test_explaining_finds_the_data_from_anywhere(folder, tmp_path, monkeypatch):
     (item,) = explain(folder / "results", InProcess())
     assert item.state == "stale"
     assert "task.fingerprint" in [difference.field for difference in item.differences]
+    (folder / "data" / "bank.csv").unlink()
+    (item,) = explain(folder / "results", Lenient())
+    assert (item.state, item.differences) == ("stale", ())
+    assert item.reason == "it cannot start: ../data/bank.csv: no such file"
 
 
 def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder):

@@ -119,6 +119,13 @@ def test_a_label_may_have_a_comma():
     assert select(study, datasets=["A, b"]).task == study.task
 
 
+def test_a_path_may_have_a_comma(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my data, v2.csv").write_text("a,target\n1,0\n2,1\n")
+    (task,) = select(parse(VALID), datasets=["my data, v2.csv"]).task
+    assert task.dataset == "my data, v2.csv"
+
+
 def test_a_selected_file_keeps_its_parameters(tmp_path):
     file = tmp_path / "own.py"
     file.write_text("class Own: pass\n")

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
@@ -69,6 +70,19 @@ def test_a_run_carries_all_that_its_worker_needs():
     params = json.loads(run.columns["params"])
     assert (params["tol"], params["max_iter"]) == (0.0, 1_000_000)
     assert run.columns["solver_class"] == "marginbench:MPLFP"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"stages": [5, 5]}, "a value stands twice"),
+        ({"stages": [10, 5]}, "numbers of iterations must ascend"),
+        ({"gammas": [1.0, 1.0]}, "a value stands twice"),
+    ],
+)
+def test_lists_that_make_no_run_are_refused_beforehand(change, message):
+    with pytest.raises(ValidationError, match=message):
+        study_of(images=[{**IMAGES, **change}])
 
 
 def keys(study, data=None):
