@@ -45,7 +45,8 @@ def storing(path: Path, remedy: str = _REMEDY) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise StorageError(
-            f"{path}: cannot be written, there is no such folder; make it, or run the same command again"
+            f"{path}: cannot be written, there is no such folder; make it, or run the same command "
+            "again"
         ) from None
     except OSError as error:
         raise StorageError(f"{path}: cannot be written ({_reason(error)}); {remedy}") from None

@@ -239,7 +239,8 @@ def matrix(
         if name in names
     ]
     heading = Heading(first) if isinstance(first, str) else first
-    return Table(label, [heading, *headings.values()], cells, **{"style": "matrix", "numbers": frame} | more)
+    more = {"style": "matrix", "numbers": frame} | more
+    return Table(label, [heading, *headings.values()], cells, **more)
 
 
 def narrow(table: Table) -> Table:
