@@ -142,25 +142,14 @@ class Table:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """What it says, not formatted; of a table of texts the texts.
-
-        Else a column for each heading, followed where there is any by what stands below its
-        values, as "HEADING (range)" and "HEADING (note)".
-        """
+        """What it says, not formatted; of a table of texts a column of texts for each heading."""
         if self.numbers is not None:
             return self.numbers
         columns: dict[str, list[str]] = {}
         for index, heading in enumerate(self.headings):
-            cells = [row[index] for row in self.rows]
             # The value of a cell in full, where the page abbreviates it.
-            texts = [cell.hint or cell.value for cell in cells]
-            below = {
-                name: [str(getattr(cell, name)) for cell in cells] for name in ("range", "note")
-            }
+            texts = [row[index].hint or row[index].value for row in self.rows]
             columns[unused(heading.title, columns, " ")] = texts
-            for name, lines in below.items():
-                if any(lines):
-                    columns[unused(f"{heading.title} ({name})", columns, " ")] = lines
         return pd.DataFrame(columns)
 
     @property

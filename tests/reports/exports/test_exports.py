@@ -212,12 +212,26 @@ def test_studies_of_feasibility_methods_are_exported_too(make, write_results, tm
     assert read.set_index("measure").loc["wall_s", "published_mean"] == 2.0
 
 
-def test_a_table_of_texts_keeps_what_stands_below_its_values():
+def test_a_table_of_texts_has_them_in_full():
     headings = [Heading("Name"), Heading("Name"), Heading("Hash")]
-    rows = [[Cell("a", note="b"), Cell("c"), Cell("0123", hint="012345")]]
+    rows = [[Cell("a"), Cell("c"), Cell("0123", hint="012345")]]
     frame = Table("t", headings, rows).frame
-    expected = "Name,Name (note),Name 2,Hash\na,b,c,012345\n"
-    assert csv_bytes(frame).decode() == expected
+    assert csv_bytes(frame).decode() == "Name,Name 2,Hash\na,c,012345\n"
+
+
+def test_tables_across_tasks_have_the_numbers_of_their_cells(realistic, tmp_path):
+    done = export(realistic, tmp_path, formats=["csv"])
+    files = (done.folder / "tables").glob("across-*.csv")
+    tables = {path.stem: pd.read_csv(path) for path in files}
+    ranks, wins = tables["across-ranks"], tables["across-wins-error-evaluations"]
+    assert ranks["rank"].between(ranks["low"], ranks["high"]).all()
+    assert wins["share"].between(0, 1).all()
+    # Who is not cheaper is dearer.
+    shares = wins.set_index(["solver", "other"])["share"]
+    assert all(shares[a, b] + shares[b, a] == pytest.approx(1) for a, b in shares.index)
+    times = tables["across-running-time-error-evaluations"]
+    assert (times["ert"] > 0).all()
+    assert (times["n_reached"] <= times["n"]).all()
 
 
 @pytest.mark.parametrize(
