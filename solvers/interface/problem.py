@@ -162,7 +162,13 @@ class Problem:
             )
         support = np.flatnonzero(coef)
         kernel = self.oracle.kernel
-        points = np.empty((0, 0)) if not kernel.evaluates else self.X[support]
+        if not kernel.evaluates:
+            points = np.empty((0, 0))
+        elif len(support) == self.n:
+            # All predictors of dense coefficients, of several classes and stages, have one copy.
+            points = self.once("all points", self.X.copy)
+        else:
+            points = self.X[support]
         return KernelExpansion(
             kernel=kernel,
             points=points,
