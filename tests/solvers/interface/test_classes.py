@@ -170,3 +170,15 @@ def test_one_vs_rest_takes_any_solver_and_nothing_else(iris):
     np.testing.assert_array_equal(last, staged.decision_function(X))
     with pytest.raises(TypeError, match=r"estimator must be a marginbench\.Solver, got 'SMO'"):
         OneVsRest("SMO").fit(X, y)
+
+
+def test_dense_predictors_of_all_classes_and_stages_have_one_copy_of_the_points(iris):
+    X, y = np.array(iris[0]), iris[1]
+    solver = registry()["MPKFP"](gamma=0.5, max_iter=20, tol=0.0, stop="gap")
+    staged = OneVsRest(solver, stages=(5, 10)).fit(X, y)
+    parts = [part for model in staged.staged_models_.values() for part in model.parts]
+    assert len({id(part.points) for part in parts}) == 1
+    before = staged.decision_function(X)
+    Z = X.copy()
+    X *= 2.0
+    np.testing.assert_array_equal(staged.decision_function(Z), before)
