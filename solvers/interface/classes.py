@@ -19,7 +19,7 @@ def together(solutions: list[Solution], n_classes: int) -> Solution:
     if short:
         shortfall = f"{len(short)} of {n_classes} classes, in the first of them {short[0]}"
     return Solution(
-        _joined([solution.model for solution in solutions], n_classes),
+        of_classes([solution.model for solution in solutions], n_classes),
         sum(solution.n_iter for solution in solutions),
         next(status for status in precedence if status in ends),
         shortfall,
@@ -27,7 +27,8 @@ def together(solutions: list[Solution], n_classes: int) -> Solution:
     )
 
 
-def _joined(models: list[Model], n_classes: int) -> OneVsRestModel:
+def of_classes(models: list[Model], n_classes: int) -> OneVsRestModel:
+    """The predictors of the classes as one, of those that were trained so far."""
     return OneVsRestModel((*models, *[None] * (n_classes - len(models))))
 
 
@@ -57,4 +58,4 @@ class ClassMonitor(Monitor):
         return self._outer.paused()
 
     def _whole(self, snapshot: Callable[[], Model]) -> Callable[[], Model]:
-        return lambda: _joined([*self._models, snapshot()], self._n_classes)
+        return lambda: of_classes([*self._models, snapshot()], self._n_classes)

@@ -10,28 +10,37 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..models import Model, OneVsRestModel
+from ..models import Model
 from ..numeric.validation import check_whole
 from .base import Solver
+from .classes import of_classes
 from .declaration import hyperparameters
 from .inputs import new_points
 from .monitor import Monitor
 
 
 class _Stages(Monitor):
-    """Keeps the first state at or after each of some numbers of iterations."""
+    """Keeps the first state at or after each of some numbers of iterations, beside a monitor."""
 
     # Always due: being asked is cheap, a snapshot is made at a stage only.
     next_checkpoint = 0.0
 
-    def __init__(self, stages: Iterable[int]) -> None:
+    def __init__(self, stages: Iterable[int], outer: Monitor) -> None:
         self.coming = sorted(stages)
         self.seen: dict[int, Model] = {}
+        self._outer, self._outer_is_due = outer, False
+
+    def due(self, kernel_evals: int) -> bool:
+        self._outer_is_due = self._outer.due(kernel_evals)
+        return True
 
     def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
         while self.coming and n_iter >= self.coming[0]:
             self.seen[self.coming.pop(0)] = snapshot()
-        return False
+        return self._outer_is_due and self._outer.record(n_iter, snapshot)
+
+    def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        return self._outer.epoch_ended(n_iter, snapshot)
 
 
 @hyperparameters
@@ -98,11 +107,20 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
 
         def stages_of(monitor: Monitor) -> Monitor:
             # Without stages nobody is to be asked at every iteration.
-            watches.append(_Stages(stages))
+            watches.append(_Stages(stages, monitor))
             return watches[-1] if stages else monitor
 
         fitted = clone(self.estimator)
-        fitted._fit(X, y, None, None, stages_of)
+        try:
+            fitted._fit(X, y, None, None, stages_of)
+        finally:
+            # Ctrl-C leaves a model as well.
+            if hasattr(fitted, "model_"):
+                self._take(fitted, watches, stages)
+        return self
+
+    def _take(self, fitted: Solver, watches: list[_Stages], stages: tuple[int, ...]) -> None:
+        """Set the fitted attributes."""
         self.estimator_ = fitted
         self.estimators_ = getattr(fitted, "estimators_", [fitted])
         for name in ("classes_", "n_iter_", "counters_", "n_features_in_", "feature_names_in_"):
@@ -113,11 +131,11 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
                 [
                     watch.seen.get(stage, part.model_)
                     for watch, part in zip(watches, self.estimators_, strict=True)
-                ]
+                ],
+                len(self.classes_),
             )
             for stage in stages
         }
-        return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores as those of the solver: of two classes those of the second one.
@@ -169,5 +187,5 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _joined(models: list[Model]) -> Model:
-    return models[0] if len(models) == 1 else OneVsRestModel(tuple(models))
+def _joined(models: list[Model], n_classes: int) -> Model:
+    return models[0] if n_classes == 2 else of_classes(models, n_classes)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from marginbench import BSCA, BSGD, SGD, SMO, LinearPegasos, Pegasos, Perceptron, Progress
-from marginbench.solvers import Monitor
+from marginbench.solvers import Monitor, OneVsRest
 
 X, DIGITS = make_blobs(120, centers=4, cluster_std=4.0, random_state=0)
 LABELS = {"two classes": DIGITS % 2, "four classes": DIGITS}
@@ -112,20 +112,24 @@ def test_models_that_continue_a_fit_share_nothing():
         (Pegasos(C=1e-3), LABELS["two classes"]),
         (LinearPegasos(), LABELS["four classes"]),
         (BSGD(budget=10), LABELS["two classes"]),
+        (OneVsRest(Pegasos(), stages=(5, 10**9)), LABELS["two classes"]),
+        (OneVsRest(Pegasos(), stages=(5,)), LABELS["four classes"]),
+        (OneVsRest(LinearPegasos()), LABELS["four classes"]),
     ],
-    ids=["Pegasos", "LinearPegasos", "BSGD"],
+    ids=["Pegasos", "LinearPegasos", "BSGD", "stages", "stages of four", "one against the rest"],
 )
 def test_ctrl_c_leaves_a_usable_model(model, y):
     usual = signal.getsignal(signal.SIGINT)
-    model = clone(model).set_params(max_epochs=1).fit(X, y)  # compiles
-    model.set_params(max_epochs=10**9)
+    epochs = "estimator__max_epochs" if isinstance(model, OneVsRest) else "max_epochs"
+    model = clone(model).set_params(**{epochs: 1}).fit(X, y)  # compiles
+    model.set_params(**{epochs: 10**9})
     later = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     later.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     later.join()
     assert signal.getsignal(signal.SIGINT) is usual
-    assert model.status_ == "stopped"
+    assert getattr(model, "estimator_", model).status_ == "stopped"
     assert model.n_iter_ > 0
     assert model.predict(X).shape == y.shape
 
