@@ -6,8 +6,8 @@ import ast
 import hashlib
 import importlib.util
 import sys
-from importlib import machinery
 from collections.abc import Iterator
+from importlib import machinery
 from pathlib import Path
 from types import ModuleType
 from typing import Any

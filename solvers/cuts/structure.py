@@ -85,6 +85,23 @@ class StructuredProblem(ABC):
         numbers, shape (n_explicit,).
         """
 
+    def checked(self, targets: list[Any], sizes: np.ndarray) -> Any:
+        """The training outputs as :meth:`most_violating` takes them, a list unless overridden.
+
+        Parameters
+        ----------
+        targets : list
+            The output of each example.
+        sizes : ndarray of int64, shape (n,)
+            Numbers of points of the examples.
+
+        Raises
+        ------
+        ValueError
+            For one that is no output.
+        """
+        return targets
+
     def most_violating(
         self, scores: np.ndarray, weights: np.ndarray, targets: Any, starts: np.ndarray
     ) -> Violations:
@@ -190,6 +207,11 @@ class TwoClasses(StructuredProblem):
             return 1.0 if f > 0 else -1.0
         return -target if 2 * self.scale * target * f < 1 else target
 
+    def checked(self, targets: list[Any], sizes: np.ndarray) -> np.ndarray:
+        if not all(target in (-1, 1) for target in targets):
+            raise ValueError("TwoClasses takes the outputs -1 and 1")
+        return np.array(targets, dtype=np.float64)
+
     def loss(self, target: float, output: float) -> float:
         return float(target != output)
 
@@ -233,6 +255,9 @@ class MultiClass(StructuredProblem):
             augmented += np.arange(self.n_channels) != target
         return int(augmented.argmax())
 
+    def checked(self, targets: list[Any], sizes: np.ndarray) -> np.ndarray:
+        return _numbers(self, targets)
+
     def loss(self, target: int, output: int) -> float:
         return float(target != output)
 
@@ -258,6 +283,14 @@ class MultiClass(StructuredProblem):
             coef,
             np.empty((len(rows), 0)),
         )
+
+
+def _numbers(structure: StructuredProblem, values: Any) -> np.ndarray:
+    """Classes or states as numbers, int64, shape (k,); refuses others than the structure has."""
+    numbers, n = np.asarray(values), structure.n_channels
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not np.isin(numbers, range(n)).all():
+        raise ValueError(f"{type(structure).__name__}({n}) takes the numbers 0 to {n - 1}")
+    return numbers.astype(np.int64)
 
 
 class LinearChain(StructuredProblem):
@@ -294,6 +327,12 @@ class LinearChain(StructuredProblem):
         if len(path):
             _viterbi(local, self._pairs(weights), path)
         return path
+
+    def checked(self, targets: list[Any], sizes: np.ndarray) -> list[np.ndarray]:
+        states = [_numbers(self, target) for target in targets]
+        if [len(each) for each in states] != sizes.tolist():
+            raise ValueError("LinearChain takes a state for each point of an input")
+        return states
 
     def loss(self, target: Any, output: Any) -> float:
         wrong = np.asarray(target) != output

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..interface.convergence import warn_unconverged
 from ..interface.declaration import hyperparameters
 from ..interface.inputs import dtype_name, generator, new_points, training_points
-from ..interface.monitor import Monitor
+from ..interface.monitor import Monitor, Progress
 from ..interface.parameters import SeedParameters
 from ..kernels import Kernel, make_kernel
 from ..kernels.oracle import KernelOracle
@@ -199,7 +199,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         examples = Examples(targets, starts, np.full(n, 1.0 / n))
         finder = self._finder(oracle, structure, examples, generator(self.random_state), n)
         working = finder.working
-        monitor = Monitor() if monitor is None else monitor
+        monitor = Progress() if monitor is None else monitor
 
         def snapshot() -> StructuredExpansion:
             return _expansion(working, X)
@@ -207,17 +207,18 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         def pause(n_cuts: int) -> bool:
             return monitor.due(self.counters_.kernel_evals) and monitor.record(n_cuts, snapshot)
 
-        monitor.start(self.counters_)
-        self.n_iter_, self.status_ = finder.run(self.max_iter, pause)
-        self.structure_, self.slack_, self.model_ = structure, working.xi, snapshot()
-        self.violation_ = finder.violation
-        monitor.finish(self.n_iter_, self.model_)
+        with monitor.interruptible():
+            monitor.start(self.counters_)
+            self.n_iter_, self.status_ = finder.run(self.max_iter, pause)
+            self.structure_, self.slack_, self.model_ = structure, working.xi, snapshot()
+            self.violation_ = finder.violation
+            monitor.finish(self.n_iter_, self.model_)
+            for name, value in self.model_.attributes().items():
+                setattr(self, name, value)
         if self.status_ == "budget" and (missing := finder.shortfall()):
             at_limit = self.n_iter_ == self.max_iter
             ended_at = f"max_iter={self.max_iter!r}" if at_limit else oracle.rounding_words
             warn_unconverged(type(self).__name__, ended_at, missing, stacklevel=3)
-        for name, value in self.model_.attributes().items():
-            setattr(self, name, value)
         return self
 
     def scores(self, X: Any) -> np.ndarray:
@@ -323,7 +324,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
                     f"y must hold an output for each input: got {len(targets)} for "
                     f"{len(starts) - 1} inputs"
                 )
-            return self.structure, targets, starts
+            return self.structure, self.structure.checked(targets, np.diff(starts)), starts
         self.classes_, labels = np.unique(np.asarray(y).ravel(), return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -223,8 +222,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             rng, state = kept.get(label) or (generator(self.random_state), None)
             return Problem(X, signs, rng, weights, counters, build_oracle, kernel, shared, state)
 
-        interruptible = monitor.interruptible() if isinstance(monitor, Progress) else nullcontext()
-        with interruptible:
+        with monitor.interruptible():
             monitor.start(self.counters_)
             if len(self.classes_) == 2:
                 problem = problem_of(self.classes_[1])

@@ -59,6 +59,10 @@ class Monitor:
     def finish(self, n_iter: int, model: Model) -> None:
         """The solve has ended with this model."""
 
+    def interruptible(self) -> AbstractContextManager[None]:
+        """What a fit is done in; :class:`Progress` lets Ctrl-C end it there with a model."""
+        return nullcontext()
+
 
 #: Seconds of work between two looks at the clock, about.
 _LOOK = 0.1

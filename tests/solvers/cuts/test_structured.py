@@ -178,6 +178,17 @@ def test_two_classes_are_the_binary_problem_with_twice_C(rbf_task):
     np.testing.assert_array_equal(several.predict(task.X), binary.predict(task.X))
 
 
+def test_the_structure_of_two_classes_is_the_binary_problem(rbf_task):
+    task, params = rbf_task, {"tol": 1e-6, **EXACT, **rbf_task.params}
+    binary = CuttingPlane(**params).fit(task.X, task.y)
+    for y in (task.y, task.y.astype(int).tolist()):
+        own = StructuredSVM(TwoClasses(), **params).fit(task.X, y)
+        expected = binary.decision_function(task.X)
+        np.testing.assert_allclose(own.decision_function(task.X)[:, 0], expected, atol=1e-4)
+        assert own.predict(task.X) == binary.predict(task.X).tolist()
+        assert own.score(task.X, y) == binary.score(task.X, task.y)
+
+
 def sticky_sequences(rng, n, length=12):
     """Three states that tend to stay, seen through much noise in two dimensions."""
     X, y = [], []
@@ -279,6 +290,26 @@ def test_a_monitor_sees_every_cut_and_may_stop(rbf_task, recording_monitor):
         ({"structure": "chain"}, [0, 1, 2, 0], [4, 0], "lengths must be whole numbers >= 1"),
         ({"structure": "chain"}, [0, 1, 2, 0], [2.0, 2.0], "lengths must be whole numbers >= 1"),
         ({"structure": Selection()}, [0, 1, 2], [2, 2], "got 3 for 2 inputs"),
+        ({"structure": TwoClasses()}, [0, 1, 1, 0], None, "takes the outputs -1 and 1"),
+        (
+            {"structure": MultiClass(2)},
+            [0, 1, 2, 0],
+            None,
+            r"MultiClass\(2\) takes the numbers 0 to 1",
+        ),
+        (
+            {"structure": MultiClass(2)},
+            list("abba"),
+            None,
+            r"MultiClass\(2\) takes the numbers 0 to 1",
+        ),
+        (
+            {"structure": LinearChain(2)},
+            [[0, 1], [2, 0]],
+            [2, 2],
+            r"LinearChain\(2\) takes the numbers 0 to 1",
+        ),
+        ({"structure": LinearChain(2)}, [[0, 1], [1]], [2, 2], "a state for each point"),
         ({"structure": "tree"}, [0, 1, 2, 0], None, "structure must be one of multiclass, chain"),
         ({"oracle": "quick"}, [0, 1, 2, 0], None, "oracle must be one of exact, linear, constant"),
         (
