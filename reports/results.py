@@ -112,7 +112,7 @@ def load_results(folder: Path, *, write: bool = False) -> Results:
     record_type = kind_named(study.kind).record
     table, damaged = runs_table(folder, record_type, write=write)
     solvers = {solver.label: solver for solver in study.solvers}
-    recorded = table.drop_columns(["kind", "trace"]).to_pylist()
+    recorded = table.drop_columns(["trace"]).to_pylist()
     recorded = [row | dict(row.pop("counters") or ()) for row in recorded]
     places = {row["key"]: index for index, row in enumerate(recorded)}
     rows: list[dict[str, Any]] = []

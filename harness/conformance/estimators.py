@@ -243,7 +243,13 @@ def determinism(subject: Subject) -> None:
     repeated = subject.fitted(points)
     first.compare(repeated, "two fits with random_state=0 differ in", seed)
     # Any other seed must do.
-    subject.make(random_state=1).fit(*points)
+    other = subject.fitted(points, random_state=1)
+    if subject.cls.deterministic:
+        first.compare(
+            other,
+            "deterministic is True, but with random_state=1 it has another",
+            "set deterministic = False: studies run a solver that draws nothing with one seed",
+        )
 
 
 def refitting(subject: Subject) -> None:
@@ -476,6 +482,17 @@ def _evaluated(subject: Subject, model: Any, points: Points, C: float, *, bias: 
         raise MendError(f"{error}; return a model such as problem.expansion(coef)") from None
 
 
+def _excess(subject: Subject, solver: Solver, weights: Array) -> tuple[float, float]:
+    """How far an objective at C = 1 lies above the optimum, and that; losses have weights."""
+    (X, y), bias = overlapping(), not subject.cls.supports_no_bias
+    smo = SMO(subject.kernel_on(X), fit_intercept=bias, tol=1e-9, dtype="float64")
+    values = []
+    for fitted in (solver, smo.fit(X, y, sample_weight=weights)):
+        hinge = np.maximum(0.0, 1.0 - y * fitted.decision_function(X))
+        values.append(fitted.model_.squared_norm() / 2 + float(weights @ hinge))
+    return values[0] - values[1], values[1]
+
+
 # A run that is watched: checkpoints, requests to stop, limits.
 
 
@@ -584,6 +601,14 @@ def _check_shortfall(subject: Subject, name: str) -> None:
             f"with {name}=1 it ends before it converges and nobody is told; give the Solution a "
             "shortfall, such as 'the duality gap is 0.2, tol=0.001'"
         )
+    if solver.status_ == "converged" and subject.cls.scalarization in ("C", "R"):
+        excess, best = _excess(subject, solver, np.ones(len(y)))
+        if excess > _UNFINISHED * best:
+            raise MendError(
+                f"with {name}=1 and tol={_TINY:g} it says converged, but its objective is "
+                f"{best + excess:.6g} and the optimum {best:.6g}; say converged only where the "
+                "stopping rule holds"
+            )
 
 
 # Other forms of the same data, and the fitted estimator in a file.
@@ -651,6 +676,14 @@ def weights(subject: Subject) -> None:
         raise MendError("class_weight gives another model than the same weights for each point")
     if not isinstance(raised(subject.make().fit, X, y, sample_weight=-heavy), ValueError):
         raise MendError("negative weights are accepted; leave fit to WeightedSolver")
+    if subject.cls.scalarization in ("C", "R"):
+        solver = subject.limited(_EPOCHS, len(y), tol=_TOL, dtype="float64")
+        excess, best = _excess(subject, solver.fit(X, y, sample_weight=heavy), heavy)
+        if excess > _UNFINISHED * best:
+            raise MendError(
+                f"with weights its objective is {best + excess:.6g} and the optimum {best:.6g}; "
+                "the loss of a point is C times its weight times its hinge loss"
+            )
 
 
 def kernel_function(subject: Subject) -> None:

@@ -202,6 +202,15 @@ def _checked_dataset(
     raise StudyError(f"{where}.dataset: {message}" if where else message)
 
 
+def _plain(value: Any) -> Any:
+    """Numbers of numpy, wherever they stand, as Python's own."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return type(value)(map(_plain, value)) if isinstance(value, list | tuple) else value
+
+
 class StudyPart(BaseModel):
     """A table of a study file: no unknown keys, no values of another type.
 
@@ -223,6 +232,11 @@ class StudyPart(BaseModel):
 
     # Tables inside a study are checked with it, and reported with their paths in it.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_python(cls, values: Any) -> Any:
+        return _plain(values)
 
 
 class SolverEntry(StudyPart):
@@ -641,7 +655,7 @@ class StudyBase(StudyPart):
     @classmethod
     def _write_out(cls, values: Any, info: ValidationInfo) -> Any:
         """Grids become entries, and entries without a label get one."""
-        written, origins = written_out(values, cls.axes())
+        written, origins = written_out(_plain(values), cls.axes())
         if info.context is not None:
             info.context.update(origins)
         return written

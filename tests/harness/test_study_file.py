@@ -485,3 +485,14 @@ def test_a_spoilt_study_is_read_or_refused_in_a_line_for_each_mistake():
                 assert len(line) <= MESSAGE_LIMIT
     assert read > 0
     assert refused > 50
+
+
+def test_numbers_of_numpy_are_pythons_own():
+    def study(whole, number):
+        entry = {"dataset": "checkers", "dataset_params": {"n_train": whole(50)}}
+        solver = {"name": "Pegasos", "params": {"max_epochs": whole(2)}}
+        task = [{**entry, "C": [number(1), number(2)]}]
+        return Study(name="x", seeds=whole(3), task=task, solver=[solver])
+
+    assert study(np.int64, np.float64) == study(int, float)
+    assert study(np.int32, np.float32).to_toml() == study(int, float).to_toml()

@@ -10,7 +10,7 @@ from scipy import sparse
 from marginbench.harness.conformance.running import CHECKS, checked
 from marginbench.harness.conformance.scaffold import Names, write_solver
 from marginbench.harness.loading import load_class
-from marginbench.solvers import PCT, Solution, Solver, WeightedSolver, hyperparameters
+from marginbench.solvers import PCT, SDCA, Solution, Solver, WeightedSolver, hyperparameters
 
 #: A fault -> what makes a class of the good one, the check that is meant for it, and words of what
 #: that says.
@@ -93,6 +93,20 @@ def ignores_weights(good):
             return Solution(problem.expansion(problem.y), 1, "converged")
 
     return hyperparameters(Own)
+
+
+@class_fault("weights", "with weights its objective is")
+def squares_weights(good):
+    class Own(SDCA):
+        def _solve(self, problem, monitor):
+            return super()._solve(Other(problem, weights=problem.weights**2), monitor)
+
+    return Own
+
+
+@class_fault("determinism", "deterministic is True, but with random_state=1 it has another model")
+def denies_its_draws(good):
+    return type("Own", (good,), {"deterministic": True})
 
 
 @class_fault("scikit-learn", "doesn't check for NaN and inf in fit")
@@ -260,6 +274,11 @@ def ignores_its_limit(self, problem, monitor, solve):
 @fault("limits", "give the Solution a shortfall")
 def no_shortfall(self, problem, monitor, solve):
     return replace(solve(), shortfall="")
+
+
+@fault("limits", "it says converged, but its objective is")
+def says_converged(self, problem, monitor, solve):
+    return replace(solve(), status="converged", shortfall="")
 
 
 @fault("monitor", "with a monitor the fit differs in model")
