@@ -1,7 +1,11 @@
 """From a solver's name to its class, and one line for each way in which that can fail."""
 
+import os
+import sys
+
 import pytest
 
+from marginbench.data_loaders.user_code import import_file
 from marginbench.harness.errors import SolverError
 from marginbench.harness.loading import SolverSpec, load_class, shown_name
 from marginbench.harness.planning.preflight import DescribeWork, describe_solver
@@ -99,3 +103,16 @@ def test_a_module_that_is_not_there():
         load_class("SMQ")
     with pytest.raises(SolverError, match=r"solvers\.smo\.smo defines no class 'SMQ'"):
         load_class("marginbench.solvers.smo.smo:SMQ")
+
+
+def test_bytecode_of_an_earlier_text_does_not_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for number in (1, 2):
+        texts = {"own": "from next_to_it import value\n", "next_to_it": f"value = {number}\n"}
+        for name, text in texts.items():
+            path = tmp_path / f"{name}.py"
+            path.write_text(text)
+            os.utime(path, (1e9, 1e9))
+        monkeypatch.delitem(sys.modules, "next_to_it", raising=False)
+        assert import_file(tmp_path / "own.py").value == number
