@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from ...data_loaders import DataError, load
+from ...solvers.feasibility.result import HistoryPoint
 from ...solvers.interface.convergence import without_convergence_warnings
 from ...solvers.interface.one_vs_rest import OneVsRest
 from ...solvers.kernels import make_kernel
@@ -55,7 +56,7 @@ def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
     results = [one.result_ for one in fitted.estimators_]
     for stage, test_error in zip(work.stages, test[:-1], strict=True):
         # What every class had cost by then, without the shared kernel matrix, and the bounds.
-        ends = [_at(result.history, stage) for result in results]
+        ends = [_at(result, stage) for result in results]
         made = Stage(
             n_iter=stage,
             wall_s=sum(end.seconds for end in ends),
@@ -113,9 +114,16 @@ def _errors(models: list[Any], gamma: float, dtype: Any, points: _Parts, part: s
     return [float(np.mean(classes[one.argmax(axis=1)] != y)) for one in each]
 
 
-def _at(history: Any, stage: int) -> Any:
+def _at(result: Any, stage: int) -> Any:
     """The last point of the history up to this number of iterations."""
-    return [point for point in history if point.iteration <= max(stage, history[0].iteration)][-1]
+    if not result.history:  # the start separates
+        return HistoryPoint(
+            0,
+            *(result.phi_lo, result.phi_up, result.residual, result.seconds),
+            *(result.counters.matvecs, result.counters.kernel_evals),
+        )
+    first = result.history[0].iteration
+    return [point for point in result.history if point.iteration <= max(stage, first)][-1]
 
 
 def draw(work: ImagesWork) -> _Parts:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -66,11 +68,14 @@ class Step(NamedTuple):
         The first commit of the new level.
     before, after : float
         The levels.
+    gap : int
+        How many commits before it have no value: any of them may be the cause as well.
     """
 
     place: int
     before: float
     after: float
+    gap: int = 0
 
     @property
     def ratio(self) -> float | None:
@@ -193,19 +198,21 @@ def _history(
     )
 
 
+Level = tuple[int, int, float]  # its first place, how many values, and the level
+
+
 def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, ...]:
     """Where a series leaves its level for good, beyond the bound of its measure.
 
-    asv's step detection fits the levels. One of a single commit between two that do not differ is
-    none; the newest commit may be the first of its level. Levels are measured from that since the
-    last step, so that many small changes in a row are reported once they add up.
+    A level of a single commit between two that do not differ is none; the newest commit may be the
+    first of its level. Levels are measured from that since the last step, so that many small
+    changes in a row are reported once they add up.
     """
-    from asv.step_detect import detect_steps
 
     def beyond(before: float, after: float) -> bool:
         return moved(measure, before, after) in ("worsening", "improvement")
 
-    levels = [(first, last - first, level) for first, last, level, *_ in detect_steps(values)]
+    levels = [*_fitted(values, beyond)] if measure.sampled else _runs(values)
     steps: list[Step] = []
     for i, (first, n, level) in enumerate(levels):
         if not i:
@@ -213,9 +220,51 @@ def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, .
         elif beyond(current, level):
             alone = n == 1 and i + 1 < len(levels)
             if not (alone and not beyond(current, levels[i + 1][2])):
-                steps.append(Step(first, current, level))
+                there = (place for place in range(first) if values[place] is not None)
+                steps.append(Step(first, current, level, first - 1 - max(there)))
                 current = level
     return tuple(steps)
+
+
+def _runs(values: Sequence[float | None]) -> list[Level]:
+    """The levels of counts, which are exact: equal values in a row."""
+    levels: list[Level] = []
+    for place, value in enumerate(values):
+        if value is None:
+            continue
+        if levels and levels[-1][2] == value:
+            first, n, _ = levels.pop()
+            levels.append((first, n + 1, value))
+        else:
+            levels.append((place, 1, value))
+    return levels
+
+
+def _middle(values: Sequence[float | None]) -> float:
+    return float(median(each for each in values if each is not None))
+
+
+def _fitted(
+    values: Sequence[float | None], beyond: Callable[[float, float], bool]
+) -> Iterator[Level]:
+    """The levels of times, by asv's step detection; it fits one to values that rise steadily."""
+    from asv.step_detect import detect_steps
+
+    def parts(first: int, last: int, level: float) -> Iterator[Level]:
+        present = [each for each in values[first:last] if each is not None]
+        start, end = present[: len(present) // 4], present[-(len(present) // 4) :]
+        if len(start) > 1 and (
+            (max(start) < min(end) and beyond(max(start), min(end)))
+            or (max(end) < min(start) and beyond(min(start), max(end)))
+        ):
+            middle = (first + last) // 2
+            for half in ((first, middle), (middle, last)):
+                yield from parts(*half, _middle(values[slice(*half)]))
+        else:
+            yield first, last - first, level
+
+    for first, last, level, *_ in detect_steps(values):
+        yield from parts(first, last, level)
 
 
 def _moved(
@@ -227,18 +276,29 @@ def _moved(
     for key in sorted({key for each in snapshots for key in each.values if key.measure != FAILED}):
         values = [each.values.get(key) for each in snapshots]
         numbers = [
-            None if value is None or value.number is None else scaled(key.measure, value.number)
+            None
+            if value is None or value.number is None or math.isnan(value.number)
+            else scaled(key.measure, value.number)
             for value in values
         ]
         measure = watched(key.measure, bounds)
         # Most values are the same everywhere: no need to look for steps.
         if len(set(numbers) - {None}) > 1 and (steps := steps_of(numbers, measure)):
             accepted = tuple(
-                chosen(noted[step.place - 1], key.cell, key.measure, step.ratio) for step in steps
+                chosen(_since(noted, numbers, step.place), key.cell, key.measure, step.ratio)
+                for step in steps
             )
             last = next(each for each in reversed(numbers) if each is not None)
             changed.append(Moved(key, measure, last, steps, accepted))
     return tuple(sorted(changed, key=lambda each: (-each.steps[-1].place, each.key)))
+
+
+def _since(
+    noted: Sequence[tuple[Annotation, ...]], values: Sequence[float | None], place: int
+) -> list[Annotation]:
+    """The known changes of all commits from the last one with a value to this one."""
+    before = max((i for i in range(place) if values[i] is not None), default=place)
+    return [each for pair in noted[before:place] for each in pair]
 
 
 def _ordered(

@@ -158,10 +158,11 @@ class PlanesByQP(Inner):
         self.inner_products += count
         self._qp.add(products[:-1], products[-1], b)
         self._qp.solve(tol)
-        self.lower_bound = -self._qp.value
         alpha = np.zeros(len(used))
         alpha[self._slots] = self._qp.b[1:] / -self._lam
         w = matmul(alpha, used)
+        # By w itself, not as the value of the QP, where long planes leave nothing but rounding.
+        self.lower_bound = float(matmul(self._qp.h, self._qp.b) - self._lam / 2 * matmul(w, w))
         self._drop_idle()
         return w
 

@@ -182,6 +182,8 @@ class Multiclass(Loss):
     def check(self, y: np.ndarray, weights: np.ndarray) -> None:
         if y.dtype.kind not in "iu" or y.min() < 0:
             raise ValueError("Multiclass takes classes 0, 1, 2, ... as whole numbers")
+        if y.max() == 0:
+            raise ValueError("Multiclass takes two classes or more, got only class 0")
 
     def n_outputs(self, y: np.ndarray) -> int:
         return int(y.max()) + 1

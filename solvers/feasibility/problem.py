@@ -97,12 +97,14 @@ class FeasibilityProblem:
         ValueError
             For other labels, or for what :meth:`linear` refuses.
         """
+        X = X if sparse.issparse(X) else np.asarray(X)
         signs = np.asarray(y, dtype=np.float64)
+        if X.ndim != 2:
+            raise ValueError(f"X must be a matrix, got shape {X.shape}")
         if signs.shape != (X.shape[0],) or not np.isin(signs, (-1.0, 1.0)).all():
             raise ValueError(f"y must hold a label -1 or +1 for each of the {X.shape[0]} points")
         if sparse.issparse(X):
             return cls.linear(sparse.csr_matrix(X).multiply(signs[:, None]).T)
-        X = np.asarray(X)
         return cls.linear((X * signs.astype(_float_type(X))[:, None]).T)
 
     @classmethod
@@ -219,6 +221,8 @@ def _columns(A: Any) -> Matrix:
 
 
 def _float_type(A: Any) -> Any:
+    if A.dtype.kind == "c":
+        raise ValueError("A holds complex numbers; it must be real")
     return A.dtype if A.dtype in (np.float32, np.float64) else np.float64
 
 
@@ -239,7 +243,9 @@ def _lengths(A: Matrix) -> np.ndarray:
         top = float(np.abs(column).max())
         if not math.isfinite(top):
             raise ValueError(f"A contains NaN or infinity in column {j}; remove it")
-        lengths[j] = top * np.sqrt(np.square(column / top).sum()) if top > 0 else 0.0
+        lengths[j] = top * math.sqrt(np.square(column / top).sum()) if top > 0 else 0.0
+        if not math.isfinite(lengths[j]):
+            raise ValueError(f"column {j} of A is too long for float64; scale it down")
     return lengths
 
 

@@ -92,3 +92,14 @@ def test_the_classes_of_a_real_dataset():
     )
     assert 0 <= found["train_error"] <= found["test_error"] < 0.5
     assert len(trace) == 2
+
+
+def test_a_class_that_the_start_separates_has_the_costs_of_its_end():
+    work = replace(
+        WORK, dataset_params={}, n_train=60, n_validation=20, gammas=(32.0,), stages=(1, 50),
+        solver="ISNKPVN", params={"tol": 0.0},
+    )  # fmt: skip
+    found, trace, _ = run(work)
+    assert found["n_iter"] == 1
+    assert len(trace) == 2
+    assert all(0 <= stage.phi_lo <= stage.phi_up for stage in trace)

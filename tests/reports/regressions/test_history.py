@@ -1,5 +1,6 @@
 """Histories: order of commits, lanes, steps, blips and known changes of a real repository."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -38,7 +39,7 @@ def over_time(snapshot):
 
 
 def steps(history, key=EVALUATIONS):
-    return [tuple(step) for each in history.moved if each.key == key for step in each.steps]
+    return [tuple(step[:3]) for each in history.moved if each.key == key for step in each.steps]
 
 
 @pytest.mark.parametrize(
@@ -59,11 +60,29 @@ def steps(history, key=EVALUATIONS):
         ([0, 0, 3], [(2, 0, 3)]),
         ([100, None, 150, None, 100], []),  # gaps hide no blip
         ([None, 100, None, None, 150, 150], [(4, 100, 150)]),
+        ([100, 100.9, 101.8, 102.7, 103.6], [(2, 100, 101.8), (4, 101.8, 103.6)]),
         ([100, 150, None], [(1, 100, 150)]),
     ],
 )
 def test_counts_have_a_step_at_every_lasting_change_beyond_the_bound(values, expected):
-    assert list(steps_of(values, watched("evaluations"))) == expected
+    steps = steps_of(values, watched("evaluations"))
+    assert [(each.place, each.before, each.after) for each in steps] == expected
+
+
+@pytest.mark.parametrize("measure", ["evaluations", "time_fit"])
+@pytest.mark.parametrize("factor", [1.009, 0.991])
+def test_many_small_changes_are_reported_once_they_add_up(measure, factor):
+    values = [1e6 * factor**commit for commit in range(100)]
+    steps = steps_of(values, watched(measure))
+    assert len(steps) >= 2
+    whole = values[-1] / values[0]
+    told = math.prod(each.ratio for each in steps)
+    assert abs(math.log(told)) > abs(math.log(whole)) / 2
+
+
+def test_a_step_behind_commits_without_a_value_says_how_many():
+    steps = steps_of([100, 100, None, None, 150, 150], watched("evaluations"))
+    assert [(each.place, each.gap) for each in steps] == [(4, 2)]
 
 
 def wobbling(levels, seed):

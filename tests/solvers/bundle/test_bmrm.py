@@ -368,3 +368,15 @@ def test_a_trace_is_noted_at_evenly_spread_iterations():
     assert long[-1].gamma == 0.0
 
     assert len(BundleTrace(objective[:1], lower_bound[:1]).noted()) == 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e6])
+@pytest.mark.parametrize("lam", [1e-4, 1e-8])
+def test_the_lower_bound_is_one_however_long_the_points_are(scale, lam):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((300, 4))
+    target = Z @ [1.0, 2.0, 0.0, -1.0] + 0.3 * rng.standard_normal(300)
+    found = minimize_risk(Z * scale, np.sign(target), Hinge(), lam=lam, max_iter=200)
+    best = minimize_risk(Z, np.sign(target), Hinge(), lam=lam / scale**2, max_iter=200)
+    assert found.lower_bound <= min(found.objective, best.objective) * (1 + 1e-12)

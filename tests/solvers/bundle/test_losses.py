@@ -154,6 +154,11 @@ def test_what_makes_no_sense_is_refused():
         PrecisionAtK(5).check(y, equal)
     with pytest.raises(ValueError, match="Multiclass takes classes 0, 1, 2"):
         Multiclass().check(y, equal)
+
+
+def test_one_class_is_no_problem_of_several():
+    with pytest.raises(ValueError, match="two classes or more, got only class 0"):
+        Multiclass().check(np.zeros(3, dtype=int), np.ones(3))
     with pytest.raises(ValueError, match="tau must lie between 0 and 1"):
         Quantile(1.0)
     for make, word in ((EpsilonInsensitive, "epsilon"), (Novelty, "rho"), (F1, "scale")):

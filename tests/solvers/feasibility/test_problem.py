@@ -82,6 +82,17 @@ def test_columns_that_state_no_problem_are_refused(A, message):
     assert "\n" not in str(failure.value)
 
 
+def test_lists_are_points_and_what_is_no_real_matrix_is_named():
+    problem = FeasibilityProblem.from_points([[1.0, 2.0], [3.0, 4.0]], [1, -1])
+    np.testing.assert_allclose(problem.data * [math.sqrt(5), 5], [[1, -3], [2, -4]])
+    with pytest.raises(ValueError, match="X must be a matrix"):
+        FeasibilityProblem.from_points([1.0, 2.0], [1, -1])
+    with pytest.raises(ValueError, match="column 0 of A is too long for float64"):
+        FeasibilityProblem.linear(np.full((3, 2), 1.2e308))
+    with pytest.raises(ValueError, match="A holds complex numbers"):
+        FeasibilityProblem.linear(np.array([[1j, 1], [1, 2]]))
+
+
 @pytest.mark.parametrize(
     ("G", "message"),
     [
