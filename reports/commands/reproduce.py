@@ -35,8 +35,13 @@ def reproduce(
         str, typer.Option(help="small: minutes, on less data; full: what the papers did, hours.")
     ] = "small",
     only: Annotated[
-        str, typer.Option(metavar="NAME", help="Only rows whose name begins so: table2, figure1/.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only rows whose name begins so: table2, figure1/ (repeat for more).",
+            show_default=False,
+        ),
+    ] = None,
     jobs: Annotated[
         int, typer.Option(help="Runs at the same time; more than one disturbs the timings.")
     ] = 1,
@@ -62,7 +67,8 @@ def reproduce(
     names = [*dict.fromkeys(papers or PAPERS)]
     read = [read_paper(name) for name in names]
     code = EXIT_OK
-    selections = _selections(read, scale, only)
+    begun = tuple(only or [""])
+    selections = _selections(read, scale, begun)
     if dry_run or scale == "full":
         shown = _previews(selections, out, jobs)
         if dry_run and as_json:
@@ -73,10 +79,10 @@ def reproduce(
         return code
     for study, where in selections.items():
         code = max(code, _run(study, where, out, jobs, quiet=quiet or as_json))
-    return max(code, _show(names, only, out, as_json=as_json))
+    return max(code, _show(names, begun, out, as_json=as_json))
 
 
-def _selections(papers: Sequence[Paper], scale: str, only: str) -> dict[str, str]:
+def _selections(papers: Sequence[Paper], scale: str, only: tuple[str, ...]) -> dict[str, str]:
     """The studies to run, and which of their runs, as ``--where`` takes it.
 
     A row is run by the first source of its scale that has its tasks and solvers.
@@ -142,7 +148,7 @@ def _run(study: str, where: str, out: Path, jobs: int, *, quiet: bool) -> int:
     return int(summary.exit_code)
 
 
-def _show(names: Sequence[str], only: str, out: Path, *, as_json: bool) -> int:
+def _show(names: Sequence[str], only: tuple[str, ...], out: Path, *, as_json: bool) -> int:
     """Write the pages of the papers and print how many rows have which verdict."""
     from ..papers.page import judge, paper_pages, write_journals, write_pages
     from ..papers.verdicts import FAILED, counts_words, number
@@ -172,7 +178,7 @@ def _show(names: Sequence[str], only: str, out: Path, *, as_json: bool) -> int:
     for name, verdicts in chosen.items():
         typer.echo(f"{name}: {counts_words(verdicts)}")
         for each in verdicts:
-            if each.verdict == FAILED or (only and each.estimate):
+            if each.verdict == FAILED or (any(only) and each.estimate):
                 assert each.estimate is not None
                 value = number(each.estimate.value)
                 typer.echo(f"  {each.row.id}: {each.verdict}: {value}, {each.row.says}")

@@ -218,23 +218,23 @@ class Paper:
             return None
         return labels
 
-    def chosen(self, only: str) -> list[Row]:
-        """The rows whose name begins so; all for an empty one.
+    def chosen(self, only: tuple[str, ...]) -> list[Row]:
+        """The rows whose name begins with one of these; all for an empty one.
 
         Raises
         ------
         ReportError
-            If there is none.
+            If there is none for one of them.
         """
-        rows = [row for row in self.rows if row.id.startswith(only)]
-        if not rows:
-            parts = [*dict.fromkeys(row.id.partition("/")[0] for row in self.rows)]
-            hint = suggest(only, [*parts, *(row.id for row in self.rows)])
-            raise ReportError(
-                f"--only {only}: {self.name} has no row whose name begins so{hint}; "
-                f"its parts are {', '.join(parts)}"
-            )
-        return rows
+        for name in only:
+            if not any(row.id.startswith(name) for row in self.rows):
+                parts = [*dict.fromkeys(row.id.partition("/")[0] for row in self.rows)]
+                hint = suggest(name, [*parts, *(row.id for row in self.rows)])
+                raise ReportError(
+                    f"--only {name}: {self.name} has no row whose name begins so{hint}; "
+                    f"its parts are {', '.join(parts)}"
+                )
+        return [row for row in self.rows if row.id.startswith(only)]
 
 
 def translated(source: Source, task: str, solver: str) -> tuple[str, str]:
@@ -254,7 +254,7 @@ def read_paper(name: str) -> Paper:
         If there is no such paper, or its file does not make sense.
     """
     if name not in PAPERS:
-        raise ReportError(f"no paper {name!r}{suggest(name, PAPERS)}: {', '.join(PAPERS)}")
+        raise ReportError(f"no paper {name!r}{suggest(name, PAPERS)}")
     file = resources.files("marginbench.studies") / "published" / f"{name}.toml"
     return parsed_paper(name, tomllib.loads(file.read_text("utf-8")))
 

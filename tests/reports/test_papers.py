@@ -383,3 +383,11 @@ def test_mistakes_are_one_line(command, words, message):
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_several_names_choose_the_rows_of_each():
+    paper = read_paper("mpfp14")
+    both = paper.chosen(("table2", "figure1/falls"))
+    assert both == [*paper.chosen(("table2",)), *paper.chosen(("figure1/falls",))]
+    with pytest.raises(ReportError, match="--only tabel2: mpfp14 has no row"):
+        paper.chosen(("figure1", "tabel2"))
