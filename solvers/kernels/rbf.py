@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ from .parameters import Width, parameter
 
 # Sparse points are made dense in chunks of so many numbers.
 _CHUNK = 2**16
+# An error of entries that is worth a warning.
+_UNRELIABLE = 0.05
 
 
 @register_kernel("rbf")
@@ -59,6 +62,8 @@ class RBF(Kernel):
             norms = squared_norms(values) / 2
         # The exponent is a sum of terms up to four times the largest norm.
         check_range(self, 4 * norms.max(initial=0.0), norms, dtype)
+        if like is None and len(norms):
+            _warn_of_rounding(float(np.median(norms)), np.dtype(dtype).name)
         return Points(values, norms.astype(dtype), frame)
 
     def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
@@ -86,6 +91,19 @@ class RBF(Kernel):
 
     def same_in_every_block(self, points: Points, dtype: Any) -> bool:
         return products_are_steady(points, dtype)
+
+
+def _warn_of_rounding(size: float, dtype: str) -> None:
+    """Say so where entries of half the points, of this ``gamma ||x||^2``, are mostly rounding."""
+    noise = rounding_unit(dtype) * (1.0 + 4.0 * size)
+    if noise > _UNRELIABLE:
+        warnings.warn(
+            f"most points lie so far from their mean for this gamma (gamma ||x||^2 = {size:.2g}) "
+            f"that {dtype} entries between near ones may be off by {min(noise, 1.0):.1g}; scale "
+            "the features" + (", or set dtype='float64'" if dtype == "float32" else ""),
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _largest(norms: np.ndarray) -> float:

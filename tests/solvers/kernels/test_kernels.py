@@ -1,6 +1,7 @@
 """Kernel entries against double loops, the meaning of gamma, and the errors."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -266,3 +267,17 @@ def test_an_entry_of_the_laplacian_kernel_is_the_same_in_every_block(storage, dt
 def test_points_whose_distances_overflow_are_refused():
     with pytest.raises(ValueError, match="laplacian kernel of these points overflows float32"):
         KernelOracle("laplacian", np.full((2, 2), 1e39))
+
+
+def test_points_far_from_their_mean_for_their_width_are_told():
+    near = np.random.default_rng(0).standard_normal((60, 2))
+    far = near + np.where(np.arange(60)[:, None] % 2, 1e4, 0.0)
+    with pytest.warns(
+        UserWarning, match="float32 entries between near ones may be off by 1; scale"
+    ):
+        RBF(gamma=1.0).prepare(far, "float32")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RBF(gamma=1.0).prepare(far, "float64")
+        # An outlier is far from all, so that its entries are 0.
+        RBF(gamma=1.0).prepare(np.append(near, [[1e3, 1e3]], axis=0), "float32")
