@@ -197,6 +197,8 @@ def as_problem(A: Any, kind: Literal["linear", "gram", "conic"], method: str) ->
             return FeasibilityProblem.linear(A)
         if kind == "gram":
             return FeasibilityProblem.gram(A)
+        if len(np.shape(A)) != 2:
+            raise ValueError(f"A must be a matrix with rows and columns, got shape {np.shape(A)}")
         return FeasibilityProblem.conic(A, [Orthant(np.shape(A)[1])])
     if A.kind != kind:
         raise ValueError(f"{method} takes {kind} problems, got a {A.kind} one")

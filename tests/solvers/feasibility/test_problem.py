@@ -87,6 +87,8 @@ def test_lists_are_points_and_what_is_no_real_matrix_is_named():
     np.testing.assert_allclose(problem.data * [math.sqrt(5), 5], [[1, -3], [2, -4]])
     with pytest.raises(ValueError, match="X must be a matrix"):
         FeasibilityProblem.from_points([1.0, 2.0], [1, -1])
+    with pytest.raises(ValueError, match="A must be a matrix with rows and columns"):
+        MPCFP().solve([1.0, 2.0])
     with pytest.raises(ValueError, match="column 0 of A is too long for float64"):
         FeasibilityProblem.linear(np.full((3, 2), 1.2e308))
     with pytest.raises(ValueError, match="A holds complex numbers"):
