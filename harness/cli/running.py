@@ -208,8 +208,9 @@ def _is_current(page: Path) -> bool:
     """Whether a page is of this version and of all the records beside it."""
     from ..environment import version
     from ..results.description import FILE_NAME
+    from ..results.journal import FOLDER, segments_in
 
-    inputs = [page.parent / FILE_NAME, *page.parent.glob("journal/*.jsonl")]
+    inputs = [page.parent / FILE_NAME, *segments_in(page.parent / FOLDER)]
     try:
         made, content = page.stat().st_mtime_ns, page.read_bytes()
         is_newest = all(path.stat().st_mtime_ns < made for path in inputs)

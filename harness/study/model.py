@@ -222,7 +222,7 @@ class StudyPart(BaseModel):
 
     def __init__(self, /, **values: Any) -> None:
         try:
-            super().__init__(**values)
+            super().__init__(**_plain(values))
         except ValidationError as error:
             from .toml import mistakes
 
@@ -232,11 +232,6 @@ class StudyPart(BaseModel):
 
     # Tables inside a study are checked with it, and reported with their paths in it.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_python(cls, values: Any) -> Any:
-        return _plain(values)
 
 
 class SolverEntry(StudyPart):
@@ -655,7 +650,7 @@ class StudyBase(StudyPart):
     @classmethod
     def _write_out(cls, values: Any, info: ValidationInfo) -> Any:
         """Grids become entries, and entries without a label get one."""
-        written, origins = written_out(_plain(values), cls.axes())
+        written, origins = written_out(values, cls.axes())
         if info.context is not None:
             info.context.update(origins)
         return written

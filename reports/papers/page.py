@@ -13,6 +13,7 @@ from typing import Any
 from ...data_loaders.atomic import replacing
 from ...harness.environment import version
 from ...harness.interrupts import interrupts_deferred
+from ...harness.results.journal import FOLDER, segments_in
 from ...harness.storage import storing
 from .. import formatting
 from ..formatting import slug
@@ -129,7 +130,7 @@ def write_journals(path: Path, folders: Mapping[str, Path]) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as sink, tarfile.open(fileobj=sink, mode="w") as tar:
             for name, folder in sorted(folders.items()):
-                for file in [folder / "study.json", *sorted(folder.glob("journal/*.jsonl"))]:
+                for file in [folder / "study.json", *segments_in(folder / FOLDER)]:
                     member = tarfile.TarInfo(f"{name}/{file.relative_to(folder).as_posix()}")
                     member.size = file.stat().st_size
                     with file.open("rb") as source:

@@ -19,6 +19,7 @@ import pandas as pd
 from pandas.api.typing import SeriesGroupBy
 from scipy import stats
 
+from ...harness.results.journal import FOLDER, segments_in
 from .. import analysis
 from ..described import CellTask, SvmSolver
 from ..frames import first_known, json_object, of_task
@@ -308,7 +309,7 @@ def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder
 
 def _stamps(folder: Path) -> tuple[int, ...]:
     """What changes when a results folder does."""
-    paths = [folder / "study.json", *sorted(folder.glob("journal/*.jsonl"))]
+    paths = [folder / "study.json", *segments_in(folder / FOLDER)]
     return tuple(path.stat().st_mtime_ns for path in paths if path.exists())
 
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -240,10 +240,6 @@ def _runs(values: Sequence[float | None]) -> list[Level]:
     return levels
 
 
-def _middle(values: Sequence[float | None]) -> float:
-    return float(median(each for each in values if each is not None))
-
-
 def _fitted(
     values: Sequence[float | None], beyond: Callable[[float, float], bool]
 ) -> Iterator[Level]:
@@ -258,8 +254,9 @@ def _fitted(
             or (max(end) < min(start) and beyond(min(start), max(end)))
         ):
             middle = (first + last) // 2
-            for half in ((first, middle), (middle, last)):
-                yield from parts(*half, _middle(values[slice(*half)]))
+            for begin, stop in ((first, middle), (middle, last)):
+                half = [each for each in values[begin:stop] if each is not None]
+                yield from parts(begin, stop, float(median(half)))
         else:
             yield first, last - first, level
 
@@ -285,20 +282,14 @@ def _moved(
         # Most values are the same everywhere: no need to look for steps.
         if len(set(numbers) - {None}) > 1 and (steps := steps_of(numbers, measure)):
             accepted = tuple(
-                chosen(_since(noted, numbers, step.place), key.cell, key.measure, step.ratio)
+                chosen([*chain(*since)], key.cell, key.measure, step.ratio)
                 for step in steps
+                # Known changes of all commits since the last one with a value.
+                for since in [noted[step.place - step.gap - 1 : step.place]]
             )
             last = next(each for each in reversed(numbers) if each is not None)
             changed.append(Moved(key, measure, last, steps, accepted))
     return tuple(sorted(changed, key=lambda each: (-each.steps[-1].place, each.key)))
-
-
-def _since(
-    noted: Sequence[tuple[Annotation, ...]], values: Sequence[float | None], place: int
-) -> list[Annotation]:
-    """The known changes of all commits from the last one with a value to this one."""
-    before = max((i for i in range(place) if values[i] is not None), default=place)
-    return [each for pair in noted[before:place] for each in pair]
 
 
 def _ordered(

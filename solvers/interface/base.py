@@ -215,7 +215,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 kernel, X, self.dtype, cache_bytes, counters=counters, shared=several
             )
 
-        kept = self._kept_states(X, y, weights)
+        problem_digest = digest_of((X, y, weights)) if self.warm_start else ""
+        kept = self._kept_states(problem_digest)
 
         def problem_of(label: Any) -> Problem:
             signs = np.where(y == label, 1.0, -1.0)
@@ -235,26 +236,24 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             self._take(solution)
             self.__dict__.pop("_kept", None)
             if self.warm_start:
-                about = digest_of((X, y, weights)), self._fixed_parameters()
+                about = problem_digest, self._fixed_parameters()
                 self._kept = about, [(p.rng, s.state) for p, s in ends]
         if solution.status == "budget" and solution.shortfall:
             ended_at = solution.ended_at or self._limit()
             warn_unconverged(type(self).__name__, ended_at, solution.shortfall)
         return self
 
-    def _kept_states(
-        self, X: Matrix, y: np.ndarray, weights: np.ndarray
-    ) -> dict[Any, tuple[np.random.Generator, Any]]:
+    def _kept_states(self, digest: str) -> dict[Any, tuple[np.random.Generator, Any]]:
         """The generator and the state of the last fit for each class that it trained: copies."""
         if not self.warm_start or "_kept" not in self.__dict__:
             return {}
-        (digest, parameters), kept = self._kept
+        (before, parameters), kept = self._kept
         for name, value in self._fixed_parameters().items():
             if value != parameters[name]:
                 raise ValueError(
                     f"warm_start continues a fit with {name}={parameters[name]}, got {value}"
                 )
-        if digest_of((X, y, weights)) != digest:
+        if digest != before:
             raise ValueError(
                 "warm_start continues the last fit, but the points, labels or weights are others; "
                 "set warm_start=False"

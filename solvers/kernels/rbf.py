@@ -61,8 +61,8 @@ class RBF(Kernel):
                 values = stored(X.astype(np.float64) * scale, dtype, dense=False)
             norms = squared_norms(values) / 2
         # The exponent is a sum of terms up to four times the largest norm.
-        check_range(self, 4 * norms.max(initial=0.0), norms, dtype)
-        if like is None and len(norms):
+        check_range(self, 4 * _largest(norms), norms, dtype)
+        if like is None and _noise(_largest(norms), np.dtype(dtype).name) > _UNRELIABLE:
             _warn_of_rounding(float(np.median(norms)), np.dtype(dtype).name)
         return Points(values, norms.astype(dtype), frame)
 
@@ -85,17 +85,22 @@ class RBF(Kernel):
         return np.ones(len(A))
 
     def entry_noise(self, points: Points, dtype: str = "float32") -> float:
-        # The exponent is a sum of terms up to 4 gamma ||x||^2; exp passes its error on.
         assert points.norms is not None
-        return rounding_unit(dtype) * (1.0 + 4.0 * _largest(points.norms))
+        return _noise(_largest(points.norms), dtype)
 
     def same_in_every_block(self, points: Points, dtype: Any) -> bool:
         return products_are_steady(points, dtype)
 
 
+def _noise(size: float, dtype: str) -> float:
+    """The error of an entry between points of this ``gamma ||x||^2``."""
+    # The exponent is a sum of terms up to four times that; exp passes its error on.
+    return rounding_unit(dtype) * (1.0 + 4.0 * size)
+
+
 def _warn_of_rounding(size: float, dtype: str) -> None:
     """Say so where entries of half the points, of this ``gamma ||x||^2``, are mostly rounding."""
-    noise = rounding_unit(dtype) * (1.0 + 4.0 * size)
+    noise = _noise(size, dtype)
     if noise > _UNRELIABLE:
         warnings.warn(
             f"most points lie so far from their mean for this gamma (gamma ||x||^2 = {size:.2g}) "
