@@ -179,7 +179,8 @@ def pytest_benchmark_update_machine_info(machine_info):
 @pytest.fixture(scope="session")
 def browser():
     """Chromium, where it is installed."""
-    program = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None)
+    names = ("chromium-headless-shell", "chromium", "chromium-browser")
+    program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
         pytest.skip("Chromium is not installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
