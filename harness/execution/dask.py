@@ -353,9 +353,10 @@ class DaskExecutor:
         self._program, self._files = program(), dict[str, dict[str, bytes]]()
         # Names the events of this command, and the resource that is offered to it.
         self._topic = f"{_NAME}_{uuid.uuid4().hex}"
-        # The workers that are there and have the same program; those that have not answered yet;
-        # those that are not used, and why.
+        # The workers that are there and have the same program, and those of them that the scheduler
+        # may give runs; those that have not answered yet; those that are not used, and why.
         self._machines: dict[str, Machine] = {}
+        self._offered: set[str] = set()
         self._unanswered: set[str] = set()
         self._unused: dict[str, str] = {}
         # With timing: the model, once it is chosen, and the worker of each of its machines.
@@ -539,6 +540,7 @@ class DaskExecutor:
         machine = self._machines.pop(address, None)
         self._unused.pop(address, None)
         self._unanswered.discard(address)
+        self._offered.discard(address)
         self._timed = {name: its for name, its in self._timed.items() if its != address}
         for flight in filter(None, map(self._flights.get, tasks)):
             name, flight.address = machine.name if machine else flight.machine, ""
@@ -565,7 +567,11 @@ class DaskExecutor:
             self._machines[address] = answer
             self._last_came = time.monotonic()
             if not self._timing:
-                self._ask(offer, {self._topic: 1}, address)
+                self._offer(address)
+
+    def _offer(self, address: str) -> None:
+        """Have a worker given runs. Before the scheduler knows, another would be given two."""
+        self._ask(offer, {self._topic: 1}, address, lambda _: self._offered.add(address))
 
     def _cancel(self, flights: Iterable[_Flight]) -> None:
         futures = [flight.future for flight in flights if flight.future]
@@ -602,7 +608,7 @@ class DaskExecutor:
         """The addresses of the workers that get runs."""
         present = self._machines.keys() - self._unused.keys()
         if not self._timing:
-            return present
+            return present & self._offered
         if self._model is None and present and self._is_settled:
             machines = {self._machines[a].name: self._machines[a] for a in present}
             self._model, most = Counter(m.model for m in machines.values()).most_common(1)[0]
@@ -615,8 +621,8 @@ class DaskExecutor:
             machine = self._machines[address]
             if machine.model == self._model and machine.name not in self._timed:
                 self._timed[machine.name] = address
-                self._ask(offer, {self._topic: 1}, address)
-        return present & set(self._timed.values())
+                self._offer(address)
+        return present & self._offered & set(self._timed.values())
 
     @property
     def _is_settled(self) -> bool:
