@@ -285,6 +285,10 @@ def change(
     n_different = len(values) if n_runs is None else min(n_runs, len(values))
     margin = math.log(band) if is_ratio else 0.0
     mean, median, low, high, p = _estimate(values, exact, margin, n_different)
+    lost = int((np.isfinite(a) & ~np.isfinite(b)).sum())
+    gained = int((~np.isfinite(a) & np.isfinite(b)).sum())
+    if lost or gained:
+        p = math.nan if exact else float(binomtest(lost, lost + gained).pvalue)
     back = _exp if is_ratio else float
     return Change(
         n=len(a),
@@ -302,8 +306,8 @@ def change(
         identical=not n_unknown and bool((a == b).all()),
         reached_before=int(np.isfinite(a).sum()),
         reached_after=int(np.isfinite(b).sum()),
-        lost=int((np.isfinite(a) & ~np.isfinite(b)).sum()),
-        gained=int((~np.isfinite(a) & np.isfinite(b)).sum()),
+        lost=lost,
+        gained=gained,
     )
 
 
@@ -453,7 +457,7 @@ def judged(
 
 def _direction(change: Change, q: float, band: float) -> tuple[Verdict, str]:
     if change.lost or change.gained:
-        return _reached(change)
+        return _reached(change, q)
     if change.exact:
         return _exactly(change, band), ""
     if math.isnan(q):
@@ -463,16 +467,18 @@ def _direction(change: Change, q: float, band: float) -> tuple[Verdict, str]:
     return ("worsening" if change.mean > change.unchanged else "improvement"), ""
 
 
-def _reached(change: Change) -> tuple[Verdict, str]:
+def _reached(change: Change, q: float) -> tuple[Verdict, str]:
     """Where some runs reach a target on one side only."""
     lost, gained, n = change.lost, change.gained, change.n
     if n in (lost, gained):
-        one_sided = "reached in A, never in B" if lost else "never reached in A, reached in B"
-        return ("worsening" if lost else "improvement"), one_sided
+        why = "reached in A, never in B" if lost else "never reached in A, reached in B"
+        if n < FEWEST_FOR_INTERVAL and not change.exact:
+            return "no difference told", f"{why}; {plural(n, 'pair')}: too few to tell"
+        return ("worsening" if lost else "improvement"), why
     why = f"only A reaches it in {lost}, only B in {gained} of {plural(n, 'pair')}"
     if change.exact:
         return _exactly(change, 1.0), why
-    if binomtest(lost, lost + gained).pvalue <= _ALPHA:
+    if q <= _ALPHA:
         return ("worsening" if lost > gained else "improvement"), why
     return "no difference told", why
 
@@ -526,10 +532,15 @@ def of_tasks(
 ) -> Verdict:
     """The verdict on a measure of a solver over tasks.
 
-    That of the tasks where these tell a change; else that of their mean, of at least six tasks: of
-    its interval against what the measurement does not tell from no change.
+    That of the tasks where these tell a change, mixed if their mean tells the opposite; else that
+    of their mean, of at least six tasks: of its interval against what the measurement does not tell
+    from no change.
     """
     verdict = combined(verdicts)
+    if (verdict == "improvement" and low > unchanged[1]) or (
+        verdict == "worsening" and high < unchanged[0]
+    ):
+        return "mixed"
     if verdict == "no difference told" and "advice" in verdicts:
         return "advice"
     if verdict != "no difference told" or n < FEWEST_TASKS:

@@ -64,7 +64,16 @@ def headline(comparison: Comparison) -> str:
     if comparison.verdict == "gone":
         parts.insert(0, "cells are gone")
     total = plural(len(comparison.frame), "value")
-    return f"{', '.join(parts)} of {total} from {plural(comparison.n_compared, 'pair')} of runs"
+    over = comparison.solvers
+    alone = over.loc[(over["n_worse"] == 0) & (over["n_better"] == 0), "verdict"].value_counts()
+    means = ", ".join(
+        f"{alone[verdict]} {IN_WORDS[verdict]}"
+        for verdict in ("worsening", "improvement")
+        if verdict in alone
+    )
+    over_tasks = f"; means over tasks alone: {means}" if means else ""
+    pairs = plural(comparison.n_compared, "pair")
+    return f"{', '.join(parts)} of {total} from {pairs} of runs{over_tasks}"
 
 
 def notes(comparison: Comparison) -> list[str]:

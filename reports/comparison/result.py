@@ -289,7 +289,8 @@ def _over_tasks(frame: pd.DataFrame, measures: Mapping[str, Compared]) -> pd.Dat
     for (solver, name), group in frame.groupby(["solver", "measure"], sort=False):
         item = measures[str(name)]
         scale: changes.Scale = "difference" if item.is_error else "ratio"
-        whole = group[(group["scale"] == scale) & (group["lost"] + group["gained"] == 0)]
+        reached = group[["reached_before", "reached_after"]].min(axis=1) == group["n"]
+        whole = group[(group["scale"] == scale) & reached]
         # A ratio below the range of floating point is 0, and has no logarithm.
         told = np.isfinite(whole["mean"]) & ((whole["mean"] > 0) | item.is_error)
         means = whole.loc[told & (whole["n"] > 0), "mean"]

@@ -208,9 +208,9 @@ LEVEL = 0.05
 _FEWEST_SOLVERS_FOR_FRIEDMAN = 3
 # A solver with costs on fewer of the tasks would take too many of them from the others.
 _FEWEST_SHARE = 0.5
-# The logarithm of an infinite cost. It is so large that the logarithm of a finite cost vanishes
-# beside it in rounding: "never" against any cost is the largest difference, the same on all tasks.
-_NEVER = 2.0**60
+# The logarithm of an infinite cost: more than those of finite ones can ever make up for. They lie
+# within this of each other.
+_NEVER, _WIDEST = 1e12, 1e6
 
 
 class Friedman(NamedTuple):
@@ -319,8 +319,10 @@ def rank_biserial(differences: Array) -> float:
 
 
 def _differences(blocks: pd.DataFrame, first: int, second: int) -> Array:
-    values = blocks.to_numpy()
-    return np.asarray(values[:, first] - values[:, second], dtype=np.float64)
+    values = blocks.to_numpy(np.float64)
+    less: Array = values[:, first] - values[:, second]
+    # "Never" against any cost is the largest difference, the same on all datasets.
+    return np.where(np.abs(less) > _WIDEST, _WIDEST * np.round(less / _WIDEST), less)
 
 
 def _ratio(difference: float) -> float:

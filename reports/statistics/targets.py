@@ -94,9 +94,9 @@ def costs_to_targets(
     That is the cost of the first checkpoint from which on all checkpoints, and the end, are at or
     below the target. A run that passes the target and ends above it never stays.
 
-    One row per planned run that was not skipped, of a task and a solver that have the target: task,
-    solver, seed, target (its name), cost, value (infinite where the run never stayed there or
-    failed, NaN where the count is unknown), first (the cost of the first checkpoint at the target,
+    One row per run that was tried (neither skipped nor missing), of a task and a solver that have
+    the target: task, solver, seed, target (its name), cost, value (infinite where the run never
+    stayed there or failed, NaN where the count is unknown), first (the cost of the first checkpoint at the target,
     perhaps not the one from which it stays) and upper_bound (it is there from its first checkpoint
     on: when it got there is not known, only that it had by then).
     """
@@ -109,7 +109,7 @@ def costs_to_targets(
     parts: list[pd.DataFrame] = []
     for target in targets:
         level = target.levels(runs).to_numpy(np.float64)
-        tried = (runs["status"] != "skipped").to_numpy() & ~np.isnan(level)
+        tried = (~runs["status"].isin(["skipped", "missing"])).to_numpy() & ~np.isnan(level)
         if target.value == "suboptimality":
             tried &= runs["minimises"].to_numpy(bool)
         # An unknown value is above every target.
@@ -172,9 +172,10 @@ def against_best(
 
     One row per target, cost, task and solver: median, low and high cost over the runs (infinite:
     never), n, n_reached, n_failed, n_missing, absent (why there is no cost; empty if there is one),
-    upper_bound (the median is only known to be at most this), ratio, ratio_low and ratio_high (to
-    the best median; NaN without one), best_is_bound (so is that median) and first (not all of its
-    runs are known to cost more than every run of the best).
+    competes (there is one, and all of its runs ended as planned), upper_bound (the median is only
+    known to be at most this), ratio, ratio_low and ratio_high (to the best median; NaN without
+    one, and to one that is zero), best_is_bound (so is that median) and first (not all of its runs
+    are known to cost more than every run of the best).
     """
     spent = spent.assign(
         reached=np.isfinite(spent["value"]),
@@ -206,24 +207,26 @@ def against_best(
     }
     table["absent"] = np.select(list(reasons.values()), list(reasons), default="").astype(object)
     has_cost = table["absent"] == ""
+    table["competes"] = has_cost & (table["n_failed"] == 0) & (table["n_missing"] == 0)
     for name in ("median", "low", "high", "least"):
         table[name] = table[name].astype(np.float64).where(has_cost)
     table["upper_bound"] = has_cost & table["upper_bound"].eq(True)
     table["n_reached"] = table["n_reached"].where(has_cost, 0).astype(int)
     columns = [*_EACH, "n", "n_failed", "n_missing", "n_reached"]
-    columns += ["absent", "median", "low", "high", "least", "upper_bound"]
+    columns += ["absent", "competes", "median", "low", "high", "least", "upper_bound"]
     return _with_ratios(table[columns])
 
 
 def _with_ratios(table: pd.DataFrame) -> pd.DataFrame:
-    complete = (table["n_failed"] == 0) & (table["n_missing"] == 0)
-    eligible = table[(table["absent"] == "") & complete]
-    eligible = eligible[np.isfinite(eligible["median"]) & (eligible["median"] > 0)]
+    eligible = table[table["competes"] & np.isfinite(table["median"])]
     problem = ["target", "cost", "task"]
     best = eligible.sort_values(["median", "upper_bound"], kind="stable").groupby(problem)
     of_best = table[problem].join(best[["median", "high", "upper_bound"]].first(), on=problem)
     ratios = {
-        name: table[column] / of_best["median"]
+        # Two that cost nothing are equally good, and nothing is a multiple of it.
+        name: (table[column] / of_best["median"].where(of_best["median"] > 0)).mask(
+            (table[column] == 0) & (of_best["median"] == 0), 1.0
+        )
         for name, column in (("ratio", "median"), ("ratio_low", "low"), ("ratio_high", "high"))
     }
     overlaps = table["least"] <= of_best["high"]
@@ -272,16 +275,14 @@ def geometric_mean(values: Any) -> float:
 def problems(spent: pd.DataFrame, runs: pd.DataFrame, cost: str) -> pd.DataFrame:
     """The costs of the runs that were tried and whose costs are known, as problems to solve.
 
-    Skipped and missing runs were not tried and are left out; so is a solver on a task if a cost of
-    its runs there is not counted. A run that failed has solved nothing.
+    A solver is left out on a task if a cost of its runs there is not counted. A run that failed has
+    solved nothing.
 
     ``spent`` is a part of :func:`costs_to_targets`, of one cost. Columns task, solver, seed,
     target, value (infinite: never) and upper_bound (the value is only known to be at most this).
     """
-    tried = runs["status"] != "missing"
-    if cost not in _MEASURED:
-        tried &= runs["instrumented"]
-    costs = spent.merge(runs.loc[tried, RUN], on=RUN)
+    counted = runs if cost in _MEASURED else runs[runs["instrumented"]]
+    costs = spent.merge(counted[RUN], on=RUN)
     unknown = costs["value"].isna().groupby([costs[name] for name in _PAIR]).transform("any")
     columns = [*RUN, "target", "value", "upper_bound"]
     return costs.loc[~unknown.astype(bool), columns].reset_index(drop=True)

@@ -227,7 +227,7 @@ def _first_finding(results: Results, target: Target) -> Finding | None:
     if cost == "cpu_s" and not analysis.times_compare(results):
         return None
     table = analysis.target_costs(results, target, cost)
-    competing = table[table["absent"] == ""].groupby("task")["solver"].nunique()
+    competing = table[table["competes"]].groupby("task")["solver"].nunique()
     tasks = [str(task) for task in competing.index[competing > 1]]
     if not tasks:
         return None
@@ -258,10 +258,12 @@ def _ranked(question: str, parts: list[tuple[int, str, str]], n_tasks: int) -> F
 
 
 def _lead(table: pd.DataFrame) -> float:
-    """By what factor the first of a task is ahead of the next; infinite if it is alone there."""
-    complete = (table["n_failed"] == 0) & (table["n_missing"] == 0)
-    others = table.loc[~table["first"] & (table["absent"] == "") & complete, "ratio"]
-    return float(others.min()) if len(others) else math.inf
+    """By what factor the first of a task is ahead of the next.
+
+    Infinite if no other gets there, NaN if it costs nothing.
+    """
+    others = table[~table["first"] & table["competes"] & np.isfinite(table["median"])]
+    return float(others["ratio"].min()) if len(others) else math.inf
 
 
 def _by(leads: list[tuple[float, bool]]) -> str:
@@ -271,16 +273,20 @@ def _by(leads: list[tuple[float, bool]]) -> str:
     """
     finite = [lead for lead, _ in leads if math.isfinite(lead)]
     at_least = "at least " if any(bounded for lead, bounded in leads if lead in finite) else ""
-    alone = len(leads) - len(finite)
+    free = sum(math.isnan(lead) for lead, _ in leads)
+    alone = len(leads) - len(finite) - free
     words = []
     if finite:
         middle = f"{targets.geometric_mean(finite):.2g}{formatting.TIMES}"
         spread = formatting.spread(f"{min(finite):.2g}", f"{max(finite):.2g}")
         ahead = f"{middle} ({spread}{formatting.TIMES})" if spread else middle
-        on = f" on {len(finite)}" if alone else ""
+        on = f" on {len(finite)}" if alone or free else ""
         words.append(f"{at_least}{ahead} ahead of the next{on}")
     if alone:
-        words.append("no other competitor gets there" + (f" on {alone}" if finite else ""))
+        on = f" on {alone}" if finite or free else ""
+        words.append(f"no other competitor gets there{on}")
+    if free:
+        words.append("at no cost" + (f" on {free}" if finite or alone else ""))
     return f" ({', '.join(words)})"
 
 
@@ -319,7 +325,7 @@ def _matrix_table(results: Results, target: Target, cost: str) -> Table:
     """The costs of all solvers to a target on each task, as ratios to the lowest."""
     table = analysis.target_costs(results, target, cost)
     ranked = cost != "cpu_s" or analysis.times_compare(results)
-    competing = table[table["absent"] == ""].groupby("task")["solver"].nunique()
+    competing = table[table["competes"]].groupby("task")["solver"].nunique()
     several = set(competing.index[competing > 1])  # a lone solver is not the best
     tasks = [task.label for task in results.tasks_of(SvmTask)]
     tried = table.loc[table["absent"] != targets.SKIPPED, "solver"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -56,32 +56,58 @@ def grids(results: Results) -> pd.DataFrame:
 
     Columns grid (its dataset, with what else its tasks share), dataset, solver, point (its
     parameters by name), error (the median over the runs), n (runs with one), validated (the error
-    is of validation points) and best (the lowest of the solver among these).
+    is of validation points) and best (the lowest of the solver among these, of the points that may
+    be compared: no run of theirs is missing, and halving left them until the end).
     """
     parts = [*_tuned(results), *_of_tasks(results)]
     if not parts:
         return pd.DataFrame(columns=["grid", "validated"])
     points = pd.concat(parts, ignore_index=True)
-    lowest = points.groupby(["grid", "solver"], sort=False)["error"].transform("min")
-    return points.assign(best=points["validated"] & (points["error"] == lowest))
+    eligible = points["error"].where(points["validated"] & points["whole"])
+    lowest = eligible.groupby([points["grid"], points["solver"]], sort=False).transform("min")
+    return points.drop(columns="whole").assign(best=eligible == lowest)
 
 
 def _tuned(results: Results) -> Iterator[pd.DataFrame]:
-    """The trials of tuned tasks; of several rounds of halving the last one counts."""
+    """The trials of tuned tasks; of several rounds of halving the last one counts.
+
+    What halving dropped was fitted to fewer points, and has errors that cannot be compared.
+    """
     for task in results.tasks_of(SvmTask):
         if not task.tune:
             continue
         task_runs = of_task(results.runs, task.label)
-        trials = [
-            {"solver": run["solver"], "seed": run["seed"]}
-            | {"point": json.dumps(tried["params"]), "error": tried["error"]}
-            for run in records(task_runs[task_runs["ok"]])
-            for tried in json.loads(run["tuning"] or "[]")
-            if tried["error"] is not None
-        ]
-        if trials:
-            last = pd.DataFrame(trials).drop_duplicates(["solver", "seed", "point"], keep="last")
-            yield _medians(last).assign(grid=task.label, dataset=task.dataset, validated=True)
+        last: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for run in records(task_runs[task_runs["ok"]]):
+            trials = json.loads(run["tuning"] or "[]")
+            decided = _last_round(trials)
+            for tried in trials:
+                if tried["error"] is not None:
+                    key = run["solver"], run["seed"], json.dumps(tried["params"])
+                    last[key] = {"error": tried["error"], "stayed": tried["round"] == decided}
+        if last:
+            index = pd.MultiIndex.from_tuples(last, names=["solver", "seed", "point"])
+            errors = pd.DataFrame(list(last.values()), index).reset_index()
+            points = _medians(errors)
+            stayed = errors.groupby(["solver", "point"], sort=False)["stayed"].sum()
+            most = stayed.groupby(level="solver").transform("max")
+            yield points.assign(
+                grid=task.label,
+                dataset=task.dataset,
+                validated=True,
+                whole=(stayed == most).to_numpy(),
+            )
+
+
+def _last_round(trials: Sequence[Mapping[str, Any]]) -> int:
+    """The round that decided: the last one that was completed, or the first."""
+    last = 0
+    for number in {tried["round"] for tried in trials}:
+        of_round = [tried for tried in trials if tried["round"] == number]
+        scored = any(tried["error"] is not None for tried in of_round)
+        if scored and all(tried["ended"] != "not tried" for tried in of_round):
+            last = max(last, number)
+    return last
 
 
 def _of_tasks(results: Results) -> Iterator[pd.DataFrame]:
@@ -101,11 +127,14 @@ def _of_tasks(results: Results) -> Iterator[pd.DataFrame]:
         for task in tasks:
             numbers = {name: value for name, value in task.kernel.items() if is_number(value)}
             points[task.label] = json.dumps({"C": task.C, **numbers})
-        runs = results.runs[results.runs["task"].isin(points) & results.runs["ok"]]
-        errors = runs[RUN].assign(point=runs["task"].map(points), error=runs["test_error"])
-        validated = tasks[0].folds is not None
-        yield _medians(errors.dropna(subset="error")).assign(
-            grid=titles[-1], dataset=tasks[0].dataset, validated=validated
+        runs = results.runs[results.runs["task"].isin(points)]
+        errors = runs[[*RUN, "ok"]].assign(
+            point=runs["task"].map(points), error=runs["test_error"].where(runs["ok"])
+        )
+        medians = _medians(errors.dropna(subset="error"))
+        whole = errors.groupby(["solver", "point"])["ok"].all().rename("whole")
+        yield medians.join(whole, on=["solver", medians["point"].map(json.dumps)]).assign(
+            grid=titles[-1], dataset=tasks[0].dataset, validated=tasks[0].folds is not None
         )
 
 

@@ -179,6 +179,15 @@ def test_tasks_that_share_a_dataset_are_one_block():
     assert found[["low", "high"]].to_numpy().tolist() == [[1.0, 1.5], [1.5, 2.0]]
 
 
+def test_a_task_that_nobody_solves_takes_nothing_from_the_others_of_its_dataset():
+    costs = {("a", "A"): [10], ("a", "B"): [1000], ("b", "A"): [NEVER], ("b", "B"): [NEVER]}
+    costs |= {("c", "A"): [NEVER], ("c", "B"): [1]}
+    medians = targets.medians(problems(costs))
+    blocks = ranks.blocks(medians, {"a": "x", "b": "x", "c": "y"})
+    assert blocks.loc["x", "A"] < blocks.loc["x", "B"]
+    assert blocks.loc["y", "A"] > blocks.loc["y", "B"]
+
+
 def test_solvers_that_never_get_there_are_all_equally_last():
     blocks = wide([[1, NEVER, NEVER], [5, NEVER, NEVER]])
     found = ranks.average_ranks(blocks).set_index("solver")

@@ -99,6 +99,7 @@ def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(mak
         near, far = [200.0, 100.5], [200.0, 150.0]
         records = [
             make.finished("a", "Fast", 0, make.trace([10, 100], [0.3] * 2, near if alone else far)),
+            make.finished("a", "Never", 0, make.trace([10, 100], [0.3] * 2, far)),
             make.record("a", "Flaky", 3, status="crashed"),
             *(
                 make.finished("a", "Flaky", seed, make.trace([10, 50], [0.3] * 2, near))
@@ -110,6 +111,42 @@ def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(mak
 
     assert "(no other competitor gets there)" in first(True)
     assert "no competitor gets there on the only task" in first(False)
+
+
+def test_what_costs_nothing_is_first(make, results_of):
+    near = [100.5, 100.5]
+    records = [
+        make.finished("a", "Free", 0, make.trace([0, 0], [0.3] * 2, near)),
+        make.finished("a", "Dear", 0, make.trace([10, 50], [0.3] * 2, [200.0, 100.5])),
+    ]
+    results = results_of(records)
+    table = analysis.target_costs(results, OBJECTIVE_TARGET, "evaluations").set_index("solver")
+    assert table["first"].to_dict() == {"Free": True, "Dear": False}
+    assert table.loc["Free", "ratio"] == 1.0
+    assert math.isnan(table.loc["Dear", "ratio"])
+    assert "Free is first on 1 of 1 task (at no cost)" in findings(results)[0].sentence
+
+
+def test_runs_that_did_not_take_place_are_in_no_median(make, results_of):
+    near = make.trace([10, 50], [0.3] * 2, [200.0, 100.5])
+    records = [
+        make.finished("a", "Early", 0, near),
+        *(make.record("a", "Early", seed, status="missing") for seed in (1, 2)),
+    ]
+    (row,) = analysis.target_costs(
+        results_of(records), OBJECTIVE_TARGET, "evaluations"
+    ).itertuples()
+    assert (row.median, row.high, row.n_reached, row.n_missing) == (50, 50, 1, 2)
+
+
+def test_a_solver_without_a_competitor_is_not_first(make, results_of):
+    near = [200.0, 100.5]
+    records = [
+        make.finished("a", "Whole", 0, make.trace([10, 100], [0.3] * 2, near)),
+        make.finished("a", "Flaky", 0, make.trace([10, 50], [0.3] * 2, near)),
+        make.record("a", "Flaky", 1, status="crashed"),
+    ]
+    assert not any("first" in finding.sentence for finding in findings(results_of(records)))
 
 
 def test_who_leads_is_decided_by_the_state_at_the_budget(make, results_of):

@@ -16,7 +16,7 @@ TASK = {"kernel": {"name": "rbf", "gamma": 0.02}, "tune": {"C": [1.0, 10.0]}, "r
 def tuned(make, solver, seed, C, evals=4000, last="completed"):
     """A record of a tuned run."""
     trials = [
-        {"params": {"C": value}, "error": 0.1, "ended": ended}
+        {"params": {"C": value}, "round": 0, "error": 0.1, "ended": ended}
         for value, ended in ((1.0, "completed"), (10.0, last))
     ]
     return make.finished(
@@ -72,8 +72,12 @@ def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
     assert "C tuned over 1, 10" in text
 
 
+def trial(params, error, number=0, ended="completed"):
+    return {"params": params, "round": number, "error": error, "ended": ended}
+
+
 def test_solvers_with_other_parameters_have_a_grid_of_their_own(make, results_of):
-    trials = [{"params": {"n_neighbors": n}, "error": n / 100} for n in (9, 1)]
+    trials = [trial({"n_neighbors": n}, n / 100) for n in (9, 1)]
     trace = make.trace([1e3], [0.1])
     records = [
         tuned(make, "SMO", 0, 1.0),
@@ -92,7 +96,7 @@ def test_solvers_with_other_parameters_have_a_grid_of_their_own(make, results_of
 def test_parameters_may_be_of_any_type(make, results_of):
     values = ("last", "voted", True, 10, [1, 2])
     trials = [
-        {"params": {"output": value, "C": C}, "error": (n + 1) / 10}
+        trial({"output": value, "C": C}, (n + 1) / 10)
         for n, value in enumerate(values)
         for C in (1.0, 2.0)
     ]
@@ -108,6 +112,43 @@ def test_parameters_may_be_of_any_type(make, results_of):
         [0.1, 0.2, 0.3, 0.4, 0.5]
     ] * 2
     assert [cell.value for cell in section.data["best"].rows[0]][2:4] == ["last", "1"]
+
+
+@pytest.mark.parametrize(
+    ("second", "best"),
+    [
+        # What was dropped after the first round had an easier one; of equals the first.
+        ([(4.0, 0.3), (2.0, 0.3)], 2.0),
+        ([(4.0, 0.2), (2.0, 0.3)], 4.0),
+        # A round that was not completed decides nothing.
+        ([(4.0, 0.2), (2.0, None)], 1.0),
+    ],
+)
+def test_the_best_point_of_halving_is_one_that_it_left(make, results_of, second, best):
+    trials = [trial({"C": C}, error) for C, error in ((1.0, 0.1), (2.0, 0.2), (4.0, 0.2))]
+    trials += [
+        trial({"C": C}, error, 1, "not tried" if error is None else "completed")
+        for C, error in second
+    ]
+    trace = make.trace([1e3], [0.1])
+    record = make.finished("a", "SMO", 0, trace, tuning=json.dumps(trials), suboptimality=None)
+    (section,) = grid_section(results_of([record], [make.task("a", **TASK)], [make.solver("SMO")]))
+    (row,) = section.data["best"].rows
+    assert row[2].number == best
+
+
+def test_a_point_that_lacks_a_fold_is_not_the_best(make, results_of):
+    tasks = [make.task(name, C=C, folds=2) for name, C in (("a", 1.0), ("b", 2.0), ("c", 3.0))]
+    trace = make.trace([1e3], [0.1])
+    records = [
+        make.finished("a", "SMO", 0, trace, test_error=0.1),
+        make.record("a", "SMO", 1, status="crashed"),
+        *(make.finished("b", "SMO", seed, trace, test_error=0.3) for seed in (0, 1)),
+        *(make.finished("c", "SMO", seed, trace, test_error=0.4) for seed in (0, 1)),
+    ]
+    (section,) = grid_section(results_of(records, tasks, [make.solver("SMO")]))
+    (row,) = section.data["best"].rows
+    assert row[2].number == 2.0
 
 
 def test_a_study_that_tunes_nothing_says_nothing(make, results_of):

@@ -158,7 +158,8 @@ def verdict_on(before, after, *, exact=False, band=1.0, bound=1.05, **options):
         ([NAN], [5], "not compared"),
         ([], [], "not compared"),
         ([0, 0, 0], [50, 51, 52], "worsening"),
-        ([10], [INF], "worsening"),
+        ([10], [INF], "no difference told"),
+        ([10, 10], [INF, INF], "no difference told"),
         ([10, 10, 10], [INF, INF, INF], "worsening"),
         ([INF, INF, INF], [10, 10, 10], "improvement"),
         ([10, 10, 10], [INF, 10, 10], "no difference told"),
@@ -199,8 +200,9 @@ def test_a_worsening_is_beyond_its_bound_if_all_of_its_interval_is():
     # The mean is 1.2, the interval begins at 1.06.
     wide = verdict_on([10, 10, 10], [11.4, 12, 12.6], bound=1.1)
     assert (wide.verdict, wide.beyond) == ("worsening", False)
-    assert verdict_on([10, 10], [INF, INF], bound=100.0).beyond
-    assert not verdict_on([10, 10], [INF, INF], bound=INF).beyond
+    assert verdict_on([10] * 3, [INF] * 3, bound=100.0).beyond
+    assert verdict_on([10], [INF], exact=True, bound=100.0).beyond
+    assert not verdict_on([10] * 3, [INF] * 3, bound=INF).beyond
     assert not verdict_on([12, 12, 12], [10, 10, 10], bound=1.05).beyond
 
 
@@ -268,6 +270,10 @@ def test_a_mean_over_tasks_decides_from_six_tasks_on():
     assert on(6, 0.9, 1.4) == "no difference told"
     assert on(6, 1.05, 1.4, unchanged=(1 / 1.1, 1.1)) == "no difference told"
     assert on(6, 1.2, 1.4, each="advice") == "advice"
+    # Single tasks against the mean of all.
+    assert on(3, 1.2, 1.4, each="improvement") == "mixed"
+    assert on(3, 0.6, 0.8, each="worsening") == "mixed"
+    assert on(3, 0.9, 1.4, each="improvement") == "improvement"
     mixed = ["identical", "advice"]
     assert of_tasks(mixed, NAN, NAN, unchanged=(1.0, 1.0), n=1) == "advice"
     assert on(6, -0.02, -0.01, unchanged=(0.0, 0.0)) == "improvement"
