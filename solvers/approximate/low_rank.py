@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import eigh, solve_triangular
 
 from ..interface.base import WeightedSolver
 from ..interface.declaration import hyperparameters
@@ -237,7 +237,7 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
         jitter = JITTER[problem.oracle.dtype.name]
         if self.selection == "random":
             landmarks = problem.rng.permutation(problem.n)[:m]
-            factor = cholesky(problem.gram(landmarks, jitter), lower=True)
+            factor = problem.gram_factor(landmarks, jitter, lower=True)
 
             def of_block(block: np.ndarray) -> np.ndarray:
                 return solve_triangular(factor, block.T, lower=True, overwrite_b=True).T

@@ -179,7 +179,7 @@ class RandomFourierFeatures(
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         """Frequencies, and the features of all points."""
         kernel = problem.kernel
-        if not isinstance(kernel, RBF):
+        if type(kernel) is not RBF:
             raise ValueError(f"random Fourier features are for kernel='rbf', got {self.kernel!r}")
         n, n_features = problem.X.shape
         finite_squared_norms(problem.X)

@@ -51,11 +51,12 @@ class KernelCode(NamedTuple):
 
 def kernel_code(kernel: Kernel) -> KernelCode:
     """The compiled form of a kernel."""
-    if isinstance(kernel, RBF):
+    # A class derived from one of them may evaluate another kernel.
+    if type(kernel) is RBF:
         return KernelCode(GAUSSIAN, 0, 0.0, 0.0)
-    if isinstance(kernel, Linear):
+    if type(kernel) is Linear:
         return KernelCode(LINEAR, 1, 1.0, 0.0)
-    if isinstance(kernel, Polynomial):
+    if type(kernel) is Polynomial:
         return KernelCode(POLYNOMIAL, kernel.degree, kernel.gamma, kernel.coef0)
     raise ValueError(
         f"a budget model evaluates its kernel in compiled code, at points of its own: {kernel!r} "
@@ -168,6 +169,10 @@ class TrainingPoints:
         else:
             # Checks the range, too.
             self.squares = kernel.diag(kernel.prepare(X, dtype))
+            if self.squares.min() < 0:
+                raise ValueError(
+                    f"k(x, x) is negative at some points: {kernel!r} is not positive semidefinite"
+                )
         room = _BLOCK_BYTES // (d * np.dtype(dtype).itemsize)
         self.block_length = min(_LONGEST_BLOCK, max(1, room))
 

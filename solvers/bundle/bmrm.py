@@ -21,6 +21,7 @@ iterate is returned, and a search along the line to each (``search.py``) may tak
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,8 +70,10 @@ def minimize_bundle(
     best = w
     objective = risk.evaluate(w) + lam * regularizer.value(w)
     lowest, lower, minimizer = objective, inner.lower_bound, risk.minimizer
+    if not math.isfinite(objective):
+        raise ValueError("the objective overflows float64: scale the targets or the weights")
     objectives, bounds = [objective], [lower]
-    allowed = tol * objective
+    allowed = tol * (objective - lower)
     n_iter, status = 0, "budget"
 
     search = make_search(risk, lam, w, objective) if make_search is not None else None
@@ -243,17 +246,19 @@ class PlanesByLP(Inner):
         self._planes = np.vstack([self._planes, a])
         self._b = np.append(self._b, b)
         count, dimension = self._planes.shape
-        # w = u - v with u, v >= 0, and xi above every plane.
-        rows = sparse.csr_matrix(self._planes)
+        # unit w = u - v with u, v >= 0, and xi above every plane. In units of 1 / lam the program
+        # is the same whatever the units of the features; HiGHS takes entries from 1e-9 to 1e15.
+        unit = max(self._lam, np.abs(self._planes).max() / 1e12)
+        rows = sparse.csr_matrix(self._planes / unit)
         constraints = sparse.hstack([rows, -rows, -np.ones((count, 1))], format="csr")
-        costs = np.append(np.full(2 * dimension, self._lam), 1.0)
+        costs = np.append(np.full(2 * dimension, self._lam / unit), 1.0)
         bounds = [(0, None)] * (2 * dimension) + [(self._floor, None)]
         options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
         optimum = linprog(costs, constraints, -self._b, bounds=bounds, options=options)
         if optimum.status != 0:
             raise RuntimeError(f"the inner linear program failed: {optimum.message}")
         self.lower_bound = self._certified(-optimum.ineqlin.marginals)
-        return optimum.x[:dimension] - optimum.x[dimension : 2 * dimension]
+        return (optimum.x[:dimension] - optimum.x[dimension : 2 * dimension]) / unit
 
     def _certified(self, alpha: np.ndarray) -> float:
         """The dual value of these multipliers, made feasible: a bound free of tolerances."""
@@ -318,7 +323,7 @@ class BundleResult:
         """What a run that ended at its limit achieved; empty where ``tol=0`` asks for the limit."""
         if self.status != "budget" or not tol:
             return ""
-        part = (self.objective - self.lower_bound) / self.trace.objective[0]
+        part = (self.objective - self.lower_bound) / self.trace.gamma[0]
         return f"the gap is {part:.2g} of the objective at the start, tol={tol!r}"
 
 

@@ -435,11 +435,14 @@ def minimize_risk(
     check_positive("lam", lam)
     y = np.asarray(y)
     X = canonical(sparse.csr_matrix(X)) if sparse.issparse(X) else np.asarray(X)
+    if X.dtype.kind == "c":
+        raise ValueError("X holds complex numbers; it must be real")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     check_finite(X)
     if X.ndim != 2 or y.shape != (X.shape[0],) or not len(y):
         raise ValueError(f"X and y must have as many rows, at least 1: got {X.shape}, {y.shape}")
+    check_norms(X)
     y = y if loss.targets == "classes" else y.astype(np.float64)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("y must hold finite numbers")

@@ -156,9 +156,10 @@ def _interval_within(
     reached = below + np.cumsum(weights[near])
     first = int(np.searchsorted(reached, target - slack))
     beyond = int(np.searchsorted(reached, target + slack, side="right"))
-    whole = most == np.inf
-    if beyond == len(near) and (not whole or first == len(near)):
+    if beyond == len(near) and most < np.inf:
         return None
+    # The target may be all weight, of which the running sums fall short by rounding.
+    first = min(first, len(near) - 1)
     low = -np.inf if below >= target - slack else float(values[near[first]])
     return low, float(values[near[beyond]]) if beyond < len(near) else np.inf
 

@@ -45,7 +45,10 @@ class Risk:
                 "or none"
             )
         self._X, self._y, self._loss = X, y, loss
-        self._weights = weights / weights.sum()
+        total = weights.sum()
+        if not math.isfinite(total):
+            raise ValueError("the sum of the weights overflows float64: scale them")
+        self._weights = weights / total
         loss.check(y, self._weights)
         self._offset = offset
         self._counters = counters

@@ -317,6 +317,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
     ) -> tuple[StructuredProblem, Any, np.ndarray]:
         """The structure, the training outputs, and where each input begins."""
         starts = self._starts(n_points, lengths)
+        self.__dict__.pop("classes_", None)  # of an earlier fit
         if isinstance(self.structure, StructuredProblem):
             targets = list(y)
             if len(targets) != len(starts) - 1:
@@ -328,7 +329,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         self.classes_, labels = np.unique(np.asarray(y).ravel(), return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"StructuredSVM needs two classes in y, got only one class: {self.classes_[0]!r}"
+                f"StructuredSVM needs two classes in y, got only one class: {self.classes_[0]}"
             )
         if self.structure == "multiclass":
             return MultiClass(len(self.classes_)), labels, starts

@@ -263,7 +263,9 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
     def _fixed_parameters(self) -> dict[str, str]:
         """The parameters that may not change between a fit and one that continues it."""
-        free = {"C", "tol", "max_epochs", "max_iter", "cache_size", "random_state", "verbose"}
+        free = {"tol", "max_epochs", "max_iter", "cache_size", "random_state", "verbose"}
+        if self.scalarization != "R":  # there a fit leaves w in units of 1 / (lambda t)
+            free.add("C")
         return {k: repr(v) for k, v in self.get_params(deep=False).items() if k not in free}
 
     def _forget(self) -> None:

@@ -100,6 +100,8 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         """
         if not isinstance(self.estimator, Solver):
             raise TypeError(f"estimator must be a marginbench.Solver, got {self.estimator!r}")
+        if not isinstance(self.stages, Iterable):
+            raise ValueError(f"stages must be whole numbers >= 1 in a list, got {self.stages!r}")
         stages = tuple(self.stages)
         for stage in stages:
             check_whole("stages", stage, at_least=1)

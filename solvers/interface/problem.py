@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+from scipy.linalg import LinAlgError, cholesky
 
 from ..kernels import Kernel
 from ..kernels.oracle import KernelOracle
@@ -145,6 +146,22 @@ class Problem:
         mean = float(np.trace(gram)) / m
         gram[np.diag_indices(m)] += jitter * (mean if mean > 0 else 1.0)
         return gram
+
+    def gram_factor(self, index: np.ndarray, jitter: float, *, lower: bool) -> np.ndarray:
+        """The triangular factor of :meth:`gram` (Cholesky).
+
+        Raises
+        ------
+        ValueError
+            If it has none.
+        """
+        try:
+            return np.asarray(cholesky(self.gram(index, jitter), lower=lower))
+        except LinAlgError:
+            raise ValueError(
+                "a matrix of kernel entries between training points is not positive definite: the "
+                "kernel, or the precomputed matrix, is not positive semidefinite"
+            ) from None
 
     def expansion(self, coef: np.ndarray, intercept: float = 0.0) -> KernelExpansion:
         """The predictor with one signed coefficient per training point, shape (n,).

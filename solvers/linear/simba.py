@@ -98,7 +98,8 @@ class SIMBA(Solver, SolverParameters):
         u, w_sum = np.zeros(n_features), np.zeros(n_features)
         p, p_sum = np.full(n, 1.0 / n), np.zeros(n)
         counters = problem.counters
-        before = counters.inner_products = 2 * n
+        counters.inner_products += 2 * n
+        before = counters.inner_products
         t = 0
 
         def average() -> tuple[np.ndarray, float]:

@@ -143,7 +143,7 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
         oracle = problem.oracle
         gram = oracle.block(points, points).astype(np.float64)
         if not gram.diagonal().max() > 0:
-            raise ValueError("every k(x, x) is 0: there is no direction to move in")
+            raise ValueError("no k(x, x) is above 0: there is no direction to move in")
         wanted = None if self.n_eigenvalues is None else int(self.n_eigenvalues)
         smallest = _SMALLEST[oracle.dtype.name]
         return make_preconditioner(gram, points, wanted, int(self.max_batch_size), smallest)

@@ -135,8 +135,8 @@ class Falkon(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKerne
         oracle.set_aside(n_bytes)
         columns = Columns(oracle, centers, n_bytes)
         regularization = 1 / (problem.n * float(self.C))
-        gram = problem.gram(centers, JITTER[oracle.dtype.name])
-        T, A = preconditioner(gram, problem.weights[centers], regularization)
+        T = problem.gram_factor(centers, JITTER[oracle.dtype.name], lower=False)
+        A = inner_factor(T, problem.weights[centers], regularization)
         return Equations(centers, columns, problem.weights, regularization, T, A)
 
 
@@ -173,11 +173,8 @@ class Equations(NamedTuple):
         return solve_triangular(factor, v, trans="T")
 
 
-def preconditioner(
-    gram: np.ndarray, weights: np.ndarray, regularization: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """The factors of [RCR17]_ Algorithm 1, upper triangular."""
-    T = cholesky(gram)
-    inner = matmul(T * weights, T.T) / len(gram)
-    inner[np.diag_indices(len(gram))] += regularization
-    return T, cholesky(inner, overwrite_a=True)
+def inner_factor(T: np.ndarray, weights: np.ndarray, regularization: float) -> np.ndarray:
+    """A of [RCR17]_ Algorithm 1, from T; both are upper triangular."""
+    inner = matmul(T * weights, T.T) / len(T)
+    inner[np.diag_indices(len(T))] += regularization
+    return np.asarray(cholesky(inner, overwrite_a=True))

@@ -69,10 +69,6 @@ class Pegasos(
         check_one_of("strategy", self.strategy, tuple(STRATEGIES))
         check_iteration_limit(self.max_epochs)
 
-    def _fixed_parameters(self) -> dict[str, str]:
-        # The counts that a fit leaves are w in units of its 1 / (lambda t).
-        return {**super()._fixed_parameters(), "C": repr(self.C)}
-
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         n, y = problem.n, problem.y
         lam = 1.0 / (float(self.C) * problem.weights.sum())

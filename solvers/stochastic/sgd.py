@@ -56,7 +56,7 @@ class SGD(WeightedSolver, SolverParameters, WarmStartParameters, CachedKernelPar
         n, y, oracle, bound = problem.n, problem.y, problem.oracle, float(self.norm_bound)
         diag = oracle.diag()
         if not diag.max() > 0:
-            raise ValueError("every k(x, x) is 0: there is no direction to move in")
+            raise ValueError("no k(x, x) is above 0: there is no direction to move in")
         step_scale = bound / np.sqrt(diag.max())
         alpha, alpha_sum, margins, squared_norm, t, summed = problem.state or (
             *(np.zeros(n), np.zeros(n), np.zeros(n)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginbench.solvers import RBF, SMO, KernelOracle, Linear, LowRankSVM, Nystrom
+from marginbench.solvers import RBF, SMO, Falkon, KernelOracle, Linear, LowRankSVM, Nystrom
 from marginbench.solvers.approximate.adaptive_ascent import AdaptiveAscent, visits
 from marginbench.solvers.approximate.low_rank import (
     eigenfeatures,
@@ -202,3 +202,9 @@ def test_more_landmarks_come_closer_from_above(rbf_task, optimum, selection, dty
     assert (np.diff(values) <= 1e-4 * best).all()
     assert values[0] > 1.05 * best
     assert values[-1] <= 1.0001 * best
+
+
+@pytest.mark.parametrize("solver", [Nystrom(kernel="precomputed"), Falkon(kernel="precomputed")])
+def test_a_matrix_that_is_not_positive_semidefinite_is_named(rbf_task, solver):
+    with pytest.raises(ValueError, match="is not positive semidefinite"):
+        solver.fit(-rbf_task.K, rbf_task.y)

@@ -9,6 +9,7 @@ from scipy import sparse
 from marginbench.solvers import SDCA, Monitor, Pegasos
 from marginbench.solvers.budget import BSCA, BSGD, STRATEGIES
 from marginbench.solvers.budget.epochs import budget_objectives
+from marginbench.solvers.kernels import RBF
 
 METHODS = [BSCA, BSGD]
 # Each strategy, and the other pairings for what merges.
@@ -261,6 +262,22 @@ def test_a_kernel_without_compiled_form_is_refused(rbf_task, method):
         method(kernel="precomputed").fit(rbf_task.K, rbf_task.y)
     with pytest.raises(ValueError, match="does not take a callable kernel"):
         method(kernel=lambda A, B: A @ B.T).fit(rbf_task.X, rbf_task.y)
+
+    class Twice(RBF):
+        def block(self, A, B, out=None):
+            return 2 * super().block(A, B, out)
+
+    with pytest.raises(ValueError, match="is not among rbf, linear and poly"):
+        method(kernel=Twice(0.5)).fit(rbf_task.X, rbf_task.y)
+
+
+@pytest.mark.parametrize("maintenance", ["project", "remove"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_kernel_with_a_negative_diagonal_is_refused(rbf_task, method, maintenance):
+    with pytest.raises(ValueError, match="is not positive semidefinite"):
+        method(kernel="poly", coef0=-5.0, budget=5, maintenance=maintenance).fit(
+            rbf_task.X, rbf_task.y
+        )
 
 
 @pytest.mark.parametrize(("stop_after", "epochs"), [(99, 4), (2, 2)])

@@ -317,6 +317,41 @@ def test_l1_against_the_whole_linear_program(linear_task, loss, lower, upper, pe
     assert ((found.weights == 0) | (abs(found.weights) > 1e-4)).all()
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1e16])
+def test_l1_does_not_depend_on_the_units_of_the_features(linear_task, unit):
+    X, y = linear_task.X, linear_task.y
+    plain = minimize_risk(X, y, lam=0.01, regularizer="l1")
+    found = minimize_risk(X * unit, y, lam=0.01 * unit, regularizer="l1")
+    assert (found.status, found.n_iter) == ("converged", plain.n_iter)
+    assert found.objective == pytest.approx(plain.objective, rel=1e-9)
+    np.testing.assert_allclose(found.weights * unit, plain.weights, rtol=1e-6, atol=1e-9)
+
+
+def test_a_loss_may_be_negative(linear_task):
+    class Lower(PointwiseLoss):
+        lower_bound = -5.0
+
+        def pointwise(self, scores, y):
+            return np.maximum(0, 1 - y * scores) - 5, np.where(y * scores < 1, -y, 0.0)
+
+    X, y = linear_task.X, linear_task.y
+    found, plain = (minimize_risk(X, y, loss, lam=0.03) for loss in (Lower(), "hinge"))
+    assert found.status == "converged"
+    assert found.objective + 5 == pytest.approx(plain.objective, rel=2e-3)
+
+
+def test_what_overflows_is_refused(linear_task):
+    X, y = linear_task.X, linear_task.y
+    with pytest.raises(ValueError, match="the objective overflows float64: scale the targets"):
+        BundleRegressor().fit(X, 1e155 * y)
+    with pytest.raises(ValueError, match="the sum of the weights overflows"):
+        BundleClassifier().fit(X, y, np.full(len(y), 1e307))
+    with pytest.raises(ValueError, match="the squared norms of these points overflow"):
+        minimize_risk(1e200 * X, y, lam=0.1)
+    with pytest.raises(ValueError, match="must be real"):
+        minimize_risk(X + 1j, y, lam=0.1)
+
+
 @pytest.mark.parametrize("regularizer", ["entropic", "simplex_entropy"])
 @pytest.mark.parametrize("lam", [0.3, 0.03])
 def test_entropic_regularisers(linear_task, regularizer, lam):

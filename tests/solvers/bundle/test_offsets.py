@@ -210,3 +210,12 @@ def test_fits_with_a_free_offset_reach_the_independent_optimum():
             value, _ = loss.evaluate(scores, y, weights / weights.sum())
             by_hand = value + 0.5 * lam * found.weights @ found.weights
             assert found.objective == pytest.approx(by_hand, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [5_000, 9_000, 100_000])
+def test_running_sums_may_fall_short_of_all_weight_by_rounding(n):
+    # All points of one class: the offset at which the last hinge ends.
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    found = minimize_risk(X, np.ones(n), "hinge", lam=0.1, offset="eliminated")
+    assert found.status == "converged"
+    assert found.objective == pytest.approx(0.0, abs=1e-12)

@@ -61,3 +61,12 @@ def test_no_probability_sinks_to_zero():
 def test_points_at_the_origin_alone_are_refused():
     with pytest.raises(ValueError, match="every point is 0"):
         SIMBA().fit(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
+def test_the_costs_of_several_classes_add_up(linear_task):
+    X, y = linear_task.X, np.arange(len(linear_task.y)) % 3
+    whole = SIMBA(max_epochs=2, random_state=0).fit(X, y)
+    parts = [SIMBA(max_epochs=2, random_state=0).fit(X, y == each) for each in range(3)]
+    costs = [part.counters_.inner_products for part in parts]
+    assert [each.counters_.inner_products for each in whole.estimators_] == costs
+    assert whole.counters_.inner_products == sum(costs)

@@ -138,5 +138,5 @@ def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task):
 
 
 def test_a_kernel_without_a_direction_is_refused():
-    with pytest.raises(ValueError, match="every k\\(x, x\\) is 0"):
+    with pytest.raises(ValueError, match="no k\\(x, x\\) is above 0"):
         EigenPro("linear").fit(np.zeros((4, 2)), [0, 1, 0, 1])

@@ -62,7 +62,7 @@ def test_the_loss_approaches_that_of_the_svm_with_this_norm(rbf_task, optimum, C
 
 
 def test_a_kernel_without_a_direction_is_refused():
-    with pytest.raises(ValueError, match="every k\\(x, x\\) is 0"):
+    with pytest.raises(ValueError, match="no k\\(x, x\\) is above 0"):
         SGD("linear").fit(np.zeros((4, 2)), [0, 1, 0, 1])
 
 
