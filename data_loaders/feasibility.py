@@ -72,6 +72,8 @@ def ldfp(m: int, n: int, kappa: float = 1.0, seed: int = 0) -> FeasibilityInstan
     for row, part in zip(A, (factor - 1) * y, strict=True):
         row += part * np.abs(along)
     _scale_columns(A)
+    if not (_product(y, A) > 0).all():
+        raise _out_of_range("ldfp", factor)
     return FeasibilityInstance(A, y=y)
 
 
@@ -113,16 +115,24 @@ def lap(m: int, n: int, seed: int = 0, kappa: float = 1.0) -> FeasibilityInstanc
     for row, part in zip(A, (1 / factor - 1) * direction, strict=True):
         row += part * along
     A -= _product(A, x)[:, None]
-    x *= _scale_columns(A)
+    lengths = _scale_columns(A)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise _out_of_range("lap", factor)
+    x *= lengths
     x /= x.sum()
     return FeasibilityInstance(A, x=x)
 
 
 def _scale_columns(A: Floats) -> Floats:
     """Bring the columns to unit length in place; the lengths that they had."""
-    lengths: Floats = np.sqrt(np.einsum("ij,ij->j", A, A))
-    A /= lengths
+    with np.errstate(all="ignore"):  # out of range: the callers look at what comes out
+        lengths: Floats = np.sqrt(np.einsum("ij,ij->j", A, A))
+        A /= lengths
     return lengths
+
+
+def _out_of_range(name: str, kappa: float) -> DataError:
+    return DataError(f"{name}: kappa={kappa:g} is beyond what float64 can hold; take one nearer 1")
 
 
 def _product(a: Floats, b: Floats) -> Floats:

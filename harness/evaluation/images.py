@@ -20,6 +20,7 @@ from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_class
 from ..results.feasibility import Stage
 from .feasibility import ImagesWork
+from .judging import read_only
 
 _Parts = dict[str, tuple[Any, NDArray[Any]]]
 
@@ -66,12 +67,13 @@ def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
             test_error=test_error,
         )
         send(CheckpointMessage(made))
-    n_classes = len(np.unique(points["train"][1]))
+    # Two classes have one predictor.
+    words = "classes" if len(results) > 1 else "pair of classes"
     separated = sum(result.status == "separable" for result in results)
     return {
         "status": "converged" if all(result.converged for result in results) else "budget",
-        "reason": f"{separated} of {n_classes} classes separated",
-        "found": "separable" if separated == n_classes else "budget",
+        "reason": f"{separated} of {len(results)} {words} separated",
+        "found": "separable" if separated == len(results) else "budget",
         "n_iter": max(1, *(result.n_iter for result in results)),
         "counters": {
             **fitted.counters_.as_dict(),
@@ -150,6 +152,7 @@ def draw(work: ImagesWork) -> _Parts:
     drawn = {name: np.sort(np.concatenate(index)) for name, index in parts.items()}
     points = {name: (data.X_train[index], data.y_train[index]) for name, index in drawn.items()}
     points["test"] = (data.X_test, data.y_test)
-    if not work.unit_norm:
-        return points
-    return {name: (normalize(X), labels) for name, (X, labels) in points.items()}
+    return {
+        name: (read_only(normalize(X) if work.unit_norm else X), labels)
+        for name, (X, labels) in points.items()
+    }

@@ -96,9 +96,9 @@ def costs_to_targets(
 
     One row per run that was tried (neither skipped nor missing), of a task and a solver that have
     the target: task, solver, seed, target (its name), cost, value (infinite where the run never
-    stayed there or failed, NaN where the count is unknown), first (the cost of the first checkpoint at the target,
-    perhaps not the one from which it stays) and upper_bound (it is there from its first checkpoint
-    on: when it got there is not known, only that it had by then).
+    stayed there or failed, NaN where the count is unknown), first (the cost of the first checkpoint
+    at the target, perhaps not the one from which it stays) and upper_bound (it is there from its
+    first checkpoint on: when it got there is not known, only that it had by then).
     """
     identity = runs[RUN]
     values = list(dict.fromkeys(target.value for target in targets))

@@ -13,6 +13,10 @@ from scipy import sparse
 from ..numeric.matrices import Matrix
 from .cones import Cone, Orthant
 
+# Gram matrices are looked at in blocks of so many rows; what float32 entries may be off by.
+_ROWS = 512
+_TOO_LONG = 1e-5
+
 
 @dataclass(frozen=True)
 class FeasibilityProblem:
@@ -40,7 +44,7 @@ class FeasibilityProblem:
     Notes
     -----
     The problem is the one in ``data``. Scaling rounds entries, so it has the answer of the columns
-    as they were given if their margin exceeds some 1e-16.
+    as they were given if their margin exceeds some 1e-16, or 1e-7 of those in float32.
     """
 
     kind: Literal["linear", "gram", "conic"]
@@ -70,7 +74,8 @@ class FeasibilityProblem:
         lengths = _lengths(A)
         zero = _first(lengths == 0)
         lengths[lengths == 0] = 1.0
-        tolerance = np.finfo(A.dtype).eps * max(16, A.shape[0])
+        # Of rounded entries, and of the sum of their squares.
+        tolerance = 16 * np.finfo(A.dtype).eps + A.shape[0] * np.finfo(np.float64).eps
         if np.abs(lengths - 1).max() <= tolerance:
             return cls("linear", A, zero=zero)
         if sparse.issparse(A):
@@ -121,8 +126,8 @@ class FeasibilityProblem:
         Raises
         ------
         ValueError
-            If G is not a finite symmetric matrix, has a negative entry on the diagonal, or an entry
-            of 0 there but not in the rest of its row.
+            If G is not a finite symmetric matrix, has a negative entry on the diagonal, or one
+            beside it that is larger than the lengths of both points allow.
         """
         G = np.asarray(G)
         G = np.ascontiguousarray(G, dtype=_float_type(G))
@@ -141,6 +146,14 @@ class FeasibilityProblem:
             raise ValueError("the Gram matrix is not symmetric; use (G + G') / 2 if it is rounding")
         zero = _first(diag == 0)
         lengths = np.sqrt(np.where(diag == 0, 1.0, diag))
+        for lo in range(0, len(G), _ROWS):
+            largest = np.abs(G[lo : lo + _ROWS] / lengths).max(axis=1)
+            odd = _first(largest > (1 + _TOO_LONG) * lengths[lo : lo + _ROWS])
+            if odd is not None:
+                raise ValueError(
+                    "the Gram matrix is not positive semidefinite: an entry of row "
+                    f"{lo + odd} is larger than the lengths of both points allow"
+                )
         return cls("gram", G, None if (lengths == 1).all() else lengths, zero=zero)
 
     @classmethod
@@ -164,6 +177,8 @@ class FeasibilityProblem:
         cones = tuple(cones)
         if not cones or not all(isinstance(cone, Cone) for cone in cones):
             raise ValueError(f"cones must be a sequence of cones, got {cones!r}")
+        A = A if sparse.issparse(A) else np.asarray(A)
+        _float_type(A)
         if sparse.issparse(A):
             A = sparse.csr_matrix(A, dtype=np.float64)
         else:
@@ -259,8 +274,8 @@ def _first(chosen: np.ndarray) -> int | None:
 def _symmetric(G: np.ndarray) -> bool:
     """Whether G = G' up to rounding, looked at in blocks."""
     tolerance = 64 * np.finfo(G.dtype).eps * float(np.abs(np.diagonal(G)).max())
-    for lo in range(0, len(G), 512):
-        hi = lo + 512
+    for lo in range(0, len(G), _ROWS):
+        hi = lo + _ROWS
         if np.abs(G[lo:hi, lo:] - G[lo:, lo:hi].T).max() > tolerance:
             return False
     return True

@@ -108,7 +108,9 @@ def von_neumann(space: ElementSpace, start: Literal["centre", "vertex"]) -> Iter
         norm, j = space.norm(y), int(s.argmin())
         least = float(s[j])
         yield Iterate(t, y, norm, least, x, norm)
-        step = (norm**2 - least) / (norm**2 - 2 * least + 1)
+        towards, length = norm**2 - least, norm**2 - 2 * least + 1
+        # At a vertex both are 0, up to rounding.
+        step = min(towards / length, 1.0) if towards > 0 and length > 0 else 0.0
         x *= 1 - step
         x[j] += step
         if start == "centre" and (t + 1) % _REFRESH == 0:

@@ -229,6 +229,10 @@ def test_kappa_multiplies_the_component_along_the_separator():
         (ldfp, {"m": 2, "n": 5, "kappa": 0}, r"ldfp: kappa must be a finite number > 0, got 0"),
         (lap, {"m": 2, "n": 5, "kappa": np.inf}, r"lap: kappa must be a finite number > 0"),
         (lap, {"m": 2, "n": 1}, r"lap: n must be 2 or more, got 1"),
+        (ldfp, {"m": 3, "n": 5, "kappa": 1e200}, r"ldfp: kappa=1e\+200 is beyond what float64"),
+        (ldfp, {"m": 30, "n": 50, "kappa": 1e-17}, r"ldfp: kappa=1e-17 is beyond what float64"),
+        (lap, {"m": 3, "n": 5, "kappa": 1e-200}, r"lap: kappa=1e-200 is beyond what float64"),
+        (lap, {"m": 1, "n": 5, "kappa": 1e200}, r"lap: kappa=1e\+200 is beyond what float64"),
     ],
 )
 def test_a_parameter_out_of_range_is_named(generate, params, message):

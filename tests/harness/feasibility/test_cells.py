@@ -19,6 +19,7 @@ EASY = CellWork(
 NONE = replace(EASY, generator="lap", m=3, n=30, kappa=1.0, params={"tol": 1e-2, "history": 1.25})
 
 METHODS = '''
+import time
 from dataclasses import replace
 from marginbench import MPLFP, PCT
 
@@ -36,6 +37,22 @@ class Liar(MPLFP):
     def solve(self, A, **limits):
         result = super().solve(A, **limits)
         return replace(result, y=-result.y)
+
+
+class Writer(PCT):
+    """Changes the problem that it is to solve."""
+
+    def solve(self, A, **limits):
+        A.data[:] = abs(A.data)
+        return super().solve(A, **limits)
+
+
+class Dawdler(PCT):
+    """Its own seconds are not all that it takes."""
+
+    def solve(self, A, **limits):
+        time.sleep(0.2)
+        return super().solve(A, **limits)
 
 
 class FailsOnFewColumns(PCT):
@@ -120,6 +137,16 @@ def test_a_false_certificate_is_wrong(methods):
         found, _, _ = run(replace(work, solver=f"{methods}:Prover"))
         assert found["status"] == "wrong"
         assert "x does not prove that nothing separates" in found["reason"]
+
+
+def test_a_method_cannot_change_the_problem(methods):
+    with pytest.raises(ValueError, match="read-only"):
+        run(replace(EASY, solver=f"{methods}:Writer", params={}))
+
+
+def test_all_that_a_method_of_the_user_does_takes_time(methods):
+    found, _, _ = run(replace(EASY, solver=f"{methods}:Dawdler", params={}))
+    assert found["wall_s"] >= 0.2
 
 
 def test_a_method_that_fails_on_the_few_columns_of_the_warm_up_is_run(methods):

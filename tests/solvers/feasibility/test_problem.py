@@ -52,6 +52,13 @@ def test_other_columns_are_scaled_to_unit_length(storage):
     assert abs(given - before).max() == 0
 
 
+def test_many_rows_of_float32_are_no_reason_to_leave_columns_as_they_are():
+    columns = np.array([[0.9, 1.1], [0.9, -1.1]], np.float32)
+    A = sparse.csc_matrix((columns.T.ravel(), [0, 1, 0, 1], [0, 2, 4]), shape=(2**20, 2))
+    problem = FeasibilityProblem.linear(A)
+    np.testing.assert_allclose(problem.scale, np.linalg.norm(columns, axis=0), rtol=1e-6)
+
+
 def test_lengths_whose_squares_are_out_of_range():
     A = np.array([[3e200, 3e-200], [4e200, 4e-200]])
     problem = FeasibilityProblem.linear(A)
@@ -103,6 +110,7 @@ def test_lists_are_points_and_what_is_no_real_matrix_is_named():
         (np.array([[1.0, 0.5], [0.5, 0.0]]), "entry 1 of its diagonal is 0.0; leave that point"),
         (np.array([[1.0, 0.0], [0.0, -1.0]]), "entry 1 of its diagonal is -1.0; leave that point"),
         (np.array([[1.0, np.nan], [np.nan, 1.0]]), "holds NaN or infinity"),
+        (np.array([[1.0, 1.5], [1.5, 1.0]]), "an entry of row 0 is larger than the lengths"),
     ],
 )
 def test_gram_matrices_that_state_no_problem_are_refused(G, message):
@@ -117,6 +125,7 @@ def test_gram_matrices_that_state_no_problem_are_refused(G, message):
         (np.ones((2, 3)), [3], "cones must be a sequence of cones"),
         (np.ones((2, 3)), [Orthant(2)], r"A must have shape \(m, 2\) for these cones"),
         (np.full((2, 3), np.inf), [Orthant(3)], "A contains NaN or infinity"),
+        (np.full((2, 3), 1j), [Orthant(3)], "A holds complex numbers"),
         (
             np.array([[1.0, 2.0, 3.0, 4.0]]),
             [PositiveSemidefinite(2)],

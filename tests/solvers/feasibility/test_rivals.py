@@ -152,6 +152,14 @@ def test_with_a_linear_kernel_they_are_the_methods_on_columns(name, A):
     np.testing.assert_allclose(A @ kernel.y, linear.y, rtol=0, atol=atol)
 
 
+def test_von_neumann_stays_at_a_vertex():
+    result = LINEAR["VN"](max_iter=50, tol=0.0, stop="gap").solve(np.array([[1.0], [0.0]]))
+    np.testing.assert_array_equal(result.y, [1.0, 0.0])
+    near = np.array([[3.0], [4.0], [1.0]]) + 1e-8 * np.random.default_rng(1).standard_normal((3, 5))
+    result = LINEAR["VN"](max_iter=500, tol=0.0, stop="gap").solve(near)
+    assert result.phi_lo == pytest.approx(1.0, abs=1e-12)
+
+
 @pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
 @pytest.mark.parametrize("name", ["SPCT", "SPVN", "ISPVN"])
 def test_long_runs_do_not_overflow(name, A):
