@@ -145,6 +145,8 @@ def _array(X: Any, origin: str) -> Any:
         values = np.asarray(X)
         if values.dtype.kind == "c":
             raise ValueError("complex numbers")
+        if values.dtype.kind in "mM":
+            raise ValueError("dates or durations")
         if values.dtype.kind not in "iubf":
             values = np.asarray(X, dtype=np.float64)
     except (ValueError, TypeError, OverflowError) as error:

@@ -6,6 +6,7 @@ All that is estimated comes from the training rows.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -21,7 +22,7 @@ from ..errors import DataError, suggest
 from ..transforms import Scale, moments, unit_rows
 from .classes import read_target
 from .options import Options
-from .splitting import Rows, divide, label
+from .splitting import MANY_CLASSES, Rows, divide, label
 from .tables import SparseRows, Table, row_location
 from .words import NUMBER, in_words, is_number, listed, shown_word
 
@@ -40,13 +41,12 @@ _OF_COLUMNS = ("target", "categorical", "numeric", "drop", "split")
 #: A column of texts that are numbers in this share of the rows is one of numbers with a mistake.
 _MOSTLY = 0.9
 _NOT_FINITE = ("inf", "infinity", "nan")
-#: Classes that are numbers, of which more are perhaps none.
-_MANY_CLASSES = 20
 #: Categories of which more, in more than half of the rows, are perhaps none.
 _MANY_TEXTS = 20
 #: Texts are perhaps numbers if so many of them are plain ones and few words stand between them, or
 #: if so many are numbers with signs around them.
 _HALF, _FEW_WORDS, _MOST = 0.5, 5, 0.8
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b")
 #: What a scale does to a table, in words.
 _SCALES = {
     "standard": " (columns of numbers: mean 0 and standard deviation 1 in the training part)",
@@ -76,6 +76,8 @@ def content_of(data: Sequence[Table | SparseRows], options: Options) -> tuple[Co
     for other in tables[1:]:
         _check_same_columns(first, other)
     chosen = _choose(first, options)
+    for each in tables:
+        _check_types(each, [chosen.target, *filter(None, [chosen.split]), *chosen.features])
     kinds = _kinds(tables, chosen.features, options)
     kept, missing = _kept_rows(tables, chosen, options)
     targets = [read_target(each.data[chosen.target], each.origin, chosen.target) for each in tables]
@@ -185,8 +187,14 @@ def _with_numbers(table: Table, options: Options) -> Table:
         name = _column_of(table, each, "numeric")
         column = data[name]
         if pa.types.is_string(column.type):
-            index = data.schema.get_field_index(name)
-            data = data.set_column(index, name, cleaned(column, options.decimal))
+            values = cleaned(column, options.decimal)
+            if values.null_count == len(values) > column.null_count:
+                example = pc.drop_null(column)[0].as_py()
+                raise DataError(
+                    f"{table.origin}: column {shown_word(name)} is listed in numeric, but none of "
+                    f"its texts is a number, such as {shown_word(example)}"
+                )
+            data = data.set_column(data.schema.get_field_index(name), name, values)
     return replace(table, data=data)
 
 
@@ -267,6 +275,17 @@ def _check_same_columns(train: Table, test: Table) -> None:
             )
 
 
+def _check_types(table: Table, names: Sequence[str]) -> None:
+    """Refuse columns that are neither numbers nor texts, such as dates and lists."""
+    for name in names:
+        kind = table.data[name].type
+        if not (pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_float64(kind)):
+            raise DataError(
+                f"{table.origin}: column {shown_word(name)} is of type {kind}; make it numbers or "
+                "texts, or add it to drop"
+            )
+
+
 def _kept_rows(
     data: Sequence[Table], chosen: _Chosen, options: Options
 ) -> tuple[list[NDArray[np.bool_]], str]:
@@ -333,11 +352,16 @@ def cleaned(texts: Any, decimal: str) -> Any:
     """Texts such as "1,234.5", "45 %" or "$12" as decimal numbers; null for all others.
 
     `decimal`, "." or ",", is what stands before the decimals; the other one stands between
-    thousands.
+    thousands, and nowhere else.
     """
     thousands = "," if decimal == "." else "."
-    plain = pc.replace_substring_regex(texts, rf"[\s\x{{a0}}\x{{202f}}%'$€£¥{thousands}]", "")
-    plain = pc.replace_substring(plain, decimal, ".")
+    plain = pc.replace_substring_regex(texts, r"[\s\x{a0}\x{202f}%'$€£¥]", "")
+    grouped = pc.match_substring_regex(
+        plain, rf"^[-+]?[1-9]\d{{0,2}}(\{thousands}\d{{3}})+(\{decimal}\d*)?$"
+    )
+    plain = pc.if_else(grouped, pc.replace_substring(plain, thousands, ""), plain)
+    # What stands elsewhere makes no number.
+    plain = pc.replace_substring(pc.replace_substring(plain, thousands, "_"), decimal, ".")
     return pc.if_else(numeric(plain), plain, pa.scalar(None, pa.string()))
 
 
@@ -552,7 +576,7 @@ def _hints(
     elif table.location is not row_location and all(map(is_number, table.names)):
         yield "hint: the first line is read as names; set header = false if it is a row"
     words = train.target.words
-    if len(words) > _MANY_CLASSES and all(map(is_number, words)):
+    if len(words) > MANY_CLASSES and all(map(is_number, words)):
         yield f"hint: {len(words)} classes that are numbers; is it a regression target?"
     named = {_column_of(table, each, "categorical") for each in options.categorical}
     perhaps = {
@@ -563,15 +587,16 @@ def _hints(
     }
     for option in dict.fromkeys(perhaps.values()):
         names = [name for name, remedy in perhaps.items() if remedy == option]
-        yield f"hint: texts that look like numbers in {listed(names)}: {option.format(names)}"
+        yield f"hint: {option.format(listed(names), names)}"
     for encoder in encoders:
         name = shown_word(encoder.name)
         if encoder.categories is None:
             values = numbers(table.data[encoder.name])
             if len(values) > 2 and (np.diff(values) == 1).all():
                 yield f"hint: column {name} only numbers the rows; add it to drop"
-        elif encoder.name not in perhaps and encoder.n_features > max(
-            _MANY_TEXTS, len(train.rows) / 2
+        elif encoder.name not in perhaps and (
+            encoder.n_features > max(_MANY_TEXTS, len(train.rows) / 2)
+            or all(map(_DATE.match, encoder.categories))
         ):
             yield (
                 f"hint: column {name} holds {encoder.n_features} distinct texts, such as "
@@ -580,22 +605,21 @@ def _hints(
 
 
 def _read_as_numbers(column: Any) -> str:
-    """The options that read a column of texts as numbers; empty if they are none."""
+    """How to read a column of texts as numbers; empty if they are none."""
     if not pa.types.is_string(column.type):
         return ""
     texts = pc.drop_null(column)
     odd = pc.unique(texts.filter(pc.invert(numeric(texts)))).to_pylist()
     if len(odd) <= _FEW_WORDS and pc.mean(numeric(texts)).as_py() >= _HALF:
-        return f"add {', '.join(map(shown_word, odd))} to missing_words"
+        words = ", ".join(map(shown_word, odd)).replace("{", "{{").replace("}", "}}")
+        return f"numbers beside texts in {{0}}: if {words} means no value, add it to missing_words"
     for decimal in ".,":
         # In "1,234" the comma stands between thousands, in "1,5" before the decimals.
-        if pc.mean(pc.is_valid(cleaned(texts, decimal))).as_py() < _MOST:
-            continue
-        other = "." if decimal == "," else ","
-        groups = pc.match_substring_regex(texts, rf"\{other}\d{{3}}(\D|$)")
-        plain = pc.invert(pc.match_substring(texts, other))
-        if pc.all(pc.or_(groups, plain)).as_py():
-            return "set numeric = {}" + (", decimal = ','" if decimal == "," else "")
+        valid = pc.is_valid(cleaned(texts, decimal))
+        plain = pc.invert(pc.match_substring(texts, "." if decimal == "," else ","))
+        if pc.mean(valid).as_py() >= _MOST and pc.all(pc.or_(valid, plain)).as_py():
+            comma = ", decimal = ','" if decimal == "," else ""
+            return f"texts that look like numbers in {{0}}: set numeric = {{1}}{comma}"
     return ""
 
 

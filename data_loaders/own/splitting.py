@@ -18,8 +18,10 @@ from ..errors import DataError
 from .classes import Target, decide, describe
 from .options import Options
 from .tables import SparseRows, Table
-from .words import shown_word
+from .words import is_number, shown_word
 
+#: Classes that are numbers, of which more are perhaps none.
+MANY_CLASSES = 20
 #: Of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): its increment and its two multipliers.
 _STEP = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -74,7 +76,13 @@ def divide(
         train = replace(train, rows=train.rows[drawn])
     for part, role in ((train, "training"), (test, "test")):
         if not len(part.rows):
-            raise DataError(f"{origin}: no rows are left for the {role} part ({description})")
+            words = targets[0].words
+            perhaps = ""
+            if len(words) > MANY_CLASSES and all(map(is_number, words)):
+                perhaps = f"; {len(words)} classes are numbers: is it a regression target?"
+            raise DataError(
+                f"{origin}: no rows are left for the {role} part ({description}){perhaps}"
+            )
     description = f"{description} ({len(train.rows)} training and {len(test.rows)} test rows)"
     return train, test, description
 

@@ -178,19 +178,15 @@ def _table_of_arrow(
     # Categories by their type, of numbers too.
     declared = (field.name for field in data.schema if pa.types.is_dictionary(field.type))
     nominal = categories.union(declared)
-    columns = [
-        _plain(column, name, origin)
-        for name, column in zip(data.column_names, data.columns, strict=True)
-    ]
-    plain = pa.Table.from_arrays(columns, names=data.column_names)
+    plain = pa.Table.from_arrays([*map(_plain, data.columns)], names=data.column_names)
     return Table(origin, plain, nominal=nominal, index=index)
 
 
-def _plain(column: Any, name: str, origin: str) -> Any:
-    """Numbers as float64 or int64, all else as texts; nulls for missing values."""
+def _plain(column: Any) -> Any:
+    """Numbers as float64 or int64, texts; nulls for missing values. Other types stay."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _plain(pc.cast(column, kind.value_type), name, origin)
+        return _plain(pc.cast(column, kind.value_type))
     if pa.types.is_boolean(kind):
         return pc.cast(column, pa.string())
     if kind in (pa.int64(), pa.uint64()):
@@ -203,10 +199,7 @@ def _plain(column: Any, name: str, origin: str) -> Any:
         return pa.nulls(len(column), pa.float64())
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pc.utf8_trim_whitespace(pc.cast(column, pa.string()))
-    raise DataError(
-        f"{origin}: column {shown_word(name)} is of type {kind}; make it numbers or texts, or "
-        "remove it"
-    )
+    return column
 
 
 def _of_pandas(schema: Any) -> tuple[frozenset[str], frozenset[str]]:

@@ -130,6 +130,7 @@ def test_no_row_without_a_missing_value(refusal):
         ({"target": 4}, "x.csv: target = 4, but there are 3 columns"),
         ({"target": 0}, "x.csv: target must be the name of a column or its number from 1"),
         ({"drop": ["jo"]}, "x.csv: drop = 'jo': there is no such column (did you mean 'job'?)"),
+        ({"numeric": ["job"]}, "x.csv: column 'job' is listed in numeric, but none of its texts"),
         ({"drop": ["y"], "target": "y"}, "x.csv: the target 'y' is dropped as well"),
         ({"drop": ["age", "job", "y"]}, "x.csv: all columns are dropped"),
         ({"positive": "Yes!"}, "x.csv: positive = 'Yes!' is no class (did you mean 'yes'?)"),
@@ -185,6 +186,11 @@ def test_columns_of_parquet_files(here):
     pq.write_table(pa.table({"a": [[1], [2]], "y": ["n", "p"]}), "lists.parquet")
     with pytest.raises(DataError, match=r"column 'a' is of type list<.*make it numbers or texts"):
         load("lists.parquet")
+    when = pd.DataFrame({"x": range(40), "when": pd.Timestamp("2020-01-01"), "y": [0, 1] * 20})
+    when.to_parquet("when.parquet")
+    with pytest.raises(DataError, match=r"column 'when' is of type timestamp.*add it to drop"):
+        load("when.parquet")
+    assert load("when.parquet", {"drop": ["when"]}).n_features == 1
     table = pa.Table.from_arrays([pa.array([1, 2])] * 2, names=["a", "a"])
     pq.write_table(table, "twice.parquet")
     with pytest.raises(DataError, match="columns 1 and 2 have the same name 'a'"):
@@ -292,6 +298,7 @@ def test_arrays_that_do_not_fit_together(here):
         ((X, np.eye(4)), r"mine: y has the shape \(4, 4\); expected one class for each row"),
         ((X.astype(str).astype(object) + "x", y), "mine: X does not hold numbers alone"),
         ((1j * X, y), "mine: X does not hold numbers alone .complex numbers"),
+        ((X.astype("M8[D]"), y), "mine: X does not hold numbers alone .dates or durations"),
         (({"X": X},), "mine: has the arrays X; expected X and y, or X_train"),
         ((3,), "mine: is a int; expected a table, a Bunch"),
     ]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
 
 from marginbench.data_loaders import DataError, load
+from marginbench.data_loaders.own.columns import cleaned
 
 SCALERS = {
     "standard": StandardScaler(),
@@ -281,14 +283,42 @@ def test_distinct_classes_stay_apart(here, words, classes):
         assert len(np.unique(load("x.parquet").y_train)) == classes
 
 
+@pytest.mark.parametrize(
+    ("text", "decimal", "value"),
+    [
+        ("1,234.5", ".", 1234.5),
+        ("-12,345,678", ".", -12345678.0),
+        ("0,25", ".", None),
+        ("1,25", ".", None),
+        ("0,125", ".", None),
+        ("12,34,567", ".", None),
+        ("1234,567", ".", None),
+        ("1.234,5", ",", 1234.5),
+        ("1.01", ",", None),
+        ("$ 1'000", ".", 1000.0),
+        ("1e3", ".", 1000.0),
+        ("a", ".", None),
+    ],
+)
+def test_a_sign_between_thousands_stands_nowhere_else(text, decimal, value):
+    (word,) = cleaned(pa.array([text]), decimal).to_pylist()
+    assert word is value is None or float(word) == value
+
+
+def test_dates_are_named(here):
+    rows = "".join(f"2020-01-{k % 9 + 1:02},{k},{k % 2}\n" for k in range(100))
+    Path("x.csv").write_text("when,x,y\n" + rows)
+    assert any("dates or identifiers" in line for line in load("x.csv").decided)
+
+
 def test_texts_are_read_as_numbers_where_asked(here):
     rows = [f"{k % 5} %;1.00{k % 7},{k % 10};{k if k % 5 else '-'};{k % 3}\n" for k in range(1, 61)]
     Path("x.csv").write_text("share;price;size;y\n" + "".join(rows))
-    hints = [line for line in load("x.csv").decided if "look like numbers" in line]
+    hints = [line for line in load("x.csv").decided if "numbers" in line and "hint" in line]
     assert hints == [
         "hint: texts that look like numbers in share: set numeric = ['share']",
         "hint: texts that look like numbers in price: set numeric = ['price'], decimal = ','",
-        "hint: texts that look like numbers in size: add '-' to missing_words",
+        "hint: numbers beside texts in size: if '-' means no value, add it to missing_words",
     ]
     options = {"numeric": ["share", "price", "size"], "decimal": ",", "missing": "drop"}
     data = load("x.csv", {**options, "scale": "none"})
