@@ -303,9 +303,11 @@ def _kept_rows(
                 remedies = "'drop'"
                 if name != chosen.target:
                     remedies += ", 'mean', 'median' or 'most_frequent'"
+                as_numbers = {_column_of(table, each, "numeric") for each in options.numeric}
+                what = "number" if name in as_numbers else "value"
                 raise DataError(
                     f"{table.origin}, {table.location(_first_row(pc.is_null(column)))}: column "
-                    f"{shown_word(name)} has no value; set missing to {remedies}, in "
+                    f"{shown_word(name)} has no {what}; set missing to {remedies}, in "
                     "dataset_params of a study or by --option of 'marginbench data import'"
                 )
             n_missing += column.null_count
