@@ -45,7 +45,8 @@ class Risk:
                 "or none"
             )
         self._X, self._y, self._loss = X, y, loss
-        total = weights.sum()
+        with np.errstate(over="ignore"):
+            total = weights.sum()
         if not math.isfinite(total):
             raise ValueError("the sum of the weights overflows float64: scale them")
         self._weights = weights / total

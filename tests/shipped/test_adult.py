@@ -26,15 +26,15 @@ def test_smo_reaches_the_optimum_of_adult(tmp_path):
     solver = SMO(gamma=0.05, C=1.0, tol=1e-3, cache_size=3000).fit(adult.X_train, adult.y_train)
     assert solver.status_ == "converged"
 
-    points = adult.X_train[solver.support_].astype(np.float64)
+    X = adult.X_train.toarray().astype(np.float64)
+    points = X[solver.support_]
     coef = solver.dual_coef_[0]
     alpha = coef * adult.y_train[solver.support_]
     assert alpha.min() >= 0
     assert alpha.max() <= 1
     scores = np.concatenate(
         [
-            rbf_kernel(adult.X_train[start : start + 2000].astype(np.float64), points, gamma=0.05)
-            @ coef
+            rbf_kernel(X[start : start + 2000], points, gamma=0.05) @ coef
             for start in range(0, adult.n_train, 2000)
         ]
     )
