@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable
 from functools import partial
@@ -167,6 +168,7 @@ def add(
         if summary.changed or not _is_current(written):
             command = _command_of(summary.results)
             written = write_report(summary.results, command, quiet=quiet or as_json)
+            os.utime(written)  # of all that is beside it, also where it says the same as before
         elif not quiet and not as_json:
             typer.echo("nothing new: the report is as it was ('marginbench report' writes it anew)")
         written_to = pushed_page(written)

@@ -37,12 +37,11 @@ def write_description(folder: Path, values: dict[str, Any]) -> None:
     What JSON does not know goes by its ``repr``.
     """
     path = folder / FILE_NAME
-    # The digest is that of what a reader gets: tuples as lists, keys as texts.
-    stored = json.loads(json.dumps(values, default=repr))
-    stored[_DIGEST] = hash_json(stored)
+    digest = hash_json(values)
     with storing(path):
-        if not path.is_file() or stored[_DIGEST].encode() not in path.read_bytes():
-            text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
+        if not path.is_file() or digest.encode() not in path.read_bytes():
+            stored = {**values, _DIGEST: digest}
+            text = json.dumps(stored, indent=2, ensure_ascii=False, default=repr) + "\n"
             with replacing(path) as sink:
                 sink.write(text.encode("utf-8", "backslashreplace"))
 
