@@ -65,7 +65,7 @@ def grids(results: Results) -> pd.DataFrame:
     points = pd.concat(parts, ignore_index=True)
     eligible = points["error"].where(points["validated"] & points["whole"])
     lowest = eligible.groupby([points["grid"], points["solver"]], sort=False).transform("min")
-    return points.drop(columns="whole").assign(best=eligible == lowest)
+    return points.drop(columns=["whole", "runs", "stayed"]).assign(best=eligible == lowest)
 
 
 def _tuned(results: Results) -> Iterator[pd.DataFrame]:
@@ -89,14 +89,8 @@ def _tuned(results: Results) -> Iterator[pd.DataFrame]:
             index = pd.MultiIndex.from_tuples(last, names=["solver", "seed", "point"])
             errors = pd.DataFrame(list(last.values()), index).reset_index()
             points = _medians(errors)
-            stayed = errors.groupby(["solver", "point"], sort=False)["stayed"].sum()
-            most = stayed.groupby(level="solver").transform("max")
-            yield points.assign(
-                grid=task.label,
-                dataset=task.dataset,
-                validated=True,
-                whole=(stayed == most).to_numpy(),
-            )
+            whole = points["stayed"] == points.groupby("solver")["stayed"].transform("max")
+            yield points.assign(grid=task.label, dataset=task.dataset, validated=True, whole=whole)
 
 
 def _last_round(trials: Sequence[Mapping[str, Any]]) -> int:
@@ -128,22 +122,29 @@ def _of_tasks(results: Results) -> Iterator[pd.DataFrame]:
             numbers = {name: value for name, value in task.kernel.items() if is_number(value)}
             points[task.label] = json.dumps({"C": task.C, **numbers})
         runs = results.runs[results.runs["task"].isin(points)]
-        errors = runs[[*RUN, "ok"]].assign(
-            point=runs["task"].map(points), error=runs["test_error"].where(runs["ok"])
+        errors = runs[RUN].assign(
+            point=runs["task"].map(points),
+            error=runs["test_error"].where(runs["ok"]),
+            stayed=runs["ok"].astype(int),
         )
-        medians = _medians(errors.dropna(subset="error"))
-        whole = errors.groupby(["solver", "point"])["ok"].all().rename("whole")
-        yield medians.join(whole, on=["solver", medians["point"].map(json.dumps)]).assign(
-            grid=titles[-1], dataset=tasks[0].dataset, validated=tasks[0].folds is not None
+        table = _medians(errors)
+        yield table[table["n"] > 0].assign(
+            grid=titles[-1],
+            dataset=tasks[0].dataset,
+            validated=tasks[0].folds is not None,
+            whole=table["stayed"] == table["runs"],
         )
 
 
 def _medians(errors: pd.DataFrame) -> pd.DataFrame:
-    by_point = errors.groupby(["solver", "point"], sort=False)["error"]
-    table = by_point.agg(["median", "size"]).reset_index()
-    points = [json.loads(text) for text in table["point"]]
-    table = table.set_axis(["solver", "point", "error", "n"], axis=1)
-    return table.assign(point=points)
+    """A row for each point: error, n (runs with one), runs, and stayed (of how many it counts)."""
+    table = errors.groupby(["solver", "point"], sort=False, as_index=False).agg(
+        error=("error", "median"),
+        n=("error", "count"),
+        runs=("error", "size"),
+        stayed=("stayed", "sum"),
+    )
+    return table.assign(point=[json.loads(text) for text in table["point"]])
 
 
 def _varied(points: pd.DataFrame) -> list[str]:
