@@ -128,12 +128,13 @@ def _of_tasks(results: Results) -> Iterator[pd.DataFrame]:
             stayed=runs["ok"].astype(int),
         )
         table = _medians(errors)
-        yield table[table["n"] > 0].assign(
+        table = table.assign(
             grid=titles[-1],
             dataset=tasks[0].dataset,
             validated=tasks[0].folds is not None,
             whole=table["stayed"] == table["runs"],
         )
+        yield table[table["n"] > 0]
 
 
 def _medians(errors: pd.DataFrame) -> pd.DataFrame:

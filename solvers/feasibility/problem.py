@@ -142,18 +142,9 @@ class FeasibilityProblem:
                 "the Gram matrix is not positive semidefinite: "
                 f"entry {odd} of its diagonal is {float(diag[odd])!r}; leave that point out"
             )
-        if not _symmetric(G):
-            raise ValueError("the Gram matrix is not symmetric; use (G + G') / 2 if it is rounding")
         zero = _first(diag == 0)
         lengths = np.sqrt(np.where(diag == 0, 1.0, diag))
-        for lo in range(0, len(G), _ROWS):
-            largest = np.abs(G[lo : lo + _ROWS] / lengths).max(axis=1)
-            odd = _first(largest > (1 + _TOO_LONG) * lengths[lo : lo + _ROWS])
-            if odd is not None:
-                raise ValueError(
-                    "the Gram matrix is not positive semidefinite: an entry of row "
-                    f"{lo + odd} is larger than the lengths of both points allow"
-                )
+        _check_entries(G, lengths)
         return cls("gram", G, None if (lengths == 1).all() else lengths, zero=zero)
 
     @classmethod
@@ -271,11 +262,20 @@ def _first(chosen: np.ndarray) -> int | None:
     return int(chosen.argmax()) if chosen.any() else None
 
 
-def _symmetric(G: np.ndarray) -> bool:
-    """Whether G = G' up to rounding, looked at in blocks."""
+def _check_entries(G: np.ndarray, lengths: np.ndarray) -> None:
+    """Raise ValueError unless G = G' and no entry exceeds the product of both lengths.
+
+    Rounding is allowed for.
+    """
     tolerance = 64 * np.finfo(G.dtype).eps * float(np.abs(np.diagonal(G)).max())
     for lo in range(0, len(G), _ROWS):
-        hi = lo + _ROWS
-        if np.abs(G[lo:hi, lo:] - G[lo:, lo:hi].T).max() > tolerance:
-            return False
-    return True
+        block, hi = G[lo : lo + _ROWS, lo:], lo + _ROWS
+        if np.abs(block - G[lo:, lo:hi].T).max() > tolerance:
+            raise ValueError("the Gram matrix is not symmetric; use (G + G') / 2 if it is rounding")
+        most = np.multiply.outer((1 + _TOO_LONG) * lengths[lo:hi], lengths[lo:]) + tolerance
+        odd = _first((np.abs(block) > most).any(axis=1))
+        if odd is not None:
+            raise ValueError(
+                f"the Gram matrix is not positive semidefinite: row {lo + odd} has an entry larger "
+                "than the lengths of both points allow"
+            )

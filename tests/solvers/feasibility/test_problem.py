@@ -110,7 +110,7 @@ def test_lists_are_points_and_what_is_no_real_matrix_is_named():
         (np.array([[1.0, 0.5], [0.5, 0.0]]), "entry 1 of its diagonal is 0.0; leave that point"),
         (np.array([[1.0, 0.0], [0.0, -1.0]]), "entry 1 of its diagonal is -1.0; leave that point"),
         (np.array([[1.0, np.nan], [np.nan, 1.0]]), "holds NaN or infinity"),
-        (np.array([[1.0, 1.5], [1.5, 1.0]]), "an entry of row 0 is larger than the lengths"),
+        (np.array([[1.0, 1.5], [1.5, 1.0]]), "row 0 has an entry larger than the lengths"),
     ],
 )
 def test_gram_matrices_that_state_no_problem_are_refused(G, message):
