@@ -137,6 +137,7 @@ def test_modules_beside_the_current_folder_are_not_imported(tmp_path, monkeypatc
     for name in ("json", "numpy", "marginbench", "psutil"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # it may name the current folder
     process = WorkerProcess(tmp_path / "log", 1)
     try:
         wait_for(lambda: process.alive and any(True for _ in process.receive(math.inf)))
