@@ -177,8 +177,6 @@ FEWEST_FOR_INTERVAL = 3
 FEWEST_TASKS = 6
 #: Before why a worsening beyond its bound is accepted.
 KNOWN = "known: "
-#: Resamples of the tasks for the interval of a mean over tasks.
-_RESAMPLES = 4000
 _ALPHA = 1 - CONFIDENCE
 
 Floats = npt.NDArray[np.float64]
@@ -383,23 +381,19 @@ def _same_errors(before: SolverErrors, after: SolverErrors) -> bool:
     return bool(np.array_equal(before.mistakes, after.mistakes))
 
 
-def mean_over_tasks(means: Floats, scale: Scale) -> tuple[float, float, float]:
-    """The mean of the changes of several tasks, and its bootstrap interval by task.
+def mean_over_tasks(
+    means: Floats, scale: Scale, band: float = 1.0
+) -> tuple[float, float, float, float]:
+    """The mean of the changes of several tasks, its 95 % t interval, and p as of a :class:`Change`.
 
-    Ratios have a geometric mean. The percentile interval is from a fixed seed, so that the same
-    changes give the same interval and inverse ones the inverse interval; it is NaN with fewer than
-    three tasks.
+    Ratios have a geometric mean. With fewer than three tasks there is no interval and no p.
     """
-    values = np.log(means) if scale == "ratio" else np.asarray(means, dtype=np.float64)
-    if not len(values):
-        return math.nan, math.nan, math.nan
-    ends = [math.nan, math.nan]
-    if len(values) >= FEWEST_FOR_INTERVAL:
-        draws = np.random.default_rng(0).integers(len(values), size=(_RESAMPLES, len(values)))
-        tail = 0.5 - CONFIDENCE / 2
-        ends = np.quantile(values[draws].mean(axis=1), [tail, 1 - tail]).tolist()
-    back = _exp if scale == "ratio" else float
-    return back(float(values.mean())), back(ends[0]), back(ends[1])
+    is_ratio = scale == "ratio"
+    values = np.log(means) if is_ratio else np.asarray(means, dtype=np.float64)
+    margin = math.log(band) if is_ratio else 0.0
+    mean, _, low, high, p = _estimate(values, False, margin, len(values))
+    back = _exp if is_ratio else float
+    return back(mean), back(low), back(high), p
 
 
 class Judged(NamedTuple):
@@ -528,13 +522,18 @@ def combined(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def of_tasks(
-    verdicts: Sequence[Verdict], low: float, high: float, *, unchanged: tuple[float, float], n: int
+    verdicts: Sequence[Verdict],
+    low: float,
+    high: float,
+    q: float,
+    *,
+    unchanged: tuple[float, float],
+    n: int,
 ) -> Verdict:
     """The verdict on a measure of a solver over tasks.
 
-    That of the tasks where these tell a change, mixed if their mean tells the opposite; else that
-    of their mean, of at least six tasks: of its interval against what the measurement does not tell
-    from no change.
+    That of the tasks where these tell a change, mixed if the interval of their mean excludes it;
+    else that of their mean, of at least six tasks, of which ``q`` is p, adjusted.
     """
     verdict = combined(verdicts)
     if (verdict == "improvement" and low > unchanged[1]) or (
@@ -543,8 +542,6 @@ def of_tasks(
         return "mixed"
     if verdict == "no difference told" and "advice" in verdicts:
         return "advice"
-    if verdict != "no difference told" or n < FEWEST_TASKS:
+    if verdict != "no difference told" or n < FEWEST_TASKS or not q <= _ALPHA:
         return verdict
-    if low > unchanged[1]:
-        return "worsening"
-    return "improvement" if high < unchanged[0] else verdict
+    return "worsening" if low > unchanged[0] else "improvement"

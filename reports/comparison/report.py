@@ -55,9 +55,10 @@ def headline(comparison: Comparison) -> str:
         parts.append(f"{plural(comparison.n_newly_missing, 'record')} missing in B")
     if not comparison.n_compared:
         return "; ".join([*parts, "no pair of runs could be compared"])
+    n_beyond = int(comparison.frame["beyond"].sum())
     for verdict, words in IN_WORDS.items():
         if verdict == "worsening" or counts.get(verdict, 0):
-            beyond = f" ({comparison.n_beyond} beyond bounds)" if comparison.n_beyond else ""
+            beyond = f" ({n_beyond} beyond bounds)" if n_beyond else ""
             parts.append(
                 f"{counts.get(verdict, 0)} {words}{beyond if verdict == 'worsening' else ''}"
             )
@@ -71,7 +72,9 @@ def headline(comparison: Comparison) -> str:
         for verdict in ("worsening", "improvement")
         if verdict in alone
     )
+    others = comparison.n_beyond - n_beyond
     over_tasks = f"; means over tasks alone: {means}" if means else ""
+    over_tasks += f" ({others} beyond bounds)" if others else ""
     pairs = plural(comparison.n_compared, "pair")
     return f"{', '.join(parts)} of {total} from {pairs} of runs{over_tasks}"
 
@@ -193,9 +196,9 @@ def bound(item: Compared) -> str:
 #: What the means over tasks are.
 MEANS = (
     "Geometric means of the tasks' ratios (of test errors means of differences), each task once, "
-    "with bootstrap intervals over the tasks. Tasks on which a side never reaches the target, or "
-    "whose ratio has a zero in it, are left out. A mean of fewer than "
-    f"{FEWEST_TASKS} tasks decides nothing by itself."
+    "with 95 % t intervals over the tasks. Tasks on which a run never reaches the target, for "
+    "which one side lacks runs, or whose ratio has a zero in it, are left out. A mean of fewer "
+    f"than {FEWEST_TASKS} tasks decides nothing by itself."
 )
 
 

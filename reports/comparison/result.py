@@ -152,8 +152,9 @@ def compared(
         runs = changes.spread_single_runs(*runs, single)
     pairs = changes.paired(*runs)
     rows = list(_changes((before, after), measures, pairs))
-    frame = _judged(rows, measures, pairs, accepted)
-    return frame, _cells(pairs, frame), _over_tasks(frame, measures), pairs
+    incomplete = {(task, solver): _incomplete(group) for task, solver, group in by_solver(pairs)}
+    frame = _judged(rows, measures, incomplete, accepted)
+    return frame, _cells(pairs, frame), _over_tasks(frame, measures, incomplete), pairs
 
 
 def _changes(
@@ -233,16 +234,13 @@ def _errors(runs: list[pd.DataFrame], folds: int | None, n: int, *, by_chance: b
 def _judged(
     rows: list[dict[str, Any]],
     measures: Mapping[str, Compared],
-    pairs: pd.DataFrame,
+    incomplete: Mapping[tuple[str, str], str],
     accepted: Accepted,
 ) -> pd.DataFrame:
     """The rows with verdicts, and p-values adjusted for how many each measure has."""
-    p_values = pd.Series([row["change"].p for row in rows], dtype=float)
-    names = pd.Series([row["measure"] for row in rows], dtype=object)
-    q = p_values.groupby(names, sort=False).transform(lambda each: changes.adjusted(list(each)))
-    incomplete = {(task, solver): _incomplete(group) for task, solver, group in by_solver(pairs)}
+    q_values = _adjusted([row["measure"] for row in rows], [row["change"].p for row in rows])
     judged_rows = []
-    for row, adjusted in zip(rows, q, strict=True):
+    for row, adjusted in zip(rows, q_values, strict=True):
         change, item = row["change"], measures[row["measure"]]
         judged = changes.judged(
             change,
@@ -260,6 +258,12 @@ def _judged(
         verdict = judged._replace(why=row["barred"] or judged.why)._asdict()
         judged_rows.append(row | vars(change) | verdict | {"q": adjusted})
     return pd.DataFrame(judged_rows, columns=MEASURE_COLUMNS)
+
+
+def _adjusted(names: Sequence[str], p_values: Sequence[float]) -> pd.Series:
+    """P-values that allow for how many each measure has."""
+    by_name = pd.Series(p_values, dtype=float).groupby(list(names), sort=False)
+    return by_name.transform(lambda each: changes.adjusted(list(each)))
 
 
 def _incomplete(pairs: pd.DataFrame) -> str:
@@ -284,40 +288,52 @@ def _cells(pairs: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task", "solver", "verdict", "n_compared", "outcomes"])
 
 
-def _over_tasks(frame: pd.DataFrame, measures: Mapping[str, Compared]) -> pd.DataFrame:
-    rows = []
+def _over_tasks(
+    frame: pd.DataFrame,
+    measures: Mapping[str, Compared],
+    incomplete: Mapping[tuple[str, str], str],
+) -> pd.DataFrame:
+    """The means over the tasks where no side lacks a run, and all runs reach the target."""
+    whole = frame[["reached_before", "reached_after"]].min(axis=1) == frame["n"]
+    cells = zip(frame["task"], frame["solver"], strict=True)
+    whole &= np.array([not incomplete[cell] for cell in cells], dtype=bool)
+    rows: list[dict[str, Any]] = []
     for (solver, name), group in frame.groupby(["solver", "measure"], sort=False):
-        item = measures[str(name)]
+        item, verdicts = measures[str(name)], list(group["verdict"])
         scale: changes.Scale = "difference" if item.is_error else "ratio"
-        reached = group[["reached_before", "reached_after"]].min(axis=1) == group["n"]
-        whole = group[(group["scale"] == scale) & reached]
         # A ratio below the range of floating point is 0, and has no logarithm.
-        told = np.isfinite(whole["mean"]) & ((whole["mean"] > 0) | item.is_error)
-        means = whole.loc[told & (whole["n"] > 0), "mean"]
-        mean, low, high = changes.mean_over_tasks(means.to_numpy(np.float64), scale)
-        unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
-        verdict = changes.of_tasks(
-            list(group["verdict"]), low, high, unchanged=unchanged, n=len(means)
-        )
-        worse = verdict == "worsening" and len(means) >= changes.FEWEST_TASKS
-        # What is accepted on every task is accepted on their mean.
-        worse = worse and not group["why"].str.startswith(changes.KNOWN).any()
+        told = np.isfinite(group["mean"]) & ((group["mean"] > 0) | item.is_error)
+        told &= whole[group.index] & (group["scale"] == scale) & (group["n"] > 0)
+        means = group.loc[told, "mean"].to_numpy(np.float64)
+        mean, low, high, p = changes.mean_over_tasks(means, scale, item.band)
         rows.append(
             {
                 "solver": solver,
                 "measure": name,
-                "verdict": verdict,
-                "beyond": bool(group["beyond"].any()) or (worse and low > item.bound),
+                "verdict": verdicts,
+                "beyond": bool(group["beyond"].any()),
+                # What is accepted on every task is accepted on their mean.
+                "known": bool(group["why"].str.startswith(changes.KNOWN).any()),
                 "n_tasks": len(means),
                 "n_left_out": len(group) - len(means),
                 "scale": scale,
                 "mean": mean,
                 "low": low,
                 "high": high,
-                "n_worse": int((group["verdict"] == "worsening").sum()),
-                "n_better": int((group["verdict"] == "improvement").sum()),
+                "p": p,
+                "n_worse": verdicts.count("worsening"),
+                "n_better": verdicts.count("improvement"),
             }
         )
+    q_values = _adjusted([row["measure"] for row in rows], [row["p"] for row in rows])
+    for row, adjusted in zip(rows, q_values, strict=True):
+        item, low, n = measures[row["measure"]], row["low"], row["n_tasks"]
+        unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
+        row["verdict"] = changes.of_tasks(
+            row["verdict"], low, row["high"], adjusted, unchanged=unchanged, n=n
+        )
+        worse = row["verdict"] == "worsening" and n >= changes.FEWEST_TASKS and not row["known"]
+        row["beyond"] |= worse and low > item.bound
     return pd.DataFrame(rows, columns=SOLVER_COLUMNS)
 
 
@@ -342,7 +358,7 @@ class Comparison:
     cells : DataFrame
         One row for each task and solver: its verdict, and how its runs were paired.
     solvers : DataFrame
-        One row for each solver and measure: the mean over tasks with its bootstrap interval.
+        One row for each solver and measure: the mean over tasks with its interval.
     pairs : DataFrame
         One row for each run of either side: whether it is compared, or why not.
     environment, code : list of Difference

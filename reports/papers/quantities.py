@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -51,6 +51,8 @@ class Estimate:
         Seeds, or sizes of a slope.
     versions : tuple of str
         Of the solvers' code.
+    failed : int
+        Runs that did not end as planned, and have no value.
     """
 
     value: float
@@ -58,11 +60,12 @@ class Estimate:
     high: float
     n: int
     versions: tuple[str, ...] = ()
+    failed: int = 0
 
     def times(self, unit: float) -> Estimate:
         """The same in another unit."""
         value, low, high = (unit * each for each in (self.value, self.low, self.high))
-        return Estimate(value, low, high, self.n, self.versions)
+        return replace(self, value=value, low=low, high=high)
 
 
 class Unmeasured(Exception):
@@ -82,6 +85,12 @@ class Part:
         """Those that ended as planned."""
         task_runs = of_task(_runs(self.results), self.task, self.solver)
         return task_runs[task_runs["ok"]]
+
+    @property
+    def failed(self) -> int:
+        """How many did not, of those that took place."""
+        ended = of_task(self.results.runs, self.task, self.solver)
+        return int((~ended["ok"] & ~ended["status"].isin(["missing", "skipped"])).sum())
 
     @cached_property
     def traces(self) -> pd.DataFrame:
@@ -170,6 +179,8 @@ def _early_decay(part: Part) -> Values:
     """How much faster log gamma_t falls in an iteration before the tenth than in a later one."""
     gaps = _gaps(part).set_index("n_iter")["gamma"].map(math.log)
     parts = (gaps[: curves.FIRST_OF_SLOPE], gaps[curves.FIRST_OF_SLOPE :])
+    if min(map(len, parts)) < 5:
+        return pd.Series(dtype=float)
     early, late = (np.polyfit(each.index, each, 1)[0] for each in parts)
     return pd.Series({0: early / late})
 
@@ -287,7 +298,16 @@ def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder
     """
     results = _results(folder, *_stamps(folder))
     if row.by == "slope":
-        return _slope(row, [Part(results, *labels[task, row.solver]) for task in row.tasks])
+        parts = [Part(results, *labels[task, row.solver]) for task in row.tasks]
+        return replace(_slope(row, parts), failed=sum(part.failed for part in parts))
+    parts = [Part(results, *labels[side]) for side in row.sides]
+    return replace(_compared(row, labels, results), failed=sum(part.failed for part in parts))
+
+
+def _compared(
+    row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], results: Results
+) -> Estimate:
+    """The value of one side, or its ratio or difference to the other."""
     part = Part(results, *labels[row.task, row.solver])
     values = _values(part, row.measure, row.at)
     if row.against is None:
@@ -363,14 +383,16 @@ def _estimate(values: Values, draws: bool, versions: tuple[str, ...]) -> Estimat
     """The mean and its interval."""
     numbers = values.to_numpy(float)
     n = len(numbers)
-    if np.isnan(numbers).any():
+    if np.isnan(numbers).all():
         raise Unmeasured("neither side reached what is asked for")
+    if np.isnan(numbers).any() or (n == 1 and draws):
+        # Where neither side got there, any ratio is possible; so it is for another seed.
+        return Estimate(float(np.nanmedian(numbers)), -math.inf, math.inf, n, versions)
     if not np.isfinite(numbers).all():
         return Estimate(float(np.median(numbers)), numbers.min(), numbers.max(), n, versions)
     mean = float(numbers.mean())
-    if n == 1:
-        half = math.inf if draws else 0.0
-    else:
+    half = 0.0
+    if n > 1:
         half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * numbers.std(ddof=1) / math.sqrt(n))
     return Estimate(mean, mean - half, mean + half, n, versions)
 

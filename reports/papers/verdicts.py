@@ -60,15 +60,18 @@ def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
     """The verdict on an estimate in the row's unit, and words.
 
     Reproduced: the whole interval agrees with what is printed. Not reproduced: none of it does.
-    Undecided: some of it does, and more seeds would tell.
+    Undecided: some of it does, and more seeds would tell, or all of it does, but runs failed.
     """
     if row.is_time:
         return INCOMPARABLE, "seconds of another machine; other rows compare ratios of times"
     ends = [_agrees(row, end) for end in (estimate.low, estimate.high)]
-    if all(ends):
+    if all(ends) and not estimate.failed:
         return (ELSEWHERE, source.differs) if source.differs else (REPRODUCED, "")
     words = "; ".join(filter(None, (source.differs, row.explanation)))
     low, high = row.band
+    if all(ends):
+        failed = f"{plural(estimate.failed, 'run')} failed, and have no value"
+        return OPEN, "; ".join(filter(None, (failed, words)))
     if not any(ends) and not estimate.low < low <= high < estimate.high:
         return FAILED, words
     runs = "one seed has no interval" if estimate.n == 1 else "the interval is on both sides"
@@ -129,12 +132,14 @@ def verdicts(paper: Paper, folders: Mapping[str, Path]) -> dict[str, Verdict]:
     """The verdict on each row of a paper, by its name; words name our values of other rows."""
     by_id = {row.id: verdict(paper, row, folders) for row in paper.rows}
     values = {name: shown(each) or each.verdict for name, each in by_id.items()}
-    quoted = {name: QUOTED.findall(each.row.explanation) for name, each in by_id.items()}
+    quoted = {name: set(QUOTED.findall(each.row.explanation)) for name, each in by_id.items()}
     return {
         name: replace(
             each,
             words=filled(each.words, values),
-            explained=bool(quoted[name]) and all(by_id[other].estimate for other in quoted[name]),
+            # By other rows: its own value explains nothing.
+            explained=bool(quoted[name] - {name})
+            and all(by_id[other].estimate for other in quoted[name]),
         )
         for name, each in by_id.items()
     }

@@ -390,8 +390,9 @@ _NOTE = (
     "its first checkpoint, and may have been there before."
 )
 _CAPTION = (
-    "Medians over the runs that ended as planned, with the range over these runs below; below a "
-    "test error its 95 % interval. Bold: the best median of a column and all that cannot be told "
+    "Medians over the runs that ended as planned (costs to targets: all that took place, of which "
+    "those that failed never get there), with the range over these runs below; below a test error "
+    "its 95 % interval. Bold: the best median of a column and all that cannot be told "
     "from it, except costs that are only known to be at most their value (≤)."
 )
 

@@ -8,6 +8,7 @@ import tarfile
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from marginbench import publish
@@ -21,7 +22,7 @@ from marginbench.reports.papers.published import (
     parsed_paper,
     read_paper,
 )
-from marginbench.reports.papers.quantities import MEASURES
+from marginbench.reports.papers.quantities import MEASURES, _estimate
 from marginbench.reports.papers.verdicts import answered, number, verdict, verdicts
 from marginbench.reports.results import load_results
 
@@ -259,6 +260,32 @@ def test_runs_that_did_not_end_as_planned_have_no_cost(paper, folder, make):
     make.rewrite(place, lambda record: replace(record, status="crashed") if record.seed else record)
     found = verdict(paper(), row(measure="evals_to_error", at=0.2, below=9e9), {STUDY: place})
     assert (found.estimate.value, found.estimate.n) == (2 * 800**2, 1)
+    assert found.verdict == "undecided"
+
+
+def test_what_is_known_of_the_runs_that_did_not_fail_is_undecided(paper, folder, make):
+    place = folder(THREE)
+    assert verdict(paper(), row(below=0.5), {STUDY: place}).verdict == "reproduced"
+    make.rewrite(
+        place, lambda record: replace(record, status="timeout") if record.seed == 2 else record
+    )
+    found = verdict(paper(), row(below=0.5), {STUDY: place})
+    assert (found.verdict, found.estimate.failed) == ("undecided", 1)
+    assert found.words.startswith("1 run failed, and have no value")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "draws", "expected"),
+    [
+        ([math.inf], True, (math.inf, -math.inf, math.inf)),
+        ([math.inf], False, (math.inf, math.inf, math.inf)),
+        ([1.0, math.nan, 3.0], True, (2.0, -math.inf, math.inf)),
+        ([1.0, math.inf, 3.0], True, (3.0, 1.0, math.inf)),
+    ],
+)
+def test_what_is_never_reached_has_an_interval(numbers, draws, expected):
+    found = _estimate(pd.Series(numbers), draws, ())
+    assert (found.value, found.low, found.high) == expected
 
 
 def test_the_interval_is_students(paper, folder):

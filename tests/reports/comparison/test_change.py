@@ -128,15 +128,16 @@ def test_errors_of_one_seed_of_a_solver_that_draws_have_no_interval():
 
 
 def test_the_mean_over_tasks_is_geometric_with_an_interval_from_three_on():
-    mean, low, high = mean_over_tasks(np.array([2.0, 8.0]), "ratio")
+    mean, low, high, p = mean_over_tasks(np.array([2.0, 8.0]), "ratio")
     assert mean == pytest.approx(4.0)
-    assert np.isnan([low, high]).all()
-    mean, low, high = mean_over_tasks(np.array([1.0, 2.0, 4.0]), "ratio")
-    assert mean == pytest.approx(2.0)
-    # All three draws are the same task with probability 1/27 > 2.5 %.
-    assert (low, high) == pytest.approx((1.0, 4.0))
+    assert np.isnan([low, high, p]).all()
+    mean, low, high, p = mean_over_tasks(np.array([1.0, 2.0, 4.0]), "ratio")
+    half = 4.302653 * math.log(2) / math.sqrt(3)
+    assert (mean, low, high) == pytest.approx((2.0, 2 * math.exp(-half), 2 * math.exp(half)))
+    assert p == pytest.approx(1 - math.sqrt(3 / 5))
     back = mean_over_tasks(np.array([1.0, 0.5, 0.25]), "ratio")
-    assert back == pytest.approx((0.5, 0.25, 1.0))
+    assert back == pytest.approx((1 / mean, 1 / high, 1 / low, p))
+    assert mean_over_tasks(np.array([1.1, 1.1, 1.1]), "ratio", 1.2)[3] == 1.0
     assert mean_over_tasks(np.array([0.01, -0.01]), "difference")[0] == pytest.approx(0.0)
     assert np.isnan(mean_over_tasks(np.array([]), "ratio")).all()
 
@@ -261,19 +262,19 @@ def test_a_cell_is_what_became_of_its_runs(outcomes, verdict):
 
 
 def test_a_mean_over_tasks_decides_from_six_tasks_on():
-    def on(n, low, high, each="no difference told", unchanged=(1.0, 1.0)):
-        return of_tasks([each] * n, low, high, unchanged=unchanged, n=n)
+    def on(n, low, high, each="no difference told", unchanged=(1.0, 1.0), q=0.04):
+        return of_tasks([each] * n, low, high, q, unchanged=unchanged, n=n)
 
     assert on(6, 1.2, 1.4) == "worsening"
     assert on(5, 1.2, 1.4) == "no difference told"
     assert on(6, 0.7, 0.9) == "improvement"
-    assert on(6, 0.9, 1.4) == "no difference told"
-    assert on(6, 1.05, 1.4, unchanged=(1 / 1.1, 1.1)) == "no difference told"
+    assert on(6, 1.2, 1.4, q=0.06) == "no difference told"
+    assert on(6, 1.2, 1.4, q=NAN) == "no difference told"
     assert on(6, 1.2, 1.4, each="advice") == "advice"
     # Single tasks against the mean of all.
     assert on(3, 1.2, 1.4, each="improvement") == "mixed"
     assert on(3, 0.6, 0.8, each="worsening") == "mixed"
     assert on(3, 0.9, 1.4, each="improvement") == "improvement"
     mixed = ["identical", "advice"]
-    assert of_tasks(mixed, NAN, NAN, unchanged=(1.0, 1.0), n=1) == "advice"
+    assert of_tasks(mixed, NAN, NAN, NAN, unchanged=(1.0, 1.0), n=1) == "advice"
     assert on(6, -0.02, -0.01, unchanged=(0.0, 0.0)) == "improvement"
