@@ -310,7 +310,7 @@ def _over_tasks(
             {
                 "solver": solver,
                 "measure": name,
-                "verdict": verdicts,
+                "verdicts": verdicts,
                 "beyond": bool(group["beyond"].any()),
                 # What is accepted on every task is accepted on their mean.
                 "known": bool(group["why"].str.startswith(changes.KNOWN).any()),
@@ -330,7 +330,7 @@ def _over_tasks(
         item, low, n = measures[row["measure"]], row["low"], row["n_tasks"]
         unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
         row["verdict"] = changes.of_tasks(
-            row["verdict"], low, row["high"], adjusted, unchanged=unchanged, n=n
+            row["verdicts"], low, row["high"], adjusted, unchanged=unchanged, n=n
         )
         worse = row["verdict"] == "worsening" and n >= changes.FEWEST_TASKS and not row["known"]
         row["beyond"] |= worse and low > item.bound

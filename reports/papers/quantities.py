@@ -297,11 +297,9 @@ def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder
         If there are no records, or what runs did gives no value.
     """
     results = _results(folder, *_stamps(folder))
-    if row.by == "slope":
-        parts = [Part(results, *labels[task, row.solver]) for task in row.tasks]
-        return replace(_slope(row, parts), failed=sum(part.failed for part in parts))
     parts = [Part(results, *labels[side]) for side in row.sides]
-    return replace(_compared(row, labels, results), failed=sum(part.failed for part in parts))
+    estimate = _slope(row, parts) if row.by == "slope" else _compared(row, labels, results)
+    return replace(estimate, failed=sum(part.failed for part in parts))
 
 
 def _compared(
