@@ -94,6 +94,8 @@ class Row(_Published):
     measure, task, solver, at, tasks, by, against
         The quantity: see :mod:`.quantities`. ``by`` is the "value"; its "ratio" or "difference" to
         that of ``against``; or its "slope" in logarithms over ``tasks`` of several sizes.
+    every : bool
+        Whether a claim is about the value of every run, not about their mean.
     not_run : str
         Why no study has it.
     explanation : str
@@ -120,6 +122,7 @@ class Row(_Published):
     tasks: tuple[str, ...] = ()
     by: Literal["value", "ratio", "difference", "slope"] = "value"
     against: Against | None = None
+    every: bool = False
     not_run: str = ""
     explanation: str = ""
 
@@ -138,6 +141,8 @@ class Row(_Published):
             raise ValueError("a claim needs below or above")
         if (self.against is not None) != (self.by in ("ratio", "difference")):
             raise ValueError('against goes with by = "ratio" or "difference"')
+        if self.every and self.by != "value":
+            raise ValueError('every goes with by = "value"')
         if (self.by == "slope") != bool(self.tasks):
             raise ValueError('tasks goes with by = "slope"')
         return self

@@ -45,8 +45,9 @@ class Estimate:
     ----------
     value, low, high : float
         Of several seeds the mean (of ratios the geometric one) and the interval of Student's t;
-        where a value is infinite, the median and the range. One run of a solver that draws nothing
-        is its own interval; of one that draws, the interval is everything.
+        where a value is infinite, the median and the range, and for a claim about every run the
+        mean and the range. One run of a solver that draws nothing is its own interval; of one that
+        draws, the interval is everything.
     n : int
         Seeds, or sizes of a slope.
     versions : tuple of str
@@ -309,7 +310,7 @@ def _compared(
     part = Part(results, *labels[row.task, row.solver])
     values = _values(part, row.measure, row.at)
     if row.against is None:
-        return _estimate(values, part.draws, _versions(part))
+        return _estimate(values, part.draws, _versions(part), every=row.every)
     against = row.against
     other = Part(results, *labels[against.task or row.task, against.solver or row.solver])
     at = row.at if against.at is None else against.at
@@ -377,8 +378,10 @@ def _paired(first: Values, second: Values, by_seed: bool) -> tuple[Values, Value
     return first[common], second[common]
 
 
-def _estimate(values: Values, draws: bool, versions: tuple[str, ...]) -> Estimate:
-    """The mean and its interval."""
+def _estimate(
+    values: Values, draws: bool, versions: tuple[str, ...], *, every: bool = False
+) -> Estimate:
+    """The mean and its interval, or the range of every value."""
     numbers = values.to_numpy(float)
     n = len(numbers)
     if np.isnan(numbers).all():
@@ -389,6 +392,8 @@ def _estimate(values: Values, draws: bool, versions: tuple[str, ...]) -> Estimat
     if not np.isfinite(numbers).all():
         return Estimate(float(np.median(numbers)), numbers.min(), numbers.max(), n, versions)
     mean = float(numbers.mean())
+    if every:
+        return Estimate(mean, numbers.min(), numbers.max(), n, versions)
     half = 0.0
     if n > 1:
         half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * numbers.std(ddof=1) / math.sqrt(n))

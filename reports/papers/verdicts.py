@@ -60,7 +60,8 @@ def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
     """The verdict on an estimate in the row's unit, and words.
 
     Reproduced: the whole interval agrees with what is printed. Not reproduced: none of it does.
-    Undecided: some of it does, and more seeds would tell, or all of it does, but runs failed.
+    Undecided: some of it does, and more seeds would tell, or all of it does, but runs failed. One
+    run is enough against a claim about every run.
     """
     if row.is_time:
         return INCOMPARABLE, "seconds of another machine; other rows compare ratios of times"
@@ -72,7 +73,8 @@ def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
     if all(ends):
         failed = f"{plural(estimate.failed, 'run')} failed, and have no value"
         return OPEN, "; ".join(filter(None, (failed, words)))
-    if not any(ends) and not estimate.low < low <= high < estimate.high:
+    refuted = row.every and math.isfinite(estimate.low)
+    if refuted or (not any(ends) and not estimate.low < low <= high < estimate.high):
         return FAILED, words
     runs = "one seed has no interval" if estimate.n == 1 else "the interval is on both sides"
     return OPEN, "; ".join(filter(None, (runs, words)))

@@ -150,7 +150,10 @@ def row(**fields):
         (THREE, {}, "reproduced"),  # 0.11 +- 0.025
         ([0.30, 0.31, 0.32], {}, "not reproduced"),
         ([0.10, 0.11, 0.30], {}, "undecided"),
+        ([0.10, 0.11, 0.30], {"every": True}, "not reproduced"),  # one run is enough
+        (THREE, {"every": True, "below": 0.125}, "reproduced"),  # its mean's interval is not below
         ([0.10], {}, "undecided"),  # it draws: one seed has no interval
+        ([0.10], {"every": True}, "undecided"),
         ([0.10], {"solver": "SMO-textbook"}, "reproduced"),
         ([0.10], {"solver": "SMO-textbook", "below": 0.1}, "not reproduced"),
         (THREE, PRINTED | {"printed": 0.1, "tolerance": 0.05}, "reproduced"),
