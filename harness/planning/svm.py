@@ -258,8 +258,10 @@ def _explicit_parameters(task: Task, entry: SolverEntry, info: SolverInfo) -> di
         "random_state": None,
     }
     if "outside" in info.traits:
-        decided = info.traits["decided"]
-        return {name: values[name] for name in decided if name in values} | entry.params
+        decided = set(info.traits["decided"])
+        if "random_state" in info.accepted and info.defaults.get("random_state") is None:
+            decided.add("random_state")
+        return {name: values[name] for name in values if name in decided} | entry.params
     if info.traits["scalarization"] == "S":
         # What C is to the other forms of the problem.
         values["nu"] = "reference"
