@@ -83,14 +83,18 @@ class Overview:
         yield self.size
         limits = study.budget.limits().items()
         yield f"budget: {_listed({name: value for name, value in limits if value is not False})}"
+        if any(map(_tuned, (*study.tasks, *study.solvers))):
+            tuning = study.model_dump()["tuning"].items()
+            yield f"tuning: {_listed({name: value for name, value in tuning if value is not None})}"
         yield ""
-        yield from _table("TASK", {task.label: _listed(task.facets) for task in study.tasks})
+        facets = {task.label: _listed(task.facets | _tuned(task)) for task in study.tasks}
+        yield from _table("TASK", facets)
         yield ""
         solvers = {}
         for entry in study.solvers:
             words = [plural(self._runs_of(entry.label), "run")]
             words += [entry.class_name] * (entry.class_name != entry.label)
-            words += [_listed(entry.params)] * bool(entry.params)
+            words += [_listed(entry.params | _tuned(entry))] * bool(entry.params or entry.tune)
             solvers[entry.label] = ", ".join(words)
         yield from _table("SOLVER", solvers)
         yield from self.skips
@@ -213,6 +217,13 @@ def preview(
 def _counted(counts: Counter[Any]) -> str:
     listed = ", ".join(f"{count} {word}" for word, count in counts.items())
     return f"{plural(counts.total(), 'run')}: {listed}"
+
+
+def _tuned(part: Any) -> dict[str, str]:
+    """The values of which one is chosen, of a task or a solver."""
+    return {
+        name: " or ".join(map(short, values)) for name, values in getattr(part, "tune", {}).items()
+    }
 
 
 def _listed(values: Mapping[str, Any]) -> str:
