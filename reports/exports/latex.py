@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -38,86 +38,35 @@ _SPECIAL = {
     "]": "{]}",
     "*": "{*}",
 }
+# Those Greek letters that TeX has commands for; capitals that look like Latin ones have none.
+_GREEK = (
+    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
+    *("lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi"),
+    *("omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi"),
+    "Omega",
+)
 _SYMBOLS = {
+    unicodedata.lookup(
+        f"GREEK {'SMALL' if name.islower() else 'CAPITAL'} LETTER {name.replace('mbd', 'md')}"
+    ): f"$\\{name}$"
+    for name in _GREEK
+} | {
     "\N{NARROW NO-BREAK SPACE}": r"\,",
     "\N{THIN SPACE}": r"\,",
-    "\N{NO-BREAK SPACE}": "~",
-    "\N{EN DASH}": "--",
-    "\N{EM DASH}": "---",
     "\N{MINUS SIGN}": "$-$",
-    "\N{MULTIPLICATION SIGN}": r"$\times$",
-    "\N{DIVISION SIGN}": r"$\div$",
-    "\N{PLUS-MINUS SIGN}": r"$\pm$",
-    "\N{MIDDLE DOT}": r"$\cdot$",
-    "\N{BULLET}": r"\textbullet{}",
     "\N{LESS-THAN OR EQUAL TO}": r"$\leq$",
     "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
     "\N{NOT EQUAL TO}": r"$\neq$",
     "\N{ALMOST EQUAL TO}": r"$\approx$",
     "\N{INFINITY}": r"$\infty$",
-    "\N{RIGHTWARDS ARROW}": r"$\rightarrow$",
-    "\N{LEFTWARDS ARROW}": r"$\leftarrow$",
     "\N{ELEMENT OF}": r"$\in$",
     "\N{N-ARY SUMMATION}": r"$\sum$",
     "\N{SQUARE ROOT}": r"$\surd$",
-    "\N{DOUBLE VERTICAL LINE}": r"$\|$",
-    "\N{VULGAR FRACTION ONE HALF}": r"$\frac{1}{2}$",
-    "\N{MICRO SIGN}": r"$\mu$",
-    "\N{DEGREE SIGN}": r"$^\circ$",
-    "\N{SECTION SIGN}": r"\S{}",
-    "\N{LEFT DOUBLE QUOTATION MARK}": "``",
-    "\N{RIGHT DOUBLE QUOTATION MARK}": "''",
-    "\N{LEFT SINGLE QUOTATION MARK}": "`{}",
-    "\N{RIGHT SINGLE QUOTATION MARK}": "'{}",
-    "\N{HORIZONTAL ELLIPSIS}": r"\ldots{}",
-    "\N{DAGGER}": r"\dag{}",
-    "\N{LATIN SMALL LETTER SHARP S}": r"{\ss}",
-    "\N{LATIN SMALL LETTER AE}": r"{\ae}",
-    "\N{LATIN CAPITAL LETTER AE}": r"{\AE}",
-    "\N{LATIN SMALL LETTER O WITH STROKE}": r"{\o}",
-    "\N{LATIN CAPITAL LETTER O WITH STROKE}": r"{\O}",
-    "\N{LATIN SMALL LETTER L WITH STROKE}": r"{\l}",
-    "\N{LATIN CAPITAL LETTER L WITH STROKE}": r"{\L}",
-    "\N{LATIN SMALL LETTER DOTLESS I}": r"{\i}",
 }
-_ACCENTS: Mapping[str, str] = MappingProxyType(
-    {
-        "\u0300": "`",
-        "\u0301": "'",
-        "\u0302": "^",
-        "\u0303": "~",
-        "\u0304": "=",
-        "\u0306": "u ",
-        "\u0307": ".",
-        "\u0308": '"',
-        "\u030a": "r ",
-        "\u030b": "H ",
-        "\u030c": "v ",
-        "\u0327": "c ",
-        "\u0328": "k ",
-    }
-)
-# Unicode's names of the Greek letters that TeX has commands for, small and capital. Capitals that
-# look like Latin ones have no command, nor has omicron.
-_GREEK_SMALL = frozenset(
-    {
-        *("ALPHA", "BETA", "GAMMA", "DELTA", "EPSILON", "ZETA", "ETA", "THETA", "IOTA", "KAPPA"),
-        *("LAMDA", "MU", "NU", "XI", "PI", "RHO", "SIGMA", "TAU", "UPSILON", "PHI", "CHI", "PSI"),
-        "OMEGA",
-    }
-)
-_GREEK_CAPITAL = frozenset(
-    {
-        *("GAMMA", "DELTA", "THETA", "LAMDA", "XI", "PI", "SIGMA", "UPSILON", "PHI", "PSI"),
-        "OMEGA",
-    }
-)
-_GREEK_LATIN = MappingProxyType(
-    {
-        "ALPHA": "A", "BETA": "B", "EPSILON": "E", "ZETA": "Z", "ETA": "H", "IOTA": "I",
-        "KAPPA": "K", "MU": "M", "NU": "N", "OMICRON": "O", "RHO": "P", "TAU": "T", "CHI": "X",
-    }
-)  # fmt: skip
+# What pdflatex reads as it is in its default encoding: Latin-1 and Latin Extended-A, but for some
+# letters, and some punctuation.
+_READ = frozenset(map(chr, range(0xA0, 0x180))) - set("«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ")
+_READ |= set("–—‘’“”†‡•…‖→←€")  # noqa: RUF001
 _SUPERSCRIPTS = "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹"
 _SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
 _RAISED = str.maketrans(_SUPERSCRIPTS, "-+0123456789")
@@ -152,35 +101,9 @@ def _piece(piece: str) -> str:
 def _letter(letter: str) -> str:
     if letter in _SPECIAL:
         return _SPECIAL[letter]
-    if letter.isascii():
+    if letter.isascii() or letter in _READ:
         return letter
-    text = _SYMBOLS.get(letter) or _greek(letter) or _accented(letter)
-    return text or _plainer(letter) or f"{{[}}U+{ord(letter):04X}{{]}}"
-
-
-def _greek(letter: str) -> str:
-    match unicodedata.name(letter, "").split():
-        case ["GREEK", "SMALL", "LETTER", "OMICRON"]:
-            return "$o$"
-        case ["GREEK", "SMALL", "LETTER", name] if name in _GREEK_SMALL:
-            return f"$\\{_tex_name(name).lower()}$"
-        case ["GREEK", "CAPITAL", "LETTER", name] if name in _GREEK_CAPITAL:
-            return f"$\\{_tex_name(name).capitalize()}$"
-        case ["GREEK", "CAPITAL", "LETTER", name] if name in _GREEK_LATIN:
-            return f"$\\mathrm{{{_GREEK_LATIN[name]}}}$"
-    return ""
-
-
-def _tex_name(name: str) -> str:
-    return name.replace("LAMDA", "LAMBDA")
-
-
-def _accented(letter: str) -> str:
-    base, *marks = list(unicodedata.normalize("NFD", letter))
-    if len(marks) != 1 or marks[0] not in _ACCENTS or not base.isascii() or not base.isalpha():
-        return ""
-    dotless = {"i": r"\i", "j": r"\j"}.get(base, base) if marks[0] != "\u0328" else base
-    return f"\\{_ACCENTS[marks[0]]}{{{dotless}}}"
+    return _SYMBOLS.get(letter) or _plainer(letter) or f"{{[}}U+{ord(letter):04X}{{]}}"
 
 
 def _plainer(letter: str) -> str:
@@ -214,7 +137,7 @@ def tabular(table: Table, name: str) -> str:
 
 def _parts(table: Table) -> list[list[int]]:
     """The places of columns in parts that fit the width of a page, each with the first one."""
-    widths = [_width(table, index) for index in range(len(table.headings))]
+    widths = [_width(table, index) + _GAP for index in range(len(table.headings))]
     parts, room = [[0]], 0.0
     for index, width in enumerate(widths[1:], 1):
         if width > room and len(parts[-1]) > 1:
@@ -226,13 +149,35 @@ def _parts(table: Table) -> list[list[int]]:
 
 def _width(table: Table, index: int) -> float:
     """About how wide a column is, in letters."""
-    heading, cells = table.headings[index], [row[index] for row in table.rows]
+    heading = table.headings[index]
     if heading.style in _TEXT_WIDTHS:
-        return _PAGE * float(_TEXT_WIDTHS[heading.style]) + _GAP
-    words = heading.title.split(" ") if heading.style == "number" else [heading.title]
+        return _PAGE * float(_TEXT_WIDTHS[heading.style])
+    return max(_width_of_values(table, index), *map(_letters, _lines(table, index)))
+
+
+def _width_of_values(table: Table, index: int) -> float:
+    cells = [row[index] for row in table.rows]
     values = [(_BOLD if cell.best else 1.0) * _letters(cell.value) for cell in cells]
     below = [_SMALL * _letters(text) for cell in cells for text in (cell.range, cell.note)]
-    return max(0.0, *map(_letters, words), *values, *below) + _GAP
+    return max(0.0, *values, *below)
+
+
+def _lines(table: Table, index: int) -> list[str]:
+    """The heading of a column; that of numbers in lines as short as it has values, or in four."""
+    heading = table.headings[index]
+    if heading.style != "number":
+        return [heading.title]
+    words = heading.title.split(" ")
+    widest = max(map(_letters, words))
+    width = max(_width_of_values(table, index), widest, _letters(heading.title) / 4)
+    lines = words[:1]
+    for word in words[1:]:
+        longer = f"{lines[-1]} {word}"
+        if _letters(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def _letters(text: str) -> float:
@@ -247,7 +192,7 @@ def _part(table: Table, columns: list[int]) -> list[str]:
         f"\\begin{{tabular}}{{{''.join(map(_column, headings))}}}",
         r"\toprule",
         *_groups(replace(table, headings=headings)),
-        _row([_heading(heading) for heading in headings]),
+        _row([_stacked(_lines(table, index), "r") for index in columns]),
         r"\midrule",
         *(line for row in rows for line in _rows(row)),
         r"\bottomrule",
@@ -259,13 +204,6 @@ def _column(heading: Heading) -> str:
     if heading.style in _TEXT_WIDTHS:
         return f"p{{{_TEXT_WIDTHS[heading.style]}\\linewidth}}"
     return "r" if heading.style == "number" else "l"
-
-
-def _heading(heading: Heading) -> str:
-    """The words of the heading of numbers below each other, so that these decide on the width."""
-    if heading.style != "number":
-        return escaped(heading.title)
-    return _stacked(heading.title.split(" "), "r")
 
 
 def _stacked(lines: Sequence[str], side: str) -> str:

@@ -22,6 +22,7 @@ HOSTILE = [
     "emoji \N{ROCKET} 日本 \N{GREEK THETA SYMBOL}",
     "a\u202eb\x00c\td\ne",
     "x" * 120,
+    "".join(map(chr, range(0xA0, 0x180))),
 ]
 
 
@@ -31,14 +32,13 @@ HOSTILE = [
         ("95 % of a_b & c#1", r"95 \% of a\_b \& c\#1"),
         ("{$x^2~y$}", r"\{\$x\textasciicircum{}2\textasciitilde{}y\$\}"),
         ("\\input", r"\textbackslash{}input"),
-        ("κ ≤ 1.5×10⁻³", r"$\kappa$ $\leq$ 1.5$\times$10$^{-3}$"),  # noqa: RUF001
-        ("λ Λ Α ο µ", r"$\lambda$ $\Lambda$ $\mathrm{A}$ $o$ $\mu$"),  # noqa: RUF001
+        ("κ ≤ 1.5×10⁻³", r"$\kappa$ $\leq$ 1.5×10$^{-3}$"),  # noqa: RUF001
+        ("λ Λ Α µ", r"$\lambda$ $\Lambda$ {[}U+0391{]} µ"),  # noqa: RUF001
         ("\N{MINUS SIGN}1.3 to 2", "$-$1.3 to 2"),
         ("1.2\N{NARROW NO-BREAK SPACE}%", r"1.2\,\%"),
-        ("0.1\N{EN DASH}0.2", "0.1--0.2"),
         ("a--b", "a-{}-b"),
         ("n² x₁₂", "n$^{2}$ x$_{12}$"),
-        ("Österreich, naïve", r"\"{O}sterreich, na\"{\i}ve"),
+        ("Österreich, Łódź", "Österreich, Łódź"),
         ("\N{ROCKET}", "{[}U+1F680{]}"),
         ("a\u202eb", r"a\textbackslash{}u202eb"),
     ],
@@ -48,9 +48,8 @@ def test_text_is_escaped_for_what_it_reads_as(text, latex):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_escaped_text_is_ascii_without_a_command_of_its_own(text):
+def test_escaped_text_has_no_command_of_its_own(text):
     latex = escaped(text)
-    assert latex.isascii()
     assert r"\input" not in latex
     # Outside of a command nothing special is left.
     bare = re.sub(r"\\([a-zA-Z]+|.)|[{}$^_]", "", latex)
@@ -76,10 +75,10 @@ def test_a_table_has_rules_groups_ranges_notes_and_what_is_bold():
     ]  # fmt: skip
     assert r" & \multicolumn{1}{c}{At the end} &  \\" in lines
     assert r"\cmidrule(lr){2-2}" in lines
-    value = r"SMO & \textbf{\boldmath 1.2$\times$10$^{-3}$} & ok \\"
+    value = r"SMO & \textbf{\boldmath 1.2×10$^{-3}$} & ok \\"  # noqa: RUF001
     place = lines.index(value)
     assert lines[place + 1 : place + 3] == [
-        r" & {\scriptsize 1--2} &  \\",
+        r" & {\scriptsize 1–2} &  \\",  # noqa: RUF001
         r" & {\scriptsize 2 of 3 runs} &  \\",
     ]
     assert r"\textless{}b\textgreater{} & 7 & ok \\" in lines
