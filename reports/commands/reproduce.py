@@ -161,7 +161,7 @@ def _show(names: Sequence[str], only: tuple[str, ...], out: Path, *, as_json: bo
     archive = write_journals(out / "papers" / ARCHIVE, journals)
     write_pages(out / "papers", paper_pages(judged, links, archive))
     chosen = {
-        each.paper.name: [v for v in each.found.values() if v.row.id.startswith(only)]
+        each.paper.name: [each.found[row.id] for row in each.paper.chosen(only)]
         for each in judged
         if each.paper.name in names
     }

@@ -224,7 +224,7 @@ class Paper:
         return labels
 
     def chosen(self, only: tuple[str, ...]) -> list[Row]:
-        """The rows whose name begins with one of these; all for an empty one.
+        """The rows of these names, or whose names begin so; all for an empty one.
 
         Raises
         ------
@@ -239,7 +239,9 @@ class Paper:
                     f"--only {name}: {self.name} has no row whose name begins so{hint}; "
                     f"its parts are {', '.join(parts)}"
                 )
-        return [row for row in self.rows if row.id.startswith(only)]
+        whole = {row.id for row in self.rows}.intersection(only)
+        begun = tuple(whole.symmetric_difference(only))
+        return [row for row in self.rows if row.id in whole or row.id.startswith(begun)]
 
 
 def translated(source: Source, task: str, solver: str) -> tuple[str, str]:

@@ -415,6 +415,11 @@ def test_mistakes_are_one_line(command, words, message):
     assert err.count("\n") == 1
 
 
+def test_the_whole_name_of_a_row_chooses_no_other():
+    for paper in map(read_paper, PAPERS):
+        assert all(paper.chosen((row.id,)) == [row] for row in paper.rows)
+
+
 def test_several_names_choose_the_rows_of_each():
     paper = read_paper("mpfp14")
     both = paper.chosen(("table2", "figure1/falls"))
