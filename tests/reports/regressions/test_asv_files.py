@@ -6,12 +6,12 @@ import math
 import pytest
 
 from marginbench.reports.errors import ReportError
+from marginbench.reports.regressions import running
 from marginbench.reports.regressions.asv_files import (
     Benchmark,
     Cell,
     Key,
     Lane,
-    Value,
     read_results,
 )
 
@@ -20,7 +20,7 @@ CELLS = ["SMO rbf dense", "SMO rbf dense bias"]
 
 
 def by_asv(folder, add):
-    """A file that asv's own code writes."""
+    """Files that asv's own code writes."""
     runner = pytest.importorskip("asv.runner")
     results = pytest.importorskip("asv.results")
     made = results.Results(
@@ -28,83 +28,62 @@ def by_asv(folder, add):
     )
     for name, params, kind, numbers, samples in add:
         benchmark = {"name": name, "params": params, "version": f"v-{name}", "type": kind}
-        n = len(numbers)
         counts = [1 if each else None for each in samples]
         done = runner.BenchmarkResult(numbers, samples, counts, 0, "", b"")
-        assert n == len(samples)
         made.add_result(benchmark, done, record_samples=True)
     made.save(str(folder))
-    [path] = folder.glob("vm/*.json")
-    return path
 
 
 def test_what_asv_writes_is_read(tmp_path):
+    cells, two = [list(map(repr, CELLS))], [None] * 2
     params = [["'SMO'", "'SBP'"], ["1", "2.5"]]
     times = [[0.1, 0.3, 0.2], None, [0.4, 0.4, 0.4], None]
-    path = by_asv(
+    by_asv(
         tmp_path,
         [
-            (
-                "work.Work.track_evaluations",
-                [list(map(repr, CELLS))],
-                "track",
-                [7, None],
-                [None] * 2,
-            ),
-            (
-                "work.Work.track_error",
-                [list(map(repr, CELLS))],
-                "track",
-                [math.nan, 1.5],
-                [None] * 2,
-            ),
+            ("work.Work.track_evaluations", cells, "track", [7, None], two),
+            ("work.Work.track_error", cells, "track", [math.nan, 1.5], two),
             ("solve.Fit.time_fit", params, "time", [0.2, None, 0.4, math.nan], times),
             ("start.Whole.time_all", [], "time", [3.0], [None]),
-            ("start.Broken.track_all", [list(map(repr, CELLS))], "track", [None, None], [None] * 2),
+            ("start.Broken.track_all", cells, "track", two, two),
         ],
     )
-    [found] = read_results(path.parents[1])
+    [found] = read_results(tmp_path)
     assert (found.commit, found.date, found.lane) == (COMMIT, 1_700_000_000_000, Lane("vm", "env"))
     assert found.machine["cpu"] == "Example"
     work, fit = "work.Work", "solve.Fit"
     values = {key: value.number for key, value in found.values.items()}
     assert values == {
-        Key(Cell(work, "SMO rbf dense"), "evaluations"): 7,
-        Key(Cell(work, "SMO rbf dense bias"), "evaluations"): None,
+        Key(Cell(work, CELLS[0]), "evaluations"): 7,
+        Key(Cell(work, CELLS[1]), "evaluations"): None,
         # NaN: skipped.
-        Key(Cell(work, "SMO rbf dense bias"), "error"): 1.5,
+        Key(Cell(work, CELLS[1]), "error"): 1.5,
         Key(Cell(fit, "SMO 1"), "time_fit"): 0.2,
         Key(Cell(fit, "SMO 2.5"), "time_fit"): None,
         Key(Cell(fit, "SBP 1"), "time_fit"): 0.4,
         Key(Cell("start.Whole", ""), "time_all"): 3.0,
-        Key(Cell("start.Broken", "SMO rbf dense"), "all"): None,
-        Key(Cell("start.Broken", "SMO rbf dense bias"), "all"): None,
+        Key(Cell("start.Broken", CELLS[0]), "all"): None,
+        Key(Cell("start.Broken", CELLS[1]), "all"): None,
     }
-    timed = found.values[Key(Cell(fit, "SMO 1"), "time_fit")]
     # What a run of asv repeats is not independent.
-    assert timed.samples == ()
+    assert found.values[Key(Cell(fit, "SMO 1"), "time_fit")].samples == ()
     assert found.versions[Benchmark(work, "evaluations")] == "v-work.Work.track_evaluations"
-    assert found.failed_cells() >= {Cell("start.Broken", "SMO rbf dense"), Cell(fit, "SMO 2.5")}
+    assert found.failed_cells() >= {Cell("start.Broken", CELLS[0]), Cell(fit, "SMO 2.5")}
 
 
-def test_a_cell_that_says_that_it_failed(write_results):
-    folder = write_results({COMMIT: {"work.Work.track_failed": [0, 1]}}, CELLS)
-    [found] = read_results(folder)
-    assert found.failed_cells() == {Cell("work.Work", CELLS[1])}
-
-
-def test_infinite_values_are_none(write_results):
-    folder = write_results({COMMIT: {"work.Work.track_error": [math.inf, 1]}}, CELLS)
-    found = read_results(folder)[0].values[Key(Cell("work.Work", CELLS[0]), "error")]
-    assert found == Value(None)
-
-
-def test_values_whose_ratios_cannot_be_held(write_results):
-    """Pages draw logarithms of ratios, which must be finite."""
-    folder = write_results({COMMIT: {"work.Work.track_error": [1e308, 1e-320]}}, CELLS)
-    values = read_results(folder)[0].values
-    numbers = [values[Key(Cell("work.Work", name), "error")].number for name in CELLS]
-    assert numbers == [None, 0.0]
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ([math.inf, 1], [None, 1]),
+        ([1e308, 1e-320], [None, 0.0]),  # pages draw logarithms of ratios, which must be finite
+    ],
+)
+def test_values_that_no_ratio_can_be_taken_of(write_results, written, read):
+    values = {"work.Work.track_error": written, "work.Work.track_failed": [0, 1]}
+    [found] = read_results(write_results({COMMIT: values}, CELLS))
+    keys = [Key(Cell("work.Work", name), "error") for name in CELLS]
+    assert [found.values[key].number for key in keys] == read
+    assert found.failed_cells() >= {Cell("work.Work", CELLS[1])}
 
 
 def test_two_files_of_a_commit(write_results):
@@ -117,11 +96,7 @@ def test_two_files_of_a_commit(write_results):
 
 
 def changed(**fields):
-    def change(content):
-        content |= fields
-        return json.dumps(content)
-
-    return change
+    return lambda content: json.dumps(content | fields)
 
 
 @pytest.mark.parametrize(
@@ -129,10 +104,8 @@ def changed(**fields):
     [
         lambda content: json.dumps(content)[:-20],
         lambda content: "[]",
-        lambda content: "",
         changed(version=1),
         changed(date="today"),
-        changed(params=[]),
         changed(results=[]),
         changed(results={"a.b": [["x"], [["'a'"]]]}),
     ],
@@ -152,3 +125,10 @@ def test_folders_without_results(tmp_path):
         read_results(tmp_path / "none")
     with pytest.raises(ReportError, match="holds no results"):
         read_results(tmp_path)
+
+
+def test_a_benchmark_that_was_listed_and_has_no_row_is_named(tmp_path):
+    listed = {"version": 2, "work.Work.track_failed": {}, "solve.Fit.time_fit": {}}
+    (tmp_path / "benchmarks.json").write_text(json.dumps(listed))
+    assert running.without_row(tmp_path, [r"^work\."]) == "work.Work.track_failed"
+    assert running.without_row(tmp_path, [r"^data\."]) == ""

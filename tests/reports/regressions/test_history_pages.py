@@ -62,12 +62,9 @@ def folder(snapshot, tmp_path_factory):
     lanes = [named(history, "Change"), *histories(other)]
     (folder / "index.html").write_text(render_history(lanes), encoding="utf-8")
     before, after = snapshots[1:3]
-    regressions(before, after, sides(before, after)).write_page(folder / "pair.html")
+    sides = Commit(before.commit, "Change 1"), Commit(after.commit, "Change 2")
+    regressions(before, after, sides).write_page(folder / "pair.html")
     return folder
-
-
-def sides(before, after):
-    return Commit(before.commit, "Change 1"), Commit(after.commit, "Change 2")
 
 
 def rows(path):
@@ -76,39 +73,29 @@ def rows(path):
     return [re.sub(r"\s+", " ", each).strip() for each in found]
 
 
-def test_links_of_the_page_lead_to_its_commits(make, folder):
+def test_the_page_has_the_newest_verdict_what_moved_and_every_commit(make, folder):
     assert make.broken_links(folder) == []
-    assert make.page(folder / "index.html").values("id").count("c1-3333333333") == 1
-
-
-def test_the_verdict_on_the_newest_commit_stands_first(make, folder):
-    text = make.page(folder / "index.html").text
+    page = make.page(folder / "index.html")
+    assert page.values("id").count("c1-3333333333") == 1
     assert (
         "The newest of 6 commits against the one before it: improvement: 0 worse, 1 better, 11 "
         "identical of 12 values from 3 pairs of runs."
-    ) in text
-    assert text.index("The newest") < text.index("What moved") < text.index("Subject")
-
-
-def test_a_row_for_each_value_that_moved_with_its_changes(folder):
-    found = rows(folder / "index.html")
-    times = "\N{MULTIPLICATION SIGN}"
+    ) in page.text
     assert (
-        f"SMO rbf dense evaluations requested 3333333333 : 1,000 → 2,000 ( 2.00{times} ) 2,000"
-        in found
+        page.text.index("The newest") < page.text.index("What moved") < page.text.index("Subject")
     )
-    assert any(
-        "test error 3333333333 : 20.00 % → 19.00 %" in re.sub("\u202f", " ", row) for row in found
-    )
+    found = rows(folder / "index.html")
+    assert (
+        "SMO rbf dense evaluations requested 3333333333 : 1,000 → 2,000 "
+        "( 2.00\N{MULTIPLICATION SIGN} ) 2,000"
+    ) in found
+    assert any("test error 3333333333 : 20.00 % → 19.00 %" in row for row in found)
     # Values that left for one commit alone have no row; their cell failed there.
     assert not any(row.startswith("SBP") and "evaluations" in row for row in found)
     assert "SBP rbf dense 5555555555" in found
     assert "3333333333 Change 2 2026-11-22 2 worse , 2 better" in found
-
-
-def test_the_page_of_two_commits_tells_verdict_changes_and_commands(make, folder):
-    text = make.page(folder / "pair.html").text
-    assert "git switch --detach 3333333333 && python -m benchmarks.work 'SMO rbf dense'" in text
+    again = "git switch --detach 3333333333 && python -m benchmarks.work 'SMO rbf dense'"
+    assert again in make.page(folder / "pair.html").text
 
 
 def test_failures_stand_first_and_hide_nothing(snapshot, make, tmp_path):
