@@ -1,8 +1,9 @@
-"""Changes over paired runs, against cases computed by hand, and the verdicts on them."""
+"""Runs in pairs, and changes over them against cases computed by hand, with their verdicts."""
 
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from marginbench.reports.comparison.change import (
@@ -14,7 +15,11 @@ from marginbench.reports.comparison.change import (
     mean_over_tasks,
     of_cell,
     of_tasks,
+    paired,
+    spread_single_runs,
 )
+from marginbench.reports.comparison.result import Difference
+from marginbench.reports.comparison.studies import merged
 from marginbench.reports.statistics.errors import SolverErrors
 
 NAN, INF = math.nan, math.inf
@@ -37,22 +42,16 @@ def test_the_interval_is_that_of_the_t_distribution_on_logarithms():
     assert (found.before, found.after, found.n) == (10.0, 20.0, 3)
 
 
-def test_equal_values_are_identical_and_have_a_ratio_of_1():
+def test_equal_values_exact_ones_and_those_of_one_run_have_no_interval_by_chance():
     found = changed([3, 5, 7], [3, 5, 7])
     assert found.identical
     assert (found.mean, found.low, found.high, found.p) == (1.0, 1.0, 1.0, 1.0)
-
-
-def test_one_run_that_stands_in_many_pairs_is_one():
-    found = changed([2, 2, 2], [3, 4, 5], n_runs=1)
-    assert np.isnan([found.low, found.high, found.p]).all()
-    assert (found.n, found.n_runs) == (3, 1)
-
-
-def test_exact_values_have_their_range():
     found = changed([10, 10], [20, 5], exact=True)
     assert (found.low, found.high) == pytest.approx((0.5, 2.0))
     assert math.isnan(found.p)
+    found = changed([2, 2, 2], [3, 4, 5], n_runs=1)
+    assert np.isnan([found.low, found.high, found.p]).all()
+    assert (found.n, found.n_runs) == (3, 1)
 
 
 def test_a_zero_makes_differences_of_all_pairs():
@@ -106,11 +105,13 @@ def errors(*masks):
 def test_errors_on_the_same_points_are_identical_and_on_others_are_not():
     mask = np.arange(100) < 5
     same = error_change(errors(mask), errors(mask), n=1, by_chance=False)
-    assert same.identical
-    assert (same.mean, same.p) == (0.0, 1.0)
+    assert (same.identical, same.mean, same.p) == (True, 0.0, 1.0)
     other = error_change(errors(mask), errors(np.roll(mask, 50)), n=1, by_chance=False)
-    assert other.mean == 0.0
-    assert not other.identical
+    assert (other.identical, other.mean) == (False, 0.0)
+    # One seed of a solver that draws has no interval.
+    worse = errors(np.arange(100) < 50)
+    assert error_change(errors(mask), worse, n=1, by_chance=False).low > 0
+    assert math.isnan(error_change(errors(mask), worse, n=1, by_chance=True).low)
 
 
 def test_the_p_of_a_difference_agrees_with_its_interval():
@@ -119,12 +120,6 @@ def test_the_p_of_a_difference_agrees_with_its_interval():
         found = error_change(errors(a), errors(np.arange(400) < wrong), n=1, by_chance=False)
         assert (found.p < 0.05) == (found.low > 0), wrong
     assert found.mean == pytest.approx(0.1)
-
-
-def test_errors_of_one_seed_of_a_solver_that_draws_have_no_interval():
-    a, b = errors(np.arange(100) < 5), errors(np.arange(100) < 50)
-    assert math.isnan(error_change(a, b, n=1, by_chance=True).low)
-    assert error_change(a, b, n=1, by_chance=False).low > 0
 
 
 def test_the_mean_over_tasks_is_geometric_with_an_interval_from_three_on():
@@ -157,17 +152,13 @@ def verdict_on(before, after, *, exact=False, band=1.0, bound=1.05, **options):
         ([10, 20, 30], [20, 10, 33], "no difference told"),
         ([10], [100], "no difference told"),
         ([NAN], [5], "not compared"),
-        ([], [], "not compared"),
         ([0, 0, 0], [50, 51, 52], "worsening"),
-        ([10], [INF], "no difference told"),
         ([10, 10], [INF, INF], "no difference told"),
         ([10, 10, 10], [INF, INF, INF], "worsening"),
         ([INF, INF, INF], [10, 10, 10], "improvement"),
-        ([10, 10, 10], [INF, 10, 10], "no difference told"),
         # One-sided in six of seven pairs: p = 2 / 64.
         ([10] * 7, [INF] * 6 + [10], "worsening"),
         ([10] * 6, [INF] * 5 + [10], "no difference told"),
-        ([INF, INF], [INF, INF], "identical"),
     ],
 )
 def test_what_is_by_chance_is_told_from_a_change(before, after, verdict):
@@ -175,24 +166,19 @@ def test_what_is_by_chance_is_told_from_a_change(before, after, verdict):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "verdict"),
+    ("before", "after", "band", "verdict"),
     [
-        ([100], [101], "worsening"),
-        ([100], [99], "improvement"),
-        ([100, 100], [90, 110], "mixed"),
-        ([100, 100], [100, 110], "worsening"),
-        ([100, 100], [INF, 100], "worsening"),
-        ([100, INF], [INF, 100], "mixed"),
-        ([100, 100], [INF, 90], "mixed"),
+        ([100], [101], 1.0, "worsening"),
+        ([100, 100], [90, 100], 1.0, "improvement"),
+        ([100, 100], [90, 110], 1.0, "mixed"),
+        ([100, INF], [INF, 100], 1.0, "mixed"),
+        ([100, 100], [INF, 90], 1.0, "mixed"),
+        ([100], [115], 1.19, "no difference told"),
+        ([100], [120], 1.19, "worsening"),
     ],
 )
-def test_of_exact_values_every_change_is_told(before, after, verdict):
-    assert verdict_on(before, after, exact=True).verdict == verdict
-
-
-def test_the_band_holds_for_exact_values_too():
-    assert verdict_on([100], [115], exact=True, band=1.19).verdict == "no difference told"
-    assert verdict_on([100], [120], exact=True, band=1.19).verdict == "worsening"
+def test_of_exact_values_every_change_beyond_the_band_is_told(before, after, band, verdict):
+    assert verdict_on(before, after, exact=True, band=band).verdict == verdict
 
 
 def test_a_worsening_is_beyond_its_bound_if_all_of_its_interval_is():
@@ -207,17 +193,14 @@ def test_a_worsening_is_beyond_its_bound_if_all_of_its_interval_is():
     assert not verdict_on([12, 12, 12], [10, 10, 10], bound=1.05).beyond
 
 
-def test_nothing_is_said_in_favour_of_a_side_with_failures():
+def test_nothing_is_said_in_favour_of_a_side_with_failures_or_of_what_is_advice():
     slow, fast = [20, 20, 20], [10, 10, 10]
     assert verdict_on(slow, fast, incomplete="B").verdict == "advice"
     assert verdict_on(fast, slow, incomplete="B").verdict == "worsening"
     assert verdict_on(fast, slow, incomplete="A").verdict == "advice"
     assert verdict_on(slow, fast, incomplete="A").verdict == "improvement"
-
-
-def test_what_is_advice_has_no_verdict_unless_it_is_identical():
-    assert verdict_on([10, 10, 10], [90, 90, 90], advice="two machines").verdict == "advice"
-    assert verdict_on([10, 10, 10], [10, 10, 10], advice="two machines").verdict == "identical"
+    assert verdict_on(fast, slow, advice="two machines").verdict == "advice"
+    assert verdict_on(fast, fast, advice="two machines").verdict == "identical"
 
 
 def test_p_values_allow_for_their_number():
@@ -245,10 +228,8 @@ def test_verdicts_combine(verdicts, verdict):
 @pytest.mark.parametrize(
     ("outcomes", "verdict"),
     [
-        ({"compared": 3}, "improvement"),
         ({"compared": 2, "gone": 1}, "improvement"),
         ({"compared": 2, "failed in A": 1}, "failed"),
-        ({"failed in both": 3}, "failed"),
         ({"new": 3}, "new"),
         ({"gone": 3}, "gone"),
         ({"skipped in B": 3}, "skipped"),
@@ -269,7 +250,6 @@ def test_a_mean_over_tasks_decides_from_six_tasks_on():
     assert on(5, 1.2, 1.4) == "no difference told"
     assert on(6, 0.7, 0.9) == "improvement"
     assert on(6, 1.2, 1.4, q=0.06) == "no difference told"
-    assert on(6, 1.2, 1.4, q=NAN) == "no difference told"
     assert on(6, 1.2, 1.4, each="advice") == "advice"
     # Single tasks against the mean of all.
     assert on(3, 1.2, 1.4, each="improvement") == "mixed"
@@ -278,3 +258,97 @@ def test_a_mean_over_tasks_decides_from_six_tasks_on():
     mixed = ["identical", "advice"]
     assert of_tasks(mixed, NAN, NAN, NAN, unchanged=(1.0, 1.0), n=1) == "advice"
     assert on(6, -0.02, -0.01, unchanged=(0.0, 0.0)) == "improvement"
+
+
+def runs(*rows, **columns):
+    """Runs of one solver on one task: pairs of a seed and a status."""
+    found = [
+        {"task": "a", "solver": "S", "seed": seed, "status": status, "reason": "", "run": seed}
+        | {"ok": status in ("converged", "budget"), "fingerprint": "f", "kernel": '{"name":"rbf"}'}
+        | {"C": 1.0, "fit_intercept": False, "reference_primal": 100.0, "reference_gap": 1e-4}
+        | {"reference_hash": "r"}
+        | columns
+        for seed, status in rows
+    ]
+    return pd.DataFrame(found)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome", "mirrored"),
+    [
+        ("converged", "budget", "compared", "compared"),
+        ("converged", "crashed", "failed in B", "failed in A"),
+        ("skipped", "timeout", "failed in B", "failed in A"),
+        ("failed", "wrong", "failed in both", "failed in both"),
+        ("converged", "damaged", "no record in B", "no record in A"),
+        ("skipped", "skipped", "skipped in both", "skipped in both"),
+        ("converged", "skipped", "skipped in B", "skipped in A"),
+        ("converged", None, "gone", "new"),
+        ("failed", None, "failed in A", "failed in B"),
+    ],
+)
+def test_every_run_has_an_outcome_and_it_mirrors(before, after, outcome, mirrored):
+    other = runs((0, "converged"))
+    a, b = (
+        pd.concat([other.assign(task="other"), runs((0, status)) if status else runs()])
+        for status in (before, after)
+    )
+    there, back = paired(a, b), paired(b, a)
+    assert there.set_index("task")["outcome"].to_dict() == {"other": "compared", "a": outcome}
+    assert back.set_index("task")["outcome"]["a"] == mirrored
+
+
+def test_seeds_of_one_side_alone_are_listed_and_reasons_of_failures_kept():
+    found = paired(runs((0, "budget"), (1, "budget")), runs((1, "budget"), (2, "budget")))
+    pairs = list(zip(found["seed"], found["outcome"], strict=True))
+    assert pairs == [(0, "gone"), (1, "compared"), (2, "new")]
+    found = paired(runs((0, "failed"), reason="no"), runs((0, "wrong")))
+    assert found["why"].item() == "A failed: no; B wrong"
+    same = runs((0, "skipped"), reason="no bias")
+    assert paired(same, same)["why"].item() == "skipped: no bias"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"fingerprint": "g"}, "data"),
+        ({"kernel": '{"name":"rbf","gamma":3}'}, "kernel"),
+        ({"C": 5.0, "fit_intercept": True}, "C, bias"),
+        ({"C": None}, "C"),
+        ({"reference_primal": 99.0, "reference_hash": "s"}, "reference optimum"),
+    ],
+)
+def test_another_problem_is_not_compared_and_is_named(fields, words):
+    found = paired(runs((0, "budget")), runs((0, "budget"), **fields))
+    assert found[["outcome", "why"]].values.tolist() == [["problem differs", words]]
+
+
+def test_the_same_problem_may_have_another_certificate_or_rounding():
+    plain = runs((0, "budget"))
+    other = runs((0, "budget"), reference_primal=100.00005, reference_hash="s")
+    assert paired(plain, other)[["outcome", "same_reference"]].values.tolist() == [
+        ["compared", False]
+    ]
+    spaced = runs((0, "budget"), kernel='{ "name": "rbf" }')
+    assert paired(plain, spaced)["same_reference"].item()
+    exact = runs((0, "budget"), reference_gap=-1.4e-14)
+    other = runs((0, "budget"), reference_gap=0.0, reference_primal=100.0 + 1e-12)
+    for after in (exact, other):
+        assert list(paired(exact, after)["outcome"]) == ["compared"]
+
+
+def test_the_only_run_of_a_solver_that_draws_nothing_stands_beside_every_seed():
+    single, many = runs((0, "converged")), runs((0, "budget"), (1, "budget"), (2, "failed"))
+    found = paired(*spread_single_runs(single, many, {"A"}))
+    assert list(found["outcome"]) == ["compared", "compared", "failed in B"]
+    assert list(found["seed_a"]) == [0, 0, 0]
+    assert list(found["seed_b"]) == [0, 1, 2]
+    assert list(paired(*spread_single_runs(single, many, set()))["outcome"])[1:] == [
+        *("new", "failed in B"),
+    ]
+
+
+def test_solvers_that_differ_alike_are_told_at_once():
+    both = [Difference(name, "version", "1", "2") for name in "ST"]
+    own = Difference("S", "params.tol", "1", "2")
+    assert merged([*both, own]) == [Difference("S, T", "version", "1", "2"), own]

@@ -34,8 +34,7 @@ HOSTILE = [
         ("\\input", r"\textbackslash{}input"),
         ("κ ≤ 1.5×10⁻³", r"$\kappa$ $\leq$ 1.5×10$^{-3}$"),  # noqa: RUF001
         ("λ Λ Α µ", r"$\lambda$ $\Lambda$ {[}U+0391{]} µ"),  # noqa: RUF001
-        ("\N{MINUS SIGN}1.3 to 2", "$-$1.3 to 2"),
-        ("1.2\N{NARROW NO-BREAK SPACE}%", r"1.2\,\%"),
+        ("\N{MINUS SIGN}1.2\N{NARROW NO-BREAK SPACE}%", r"$-$1.2\,\%"),
         ("a--b", "a-{}-b"),
         ("n² x₁₂", "n$^{2}$ x$_{12}$"),
         ("Österreich, Łódź", "Österreich, Łódź"),
@@ -52,8 +51,7 @@ def test_escaped_text_has_no_command_of_its_own(text):
     latex = escaped(text)
     assert r"\input" not in latex
     # Outside of a command nothing special is left.
-    bare = re.sub(r"\\([a-zA-Z]+|.)|[{}$^_]", "", latex)
-    assert not re.search(r"[%&#~\\\n\x00]", bare)
+    assert not re.search(r"[%&#~\\\n\x00]", re.sub(r"\\([a-zA-Z]+|.)|[{}$^_]", "", latex))
 
 
 def test_a_table_has_rules_groups_ranges_notes_and_what_is_bold():
@@ -70,9 +68,7 @@ def test_a_table_has_rules_groups_ranges_notes_and_what_is_bold():
     assert r"\caption{Results on a\_b. Medians.}" in lines
     assert r"\label{tab:results-a-b}" in lines
     assert r"\begin{tabular}{lrl}" in lines
-    assert [line for line in lines if line in (r"\toprule", r"\midrule", r"\bottomrule")] == [
-        r"\toprule", r"\midrule", r"\bottomrule",
-    ]  # fmt: skip
+    assert lines.index(r"\toprule") < lines.index(r"\midrule") < lines.index(r"\bottomrule")
     assert r" & \multicolumn{1}{c}{At the end} &  \\" in lines
     assert r"\cmidrule(lr){2-2}" in lines
     value = r"SMO & \textbf{\boldmath 1.2×10$^{-3}$} & ok \\"  # noqa: RUF001
@@ -84,9 +80,7 @@ def test_a_table_has_rules_groups_ranges_notes_and_what_is_bold():
     assert r"\textless{}b\textgreater{} & 7 & ok \\" in lines
 
 
-@pytest.mark.parametrize(
-    ("n", "widths"), [(1, [1]), (2, [2]), (6, [6]), (7, [6, 2]), (15, [6, 6, 5])]
-)
+@pytest.mark.parametrize(("n", "widths"), [(1, [1]), (6, [6]), (7, [6, 2]), (15, [6, 6, 5])])
 def test_a_wide_table_is_in_parts_that_hold_every_column_once(n, widths):
     headings = [Heading(f"h{place}", "number") for place in range(n)]
     rows = [[Cell(f"12345678 c{place}") for place in range(n)]]
@@ -99,7 +93,7 @@ def test_a_wide_table_is_in_parts_that_hold_every_column_once(n, widths):
         assert len(re.findall(rf"\bh{place}\b", text)) == expected
 
 
-@pytest.mark.parametrize("letter", ["0", "M", "m", "x", "W"])
+@pytest.mark.parametrize("letter", ["0", "m", "W"])
 def test_each_part_is_as_wide_as_a_page_of_article_at_most(letter):
     """In Computer Modern of 8 points, bold, with 4 points on both sides of a column."""
     font = FT2Font(str(Path(matplotlib.get_data_path(), "fonts", "ttf", "cmb10.ttf")))
