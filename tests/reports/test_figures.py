@@ -1,11 +1,15 @@
-"""The figures: what they show, and that they can share a page."""
+"""The figures: what they show, that they can share a page, and what stands below them."""
 
+import base64
+import io
 import itertools
 import re
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from marginbench.reports import analysis
 from marginbench.reports.drawing import canvas
@@ -13,10 +17,10 @@ from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.drawing.figures import (
     Reference,
     draw_traces,
-    log_ticks,
-    padded,
     set_log_axis,
 )
+from marginbench.reports.exports.making import views_of
+from marginbench.reports.page import csv_link, render, results_argument
 from marginbench.reports.results import load_results
 from marginbench.reports.views.svm import (
     PANELS,
@@ -62,7 +66,7 @@ def test_panels_are_xml_with_a_title_and_a_description(realistic):
         assert "SDCA ends at a median of" in desc.text
 
 
-def test_ids_carry_the_prefix_and_every_reference_resolves(draw, make):
+def test_panels_can_share_a_page_and_label_the_error_of_the_reference(draw, make):
     svg = draw(make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2])))
     ids = re.findall(r'\bid="([^"]+)"', svg)
     assert len(ids) == len(set(ids))
@@ -70,80 +74,58 @@ def test_ids_carry_the_prefix_and_every_reference_resolves(draw, make):
     references = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', svg)
     assert references
     assert {first or second for first, second in references} <= set(ids)
-
-
-def test_the_reference_error_is_a_labelled_line(draw, make):
-    svg = draw(make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2])))
     assert "reference optimum, 1.00" in texts(svg)
 
 
 def test_zero_errors_are_drawn_at_a_marked_floor(draw, make):
-    with_zero = draw(make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.0])))
-    without = draw(make.finished("a", "SBP", 0, make.trace([10, 100], [0.4, 0.2])))
-    assert "no test error" in texts(with_zero)
+    shown = texts(draw(make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.0]))))
+    assert "no test error" in shown
     # Half an error of 200 is 0.25 %: the axis ends just below it.
-    percents = re.findall(r"([\d.]+)\u202f%", texts(with_zero))
-    assert 0.1 <= min(map(float, percents)) < 1
-    assert "no test error" not in texts(without)
+    assert 0.1 <= min(map(float, re.findall(r"([\d.]+)\u202f%", shown))) < 1
+    some = draw(make.finished("a", "SBP", 0, make.trace([10, 100], [0.4, 0.2])))
+    assert "no test error" not in texts(some)
 
 
-def test_a_failed_run_is_drawn_even_if_alone(draw, make):
+@pytest.mark.parametrize(
+    ("low", "high", "form"),
+    [(0.00045, 0.00063, "seconds"), (800.0, 2.1e4, "count"), (1e-9, 1e7, "scientific")],
+)
+def test_ticks_of_one_axis_do_not_touch_and_are_written_alike(low, high, form):
+    axes = canvas.new_axes()
+    set_log_axis(axes, "x", low, high, form)
+    axes.figure.draw_without_rendering()
+    drawn = axes.get_xticklabels()
+    boxes = [label.get_window_extent() for label in drawn]
+    assert len(boxes) >= 2
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+    written = {re.sub(r"[\d.⁰¹²³⁴-⁹⁻]+", "#", label.get_text()) for label in drawn}
+    assert len(written) == 1
+
+
+def test_failed_runs_are_drawn_but_not_values_that_are_unknown_or_infinite(draw, make):
     trace = make.trace([10, 100], [0.4, 0.2])
     svg = draw(make.record("a", "SMO", 0, status="timeout", trace=trace))
     assert canvas.PALETTE[0][0] in svg
     assert "1 run of SMO failed on the way" in svg
-
-
-def test_an_uninstrumented_solver_is_in_the_time_panel_alone(draw, make):
-    record = make.finished("a", "LIBSVM", 0, make.trace([None], [0.1]))
-    assert draw(record, instrumented=False) is None
-    assert draw(record, panel=("wall_s", "test_error"), instrumented=False) is not None
-
-
-def test_ticks_of_one_axis_do_not_touch_and_are_written_alike():
-    for low, high, format_ in (
-        *((1e-5, 200.0, "seconds"), (0.00045, 0.00063, "seconds"), (800.0, 2.1e4, "count")),
-        *((1e-9, 1e7, "scientific"), (0.012, 0.035, "scientific"), (0.002, 0.9, "percent")),
-    ):
-        axes = canvas.new_axes()
-        set_log_axis(axes, "x", low, high, format_)
-        axes.figure.draw_without_rendering()
-        drawn = axes.get_xticklabels()
-        boxes = [label.get_window_extent() for label in drawn]
-        assert len(boxes) >= 2
-        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
-        written = [re.sub(r"[\d.⁰¹²³⁴-⁹⁻]+", "#", label.get_text()) for label in drawn]
-        assert len(set(written)) == 1, written
-
-
-def test_a_single_value_has_room_on_both_sides():
-    low, high = padded(np.array([10.0, 10.0]), 0.03, 0.03)
-    assert low < 8 < 12 < high
-    assert 10.0 in log_ticks(low, high)
-
-
-def test_unknown_and_infinite_values_are_not_drawn(draw, make):
-    good = make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.2]))
     bad = make.record("a", "SBP", 0, status="diverged", trace=make.trace([10, 20], [0.4, np.inf]))
-    assert "nan" not in draw(good, bad).lower()
+    assert "nan" not in draw(make.finished("a", "SMO", 0, trace), bad).lower()
     lone = make.record("a", "SBP", 0, status="diverged", trace=make.trace([10], [0.4], [np.inf]))
     assert draw(lone, panel=("evaluations", "suboptimality")) is None
+    blind = make.finished("a", "LIBSVM", 0, make.trace([None], [0.1]))
+    assert draw(blind, instrumented=False) is None
+    assert draw(blind, panel=("wall_s", "test_error"), instrumented=False) is not None
 
 
 def test_ends_of_runs_are_drawn_where_there_are_ten(make, results_of):
     def shown(n_runs):
-        records = [
-            make.finished("a", "SMO", seed, make.trace([10, 99], [0.4, (seed + 1) / 100]))
-            for seed in range(n_runs)
-        ]
+        traces = [make.trace([10, 99], [0.4, (seed + 1) / 100]) for seed in range(n_runs)]
+        records = [make.finished("a", "SMO", seed, trace) for seed, trace in enumerate(traces)]
         records += [make.finished("a", "SBP", 0, make.trace([10, 99], [0.4, 0.2]))]
         records += [make.record("a", "SDCA", 0, status="failed", test_error=0.9)]
-        results = results_of(records)
-        return [view.drawing for view in final_figures(results, "a")[0]]
+        return [view.drawing for view in final_figures(results_of(records), "a")[0]]
 
     (drawing,) = shown(10)
-    said = drawing.description.replace("\u202f", " ")
-    assert said == (
+    assert drawing.description.replace("\u202f", " ") == (
         "SMO: 1.00 % to 10.00 %, median 5.50 %, 10 runs. "
         "SBP: 20.00 % to 20.00 %, median 20.00 %, 1 run."
     )
@@ -158,3 +140,55 @@ def test_styles_tell_many_solvers_apart():
     assert len({(s.color, s.marker, s.dashes) for s in styles.values()}) == 30
     first = list(styles.values())[:10]
     assert len({style.color for style in first}) == len({s.marker for s in first}) == 10
+
+
+def test_text_for_a_page_has_its_font_colours_and_place():
+    figure = Figure()
+    axes = figure.add_axes((0.2, 0.2, 0.7, 0.7))
+    axes.plot([0, 1], [0, 1], color=canvas.INK)
+    axes.set_xlabel("seconds")
+    axes.text(0.5, 0.5, "slanted", rotation=30)
+    figure.text(0.5, 0.5, 'solver d="L 1" x="b" font: 1px y;')
+    svg = canvas.inline(figure, "p")
+    drawn = re.findall(r"<text [^>]*>", svg)
+    assert len(drawn) > 2
+    assert all("var(--sans, sans-serif)" in text and "DejaVu" not in text for text in drawn)
+    assert re.search(r'transform="[^"]*rotate\(-30\)">slanted<', svg)
+    assert len(re.findall(r"rotate\(", svg)) == 1
+    assert f"stroke: var(--ink, {canvas.INK})" in svg
+    # What looks like attributes stays as it is.
+    assert 'solver d="L 1" x="b" font: 1px y;</text>' in svg
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("marginbench run quickstart", "results/quickstart"),
+        ("marginbench run quickstart --out 'my results' --jobs 2", "'my results'"),
+        ("marginbench run quickstart --out='$(x)'", "'$(x)'"),
+        ("marginbench run 'unclosed", "results/quickstart"),
+        ("marginbench run quickstart --out", "results/quickstart"),
+    ],
+)
+def test_the_results_are_where_the_command_put_them(command, expected):
+    assert results_argument(command, "quickstart") == expected
+
+
+def test_a_link_holds_the_numbers_unless_they_are_many():
+    frame = pd.DataFrame({"solver": ["a,b", "\N{ROCKET}"], "median": [0.1, float("inf")]})
+    head, _, body = csv_link(frame).partition(",")
+    assert head == "data:text/csv;charset=utf-8;base64"
+    pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(base64.b64decode(body))), frame)
+    assert csv_link(pd.concat([frame] * 1000)) == ""
+    assert csv_link(pd.DataFrame({"long": ["x" * 20_000]})) == ""
+
+
+def test_each_figure_has_its_command_and_small_ones_their_numbers(make, results_of):
+    records = [make.finished("a/b", "SMO", 0, make.trace([1e3, 1e4], [0.3, 0.1]))]
+    results = results_of(records)
+    page = render(results, "marginbench run x --out 'my results'")
+    for name, (_, figure) in views_of(results)[0].items():
+        command = f"marginbench export &#39;my results&#39; --figure {name} --format pdf --out ."
+        assert page.count(command) == 1
+        link = csv_link(figure.drawing.data)
+        assert (f'<a href="{link}" download="{name}.csv">' in page) == bool(link)
