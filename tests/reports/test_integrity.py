@@ -25,10 +25,18 @@ def cautions(make, results_of):
     return find
 
 
-def test_like_records_give_no_caution(cautions):
-    found = cautions({"environment": environment()}, {"environment": environment()})
+def test_like_records_give_no_caution_and_skipped_ones_none(make, results_of):
+    trace, machine = make.trace([1], [0.1], [100.0]), environment()
+    versions = [f"{'a' * 10}{commit}" for commit in ("", " git:1234567890")]  # of the same code
+    records = [
+        make.finished("a", "SMO", seed, trace, jobs=1, environment=machine, version=version)
+        for seed, version in enumerate(versions)
+    ]
+    records.append(make.record("a", "SMO", 2, status="skipped", environment="{}", jobs=2))
+    found = results_of(records)
     assert analysis.cautions(found) == []
     assert analysis.environments(found)["n"].tolist() == [2]
+    assert integrity.machine(analysis.environments(found)) == "CPU, 4 cores"
 
 
 @pytest.mark.parametrize(
@@ -50,40 +58,17 @@ def test_like_records_give_no_caution(cautions):
 )
 def test_unlike_records_give_a_caution(cautions, changes, words):
     base = {"environment": environment(), "version": "a" * 10 + " git:1234567890"}
-    found = analysis.cautions(cautions(base, base | changes))
+    results = cautions(base, base | changes)
+    machines = "2 different machines" if "another" in str(changes) else "CPU, "
+    assert integrity.machine(analysis.environments(results)).startswith(machines)
+    found = analysis.cautions(results)
     for word in words:
         assert any(word in sentence for sentence in found), found
 
 
-def test_the_same_code_of_another_commit_is_one_version(cautions):
-    changes = [{"version": f"{'a' * 10}{commit}"} for commit in ("", " git:1234567890")]
-    assert not [text for text in analysis.cautions(cautions(*changes)) if "version" in text]
-
-
-def test_runs_side_by_side_give_a_caution(cautions):
-    found = analysis.cautions(cautions({"jobs": 2}, {"jobs": 2}))
-    assert any(sentence.startswith("2 runs took place at a time") for sentence in found)
-
-
-def test_an_objective_below_the_certified_bound_gives_a_caution(cautions):
+def test_runs_side_by_side_or_below_the_certified_bound_give_a_caution(cautions):
+    beside = analysis.cautions(cautions({"jobs": 2}, {"jobs": 2}))
+    assert any(sentence.startswith("2 runs took place at a time") for sentence in beside)
     # The certificate puts the optimum at 99.9999 or above.
-    assert any(
-        "lower bound" in text for text in analysis.cautions(cautions({}, primals=(101.0, 99.9)))
-    )
-
-
-def test_skipped_runs_measure_nothing_and_raise_no_caution(make, results_of):
-    records = [
-        make.finished("a", "SMO", 0, make.trace([1], [0.1], [100.0]), jobs=1),
-        make.record("a", "SMO", 1, status="skipped", environment="{}", jobs=2),
-    ]
-    assert analysis.cautions(results_of(records)) == []
-
-
-def test_the_machine_is_named_or_counted(cautions):
-    alike = cautions({"environment": environment()}, {"environment": environment()})
-    assert integrity.machine(analysis.environments(alike)) == "CPU, 4 cores"
-    unlike = cautions(
-        {"environment": environment()}, {"environment": environment(processor="another")}
-    )
-    assert integrity.machine(analysis.environments(unlike)) == "2 different machines"
+    below = analysis.cautions(cautions({}, primals=(101.0, 99.9)))
+    assert any("lower bound" in text for text in below)

@@ -2,7 +2,6 @@
 
 import io
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -41,42 +40,27 @@ def results(make, results_of):
     return results_of(records, [make.task("a")], solvers)
 
 
-def cells(results):
-    return {
-        (row.solver, row.measure): SimpleNamespace(**row._asdict())
-        for row in analysis.table(results).itertuples(index=False)
-    }
-
-
-def test_objectives_of_another_problem_are_not_compared(results):
-    found = cells(results)
+def test_objectives_of_another_problem_are_not_compared_and_unknown_values_no_numbers(results):
+    rows = analysis.table(results).itertuples(index=False)
+    found = {(row.solver, row.measure): row for row in rows}
     assert found["LIBSVM", "suboptimality"].absent == "another problem"
-    assert found["Forest", "suboptimality"].absent == "no model"
+    assert (
+        found["Forest", "suboptimality"].absent == found["Forest", "n_support"].absent == "no model"
+    )
+    assert found["Forest", "evaluations"].absent == "not instrumented"
     assert found["SMO", "suboptimality"].median == pytest.approx(0.01)
-    best = {solver for (solver, measure), cell in found.items() if cell.best}
-    # The only one with an objective is not the best of several.
+    # The only one with an objective is not the best of several; errors are those of one test set.
     assert not any(cell.best for (_, m), cell in found.items() if m == "suboptimality")
+    assert found["Forest", "test_error"].best
     # Fewer support vectors, but of another problem.
     assert (found["LIBSVM", "n_support"].median, found["LIBSVM", "n_support"].best) == (1, False)
     assert found["SMO", "n_support"].best
-    # Errors are those of the same points.
-    assert found["Forest", "test_error"].best
-    assert best == {"SMO", "Forest"}
-
-
-def test_what_is_not_known_is_no_number(results):
-    found = cells(results)
-    assert found["Forest", "n_support"].absent == "no model"
-    assert found["Forest", "evaluations"].absent == "not instrumented"
+    assert {solver for (solver, _), cell in found.items() if cell.best} == {"SMO", "Forest"}
     forest = results.runs[results.runs["solver"] == "Forest"]
     assert forest[["n_iter", "n_support", "primal", "kernel_evals"]].isna().all(axis=None)
-
-
-def test_no_curve_shows_an_objective_of_another_problem(results):
     traces = analysis.traces(results).set_index("solver")
-    assert traces["suboptimality"].notna().groupby("solver").any().to_dict() == {
-        "SMO": True, "LIBSVM": False, "Forest": False,
-    }  # fmt: skip
+    drawn = traces["suboptimality"].notna().groupby("solver").any().to_dict()
+    assert drawn == {"SMO": True, "LIBSVM": False, "Forest": False}
 
 
 def test_panels_and_legend_say_what_is_not_there(results):

@@ -57,36 +57,25 @@ def content_of(site):
 @pytest.fixture(scope="module")
 def folders(make, tmp_path_factory):
     """Two studies of the same name, the second with hostile words, and one of another kind."""
-    root = tmp_path_factory.mktemp("results")
-    hostile = {
-        "title": _HOSTILE,
-        "description": f"{_LONG} {_EMOJI} \N{RIGHT-TO-LEFT OVERRIDE}",
-        "kind": "svm",
-    }
-    first = small_folder(make, root / "first")
-    trace = make.trace([1e3, 1e5], [0.3, 0.02], [300.0, 101.0])
+    root, task = tmp_path_factory.mktemp("results"), "<i>a</i>"
+    classes = {_HOSTILE: f"{_LONG}.py:SMO", _LONG: "Mine.py:mine", _EMOJI: _EMOJI, "smo": "smo"}
+    costs = {_HOSTILE: [None, None], _LONG: [1e3, 1e5], _EMOJI: [1e3, 1e5]}
     later = {"started_at": "2025-01-01T00:00:00+00:00"}
-    labels = (_HOSTILE, _LONG, _EMOJI)
-    records = [make.finished("<i>a</i>", label, 0, trace, **later) for label in labels]
-    skipped = {"status": "skipped", "reason": _HOSTILE}
-    uncounted = make.trace([None], [0.02], [101.0])
-    records[0] = make.finished("<i>a</i>", _HOSTILE, 0, uncounted, **later)
-    records.append(make.record("<i>a</i>", "smo", 0, **skipped, **later))
-    solvers = [
-        make.solver(_HOSTILE, instrumented=False, **{"class": f"{_LONG}.py:SMO"}),
-        make.solver(_LONG, **{"class": "Mine.py:mine"}),
-        make.solver(_EMOJI, **{"class": _EMOJI}),
-        make.solver("smo", **{"class": "smo"}),
+    records = [
+        make.finished(task, label, 0, make.trace(spent, [0.3, 0.02], [300.0, 101.0]), **later)
+        for label, spent in costs.items()
     ]
+    records.append(make.record(task, "smo", 0, status="skipped", reason=_HOSTILE, **later))
+    solvers = [
+        make.solver(label, instrumented=label != _HOSTILE, **{"class": name})
+        for label, name in classes.items()
+    ]
+    words = f"{_LONG} {_EMOJI} \N{RIGHT-TO-LEFT OVERRIDE}"
     second = make.folder(
-        root / "second",
-        records,
-        [make.task("<i>a</i>", reference=False)],
-        solvers,
-        name="example",
-        **hostile,
-    )
-    return [first, second, small_methods(make, root / "third")]
+        root / "second", records, [make.task(task, reference=False)], solvers, title=_HOSTILE,
+        description=words,
+    )  # fmt: skip
+    return [small_folder(make, root / "first"), second, small_methods(make, root / "third")]
 
 
 @pytest.fixture(scope="module")
@@ -100,46 +89,34 @@ def site(folders, tmp_path_factory):
     return out
 
 
-def test_every_link_leads_to_a_file_and_an_anchor_of_the_site(make, site):
+def test_the_files_are_those_that_are_promised_and_every_link_leads_to_one(make, site):
     assert make.broken_links(site) == []
-
-
-def test_the_files_are_those_that_are_promised(site):
-    names = set(content_of(site))
+    found = content_of(site)
     pages = {"index.html", "data/runs.parquet", "data/traces.parquet", "data/study.json"}
-    assert names == {
+    assert set(found) == {
         *("index.html", "manifest.json", "SHA256SUMS"),
         *("regressions-more/index.html", "regressions-more/sub/b.html"),
         *(f"studies/{study}/{page}" for study in ("example", "example-2", "x") for page in pages),
     }
-
-
-def test_sums_verify_and_the_manifest_lists_every_file(site):
     subprocess.run(["sha256sum", "-c", "--quiet", "--strict", "SHA256SUMS"], cwd=site, check=True)
     listed = json.loads((site / "manifest.json").read_text())["files"]
-    found = content_of(site)
     sums = dict(line.split("  ")[::-1] for line in (site / "SHA256SUMS").read_text().splitlines())
     assert {name: item["sha256"] for name, item in listed.items()} == sums
     assert set(listed) == set(found) - {"manifest.json", "SHA256SUMS"}
     assert all(item["bytes"] == len(found[name]) for name, item in listed.items())
 
 
-def test_the_overview_says_what_each_study_is(make, site):
+def test_the_overview_says_what_each_study_is_without_a_script(make, site):
     page = make.page(site / "index.html")
     for words in (
         *("Study example", "Two solvers on one task.", "2 runs, 1 failed", "2024-05-06"),
         *("Example CPU 3000, 8 cores", "0.1.0 (0123456789)", "3 studies", "8 runs"),
         *(_HOSTILE, _EMOJI, "Studies of SVM solvers", "Feasibility methods", "Regressions & more"),
+        "MPLFP needed the fewest iterations on each of 2",
     ):
         assert words in page.text, words
-    figures = [tag for tag, _ in page.tags if tag == "figure"]
-    assert len(figures) == 3
-    assert "MPLFP needed the fewest iterations on each of 2" in page.text
-
-
-def test_the_overview_has_no_script_and_forbids_one(make, site):
-    page = make.page(site / "index.html")
-    assert "script" not in {tag for tag, _ in page.tags}
+    tags = [tag for tag, _ in page.tags]
+    assert (tags.count("figure"), tags.count("script")) == (3, 0)
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
     assert any("default-src 'none'" in text for text in page.values("content"))
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in page.text
@@ -201,7 +178,9 @@ def test_a_damaged_folder_is_named_and_nothing_is_written(make, tmp_path):
     assert str(bad) in "".join(found.left_out)
 
 
-def test_an_interrupt_leaves_the_site_as_it_was(make, tmp_path, monkeypatch):
+def test_an_interrupt_or_a_manifest_nested_too_deep_leaves_the_site_as_it_was(
+    make, tmp_path, monkeypatch
+):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -210,6 +189,9 @@ def test_an_interrupt_leaves_the_site_as_it_was(make, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         publish([folder], out)
     assert list(out.iterdir()) == []
+    (out / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(ReportError, match="missing or damaged"):
+        publish([folder], out)
 
 
 @pytest.mark.slow
@@ -245,34 +227,23 @@ def test_the_overview_fits_any_width_and_loads_nothing(visit, site, width, schem
         ({"Studies": "pages"}, "folder studies/ is taken"),
         ({"A": "pages", "a!": "pages"}, "folder a/ is taken"),
         ({"A": "."}, "must be apart"),
+        ({"A": "link.html"}, "is a link"),
+        ({"A": "two\nlines.html"}, "no address can have this name"),
+        ({"A": "back\\slash.html"}, "no address can have this name"),
     ],
 )
 def test_further_pages_that_cannot_be_are_an_error(tmp_path, pages, problem):
     (tmp_path / "pages").mkdir()
     for folder in (tmp_path, tmp_path / "pages"):
         (folder / "index.html").write_text("<p>x</p>")
-    given = {title: tmp_path / folder for title, folder in pages.items()}
+    (tmp_path / "pages" / ".hidden").symlink_to("/etc/hostname")
+    (name,) = set(pages.values())
+    if name == "link.html":
+        (tmp_path / "pages" / name).symlink_to("/etc/hostname")
+    elif name.endswith(".html"):
+        (tmp_path / "pages" / name).write_text("<p>x</p>")
+    named = "pages" if name.endswith(".html") else name
+    given = dict.fromkeys(pages, tmp_path / named)
     with pytest.raises(ReportError, match=problem):
         publish([tmp_path / "results"], tmp_path / "site", pages=given)
-
-
-@pytest.mark.parametrize("name", ["link.html", "two\nlines.html", "back\\slash.html"])
-def test_names_that_no_address_can_have_and_links_are_refused(tmp_path, name):
-    pages = tmp_path / "pages"
-    pages.mkdir()
-    (pages / "index.html").write_text("<p>x</p>")
-    (pages / ".hidden").symlink_to("/etc/hostname")
-    if name == "link.html":
-        (pages / name).symlink_to("/etc/hostname")
-    else:
-        (pages / name).write_text("<p>x</p>")
-    with pytest.raises(ReportError, match=r"is a link|no address can have this name"):
-        publish([tmp_path / "results"], tmp_path / "site", pages={"Pages": pages})
     assert not (tmp_path / "site").exists()
-
-
-def test_a_manifest_nested_too_deep_is_one_line(make, tmp_path):
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site/manifest.json").write_text("[" * 100_000)
-    with pytest.raises(ReportError, match="missing or damaged"):
-        publish([small_methods(make, tmp_path / "results")], tmp_path / "site")

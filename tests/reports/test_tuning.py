@@ -5,7 +5,6 @@ import json
 import pytest
 
 from marginbench.reports.command import write_report
-from marginbench.reports.described import kernel_words
 from marginbench.reports.results import load_results
 from marginbench.reports.views.grid import grid_section
 from marginbench.reports.views.svm import tuning
@@ -39,7 +38,8 @@ def folder(make, write_results):
     )
 
 
-def test_the_sentences_say_what_was_chosen_and_what_it_cost(folder):
+@pytest.mark.usefixtures("undrawn")
+def test_page_and_terminal_say_what_was_chosen_and_what_it_cost(folder, make, capsys):
     results = load_results(folder)
     task = results.study.tasks[0]
     sentences = tuning(results.study, task, results.runs)
@@ -51,67 +51,65 @@ def test_the_sentences_say_what_was_chosen_and_what_it_cost(folder):
         "Each solver has its own problem, so objectives are not compared and there is no "
         "reference optimum.",
     ]
+    text = " ".join(make.page(write_report(folder, "c")).text.split())
+    for shown in (text, " ".join(capsys.readouterr().out.split())):
+        assert all(" ".join(sentence.split()) in shown for sentence in sentences)
+    assert "C tuned over 1, 10" in text
     folds = results.study.model_copy(update={"tuning": {"method": "halving", "folds": 3}})
-    (first, *_) = tuning(folds, task, results.runs)
-    assert first.startswith(
+    assert tuning(folds, task, results.runs)[0].startswith(
         "Tuned by successive halving with 3-fold cross-validation on the training part: SMO chose"
     )
-    assert "C tuned over 1, 10" in kernel_words(task)
-
-
-@pytest.mark.usefixtures("undrawn")
-@pytest.mark.slow
-def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
-    text = " ".join(make.page(write_report(folder, "c")).text.split())
-    printed = " ".join(capsys.readouterr().out.split())
-    results = load_results(folder)
-    said = tuning(results.study, results.study.tasks[0], results.runs)
-    for shown in (text, printed):
-        for sentence in said:
-            assert " ".join(sentence.split()) in shown
-    assert "C tuned over 1, 10" in text
 
 
 def trial(params, error, number=0, ended="completed"):
     return {"params": params, "round": number, "error": error, "ended": ended}
 
 
-def test_solvers_with_other_parameters_have_a_grid_of_their_own(make, results_of):
-    trials = [trial({"n_neighbors": n}, n / 100) for n in (9, 1)]
-    trace = make.trace([1e3], [0.1])
-    records = [
-        tuned(make, "SMO", 0, 1.0),
-        make.finished("a", "Neighbours", 0, trace, tuning=json.dumps(trials), suboptimality=None),
-    ]
-    solvers = [make.solver("SMO"), make.solver("Neighbours")]
-    (section,) = grid_section(results_of(records, [make.task("a", **TASK)], solvers))
-    tables = {
+@pytest.fixture
+def grid_of(make, results_of):
+    """What the page says of runs with these trials, by solver: tables, and the best points."""
+
+    def build(**trials):
+        records = [
+            make.finished(
+                "a", solver, 0, make.trace([1e3], [0.1]), tuning=json.dumps(tried),
+                suboptimality=None,
+            )
+            for solver, tried in trials.items()
+        ]  # fmt: skip
+        solvers = [make.solver(name) for name in trials]
+        (section,) = grid_section(results_of(records, [make.task("a", **TASK)], solvers))
+        return section.data["tables"], section.data["best"].rows
+
+    return build
+
+
+def test_solvers_with_other_parameters_have_a_grid_of_their_own(grid_of):
+    tables, _ = grid_of(
+        SMO=[trial({"C": C}, 0.1) for C in (1.0, 10.0)],
+        Neighbours=[trial({"n_neighbors": n}, n / 100) for n in (9, 1)],
+    )
+    rows = {
         table.name: [[cell.number or cell.value for cell in row] for row in table.rows]
-        for table in section.data["tables"]
+        for table in tables
     }
-    assert tables["grid-a"] == [["SMO", 0.1, 0.1]]
-    assert tables["grid-a-2"] == [["Neighbours", 0.01, 0.09]]
+    assert rows == {"grid-a": [["SMO", 0.1, 0.1]], "grid-a-2": [["Neighbours", 0.01, 0.09]]}
 
 
-def test_parameters_may_be_of_any_type(make, results_of):
+def test_parameters_may_be_of_any_type(grid_of):
     values = ("last", "voted", True, 10, [1, 2])
-    trials = [
-        trial({"output": value, "C": C}, (n + 1) / 10)
-        for n, value in enumerate(values)
-        for C in (1.0, 2.0)
-    ]
-    trace = make.trace([1e3], [0.1])
-    record = make.finished("a", "SMO", 0, trace, tuning=json.dumps(trials), suboptimality=None)
-    results = results_of([record], [make.task("a", **TASK)], [make.solver("SMO")])
-    (section,) = grid_section(results)
-    (table,) = section.data["tables"]
-    assert [heading.title for heading in table.headings][1:] == [
-        f"output = {text}" for text in ("last", "voted", "true", "10", "[1, 2]")
-    ]
-    assert [[cell.number for cell in row][1:] for row in table.rows] == [
-        [0.1, 0.2, 0.3, 0.4, 0.5]
-    ] * 2
-    assert [cell.value for cell in section.data["best"].rows[0]][2:4] == ["last", "1"]
+    (table,), best = grid_of(
+        SMO=[
+            trial({"output": value, "C": C}, (n + 1) / 10)
+            for n, value in enumerate(values)
+            for C in (1.0, 2.0)
+        ]
+    )
+    texts = [f"output = {text}" for text in ("last", "voted", "true", "10", "[1, 2]")]
+    assert [heading.title for heading in table.headings][1:] == texts
+    for row in table.rows:
+        assert [cell.number for cell in row][1:] == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert [cell.value for cell in best[0]][2:4] == ["last", "1"]
 
 
 @pytest.mark.parametrize(
@@ -124,16 +122,11 @@ def test_parameters_may_be_of_any_type(make, results_of):
         ([(4.0, 0.2), (2.0, None)], 1.0),
     ],
 )
-def test_the_best_point_of_halving_is_one_that_it_left(make, results_of, second, best):
+def test_the_best_point_of_halving_is_one_that_it_left(grid_of, second, best):
     trials = [trial({"C": C}, error) for C, error in ((1.0, 0.1), (2.0, 0.2), (4.0, 0.2))]
-    trials += [
-        trial({"C": C}, error, 1, "not tried" if error is None else "completed")
-        for C, error in second
-    ]
-    trace = make.trace([1e3], [0.1])
-    record = make.finished("a", "SMO", 0, trace, tuning=json.dumps(trials), suboptimality=None)
-    (section,) = grid_section(results_of([record], [make.task("a", **TASK)], [make.solver("SMO")]))
-    (row,) = section.data["best"].rows
+    for C, error in second:
+        trials.append(trial({"C": C}, error, 1, "not tried" if error is None else "completed"))
+    (row,) = grid_of(SMO=trials)[1]
     assert row[2].number == best
 
 
@@ -152,6 +145,5 @@ def test_a_point_that_lacks_a_fold_is_not_the_best(make, results_of):
 
 
 def test_a_study_that_tunes_nothing_says_nothing(make, results_of):
-    record = make.finished("a", "SMO", 0, make.trace([1e3], [0.1]))
-    results = results_of([record])
+    results = results_of([make.finished("a", "SMO", 0, make.trace([1e3], [0.1]))])
     assert tuning(results.study, results.study.tasks[0], results.runs) == []
