@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from scipy.stats import binom, chi2, rankdata
 
 from marginbench.reports import analysis
@@ -88,14 +87,11 @@ def test_failed_runs_are_unsolved_and_untried_or_uncounted_ones_are_no_problems(
     assert squares["value"].min() == 400 / 20**2
 
 
-def test_a_data_profile_weighs_tasks_alike_whatever_their_seeds():
+def test_profiles_and_shares_weigh_tasks_alike_whatever_their_seeds():
     found = problems({("a", "A"): [10], ("b", "A"): [10, 20, NEVER], ("a", "B"): [NEVER]})
     steps = targets.data_profile(found)
     assert curve(steps, "A") == [(10, pytest.approx(4 / 6)), (20, pytest.approx(5 / 6))]
     assert curve(steps, "B") == []
-
-
-def test_the_share_of_solved_problems_has_an_interval_from_whole_datasets():
     found = problems({("a", "A"): [1, 2], ("b", "A"): [NEVER], ("a", "B"): [NEVER]})
     alone = targets.solved(found, own_dataset(found)).set_index("solver")
     assert tuple(alone.loc["A", ["n", "n_solved", "n_tasks", "share"]]) == (3, 2, 2, 0.5)
@@ -123,31 +119,25 @@ def test_wins_count_pairs_of_runs_and_ties_half():
     found = problems(costs)
     table = ranks.wins(found, own_dataset(found)).set_index(["solver", "other"])
     # On "a" (0 + 1/2 + 1 + 1) / 4, on "b" neither gets there; on "c" A is alone.
-    assert table.loc[("A", "B"), "share"] == (2.5 / 4 + 0.5) / 2
-    assert table.loc[("B", "A"), "share"] == 1 - (2.5 / 4 + 0.5) / 2
+    row, swapped = table.loc[("A", "B")], table.loc[("B", "A")]
+    assert (row["share"], row["n_tasks"]) == ((2.5 / 4 + 0.5) / 2, 2)
+    assert swapped["share"] == 1 - row["share"]
+    assert row["low"] == pytest.approx(1 - swapped["high"], abs=1e-12)
     assert table.loc[("A", "C"), "share"] == 0.75
-    assert table.loc[("A", "B"), "n_tasks"] == 2
     assert not table["separable"].any()
-    swapped = table.loc[("B", "A")]
-    assert table.loc[("A", "B"), "low"] == pytest.approx(1 - swapped["high"], abs=1e-12)
 
 
 def test_the_interval_of_wins_is_that_of_drawn_datasets_or_runs():
-    signs = [1, 1, 1, 1, 3, 3]
-    found = problems(
-        {(f"t{place}", "A"): [sign] for place, sign in enumerate(signs)}
-        | {(f"t{place}", "B"): [2] for place in range(6)}
-    )
-    row = ranks.wins(found, own_dataset(found)).iloc[0]
-    assert row["share"] == pytest.approx(4 / 6)
+    costs = [1, 1, 1, 1, 3, 3]
+    tasks = {(f"t{place}", "A"): [cost] for place, cost in enumerate(costs)}
+    tasks |= {(f"t{place}", "B"): [2] for place in range(6)}
     drawn = binom(6, 4 / 6)
-    assert row["low"] == pytest.approx(drawn.ppf(0.025) / 6)
-    assert row["high"] == pytest.approx(drawn.ppf(0.975) / 6)
-
-    one = problems({("t", "A"): [1, 1, 1, 1, 3, 3], ("t", "B"): [2]})
-    row = ranks.wins(one, {"t": "t"}).iloc[0]
-    assert row["low"] == pytest.approx(drawn.ppf(0.025) / 6)
-    assert row["high"] == pytest.approx(drawn.ppf(0.975) / 6)
+    for given in (tasks, {("t", "A"): costs, ("t", "B"): [2]}):
+        found = problems(given)
+        row = ranks.wins(found, own_dataset(found)).iloc[0]
+        assert row["share"] == pytest.approx(4 / 6)
+        assert row["low"] == pytest.approx(drawn.ppf(0.025) / 6)
+        assert row["high"] == pytest.approx(drawn.ppf(0.975) / 6)
 
 
 @pytest.mark.parametrize(("n", "separable"), [(5, False), (6, True)])
@@ -189,8 +179,7 @@ def test_a_task_that_nobody_solves_takes_nothing_from_the_others_of_its_dataset(
 
 
 def test_solvers_that_never_get_there_are_all_equally_last():
-    blocks = wide([[1, NEVER, NEVER], [5, NEVER, NEVER]])
-    found = ranks.average_ranks(blocks).set_index("solver")
+    found = ranks.average_ranks(wide([[1, NEVER, NEVER], [5, NEVER, NEVER]])).set_index("solver")
     assert found["rank"].to_dict() == {"A": 1.0, "B": 2.5, "C": 2.5}
     assert ranks.friedman(wide([[NEVER] * 3] * 6)) is None
 
@@ -212,12 +201,9 @@ def signed_rank_p(differences):
     """Two-sided, by listing all signs; zeros, as here, would be split."""
     magnitude = rankdata(np.abs(differences))
     observed = magnitude[np.asarray(differences) > 0].sum()
-    sums = [
-        magnitude[np.array(signs, dtype=bool)].sum()
-        for signs in itertools.product((0, 1), repeat=len(magnitude))
-    ]
-    low, high = np.mean(np.array(sums) <= observed), np.mean(np.array(sums) >= observed)
-    return min(1.0, 2 * min(low, high))
+    signs = np.array(list(itertools.product((0, 1), repeat=len(magnitude))))
+    sums = signs @ magnitude
+    return min(1.0, 2 * min(np.mean(sums <= observed), np.mean(sums >= observed)))
 
 
 def test_pairs_agree_with_listing_all_signs_and_holm_by_hand():
@@ -236,28 +222,19 @@ def test_pairs_agree_with_listing_all_signs_and_holm_by_hand():
     assert table.loc[("A", "C"), "biserial"] == 1.0
     assert table.loc[("A", "C"), "p"] == pytest.approx(3 * 2 / 2**8)
     ratios = costs[:, 0] / costs[:, 1]
-    row = table.loc[("A", "B")]
-    middle = np.exp(np.median(np.log(ratios)))
+    row, middle = table.loc[("A", "B")], np.exp(np.median(np.log(ratios)))
     assert row["ratio"] == pytest.approx(middle)
     assert row["ratio_low"] < middle < row["ratio_high"]
-
-
-def test_the_rank_biserial_correlation_is_the_difference_of_rank_sums():
     # Ranks 1, 2.5, 2.5 and 4: in favour 2.5 + 4, against 1 + 2.5.
     assert ranks.rank_biserial(np.array([-1.0, 2.0, -2.0, 5.0])) == pytest.approx(3 / 10)
     assert ranks.rank_biserial(np.zeros(3)) == 0
 
 
-def test_without_power_nothing_is_tested(monkeypatch):
-    def wilcoxon(*_, **__):
-        raise AssertionError
-
-    monkeypatch.setattr(stats, "wilcoxon", wilcoxon)
+def test_without_power_nothing_is_tested():
     enough = ranks.needed_datasets(3)
     assert 3 * 2 / 2**enough < 0.05 <= 3 * 2 / 2 ** (enough - 1)
     assert ranks.compared_pairs(wide([[1, 2, 3]] * (enough - 1))).empty
-    with pytest.raises(AssertionError):
-        ranks.compared_pairs(wide([[1, 2, 3]] * enough))
+    assert not ranks.compared_pairs(wide([[1, 2, 3]] * enough)).empty
 
 
 def finals(rows):
@@ -276,36 +253,28 @@ def dominated(rows):
     return dict(zip(table["solver"], table["dominated_by"], strict=True))
 
 
-def test_to_dominate_takes_a_difference_beyond_doubt():
+def test_to_dominate_takes_a_difference_beyond_doubt_in_all_that_is_measured():
     fast = [("Fast", 0.1, 1.0, 50), ("Fast", 0.1, 2.0, 50)]
     overlapping = [("Near", 0.1, 1.9, 50), ("Near", 0.1, 3.0, 50)]
     slow = [("Slow", 0.1, 2.5, 50), ("Slow", 0.1, 3.0, 50)]
     assert dominated([*fast, *overlapping, *slow]) == {"Fast": "", "Near": "", "Slow": "Fast"}
-
-
-def test_one_better_median_keeps_a_solver_on_the_front():
     assert dominated([("Small", 0.1, 9.0, 10), ("Fast", 0.1, 1.0, 50)]) == {"Small": "", "Fast": ""}
-
-
-def test_errors_dominate_only_where_the_test_points_tell_them_apart():
+    # Errors only where the test points tell them apart.
     rows = [("Good", 0.10, 1.0, 50), ("Near", 0.11, 1.0, 50), ("Poor", 0.40, 1.0, 50)]
     assert dominated(rows) == {"Good": "", "Near": "", "Poor": "Good, Near"}
+    # Solvers that failed or hide their model are not compared.
+    crashed = ("Failed", 0.1, 1.0, 50, {"ok": False, "status": "crashed"})
+    rows = [("Whole", 0.1, 5.0, 50), ("Failed", 0.1, 1.0, 50), crashed]
+    assert dominated([*rows, ("Hidden", 0.1, 1.0, math.nan)]) == {"Whole": ""}
 
 
-def test_solvers_that_failed_or_hide_their_model_are_not_compared():
-    rows = [
-        ("Whole", 0.1, 5.0, 50),
-        ("Failed", 0.1, 1.0, 50),
-        ("Failed", 0.1, 1.0, 50, {"ok": False, "status": "crashed"}),
-        ("Hidden", 0.1, 1.0, math.nan),
-    ]
-    assert dominated(rows) == {"Whole": ""}
+def running_times(results):
+    traces = analysis.traces(results)
+    return expected_running_time(asked(results), results.runs, traces, "evaluations")
 
 
 def test_expected_running_time_counts_runs_without_success(results):
-    found = expected_running_time(
-        asked(results), results.runs, analysis.traces(results), "evaluations"
-    ).set_index(["task", "solver"])
+    found = running_times(results).set_index(["task", "solver"])
     good = found.loc[("a", "Good")]
     # Two runs stop counting at 400, one has spent its 1600 for nothing.
     assert good["ert"] == (400 + 400 + 1600) / 2
@@ -314,8 +283,7 @@ def test_expected_running_time_counts_runs_without_success(results):
     # Resamples of which all runs reach it, and of which none does (1 in 27).
     assert (good["low"], good["high"]) == (pytest.approx(400), NEVER)
     bad = found.loc[("a", "Bad")]
-    assert bad["ert"] == NEVER
-    assert bad["censored"] == "1 converged, 1 timeout"
+    assert (bad["ert"], bad["censored"]) == (NEVER, "1 converged, 1 timeout")
     assert bad["lower_bound"]
     alone = found.loc[("b", "Good")]
     assert alone["ert"] == 400
@@ -325,15 +293,13 @@ def test_expected_running_time_counts_runs_without_success(results):
 def test_what_a_killed_run_spent_counts_as_far_as_it_is_known(make, results_of):
     near = make.trace([100, 400], [0.3] * 2, [200.0, 100.5])
     killed = make.trace([100, 900], [0.3] * 2, [200.0, 150.0])
-    records = [
-        make.finished("a", "Flaky", 0, near),
-        make.record("a", "Flaky", 1, status="timeout", trace=killed),
-        make.record("a", "Flaky", 2, status="crashed"),
-    ]
-    results = results_of(records)
-    (row,) = expected_running_time(
-        asked(results), results.runs, analysis.traces(results), "evaluations"
-    ).to_dict("records")
-    assert row["ert"] == 400 + 900
-    assert row["lower_bound"]
+    results = results_of(
+        [
+            make.finished("a", "Flaky", 0, near),
+            make.record("a", "Flaky", 1, status="timeout", trace=killed),
+            make.record("a", "Flaky", 2, status="crashed"),
+        ]
+    )
+    (row,) = running_times(results).to_dict("records")
+    assert (row["ert"], row["lower_bound"]) == (400 + 900, True)
     assert row["censored"] == "1 crashed, 1 timeout"
