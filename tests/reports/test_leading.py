@@ -57,13 +57,9 @@ def test_costs_are_compared_with_the_best_complete_solver(results):
     assert rows["a", "Other"].absent == "no target"
     assert rows["a", "Peer"].absent == "not counted"
     assert rows["b", "Peer"].absent == "skipped"
-
-
-def test_a_peer_that_counts_nothing_has_its_seconds(results):
-    table = analysis.target_costs(results, OBJECTIVE_TARGET, "cpu_s")
-    (peer,) = table[(table["solver"] == "Peer") & (table["task"] == "a")].itertuples()
-    assert peer.absent == ""
-    assert peer.median == 2.0
+    seconds = analysis.target_costs(results, OBJECTIVE_TARGET, "cpu_s")
+    (peer,) = seconds[(seconds["solver"] == "Peer") & (seconds["task"] == "a")].itertuples()
+    assert (peer.absent, peer.median) == ("", 2.0)
 
 
 def test_the_sentences_say_what_the_matrix_shows(results):
@@ -82,35 +78,25 @@ def test_the_sentences_say_what_the_matrix_shows(results):
 
 
 def test_no_seconds_lead_where_no_time_is_ranked(make, results_of):
-    def names(jobs):
-        records = [
-            make.finished("a", name, 0, make.trace([10, 100], [0.2, 0.1]), jobs=jobs)
-            for name in ("One", "Other")
-        ]
-        results = results_of(records)
-        return [row[0].value for row in budget_table(results).rows]
-
-    assert any("CPU" in name for name in names(jobs=1))
-    assert not any("CPU" in name for name in names(jobs=2))
+    trace = make.trace([10, 100], [0.2, 0.1])
+    for jobs in (1, 2):
+        records = [make.finished("a", name, 0, trace, jobs=jobs) for name in ("One", "Other")]
+        names = [row[0].value for row in budget_table(results_of(records)).rows]
+        assert any("CPU" in name for name in names) == (jobs == 1)
 
 
 def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(make, results_of):
-    def first(alone):
-        near, far = [200.0, 100.5], [200.0, 150.0]
-        records = [
-            make.finished("a", "Fast", 0, make.trace([10, 100], [0.3] * 2, near if alone else far)),
-            make.finished("a", "Never", 0, make.trace([10, 100], [0.3] * 2, far)),
-            make.record("a", "Flaky", 3, status="crashed"),
-            *(
-                make.finished("a", "Flaky", seed, make.trace([10, 50], [0.3] * 2, near))
-                for seed in range(3)
-            ),
-        ]
-        results = results_of(records)
-        return findings(results)[0].sentence
+    def first(*names):
+        """What is said where these solvers get there, of which Flaky failed once."""
+        records = [make.record("a", "Flaky", 3, status="crashed")]
+        for name, n in (("Fast", 1), ("Never", 1), ("Flaky", 3)):
+            last = 100.5 if name in names else 150.0
+            trace = make.trace([10, 100], [0.3] * 2, [200.0, last])
+            records += [make.finished("a", name, seed, trace) for seed in range(n)]
+        return findings(results_of(records))[0].sentence
 
-    assert "(no other competitor gets there)" in first(True)
-    assert "no competitor gets there on the only task" in first(False)
+    assert "(no other competitor gets there)" in first("Fast", "Flaky")
+    assert "no competitor gets there on the only task" in first("Flaky")
 
 
 def test_what_costs_nothing_is_first(make, results_of):
@@ -127,26 +113,26 @@ def test_what_costs_nothing_is_first(make, results_of):
     assert "Free is first on 1 of 1 task (at no cost)" in findings(results)[0].sentence
 
 
-def test_runs_that_did_not_take_place_are_in_no_median(make, results_of):
+def test_runs_that_did_not_take_place_are_in_no_median_and_have_not_failed(make, results_of):
     near = make.trace([10, 50], [0.3] * 2, [200.0, 100.5])
-    records = [
-        make.finished("a", "Early", 0, near),
-        *(make.record("a", "Early", seed, status="missing") for seed in (1, 2)),
-    ]
-    (row,) = analysis.target_costs(
-        results_of(records), OBJECTIVE_TARGET, "evaluations"
-    ).itertuples()
-    assert (row.median, row.high, row.n_reached, row.n_missing) == (50, 50, 1, 2)
+    records = [make.finished("a", name, 0, near) for name in ("One", "Two")]
+    records += [make.record("a", "One", seed, status="missing") for seed in (1, 2)]
+    results = results_of(records, missing=[("a", "Two", seed) for seed in range(1, 4)])
+    counts = analysis.counts(results).set_index("solver")
+    assert counts.loc["Two", ["n_ok", "n_missing", "n_failed"]].tolist() == [1, 3, 0]
+    assert "5 of 7 planned runs have no record" in analysis.cautions(results)[0]
+    table = analysis.target_costs(results, OBJECTIVE_TARGET, "evaluations").set_index("solver")
+    columns = ["median", "high", "n_reached", "n_failed", "n_missing"]
+    assert table.loc["One", columns].tolist() == [50, 50, 1, 0, 2]
+    assert table.loc["Two", columns].tolist() == [50, 50, 1, 0, 3]
 
 
 def test_a_solver_without_a_competitor_is_not_first(make, results_of):
-    near = [200.0, 100.5]
-    records = [
-        make.finished("a", "Whole", 0, make.trace([10, 100], [0.3] * 2, near)),
-        make.finished("a", "Flaky", 0, make.trace([10, 50], [0.3] * 2, near)),
-        make.record("a", "Flaky", 1, status="crashed"),
-    ]
+    near = make.trace([10, 100], [0.3] * 2, [200.0, 100.5])
+    records = [make.finished("a", name, 0, near) for name in ("Whole", "Flaky")]
+    records.append(make.record("a", "Flaky", 1, status="crashed"))
     assert not any("first" in finding.sentence for finding in findings(results_of(records)))
+    assert not list(targets_section(results_of(records[:1])))
 
 
 def test_who_leads_is_decided_by_the_state_at_the_budget(make, results_of):
@@ -172,48 +158,22 @@ def test_who_leads_is_decided_by_the_state_at_the_budget(make, results_of):
 def test_the_matrix_marks_the_first_and_shades_the_others(results):
     (section,) = targets_section(results)
     choice = section.data["choices"][0][0]
-    cells = {row[0].value: row[1:] for row in choice.rows}
-    assert (cells["Fast"][0].value, cells["Fast"][0].best, cells["Fast"][0].shade) == (
-        *("1.00", True, 0),
-    )
-    assert (cells["Slow"][0].value, cells["Slow"][0].best) == ("4.01", False)
-    assert cells["Slow"][0].shade == 3
-    assert cells["Flaky"][0].value == "never"
-    assert cells["Flaky"][0].note == "1 of 2 failed"
-    assert (cells["Fast"][0].note, cells["Slow"][0].note) == ("1 is 101", "")
+    fast, slow, flaky = (row[1] for row in choice.rows[:3])
+    assert (fast.value, fast.best, fast.shade, fast.note) == ("1.00", True, 0, "1 is 101")
+    assert (slow.value, slow.best, slow.shade, slow.note) == ("4.01", False, 3, "")
+    assert (flaky.value, flaky.note) == ("never", "1 of 2 failed")
 
 
 def test_many_tasks_are_rows(make, results_of):
-    tasks = [f"t{place}" for place in range(9)]
     records = [
-        make.finished(task, solver, 0, make.trace([10, cost], [0.3] * 2, [200.0, 100.5]))
-        for task in tasks
-        for solver, cost in (("Fast", 100), ("Slow", 300))
+        make.finished(f"t{place}", name, 0, make.trace([10, cost], [0.3] * 2, [200.0, 100.5]))
+        for place in range(9)
+        for name, cost in (("Fast", 100), ("Slow", 300))
     ]
     (section,) = targets_section(results_of(records))
-    data = section.data
-    choice = data["choices"][0][0]
+    choice = section.data["choices"][0][0]
     assert [heading.title for heading in choice.headings] == ["Task", "Fast", "Slow"]
-    assert [row[0].value for row in choice.rows] == tasks
-    assert {(row[1].note, row[1].value, row[2].value) for row in choice.rows} == {
-        ("1 is 100", "1.00", "3.00")
-    }
-    assert data["budgets"].headings[0].title == "Task"
-
-
-def test_one_solver_or_no_result_has_no_findings(make, results_of):
-    record = make.finished("a", "SMO", 0, make.trace([10], [0.1]))
-    alone = results_of([record])
-    assert not list(targets_section(alone))
-
-
-def test_runs_that_are_missing_have_not_failed(make, results_of):
-    records = [make.finished("a", name, 0, make.trace([10], [0.1])) for name in ("One", "Two")]
-    solvers = [make.solver("One"), make.solver("Two")]
-    planned = [("a", "Two", seed) for seed in range(1, 4)]
-    results = results_of(records, [make.task("a")], solvers, planned)
-    counts = analysis.counts(results).set_index("solver")
-    assert counts.loc["Two", ["n_ok", "n_missing", "n_failed"]].tolist() == [1, 3, 0]
-    assert "3 of 5 planned runs have no record" in analysis.cautions(results)[0]
-    table = analysis.target_costs(results, OBJECTIVE_TARGET, "evaluations")
-    assert table.set_index("solver").loc["Two", ["n_failed", "n_missing"]].tolist() == [0, 3]
+    assert [row[0].value for row in choice.rows] == [f"t{place}" for place in range(9)]
+    cells = {(row[1].note, row[1].value, row[2].value) for row in choice.rows}
+    assert cells == {("1 is 100", "1.00", "3.00")}
+    assert section.data["budgets"].headings[0].title == "Task"
