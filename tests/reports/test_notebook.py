@@ -16,13 +16,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 STUDY = {
     "name": "small",
     "seeds": 1,
-    "task": [
-        {
-            "dataset": "checkers",
-            "dataset_params": {"n_train": 100, "n_test": 50},
-            "reference": False,
-        }
-    ],
+    "task": [{"dataset": "checkers", "dataset_params": {"n_train": 100}, "reference": False}],
     "solver": [{"name": "smo"}],
 }
 
@@ -37,7 +31,7 @@ def results(make, write_results):
     return marginbench.load_results(str(write_results(records)))
 
 
-def test_the_summary_has_medians_ranges_and_numbers(results):
+def test_the_summary_has_medians_ranges_and_numbers(results, tmp_path):
     summary = results.summary()
     assert list(summary.index) == [("a", "SMO"), ("a", "<b>")]
     assert summary["train_error"].loc[("a", "SMO")].tolist() == [0.1, 0.05, 0.3, 3]
@@ -49,9 +43,7 @@ def test_the_summary_has_medians_ranges_and_numbers(results):
     assert pd.isna(failed["median"])
     assert failed["n"] == 0
     assert summary["evaluations", "median"].loc[("a", "SMO")] == 1e4
-
-
-def test_what_is_shown_is_short_or_escaped(results):
+    # What a notebook shows is short or escaped.
     assert re.fullmatch(r"StudyResults\('.*': 4 runs, 3 with a result\)", repr(results))
     html = results._repr_html_()
     assert "&lt;b&gt;" in html
@@ -59,9 +51,6 @@ def test_what_is_shown_is_short_or_escaped(results):
     assert "<td>3 / 3</td>" in html
     assert "<td>0 / 1</td>" in html
     assert html.count("20.00") == 1
-
-
-def test_a_folder_without_a_study_is_said_so(results, tmp_path):
     with pytest.raises(ReportError, match="which did not store the study; run the study again"):
         results.study
     with pytest.raises(ReportError, match="not a results folder"):
@@ -76,22 +65,14 @@ def test_a_study_that_is_written_and_read_is_the_same(name):
 
 def test_any_value_of_a_study_is_written_as_toml_reads_it(tmp_path):
     params = {"a b": 1, "text": 'q"\\\n\x7f\u2028支', "x": [1e-7, 1e16, -0.5, True], "t": {"k": []}}
-    study = marginbench.Study(
-        **{
-            **STUDY,
-            "description": "two\nlines",
-            "budget": {"kernel_evals": 1e6, "stop": {"suboptimality": 0.1}},
-        },
-        tuning={"folds": 3},
-    )
+    budget = {"kernel_evals": 1e6, "stop": {"suboptimality": 0.1}}
+    study = marginbench.Study(**STUDY, description="two\nlines", budget=budget, tuning={"folds": 3})
     entry = marginbench.SolverEntry(name="SMO", label="SMO", params=params, tune={"tol": [0.1]})
     study = study.with_solvers([entry])
     (tmp_path / "s.toml").write_text(study.to_toml(), encoding="utf-8")
     again = marginbench.Study.from_toml(tmp_path / "s.toml")
-    assert again.solver == study.solver
-    assert (again.budget, again.tuning, again.description) == (
-        study.budget, study.tuning, study.description
-    )  # fmt: skip
+    for name in ("solver", "budget", "tuning", "description"):
+        assert getattr(again, name) == getattr(study, name)
 
 
 def test_what_toml_cannot_hold_is_refused():

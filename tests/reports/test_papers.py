@@ -53,13 +53,9 @@ def test_every_row_has_a_place_a_known_measure_and_a_study(name):
         assert "full" in {source.scale for source in able}, f"{row.id}: no study has {row.sides}"
 
 
-def test_every_measure_is_explained():
+def test_every_measure_is_explained_and_the_tests_that_show_misprints_exist():
     page = (ROOT / "docs" / "reproducing.md").read_text("utf-8")
     assert set(MEASURES) - set(re.findall(r"`(\w+)`", page)) == set()
-
-
-def test_the_tests_that_show_misprints_exist():
-    page = (ROOT / "docs" / "reproducing.md").read_text("utf-8")
     named = re.findall(r"`(\w+/test_\w+\.py)`(?:, `(\w+)`)?", page)
     assert named
     for file, name in named:
@@ -77,7 +73,6 @@ CLAIM = {
     [
         ({"place": ""}, "place"),
         ({"below": None}, "needs below or above"),
-        ({"below": None, "printed": 3.0}, "tolerance or factor"),
         ({"below": None, "printed": 3.0, "tolerance": 0.1}, "because"),
         ({"measure": ""}, "neither a measure nor a reason"),
         ({"unit": "miles"}, "unit"),
@@ -169,63 +164,47 @@ def test_verdicts(paper, folder, errors, change, expected):
     assert found.verdict == expected, found
 
 
-def test_other_conditions_are_named(paper, folder):
-    there = paper(differs="half of the data")
-    folders = {STUDY: folder(THREE)}
+def test_other_conditions_are_named_and_explanations_have_our_values_of_other_rows(paper, folder):
+    there, folders = paper(differs="half of the data"), {STUDY: folder(THREE)}
     found = verdict(there, row(), folders)
     assert (found.verdict, found.words) == ("reproduced in other conditions", "half of the data")
     found = verdict(there, row(below=0.01, explanation="it is noisy"), folders)
-    assert found.verdict == "not reproduced"
-    assert found.words == "half of the data; it is noisy"
-
-
-def test_an_explanation_has_our_values_of_other_rows(paper, folder):
+    assert (found.verdict, found.words) == ("not reproduced", "half of the data; it is noisy")
     told = row(id="riddle/x", measure="passes", above=0)
     odd = row(below=0.01, explanation="it took {riddle/x} passes")
-    folders = {STUDY: folder(THREE)}
-    found = verdicts(paper(odd, told), folders)
-    assert found[odd.id].words == "it took 2 passes"
     unsaid = row(id="text/y", below=0.01)
     unknown = row(id="text/z", below=0.01, explanation="it took {riddle/none}")
     other = row(id="riddle/none", measure="passes", above=0, solver="Pegasos")
     found = verdicts(paper(odd, told, unsaid, unknown, other), folders)
+    assert found[odd.id].words == "it took 2 passes"
     assert [name for name, each in found.items() if each.explained] == [odd.id]
     assert answered(found.values()) == (1, 3)
 
 
-def test_a_changed_record_changes_the_verdict(paper, folder, make):
-    folders = {STUDY: folder(THREE)}
-    assert verdict(paper(), row(), folders).verdict == "reproduced"
-    make.rewrite(folders[STUDY], lambda record: replace(record, test_error=0.4, trace=[]))
-    assert verdict(paper(), row(), folders).verdict == "not reproduced"
-    make.rewrite(
-        folders[STUDY], lambda record: replace(record, status="timeout", reason="too slow")
-    )
-    found = verdict(paper(), row(), folders)
+def test_changed_and_failed_records_change_the_verdict(paper, folder, make):
+    place = folder(THREE)
+
+    def after(change, **fields):
+        make.rewrite(place, change)
+        return verdict(paper(), row(**fields), {STUDY: place})
+
+    found = after(lambda record: record)
+    half = 4.302653 * 0.01 / math.sqrt(3)  # the t quantile of 97.5 % with two degrees of freedom
+    assert found.verdict == "reproduced"
+    assert (found.estimate.low, found.estimate.high) == pytest.approx((0.11 - half, 0.11 + half))
+    # What is known of the runs that did not fail decides nothing, and of a cost they are all.
+    found = after(lambda record: replace(record, status="timeout") if record.seed == 2 else record)
+    assert (found.verdict, found.estimate.failed) == ("undecided", 1)
+    assert found.words.startswith("1 run failed, and have no value")
+    cost = {"measure": "evals_to_error", "at": 0.2, "below": 9e9}
+    found = after(lambda r: replace(r, status="crashed") if r.seed else r, **cost)
+    assert (found.estimate.value, found.estimate.n) == (2 * 800**2, 1)
+    assert found.verdict == "undecided"
+    found = after(lambda r: replace(r, status="converged", test_error=0.4, trace=[]))
+    assert found.verdict == "not reproduced"
+    found = after(lambda record: replace(record, status="timeout", reason="too slow"))
     assert found.verdict == "not run"
     assert "timeout (too slow)" in found.words
-
-
-@pytest.mark.parametrize(
-    ("fields", "value"),
-    [
-        ({"measure": "error_at_pass", "at": 1}, 0.5),
-        ({"measure": "error_at_pass", "at": 2}, 0.11),
-        ({"measure": "passes"}, 2.0),
-        ({"measure": "accuracy", "unit": "%"}, 89.0),
-        ({"measure": "whole_error"}, (0.8 * 0.055 + 0.2 * 0.11)),
-        ({"measure": "error_drop", "at": 1}, 0.39),
-        ({"by": "difference", "against": {"solver": "SMO-textbook"}, "unit": "points"}, 1.0),
-        ({"by": "ratio", "against": {"solver": "SMO-textbook"}}, (1.0 * 1.1 * 1.2) ** (1 / 3)),
-        ({"measure": "evals_to_error", "at": 0.2}, 2 * 800**2),
-        ({"measure": "evals_to_error", "at": 0.0}, math.inf),
-    ],
-)
-def test_quantities(paper, folder, fields, value):
-    found = verdict(paper(), row(**fields), {STUDY: folder(THREE)})
-    assert found.estimate is not None, found.words
-    assert found.estimate.value == pytest.approx(value)
-    assert found.estimate.n == 3
 
 
 EPOCHS = [
@@ -241,40 +220,33 @@ GAPS = [
 
 
 @pytest.mark.parametrize(
-    ("measure", "epochs", "value"),
+    ("fields", "value"),
     [
-        ("merge_s", EPOCHS, 6.0),
-        ("merge_time_share", EPOCHS, 0.4),
-        ("merge_fraction", EPOCHS, 0.5),
-        ("primal_rise", EPOCHS, 0.25),
-        ("dual_fall", EPOCHS, 0.25),
-        ("early_decay", GAPS, 2.0),
+        ({"measure": "error_at_pass", "at": 1}, 0.5),
+        ({"measure": "error_at_pass", "at": 2}, 0.11),
+        ({"measure": "passes"}, 2.0),
+        ({"measure": "accuracy", "unit": "%"}, 89.0),
+        ({"measure": "whole_error"}, (0.8 * 0.055 + 0.2 * 0.11)),
+        ({"measure": "error_drop", "at": 1}, 0.39),
+        ({"by": "difference", "against": {"solver": "SMO-textbook"}, "unit": "points"}, 1.0),
+        ({"by": "ratio", "against": {"solver": "SMO-textbook"}}, (1.0 * 1.1 * 1.2) ** (1 / 3)),
+        ({"measure": "evals_to_error", "at": 0.2}, 2 * 800**2),
+        ({"measure": "evals_to_error", "at": 0.0}, math.inf),
+        ({"measure": "merge_s"}, 6.0),
+        ({"measure": "merge_time_share"}, 0.4),
+        ({"measure": "merge_fraction"}, 0.5),
+        ({"measure": "primal_rise"}, 0.25),
+        ({"measure": "dual_fall"}, 0.25),
+        ({"measure": "early_decay"}, 2.0),
     ],
 )
-def test_quantities_of_what_is_noted_in_a_run(paper, folder, measure, epochs, value):
-    places = {STUDY: folder(THREE, epochs=json.dumps(epochs))}
-    found = verdict(paper(), row(measure=measure), places)
+def test_quantities(paper, folder, fields, value):
+    noted = GAPS if fields.get("measure") == "early_decay" else EPOCHS
+    places = {STUDY: folder(THREE, epochs=json.dumps(noted))}
+    found = verdict(paper(), row(**fields), places)
     assert found.estimate is not None, found.words
     assert found.estimate.value == pytest.approx(value)
-
-
-def test_runs_that_did_not_end_as_planned_have_no_cost(paper, folder, make):
-    place = folder(THREE)
-    make.rewrite(place, lambda record: replace(record, status="crashed") if record.seed else record)
-    found = verdict(paper(), row(measure="evals_to_error", at=0.2, below=9e9), {STUDY: place})
-    assert (found.estimate.value, found.estimate.n) == (2 * 800**2, 1)
-    assert found.verdict == "undecided"
-
-
-def test_what_is_known_of_the_runs_that_did_not_fail_is_undecided(paper, folder, make):
-    place = folder(THREE)
-    assert verdict(paper(), row(below=0.5), {STUDY: place}).verdict == "reproduced"
-    make.rewrite(
-        place, lambda record: replace(record, status="timeout") if record.seed == 2 else record
-    )
-    found = verdict(paper(), row(below=0.5), {STUDY: place})
-    assert (found.verdict, found.estimate.failed) == ("undecided", 1)
-    assert found.words.startswith("1 run failed, and have no value")
+    assert found.estimate.n == (1 if noted is GAPS else 3)
 
 
 @pytest.mark.parametrize(
@@ -291,43 +263,35 @@ def test_what_is_never_reached_has_an_interval(numbers, draws, expected):
     assert (found.value, found.low, found.high) == expected
 
 
-def test_the_interval_is_students(paper, folder):
-    found = verdict(paper(), row(), {STUDY: folder(THREE)}).estimate
-    half = 4.302653 * 0.01 / math.sqrt(3)  # the t quantile of 97.5 % with two degrees of freedom
-    assert (found.low, found.high) == (pytest.approx(0.11 - half), pytest.approx(0.11 + half))
-
-
 def test_the_growth_with_the_number_of_points(paper, make, write_results):
-    tasks = {f"n{n}": n for n in (100, 1000, 10000)}
+    sizes = (100, 1000, 10000)
     records = [
-        make.finished(task, "SBP", seed, make.trace([n], [0.1], seconds=[n**1.5]), n_train=n)
-        for task, n in tasks.items()
-        for seed in (0, 1)
+        make.finished(f"n{n}", "SBP", 0, make.trace([n], [0.1], seconds=[n**1.5]), n_train=n)
+        for n in sizes
     ]
-    place = write_results(records, name=STUDY)
-    there = paper()
+    there, tasks = paper(), tuple(f"n{n}" for n in sizes)
     there.__dict__["_labels"] = {STUDY: (set(tasks), {"SBP"})}
-    growth = row(measure="cpu_s", by="slope", tasks=tuple(tasks), below=1.6)
-    found = verdict(there, growth, {STUDY: place})
+    growth = row(measure="cpu_s", by="slope", tasks=tasks, below=1.6)
+    found = verdict(there, growth, {STUDY: write_results(records, name=STUDY)})
     assert found.verdict == "reproduced"
     assert found.estimate.value == pytest.approx(1.5)
 
 
 def test_what_is_infeasible_costs_infinitely_much(make, write_results):
     label, name = "LDFP (100, 5 000)", "mpfp14-table2"
-    records = [make.method_record(label, "MPLFP", seed) for seed in (0, 1)]
     ended = {"status": "budget", "found": "budget"}
+    records = [make.method_record(label, "MPLFP", seed) for seed in (0, 1)]
     records += [make.method_record(label, "SPCT", seed, **ended) for seed in (0, 1)]
-    place = write_results(records, name=name)
-    found = verdicts(read_paper("mpfp14"), {name: place})
-    assert found["text/mplfp-first/ldfp-100-5-000"].verdict == "reproduced"
-    assert found["text/mplfp-first/ldfp-100-5-000"].estimate.value == math.inf
-    assert found["text/ispvn-fails/ldfp-100-5-000"].verdict == "not run"
-    assert found["text/ispvn-fails/ldfp-100-5-000"].command.endswith("fails/ldfp-100-5-000")
+    found = verdicts(read_paper("mpfp14"), {name: write_results(records, name=name)})
+    first = found["text/mplfp-first/ldfp-100-5-000"]
+    assert (first.verdict, first.estimate.value) == ("reproduced", math.inf)
+    fails = found["text/ispvn-fails/ldfp-100-5-000"]
+    assert fails.verdict == "not run"
+    assert fails.command.endswith("fails/ldfp-100-5-000")
     assert found["text/ispvn-fails/ldfp-100-50-000"].command.endswith("-000 --scale full")
 
 
-def test_the_page_has_every_row(paper, folder, make, tmp_path):
+def test_the_page_has_every_row(make, tmp_path):
     paper = read_paper("sbp12")
     pages = paper_pages([Judged(paper, verdicts(paper, {}))], {})
     (tmp_path / "p.html").write_text(pages["sbp12.html"], encoding="utf-8")
@@ -336,8 +300,7 @@ def test_the_page_has_every_row(paper, folder, make, tmp_path):
         assert each.says in page.text or "table" in each.id
     n = sum(not each.is_ours for each in paper.rows)
     assert f'<td class="number">{n}</td>' in pages["index.html"]
-    ids = page.values("id")
-    assert len(ids) == len(set(ids))
+    assert len(page.values("id")) == len(set(page.values("id")))
 
 
 @pytest.mark.parametrize(
@@ -345,7 +308,6 @@ def test_the_page_has_every_row(paper, folder, make, tmp_path):
     [
         (45395.729, "45,395.729 s", "45,396"),
         (53.951, "53.951 s", "53.95"),
-        (4500000.0, "4,500,000 s", "4,500,000"),
         (6.34e-4, "6.34e-4 s", "6.34e-4"),
     ],
 )
@@ -359,8 +321,6 @@ def test_a_site_has_the_papers_of_its_studies(folder, make, write_results, tmp_p
     place = folder([0.1, 0.2])
     site = publish([place], tmp_path / "plain")
     assert not (site.index.parent / "papers").exists()  # no paper takes its numbers from it
-    described = json.loads((place / "study.json").read_text("utf-8"))
-    assert described["name"] == STUDY
     records = [make.method_record("LDFP (100, 5 000)", "MPLFP", seed) for seed in (0, 1)]
     other = write_results(records, name="mpfp14-table2")
     index = publish([place, other], tmp_path / "site").index
@@ -404,7 +364,7 @@ def test_the_command_runs_a_row_and_writes_the_pages(
     ("words", "message"),
     [
         (("mpfp15",), "no paper 'mpfp15' (did you mean 'mpfp14'?)"),
-        (("mpfp14", "--only", "tabel2"), "table2"),
+        (("mpfp14", "--only", "figure1", "--only", "tabel2"), "--only tabel2: mpfp14 has no row"),
         (("mpfp14", "--scale", "medium"), "small or full"),
     ],
 )
@@ -424,5 +384,3 @@ def test_several_names_choose_the_rows_of_each():
     paper = read_paper("mpfp14")
     both = paper.chosen(("table2", "figure1/falls"))
     assert both == [*paper.chosen(("table2",)), *paper.chosen(("figure1/falls",))]
-    with pytest.raises(ReportError, match="--only tabel2: mpfp14 has no row"):
-        paper.chosen(("figure1", "tabel2"))
