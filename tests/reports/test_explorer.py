@@ -1,6 +1,7 @@
 """The data of the explorer against the statistics that it shows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,13 +18,14 @@ PRECISION = 5e-4  # four significant digits
 
 def series(data, task, solver, cost, value, kind="median"):
     """The numbers of one solver, as the script reads them."""
-    wanted = {
-        "task": [one["label"] for one in data["tasks"]].index(task),
-        "solver": [one["label"] for one in data["solvers"]].index(solver),
-        "cost": [axis["name"] for axis in data["costs"]].index(cost),
-        "value": [axis["name"] for axis in data["values"]].index(value),
-        "kind": kind,
-    }
+    wanted = {"kind": kind}
+    for key, name, words in (
+        ("task", "label", task),
+        ("solver", "label", solver),
+        ("cost", "name", cost),
+        ("value", "name", value),
+    ):
+        wanted[key] = [one[name] for one in data[f"{key}s"]].index(words)
     found = [one for one in data["series"] if wanted.items() <= one.items()]
     assert len(found) <= 1
     return found[0] if found else None
@@ -76,43 +78,33 @@ def test_a_counter_is_offered_once_and_an_unused_one_not(data):
     assert not {"certified_gap", "maintenance_fraction"} & {axis["name"] for axis in data["values"]}
 
 
-def test_a_dual_value_gives_a_certified_gap(make, results_of):
+def test_dual_values_give_certified_gaps_and_epochs_fractions_of_maintenance(make, results_of):
     trace = make.trace([10, 100], [0.4, 0.2], [200.0, 125.0])
-    for state, dual in zip(trace, (50.0, 100.0), strict=True):
-        object.__setattr__(state, "dual", dual)
+    trace = [replace(state, dual=dual) for state, dual in zip(trace, (50.0, 100.0), strict=True)]
+    noted = [
+        {"epoch": epoch, "n_iter": epoch, "maintenance": 4 * epoch, "iterations": 16}
+        for epoch in (1, 2)
+    ]
     records = [make.finished("a", name, 0, trace) for name in ("SMO", "SBP")]
+    records[0] = replace(records[0], epochs=json.dumps(noted))
     solvers = [make.solver("SMO"), make.solver("SBP", scalarization=None)]
     data = explorer_data(results_of(records, [make.task("a")], solvers))
     assert series(data, "a", "SMO", "evaluations", "certified_gap")["y"] == [0.75, 0.2]
     assert series(data, "a", "SBP", "evaluations", "certified_gap") is None
+    found = series(data, "a", "SMO", "evaluations", "maintenance_fraction")
+    assert (found["x"], found["y"]) == ([10, 100], [0.25, 0.5])
 
 
-def test_maintenance_is_at_the_checkpoints_that_end_an_epoch(make, results_of):
-    noted = [
-        {"epoch": epoch, "n_iter": 3 * epoch, "maintenance": 4 * epoch, "iterations": 16}
-        for epoch in (1, 2)
-    ]
-    trace = make.trace([10, 20, 30, 40, 50, 60], [0.4] * 6)
-    record = make.finished("a", "BSGD", 0, trace, epochs=json.dumps(noted))
-    results = results_of([record])
-    found = series(explorer_data(results), "a", "BSGD", "evaluations", "maintenance_fraction")
-    assert (found["x"], found["y"]) == ([30, 60], [0.25, 0.5])
-
-
-def test_a_large_study_has_fewer_points(results, data, monkeypatch):
+def test_a_large_study_has_fewer_points_and_one_without_any_no_section(
+    make, results, results_of, data, monkeypatch
+):
     monkeypatch.setattr(explorer, "MOST_NUMBERS", 0)
     thinned = explorer_data(load_results(results.folder))
     asked = ("adult", "SBP", "evaluations", "suboptimality")
     few, many = series(thinned, *asked), series(data, *asked)
     assert len(few["x"]) <= explorer.FEWEST_POINTS < len(many["x"])
-    for end in (0, -1):
-        assert few["y"][end] == many["y"][end]
-
-
-def test_nothing_to_draw_has_no_section(make, results_of):
-    record = make.record("a", "SMO", 0, status="crashed")
-    results = results_of([record])
-    assert explorer_data(results) is None
+    assert (few["y"][0], few["y"][-1]) == (many["y"][0], many["y"][-1])
+    assert explorer_data(results_of([make.record("a", "SMO", 0, status="crashed")])) is None
 
 
 def test_feasibility_methods_have_the_bounds_on_the_margin(make, results_of):
