@@ -1,5 +1,6 @@
 """Results folders for the tests, written through the record store as a run would."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -27,41 +28,30 @@ from marginbench.reports.results import load_results
 
 ENVIRONMENT = json.dumps(
     {
-        "marginbench": "0.1.0",
-        "commit": "0123456789abcdef0123456789abcdef01234567",
-        "dirty": False,
-        "processor": "Example CPU 3000",
-        "cores": 8,
-        "memory_mb": 32000,
+        "marginbench": "0.1.0", "commit": "0123456789abcdef0123456789abcdef01234567",
+        "dirty": False, "processor": "Example CPU 3000", "cores": 8, "memory_mb": 32000,
         "libraries": {"numpy": "2.1.0", "numba": "0.60.0"},
     }
-)
+)  # fmt: skip
 
 
-def make_key(*parts):
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-def make_record(task, solver, seed, **fields):
+def make_record(task, solver, seed, kind=Record, **fields):
     """A record with what a test leaves out filled in."""
     defaults = {
-        "key": make_key(task, solver, seed),
+        "key": hashlib.sha256(repr((task, solver, seed)).encode()).hexdigest(),
         "study": "example",
-        "dataset": "digits",
         "solver_class": "marginbench.solvers.smo.smo:SMO",
         "status": "converged",
         "environment": ENVIRONMENT,
         "started_at": f"2024-05-06T07:08:{seed:02d}+00:00",
-        "n_train": 800,
-        "n_test": 200,
-        "n_features": 64,
-        "reference_primal": 100.0,
-        "reference_gap": 1e-4,
-        "reference_test_error": 0.01,
-        "reference_hash": "r" * 64,
-        "fingerprint": "f" * 64,
     }
-    return Record(task=task, solver=solver, seed=seed, **(defaults | fields))
+    if kind is Record:
+        defaults |= {
+            "dataset": "digits", "n_train": 800, "n_test": 200, "n_features": 64,
+            "reference_primal": 100.0, "reference_gap": 1e-4, "reference_test_error": 0.01,
+            "reference_hash": "r" * 64, "fingerprint": "f" * 64,
+        }  # fmt: skip
+    return kind(task=task, solver=solver, seed=seed, **(defaults | fields))
 
 
 def make_counters(cost, **others):
@@ -71,84 +61,59 @@ def make_counters(cost, **others):
 
 def make_trace(costs, errors, primals=None, seconds=None):
     """Checkpoints from kernel evaluations and test errors; seconds are a millionth of the cost."""
-    costs, errors = list(costs), list(errors)
-    primals = [200.0] * len(costs) if primals is None else list(primals)
-    seconds = [(cost or 1e6) / 1e6 for cost in costs] if seconds is None else list(seconds)
+    costs = list(costs)
+    primals = [200.0] * len(costs) if primals is None else primals
+    seconds = [(cost or 1e6) / 1e6 for cost in costs] if seconds is None else seconds
     return [
         Checkpoint(
-            n_iter=place + 1,
+            n_iter=place, n_support=10 * place, wall_s=second, cpu_s=second,
             counters=None if cost is None else make_counters(cost),
-            wall_s=second,
-            cpu_s=second,
-            n_support=10 * (place + 1),
-            train_error=error / 2,
-            test_error=error,
-            primal=primal,
-            dual=None,
+            train_error=error / 2, test_error=error, primal=primal, dual=None,
         )
         for place, (cost, error, primal, second) in enumerate(
-            zip(costs, errors, primals, seconds, strict=True)
+            zip(costs, errors, primals, seconds, strict=True), start=1
         )
-    ]
+    ]  # fmt: skip
 
 
 def finished(task, solver, seed, trace, **fields):
     """A record whose final scores are those of its last checkpoint."""
-    last = trace[-1]
-    final = {
-        name: getattr(last, name)
-        for name in (
-            *("n_iter", "counters", "wall_s", "cpu_s", "n_support"),
-            *("train_error", "test_error", "primal", "dual"),
-        )
-    }
-    final["suboptimality"] = (last.primal - 100.0) / 100.0
+    both = _names_in(Record) & _names_in(Checkpoint)
+    final = {name: getattr(trace[-1], name) for name in both}
+    final["suboptimality"] = (trace[-1].primal - 100.0) / 100.0
     return make_record(task, solver, seed, trace=trace, **(final | fields))
+
+
+def _names_in(kind):
+    return {field.name for field in dataclasses.fields(kind)}
 
 
 def describe_task(label, **fields):
     return {
-        "label": label,
-        "dataset": "digits",
-        "kernel": {"name": "rbf", "gamma": 0.02},
-        "C": 10.0,
-        "fit_intercept": False,
-        "citation": "Alpaydin and Kaynak (1998)",
-        "licence": "CC BY 4.0",
-    } | fields
+        "label": label, "dataset": "digits", "kernel": {"name": "rbf", "gamma": 0.02}, "C": 10.0,
+        "fit_intercept": False, "citation": "Alpaydin and Kaynak (1998)", "licence": "CC BY 4.0",
+    } | fields  # fmt: skip
 
 
 def describe_solver(label, **fields):
     return {
-        "label": label,
-        "class": f"solvers.{label.lower()}:{label}",
-        "params": {"tol": 0.001},
-        "scalarization": "C",
-        "certificate": None,
-        "instrumented": True,
+        "label": label, "class": f"solvers.{label.lower()}:{label}", "params": {"tol": 0.001},
+        "scalarization": "C", "certificate": None, "instrumented": True,
         "summary": f"The solver {label}.",
-    } | fields
+    } | fields  # fmt: skip
 
 
 def make_method_record(task, solver, seed, n_iter=100, **fields):
     """A record of a feasibility method with what a test leaves out filled in."""
+    seconds = None if n_iter is None else n_iter / 1000
     counted = None if n_iter is None else {"matvecs": 2 * n_iter, "iterations": n_iter}
     defaults = {
-        "key": make_key(task, solver, seed),
-        "study": "example",
         "solver_class": f"marginbench.solvers.feasibility:{solver}",
-        "budget": '{"timeout": 60.0}',
-        "started_at": f"2024-05-06T07:08:{seed:02d}+00:00",
-        "status": "converged",
-        "found": "separable",
-        "n_iter": n_iter,
-        "counters": counted,
-        "wall_s": None if n_iter is None else n_iter / 1000,
-        "cpu_s": None if n_iter is None else n_iter / 1000,
-        "environment": ENVIRONMENT,
+        "budget": '{"timeout": 60.0}', "found": "separable", "n_iter": n_iter,
+        "counters": counted, "wall_s": seconds, "cpu_s": seconds,
         "trace": [make_stage(1), make_stage(10)],
-    }
-    return FeasibilityRecord(task=task, solver=solver, seed=seed, **(defaults | fields))
+    }  # fmt: skip
+    return make_record(task, solver, seed, FeasibilityRecord, **(defaults | fields))
 
 
 def make_stage(t, **fields):
@@ -166,12 +131,9 @@ def describe_cell(label, **fields):
 
 def describe_method(label, **fields):
     return {
-        "label": label,
-        "name": label,
-        "class": f"marginbench.solvers.feasibility:{label}",
-        "params": {"tol": 0.1},
-        "takes": "columns",
-    } | fields
+        "label": label, "name": label, "class": f"marginbench.solvers.feasibility:{label}",
+        "params": {"tol": 0.1}, "takes": "columns",
+    } | fields  # fmt: skip
 
 
 class Page(HTMLParser):
@@ -223,20 +185,15 @@ def broken_links(site):
     problems = []
     for path, page in pages.items():
         ids = page.values("id")
-        named = [
-            word
-            for attribute in ("aria-labelledby", "aria-describedby", "for")
-            for words in page.values(attribute)
-            for word in words.split()
-        ]
-        found = [f"two ids {each!r}" for each in sorted(set(ids)) if ids.count(each) > 1]
-        found += [f"no id {word!r}" for word in named if word not in ids]
+        problems += [f"{path}: two ids {each!r}" for each in set(ids) if ids.count(each) > 1]
+        for attribute in ("aria-labelledby", "aria-describedby", "for"):
+            named = {word for words in page.values(attribute) for word in words.split()}
+            problems += [f"{path}: no id {word!r}" for word in named - set(ids)]
         for address in (item for name in _ADDRESSES for item in page.values(name)):
             problem = _problem(site, path, address, pages)
-            found += [f"{address}: {problem}"] if problem else []
+            problems += [f"{path}: {address}: {problem}"] if problem else []
         style = re.sub(r"(?s)<script.*?</script>", "", path.read_text(encoding="utf-8"))
-        found += re.findall(r"url\((?!#)[^)]*\)|@import", style)
-        problems += [f"{path.relative_to(site)}: {problem}" for problem in found]
+        problems += re.findall(r"url\((?!#)[^)]*\)|@import", style)
     return problems
 
 
@@ -258,7 +215,6 @@ def _problem(site, path, address, pages):
 def make():
     """The builders above, for tests."""
     return SimpleNamespace(
-        key=make_key,
         record=make_record,
         counters=make_counters,
         trace=make_trace,
@@ -281,40 +237,29 @@ def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study)
 
     Every record is planned; ``missing`` lists further planned runs without a record.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    records = list(records)
+    svm = records[0].kind == "svm"
     if tasks is None:
-        describe = describe_task if records[0].kind == "svm" else describe_cell
+        describe = describe_task if svm else describe_cell
         tasks = map(describe, dict.fromkeys(record.task for record in records))
     if solvers is None:
-        describe = describe_solver if records[0].kind == "svm" else describe_method
+        describe = describe_solver if svm else describe_method
         solvers = map(describe, dict.fromkeys(record.solver for record in records))
-    unwritten = [make_record(*run) for run in missing]
-    planned = [*records, *unwritten]
+    planned = [*records, *(make_record(*run) for run in missing)]
+    folder.mkdir(parents=True, exist_ok=True)
     with closing(Journal(folder)) as journal:
         journal.append_plan("example", {(r.task, r.solver, r.seed): r.key for r in planned})
         for record in records:
             journal.append(record_line(record))
+    names = ("key", "task", "solver", "seed")
     described = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": records[0].kind,
-        "marginbench": "0.1.0",
-        "name": "example",
-        "title": "An example",
-        "description": "Two solvers on one task.",
-        "seeds": sorted({record.seed for record in planned}),
+        "schema_version": SCHEMA_VERSION, "kind": records[0].kind, "marginbench": "0.1.0",
+        "name": "example", "title": "An example", "description": "Two solvers on one task.",
+        "seeds": sorted({record.seed for record in planned}), "jobs": 1, "threads": 1,
         "budget": {"timeout": 60.0, "memory": 4096.0, "checkpoint_factor": 1.19},
-        "jobs": 1,
-        "threads": 1,
-        "command": "marginbench run example",
-        "tasks": list(tasks),
-        "solvers": list(solvers),
-        "planned": [
-            {name: getattr(record, name) for name in ("key", "task", "solver", "seed")}
-            for record in planned
-        ],
-    } | study
-    write_description(folder, described)
+        "command": "marginbench run example", "tasks": list(tasks), "solvers": list(solvers),
+        "planned": [{name: getattr(record, name) for name in names} for record in planned],
+    }  # fmt: skip
+    write_description(folder, described | study)
     return folder
 
 
@@ -341,70 +286,63 @@ def results_of(write_results):
     return lambda *given, **study: load_results(write_results(*given, **study))
 
 
-def _simulated(rng, n_test, final, speed, per_second, kind):
+def _simulated(rng, n_test, final, speed, per_second, slow):
     """A plausible run: the error falls to its final value, the objective to the optimum."""
-    end = 10 ** rng.uniform(6.4, 6.9)
-    costs = np.geomspace(2e3 * rng.uniform(1, 1.4), end, 48).astype(int)
+    costs = np.geomspace(2e3 * rng.uniform(1, 1.4), 10 ** rng.uniform(6.4, 6.9), 48).astype(int)
     progress = np.log(costs / 1e3)
-    error = final + 0.45 * np.exp(-speed * progress)
-    error = np.round(np.clip(error * np.exp(rng.normal(0, 0.06, 48)), 0, 1) * n_test) / n_test
-    excess = 30 * np.exp(-1.15 * speed * progress * (1 if kind == "slow" else 1.5))
-    excess = excess * np.exp(rng.normal(0, 0.12, 48)) + (2e-3 if kind == "slow" else 0)
-    seconds = 0.004 + costs / per_second
-    return make_trace(costs, error, 100 * (1 + excess), seconds)
+    error = (final + 0.45 * np.exp(-speed * progress)) * np.exp(rng.normal(0, 0.06, 48))
+    error = np.round(np.clip(error, 0, 1) * n_test) / n_test
+    excess = 30 * np.exp(-1.15 * speed * progress * (1 if slow else 1.5))
+    excess = excess * np.exp(rng.normal(0, 0.12, 48)) + (2e-3 if slow else 0)
+    return make_trace(costs, error, 100 * (1 + excess), 0.004 + costs / per_second)
 
 
 @pytest.fixture(scope="session")
 def realistic(tmp_path_factory):
     """Two tasks, six solvers, three seeds, with the failures that a real study has."""
     rng = np.random.default_rng(7)
-    n_tests = {"digits": 540, "adult": 16281}
-    floors = {"digits": 0.011, "adult": 0.149}
-    kinds = {
-        "SMO": (0.55, 9e6, "fast"),
-        "SDCA": (0.8, 4e6, "fast"),
-        "Pegasos": (0.5, 5e6, "slow"),
-        "SBP": (1.0, 6e6, "slow"),
-        "Perceptron": (0.7, 8e6, "slow"),
+    paces = {
+        "SMO": (0.55, 9e6, False),
+        "SDCA": (0.8, 4e6, False),
+        "Pegasos": (0.5, 5e6, True),
+        "SBP": (1.0, 6e6, True),
+        "Perceptron": (0.7, 8e6, True),
+    }
+    failed = {
+        ("digits", "Pegasos", 2): ("timeout", "killed after 60.0 s of solving", 30),
+        ("adult", "SDCA", 1): ("crashed", "the worker process ended with signal 11 (SIGSEGV)", 0),
     }
     records = []
-    for task, n_test in n_tests.items():
-        sizes = {"n_test": n_test, "n_train": 3 * n_test, "reference_test_error": floors[task]}
-        for solver, (speed, rate, kind) in kinds.items():
+    for task, n_test, floor in (("digits", 540, 0.011), ("adult", 16281, 0.149)):
+        sizes = {"n_test": n_test, "n_train": 3 * n_test, "reference_test_error": floor}
+        for solver, (speed, rate, slow) in paces.items():
             for seed in range(3):
-                final = floors[task] * (1.35 if kind == "slow" else 1.0)
-                trace = _simulated(rng, n_test, final, speed, rate, kind)
+                final = floor * (1.35 if slow else 1.0)
+                trace = _simulated(rng, n_test, final, speed, rate, slow)
                 record = finished(task, solver, seed, trace, **sizes)
                 if solver == "Perceptron":
                     record.suboptimality = None
-                if (task, solver, seed) == ("digits", "Pegasos", 2):
-                    record.status, record.reason = "timeout", "killed after 60.0 s of solving"
-                    record.trace = trace[:30]
-                if (task, solver, seed) == ("adult", "SDCA", 1):
-                    record.status, record.trace = "crashed", []
-                    record.reason = "the worker process ended with signal 11 (SIGSEGV)"
+                if (task, solver, seed) in failed:
+                    record.status, record.reason, length = failed[task, solver, seed]
+                    record.trace = trace[:length]
                 records.append(record)
         for seed in range(3):
             if task == "adult":
                 reason = "LIBSVM needs a dense kernel of 9.5 GB, more than the 4096 MB allowed"
                 records.append(make_record(task, "LIBSVM", seed, status="skipped", reason=reason))
-                continue
-            trace = make_trace(
-                [None], [6 / 540], [100.002], seconds=[0.4 * float(rng.uniform(0.9, 1.1))]
-            )
-            records.append(finished(task, "LIBSVM", seed, trace, **sizes))
-    solvers = [describe_solver(label) for label in kinds]
-    solvers[-1] |= {"scalarization": None}
+            else:
+                seconds = [0.4 * float(rng.uniform(0.9, 1.1))]
+                trace = make_trace([None], [6 / 540], [100.002], seconds)
+                records.append(finished(task, "LIBSVM", seed, trace, **sizes))
+    solvers = [describe_solver(label) for label in paces]
+    solvers[-1]["scalarization"] = None
     solvers.append(describe_solver("LIBSVM", instrumented=False))
     return write_folder(
-        tmp_path_factory.mktemp("realistic"),
-        records,
-        [describe_task("digits"), describe_task("adult", dataset="adult", C=1.0)],
-        solvers,
+        tmp_path_factory.mktemp("realistic"), records,
+        [describe_task("digits"), describe_task("adult", dataset="adult", C=1.0)], solvers,
         title="Kernel solvers on digits and adult",
-        description="How fast five ways of training a kernel SVM reach the error of the optimum, "
-        "counted in kernel evaluations and in seconds.",
-    )
+        description="How fast five ways of training a kernel SVM reach the error of the optimum.",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
