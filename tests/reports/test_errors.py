@@ -31,13 +31,6 @@ def test_intervals_of_paired_differences_are_those_published(counts, low, high):
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-4)
 
 
-def test_sharing_mistakes_separates_what_rates_alone_do_not():
-    shared = difference(*fourfold(80, 20, 2, 898))
-    apart = difference(*fourfold(0, 100, 82, 818))
-    assert shared.value == pytest.approx(apart.value)
-    assert shared.low > 0 > apart.low
-
-
 def test_seeds_that_differ_widen_the_interval_within_proportions():
     one = error_interval(SolverErrors(np.array([0.1]), 1000))
     same = error_interval(SolverErrors(np.array([0.1, 0.1, 0.1]), 1000))

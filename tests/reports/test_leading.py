@@ -8,7 +8,7 @@ import pytest
 from marginbench.reports import analysis
 from marginbench.reports.measures import OBJECTIVE_TARGET
 from marginbench.reports.statistics import targets
-from marginbench.reports.views.findings import budget_table, findings, targets_section
+from marginbench.reports.views.findings import findings, targets_section
 
 SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
 
@@ -75,14 +75,6 @@ def test_the_sentences_say_what_the_matrix_shows(results):
         "gets there on any of 2 tasks."
     )
     assert found[2] == "Test error: no solver can be told from the best on any of 2 tasks."
-
-
-def test_no_seconds_lead_where_no_time_is_ranked(make, results_of):
-    trace = make.trace([10, 100], [0.2, 0.1])
-    for jobs in (1, 2):
-        records = [make.finished("a", name, 0, trace, jobs=jobs) for name in ("One", "Other")]
-        names = [row[0].value for row in budget_table(results_of(records)).rows]
-        assert any("CPU" in name for name in names) == (jobs == 1)
 
 
 def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(make, results_of):

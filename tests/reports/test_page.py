@@ -11,10 +11,8 @@ import pytest
 
 from marginbench import report
 from marginbench.harness.results.journal import Journal
-from marginbench.reports import formatting
-from marginbench.reports.command import print_tables, write_report
+from marginbench.reports.command import write_report
 from marginbench.reports.page import write_page
-from marginbench.reports.terminal import summary
 
 
 @pytest.fixture
@@ -126,19 +124,6 @@ def test_curves_that_cannot_be_drawn_are_left_out(make, write_results):
     page = report(write_results(records, tasks)).read_text(encoding="utf-8")
     assert page.count("<figcaption>Relative suboptimality against kernel evaluations") == 1
     assert page.count("no reference optimum") == 1
-
-
-@pytest.mark.parametrize("columns", ["40", "80"])
-def test_a_narrow_terminal_loses_no_unit(columns, make, results_of, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", columns)
-    trace = make.trace([10, 100], [0.4, 0.2], seconds=[0.001, 0.0157])
-    blind = make.finished("a", "LIBLINEAR", 0, make.trace([None], [0.1], seconds=[2.43]))
-    records = [make.finished("a", "BundleClassifier", 0, trace), blind]
-    solvers = [make.solver("BundleClassifier"), make.solver("LIBLINEAR", instrumented=False)]
-    print_tables(summary(results_of(records, [make.task("a")], solvers)))
-    printed = capsys.readouterr().out
-    for words in (f"15.7{formatting.THIN}ms", f"2.43{formatting.THIN}s", "instrumented"):
-        assert words in printed
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -249,18 +249,15 @@ def test_quantities(paper, folder, fields, value):
     assert found.estimate.n == (1 if noted is GAPS else 3)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "draws", "expected"),
-    [
+def test_what_is_never_reached_has_an_interval():
+    for numbers, draws, expected in (
         ([math.inf], True, (math.inf, -math.inf, math.inf)),
         ([math.inf], False, (math.inf, math.inf, math.inf)),
         ([1.0, math.nan, 3.0], True, (2.0, -math.inf, math.inf)),
         ([1.0, math.inf, 3.0], True, (3.0, 1.0, math.inf)),
-    ],
-)
-def test_what_is_never_reached_has_an_interval(numbers, draws, expected):
-    found = _estimate(pd.Series(numbers), draws, ())
-    assert (found.value, found.low, found.high) == expected
+    ):
+        found = _estimate(pd.Series(numbers), draws, ())
+        assert (found.value, found.low, found.high) == expected
 
 
 def test_the_growth_with_the_number_of_points(paper, make, write_results):
@@ -303,17 +300,14 @@ def test_the_page_has_every_row(make, tmp_path):
     assert len(page.values("id")) == len(set(page.values("id")))
 
 
-@pytest.mark.parametrize(
-    ("value", "text", "ours"),
-    [
+def test_numbers_are_shown_as_printed_and_ours_to_four_digits():
+    for value, text, ours in (
         (45395.729, "45,395.729 s", "45,396"),
         (53.951, "53.951 s", "53.95"),
         (6.34e-4, "6.34e-4 s", "6.34e-4"),
-    ],
-)
-def test_numbers_are_shown_as_printed_and_ours_to_four_digits(value, text, ours):
-    assert printed(row(printed=value, unit="s", measure="cpu_s")) == text
-    assert number(value) == ours
+    ):
+        assert printed(row(printed=value, unit="s", measure="cpu_s")) == text
+        assert number(value) == ours
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -286,10 +286,8 @@ def worse(folder):
         reason = "<script>alert(1)</script>\u202e"
         return replace(failing(scaled(record, 2.0)), reason=reason)
 
-    folders = (
-        folder(title="<b>A</b>", seeds=range(4)),
-        folder(changed, seeds=range(4)),
-    )
+    given = {"tasks": ("a", "Name" * 30), "seeds": range(4)}
+    folders = folder(title="<b>A</b>", **given), folder(changed, **given)
     return compare(*folders), folders
 
 
@@ -349,22 +347,16 @@ def test_the_page_is_whole_without_scripts_and_escapes_all(worse, make, tmp_path
     assert raw == render(found)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((None, None, None), "give another folder"),
-        ((None, "SMO", "SMO"), "give two solvers"),
-        ((None, "SMOO", "SBP"), "did you mean 'SMO'?"),
-        (("same", None, "SMO"), "--solver"),
-    ],
-)
-def test_sides_that_are_none_are_one_line_that_says_what_to_give(worse, arguments, words):
-    a = worse[1][0]
-    after, solver, against = arguments
-    with pytest.raises(ReportError) as caught:
-        sides_of(a, after and a, solver, against)
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_sides_that_are_none_are_one_line_that_says_what_to_give(plain):
+    for after, solver, against, said in (
+        (None, None, None, "give another folder"),
+        (None, "SMO", "SMO", "give two solvers"),
+        (None, "SMOO", "SBP", "did you mean 'SMO'?"),
+        (plain, None, "SMO", "--solver"),
+    ):
+        with pytest.raises(ReportError, match=re.escape(said)) as caught:
+            sides_of(plain, after, solver, against)
+        assert "\n" not in str(caught.value)
 
 
 def test_bounds_are_ratios_or_points():
@@ -373,21 +365,18 @@ def test_bounds_are_ratios_or_points():
     assert bounds_of("evals=1.1") == {"evaluations": 1.1}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_a_bound_that_is_none_is_named():
+    for text, said in (
         ("cpu", "a ratio from 1 on"),
         ("cpuu=1.2", "did you mean 'cpu'?"),
         ("cpu=0.9", "a ratio from 1 on"),
         ("cpu=nan", "a ratio from 1 on"),
         ("error=1.1", "points of test error"),
         ("error=-1pt", "points of test error"),
-    ],
-)
-def test_a_bound_that_is_none_is_named(text, words):
-    with pytest.raises(ReportError, match=re.escape(f"--bound {text!r}")) as caught:
-        bounds_of([text])
-    assert words in str(caught.value)
+    ):
+        with pytest.raises(ReportError, match=re.escape(f"--bound {text!r}")) as caught:
+            bounds_of([text])
+        assert said in str(caught.value)
 
 
 @pytest.mark.slow
@@ -419,26 +408,11 @@ def test_a_page_has_a_name_and_never_replaces_what_a_study_recorded(tmp_path):
             check_target(Path(name), [])
 
 
-@pytest.fixture(scope="module")
-def long_named(make, write_results, tmp_path_factory):
-    """Names as long as there are, a change of each kind, and another machine."""
-    name, folders = "Name" * 30, []
-    for side, factor in (("a", 1), ("b", 3)):
-        records = [
-            make.finished(task, name, seed, make.trace([100 * factor, 1000 * factor], [0.4, 0.1]))
-            for task in ("digits", name)
-            for seed in range(3)
-        ]
-        environment = f'{{"processor": "{side * 60}"}}'
-        records = [replace(record, environment=environment) for record in records]
-        folders.append(write_results(records, title=name))
-    return compare(*folders).write_page(tmp_path_factory.mktemp("page") / "page.html")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
-def test_the_page_fits_a_browser_without_scripts(visit, long_named, width, scheme):
-    tab = visit(long_named, width=width, color_scheme=scheme)
+def test_the_page_fits_a_browser_without_scripts(visit, worse, tmp_path, width, scheme):
+    page = worse[0].write_page(tmp_path / "page.html")
+    tab = visit(page, width=width, color_scheme=scheme)
     box = tab.locator("figure svg").first.bounding_box()
     assert box["width"] >= 250
     assert box["x"] + box["width"] <= width

@@ -89,15 +89,6 @@ def test_a_shallow_clone_does_not_guess_where_a_branch_began(repo, tmp_path):
             assert shallow.commit("HEAD~1").subject == "third"
 
 
-def test_commits_are_in_the_order_in_which_they_were_made(repo):
-    hashes = [repo.commit(name) for name in ("one", "two", "three")]
-    repository = Repository(repo.folder)
-    assert repository.ordered([hashes[2], "f" * 40, hashes[0]]) == [hashes[0], hashes[2]]
-    found = repository.described([hashes[1], "f" * 40])
-    assert (found[hashes[1]].subject, found["f" * 40].subject) == ("two", "")
-    assert repository.between(hashes[0], hashes[2]) == set(hashes[1:])
-
-
 def test_names_of_no_commit_and_folders_without_a_repository_are_refused(repo, tmp_path):
     repo.commit("first")
     for name in ("nope", "--output=x", ""):
