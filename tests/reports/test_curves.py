@@ -1,9 +1,22 @@
-"""The curves against cases computed by hand."""
+"""Curves, and what solvers noted at epochs and iterations, against cases computed by hand."""
+
+import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from marginbench.reports import formatting
+from marginbench.reports.drawing.canvas import solver_styles
 from marginbench.reports.statistics import curves
+from marginbench.reports.statistics.curves import (
+    bundle_gaps,
+    epochs_frame,
+    gap_slopes,
+    maintenance_curves,
+    predicted_fractions,
+)
+from marginbench.reports.views.svm import draw_bundle_gaps, draw_maintenance
 
 
 def at(curve, cost, column):
@@ -96,3 +109,136 @@ def test_checkpoints_at_no_cost_have_no_place_on_a_logarithmic_axis(make, result
     assert (curve["cost"].iloc[0], curve["median"].iloc[0]) == (10, 0.2)
     found = curves.unfinished(results.traces, "evaluations", "test_error")
     assert found["cost"].tolist() == [10]
+
+
+def run(solver, seed, noted, **changes):
+    row = {
+        "task": "a", "solver": solver, "seed": seed, "ok": True, "n_train": 200.0, "C": 2.0,
+        "reference_alpha_sum": 100.0, "reference_n_free": 10.0, "epochs": json.dumps(noted),
+    }  # fmt: skip
+    return row | changes
+
+
+def epoch(number, maintenance):
+    return {"epoch": number, "iterations": 200, "maintenance": maintenance, "n_iter": 200 * number}
+
+
+def budgeted(seed, counts):
+    return run("BSCA", seed, [epoch(place, count) for place, count in enumerate(counts, 1)])
+
+
+def steps(gaps):
+    return [
+        {"n_iter": t, "gamma": gamma, "epsilon": epsilon, "lower_bound": 0.1}
+        for t, (gamma, epsilon) in gaps.items()
+    ]
+
+
+START = {0: (1.0, 1.0)}
+FALLING = {t: (3.0 / t**2, 2.0 / t**2) for t in (1, 10, 20, 40, 80, 160)}
+RUNS = pd.DataFrame(
+    [
+        budgeted(0, [100, 40]),
+        budgeted(1, [120, 20]),
+        budgeted(2, [80, 30]),
+        run("BSGD", 0, [epoch(1, 7)], ok=False),
+        run("planes", 1, steps(START | {1: (9.0, 9.0)})),
+        run("planes", 0, steps(START | FALLING)),
+        run("mixture", 0, steps({1: (5.0, 5.0)}), ok=False),
+        run("mixture", 1, steps(START | {1: (0.5, 0.5), 2: (0.6, 0.4), 3: (None, 0.1)})),
+        run("SMO", 0, []),
+        run("SMO", 1, [], epochs=""),
+        run("other", 0, [{"epoch": 1}]),
+        run("planes", 0, steps(START), task="b", reference_alpha_sum=None),
+    ]
+)
+
+
+def test_fractions_of_maintenance_have_their_spread_and_their_prediction():
+    curves = maintenance_curves(epochs_frame(RUNS))
+    assert curves["solver"].unique().tolist() == ["BSCA"]
+    assert curves["epoch"].tolist() == [1, 2]
+    assert curves["median"].tolist() == [0.5, 0.15]
+    assert curves["low"].tolist() == [0.4, 0.1]
+    assert curves["high"].tolist() == [0.6, 0.2]
+    assert curves["n_runs"].tolist() == [3, 3]
+    found = predicted_fractions(RUNS)
+    assert found["task"].tolist() == ["a"]
+    assert found["primal_steps"].tolist() == [pytest.approx(100 / 400)]
+    assert found["dual_steps"].tolist() == [pytest.approx(10 / 200)]
+
+
+def test_objectives_come_along_and_what_others_note_under_these_names_does_not():
+    def frame(noted):
+        return epochs_frame(pd.DataFrame([run("mine", 0, [noted])]))
+
+    good = epoch(1, 3)
+    found = frame(good | {"objectives": {"primal": 5.0, "drift": None}})
+    assert found["primal"].tolist() == [5.0]
+    assert found["drift"].isna().all()
+    assert found["maintenance_fraction"].tolist() == [0.015]
+    for change in ({"maintenance": "often"}, {"epoch": None}, {"iterations": 0}, {"epoch": True}):
+        assert frame(good | change).empty
+    odd = frame(good | {"n_support": "many", "objectives": ["none"]})
+    assert odd["maintenance"].tolist() == [3.0]
+    assert odd["n_support"].isna().all()
+
+
+def test_the_figure_of_maintenance_says_what_it_shows_and_is_left_out_where_there_is_nothing():
+    curves, predicted = maintenance_curves(epochs_frame(RUNS)), predicted_fractions(RUNS)
+    styles = solver_styles(["BSCA"])
+    svg = draw_maintenance(curves, predicted, styles, "a").svg("p")
+    assert "BSCA ends at 15" in svg
+    assert "predicted for subgradient steps, 0.25" in svg
+    assert "predicted for coordinate steps, 0.05" in svg
+    assert draw_maintenance(curves, predicted, styles, "b") is None
+    alone = draw_maintenance(curves, predicted, styles, "a", {"BSCA", "SMO"}).svg("p")
+    assert "coordinate steps" in alone
+    assert "subgradient steps" not in alone
+
+
+def test_gaps_are_those_of_the_first_run_that_ended():
+    gaps = bundle_gaps(RUNS)
+    assert set(gaps["task"]) == {"a"}
+    planes, mixture = (gaps[gaps["solver"] == name] for name in ("planes", "mixture"))
+    assert planes["n_iter"].tolist() == list(FALLING)
+    assert planes[["gamma", "epsilon"]].agg(tuple, axis=1).tolist() == list(FALLING.values())
+    assert mixture["gamma"].tolist() == [0.5, 0.6]
+    assert mixture["epsilon"].tolist() == [0.5, 0.4]
+    assert len(gaps) == len(planes) + len(mixture)
+    assert bundle_gaps(RUNS.iloc[:0]).empty
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"gamma": "scale"}, {"n_iter": "one"}, {"gamma": True}, {"lower_bound": None}],
+)
+def test_what_other_solvers_note_under_these_names_is_not_taken_for_a_gap(change):
+    (item,) = steps({1: (0.5, 0.1)})
+    assert bundle_gaps(pd.DataFrame([run("mine", 0, [item | change])])).empty
+
+
+def test_slopes_are_powers_of_the_iteration():
+    slopes = gap_slopes(bundle_gaps(RUNS))
+    # The mixture ended before the slope is taken.
+    assert slopes["solver"].tolist() == ["planes"]
+    assert slopes["slope"].tolist() == [pytest.approx(-2.0)]
+    # Neither another start nor a gap of zero, which has no logarithm, changes it.
+    for other in (dict.fromkeys((1, 2, 3), (10.0, 1.0)), {320: (0.0, 0.0)}):
+        gaps = bundle_gaps(pd.DataFrame([run("planes", 0, steps({**FALLING, **other}))]))
+        assert gap_slopes(gaps)["slope"].tolist() == [pytest.approx(-2.0)]
+    svg = draw_bundle_gaps(gaps, solver_styles(["planes"]), "a").svg("p")
+    assert "after 160 iterations" in svg
+    assert gap_slopes(gaps.iloc[:0]).empty
+
+
+def test_the_figure_of_gaps_says_what_it_shows_and_is_left_out_where_there_is_nothing():
+    gaps, styles = bundle_gaps(RUNS), solver_styles(["planes", "mixture"])
+    svg = draw_bundle_gaps(gaps, styles, "a").svg("p")
+    assert f"planes ends at {formatting.scientific(3 / 160**2)} after 160 iterations." in svg
+    assert "iteration t" in svg
+    assert "stroke-dasharray" in svg
+    same = gaps.assign(epsilon=gaps["gamma"])
+    assert "stroke-dasharray" not in draw_bundle_gaps(same, styles, "a").svg("p")
+    assert draw_bundle_gaps(gaps, styles, "b") is None
+    assert draw_bundle_gaps(gaps.iloc[:0], {}, "a") is None

@@ -71,20 +71,14 @@ def test_medians_and_ranges_are_over_runs_that_ended_as_planned(mixed):
     assert value(table, "SMO", "evaluations", "absent") == ""
 
 
-def epochs_trace(make, errors):
-    """One checkpoint after each epoch of 800 points, and the end once more."""
-    trace = make.trace([1000 * (k + 1) for k in range(len(errors))], errors)
-    trace = [replace(point, n_iter=800 * (k + 1)) for k, point in enumerate(trace)]
-    return [*trace, trace[-1]]
-
-
 def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, results_of):
     errors = [0.5, 0.4, 0.20, 0.21, 0.22, 0.18, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2]
-    trace = epochs_trace(make, errors)
+    trace = make.trace(range(1, 13), errors)
+    trace = [replace(point, n_iter=800 * epoch) for epoch, point in enumerate(trace, 1)]
     between = replace(trace[5], n_iter=5000, test_error=0.9)  # no end of an epoch
     runs = [
-        make.finished("a", "BSCA", 0, [*trace[:6], between, *trace[6:]]),
-        make.finished("a", "BSCA", 1, epochs_trace(make, errors[:9])),  # nine epochs
+        make.finished("a", "BSCA", 0, [*trace[:6], between, *trace[6:], trace[-1]]),
+        make.finished("a", "BSCA", 1, [*trace[:9], trace[8]]),  # nine epochs
         make.finished("a", "SMO", 0, make.trace([10, 20, 30] * 4, [0.3, 0.2, 0.1] * 4)),
     ]
     results = results_of(runs)
@@ -259,17 +253,12 @@ def test_no_time_is_ranked_that_does_not_compare(make, results_of, fields, ranke
 
 
 def test_failures_and_skips_are_grouped_by_reason(make, results_of):
-    records = [
-        make.record("a", "SMO", 0, status="crashed", reason="signal 11"),
-        make.record("a", "SMO", 1, status="crashed", reason="signal 11"),
-        make.record("a", "SMO", 2, status="timeout", reason="60 s"),
-        make.record("a", "SBP", 0, status="skipped", reason="needs nu"),
-    ]
-    solvers = [make.solver("SMO"), make.solver("SBP")]
-    runs = results_of(records, [make.task("a")], solvers, [("a", "SBP", 1)]).runs
+    crashed = [make.record("a", "SMO", s, status="crashed", reason="signal 11") for s in (0, 1)]
+    late = make.record("a", "SMO", 2, status="timeout", reason="60 s")
+    skip = make.record("a", "SBP", 0, status="skipped", reason="needs nu")
+    runs = results_of([*crashed, late, skip], missing=[("a", "SBP", 1)]).runs
     failed = outcomes.failures(runs)
-    shown = failed[["solver", "status", "n", "n_planned", "seeds"]].to_numpy().tolist()
-    assert shown == [
+    assert failed[["solver", "status", "n", "n_planned", "seeds"]].to_numpy().tolist() == [
         ["SMO", "crashed", 2, 3, "0, 1"],
         ["SMO", "timeout", 1, 3, "2"],
         ["SBP", "missing", 1, 2, "1"],

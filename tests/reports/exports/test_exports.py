@@ -223,19 +223,14 @@ def test_a_selection_is_compared_among_itself_in_the_colours_of_the_page(small, 
 
 @pytest.mark.slow
 def test_studies_of_feasibility_methods_are_exported_too(make, write_results, tmp_path):
-    cells = [
-        make.cell(f"kappa = {kappa}", kappa=kappa, published={"MPLFP": kappa})
-        for kappa in (1.0, 2.0, 3.0)
-    ]
+    cells = [make.cell(f"kappa = {k}", kappa=k, published={"MPLFP": k}) for k in (1.0, 2.0, 3.0)]
     records = [make.method_record(cell["label"], "MPLFP", s) for cell in cells for s in range(2)]
-    folder = write_results(records, cells)
-    done = export(folder, tmp_path / "out", formats=["svg", "csv", "tex"])
-    names = {path.relative_to(tmp_path / "out").as_posix() for path in done.written}
+    done = export(write_results(records, cells), tmp_path, formats=["svg", "csv", "tex"])
+    names = {path.relative_to(tmp_path).as_posix() for path in done.written}
     assert {"figures/figures-cpu_s.svg", "tables/results-kappa-1-0.tex"} <= names
-    read = pd.read_csv(tmp_path / "out" / "tables" / "results-kappa-2-0.csv")
-    iterations = read.set_index("measure").loc["n_iter"]
-    assert (iterations["median"], iterations["n"]) == (100, 2)
-    assert read.set_index("measure").loc["wall_s", "published_mean"] == 2.0
+    read = pd.read_csv(tmp_path / "tables" / "results-kappa-2-0.csv").set_index("measure")
+    assert read.loc["n_iter", ["median", "n"]].tolist() == [100, 2]
+    assert read.loc["wall_s", "published_mean"] == 2.0
 
 
 def test_a_table_of_texts_has_them_in_full():
@@ -245,12 +240,9 @@ def test_a_table_of_texts_has_them_in_full():
     assert csv_bytes(frame).decode() == "Name,Name 2,Hash\na,c,012345\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "width"),
-    [("86.36mm", 3.4), ("72.27pt", 1.0), (" 2.54 cm", 1.0), ("3", 3.0)],
-)
-def test_widths_have_the_units_of_latex(text, width):
-    assert inches(text) == pytest.approx(width)
+def test_widths_have_the_units_of_latex():
+    for text, width in (("86.36mm", 3.4), ("72.27pt", 1.0), (" 2.54 cm", 1.0), ("3", 3.0)):
+        assert inches(text) == pytest.approx(width)
 
 
 @pytest.mark.parametrize(
@@ -286,13 +278,22 @@ def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
     with pytest.raises(ReportError, match=r"no export wrote it.*--force"):
         export(results, tmp_path, **wanted)
     assert target.read_text() == "mine"
-    assert not (tmp_path / "data" / "columns.parquet").exists()
+    assert not target.with_suffix(".parquet").exists()
     export(results, tmp_path, **wanted, force=True)
     assert target.read_text() != "mine"
     (tmp_path / "manifest.json").write_text("[" * 100_000)
     target.write_text("mine")
     with pytest.raises(ReportError, match="no export wrote it"):
         export(results, tmp_path, **wanted)
+    with pytest.raises(StorageError, match="cannot be written"):
+        export(results, target / "out", data=["columns"])
+    # Nor are folders and links that lead nowhere.
+    (tmp_path / "a.csv").mkdir()
+    (tmp_path / "b.csv").symlink_to("nowhere")
+    for name in ("a.csv", "b.csv"):
+        new = Artefact(name, "table", "a", "A", "export", b"new")
+        with pytest.raises(ReportError, match="no export wrote it"):
+            write_all(tmp_path, [new], Origin("study", "results", "0", (), "1", "1"))
 
 
 def test_records_that_changed_replace_their_files_and_others_stay_listed(small, tmp_path):
@@ -334,19 +335,6 @@ def test_an_export_that_was_cut_off_is_taken_up_by_the_next_one(small, tmp_path,
     assert {path.name for path in out.rglob("*") if path.is_file()} == {
         *("runs.csv", "traces.csv", "manifest.json"),
     }
-
-
-def test_what_stands_in_the_way_is_not_replaced(results, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StorageError, match="cannot be written"):
-        export(results, tmp_path / "file" / "out", data=["columns"])
-    (tmp_path / "data" / "columns.csv").mkdir(parents=True)
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "a.csv").symlink_to("nowhere")
-    for name in ("data/columns.csv", "tables/a.csv"):
-        new = Artefact(name, "table", "a", "A", "export", b"new")
-        with pytest.raises(ReportError, match="no export wrote it"):
-            write_all(tmp_path, [new], Origin("study", "results", "0", (), "1", "1"))
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Histories: order of commits, lanes, steps, blips and known changes of a real repository."""
+"""Commits of real repositories: their order, known changes, and histories with steps."""
 
 import math
 from dataclasses import replace
@@ -6,6 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from marginbench.reports.errors import ReportError
+from marginbench.reports.regressions import annotations
+from marginbench.reports.regressions.annotations import FILE, parsed
 from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane
 from marginbench.reports.regressions.gate import watched
 from marginbench.reports.regressions.history import histories, steps_of
@@ -13,6 +16,7 @@ from marginbench.reports.regressions.repository import Repository
 
 CELL = Cell("work.Work", "SMO rbf dense")
 EVALUATIONS = Key(CELL, "evaluations")
+ENTRY = '[[change]]\ncells = "SMO *"\nmeasures = ["evaluations"]\nwhy = "{}"\n'
 
 
 @pytest.fixture
@@ -159,16 +163,13 @@ def test_commits_beside_the_line_and_of_elsewhere_are_named(repo, over_time):
     )
 
 
-CHANGE = '[[change]]\ncells = "SMO *"\nmeasures = "evaluations"\nwhy = "{why}"\n'
-
-
 def test_known_changes_come_with_their_commit_or_later(repo, over_time):
     first = repo.commit("first", {"a": "1"})
-    same = {"benchmarks/annotations.toml": CHANGE.format(why="It comes with it.")}
+    same = {FILE: ENTRY.format("It comes with it.")}
     second = repo.commit("second", same)
     third = repo.commit("third", {"a": "3"})
-    late = CHANGE.format(why="Named later.") + f'commit = "{third[:8]}"\n'
-    repo.commit("fourth", {"benchmarks/annotations.toml": late})
+    late = ENTRY.format("Named later.") + f'commit = "{third[:8]}"\n'
+    repo.commit("fourth", {FILE: late})
     (history,) = histories(
         over_time([100, 150, 200], [first, second, third]), Repository(repo.folder)
     )
@@ -180,8 +181,96 @@ def test_known_changes_come_with_their_commit_or_later(repo, over_time):
 
 def test_a_broken_file_of_known_changes_is_a_note(repo, over_time):
     first = repo.commit("first")
-    second = repo.commit("second", {"benchmarks/annotations.toml": "[[change"})
+    second = repo.commit("second", {FILE: "[[change"})
     (history,) = histories(over_time([100, 150], [first, second]), Repository(repo.folder))
     assert history.bad
     (note,) = history.notes
     assert note.startswith("Known changes are not read. benchmarks/annotations.toml of ")
+
+
+def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo):
+    first = repo.commit("first")
+    second = repo.commit("second", {FILE: ENTRY.format("steadier")})
+    third = repo.commit("third", {"README": "words"})
+    named = ENTRY.format("known later") + f'commit = "{third[:8]}"\n'
+    fourth = repo.commit("fourth", {FILE: named})
+    repository = Repository(repo.folder)
+
+    def between(*commits):
+        return [each.why for each in annotations.between(repository, *commits)]
+
+    assert between(first, second) == between(first, third) == ["steadier"]
+    assert between(second, third) == between(third, fourth) == []
+    assert between(second, fourth) == ["known later"]
+    # A history looks at earlier pairs with the entries of its newest commit.
+    (late,) = annotations.later(repository, second, third, fourth)
+    assert late.why == "known later"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[change]", "annotations.toml"),
+        ("[change]\ncells = 'a'", "[[change]]"),
+        ("[[changes]]\ncells = 'a'", "'changes' is unknown"),
+        (ENTRY.format(""), "say why"),
+        ("[[change]]\ncells = 'a'\nwhy = 'b'", "measures"),
+        (ENTRY.format("a") + "cell = 'b'", "'cell' is unknown"),
+        (ENTRY.format("a") + "commit = 'HEAD'", "7 digits"),
+        (ENTRY.format("a") + ENTRY.format("b") + "commit = 7", "entry 2"),
+        (ENTRY.format("a") + "most = 1", "the largest ratio"),
+        (ENTRY.format("a") + "most = nan", "the largest ratio"),
+    ],
+)
+def test_entries_that_are_none(text, words):
+    with pytest.raises(ReportError) as caught:
+        parsed(text)
+    assert words in str(caught.value)
+
+
+def test_the_base_is_where_a_branch_began_or_the_parent(repo):
+    first, second = repo.commit("first"), repo.commit("second")
+    repository = Repository(repo.folder)
+    assert repository.base(repository.commit("HEAD")).hash == first
+    repo.git("switch", "--quiet", "--create", "work")
+    repo.commit("third")
+    repo.commit("fourth")
+    assert repository.base(repository.commit("HEAD")).hash == second
+    with pytest.raises(ReportError, match="no parent"):
+        repository.base(repository.commit(first))
+
+
+def test_the_base_is_taken_from_the_first_main_branch_that_exists(repo):
+    first, second, third = (repo.commit(name) for name in ("first", "second", "third"))
+    repo.git("update-ref", "refs/remotes/origin/main", third)
+    # Old local branches, as nobody has pulled or removed them.
+    repo.git("branch", "master", first)
+    repo.git("switch", "--quiet", "--detach", third)
+    repo.git("branch", "--force", "main", first)
+    repository = Repository(repo.folder)
+    assert repository.base(repository.commit("HEAD")).hash == second
+
+
+def test_a_shallow_clone_does_not_guess_where_a_branch_began(repo, tmp_path):
+    repo.commit("first")
+    repo.git("switch", "--quiet", "--create", "work")
+    for name in ("second", "third", "fourth"):
+        repo.commit(name)
+    for depth in (1, 2):
+        folder = tmp_path / f"depth-{depth}"
+        words = ["--quiet", "--no-single-branch", f"--depth={depth}", "--branch=work"]
+        repo.git("clone", *words, repo.folder.as_uri(), str(folder))
+        shallow = Repository(folder)
+        with pytest.raises(ReportError, match="the clone is shallow"):
+            shallow.base(shallow.commit("HEAD"))
+        if depth == 2:
+            assert shallow.commit("HEAD~1").subject == "third"
+
+
+def test_names_of_no_commit_and_folders_without_a_repository_are_refused(repo, tmp_path):
+    repo.commit("first")
+    for name in ("nope", "--output=x", ""):
+        with pytest.raises(ReportError, match="no commit"):
+            Repository(repo.folder).commit(name)
+    with pytest.raises(ReportError, match="git"):
+        Repository(tmp_path)
