@@ -7,14 +7,7 @@ import subprocess
 
 import pytest
 
-from marginbench.reports.regressions.asv_files import (
-    Benchmark,
-    Cell,
-    Key,
-    Lane,
-    Snapshot,
-    Value,
-)
+from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane, Snapshot, Value
 
 
 def make_snapshot(values, commit="a" * 40, **fields):
@@ -23,16 +16,9 @@ def make_snapshot(values, commit="a" * 40, **fields):
         Key(Cell("work.Work", cell), measure): Value(number)
         for (cell, measure), number in values.items()
     }
-    benchmarks = {Benchmark("work.Work", measure) for _, measure in values}
-    defaults = {
-        "commit": commit,
-        "date": 0,
-        "lane": Lane("vm", "py3.11"),
-        "machine": {},
-        "values": made,
-        "versions": dict.fromkeys(benchmarks, "1"),
-    }
-    return Snapshot(**(defaults | fields))
+    versions = {Benchmark("work.Work", measure): "1" for _, measure in values}
+    defaults = {"date": 0, "lane": Lane("vm", "py3.11"), "machine": {}, "versions": versions}
+    return Snapshot(commit=commit, values=made, **(defaults | fields))
 
 
 @pytest.fixture(scope="session")
@@ -51,14 +37,11 @@ class Repo:
     def git(self, *words):
         names = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
         environment = {**os.environ, **{f"GIT_{name}": "someone" for name in names}}
-        return subprocess.run(
-            ["git", *words],
-            cwd=self.folder,
-            env=environment,
-            check=True,
-            capture_output=True,
+        done = subprocess.run(
+            ["git", *words], cwd=self.folder, env=environment, check=True, capture_output=True,
             text=True,
-        ).stdout.strip()
+        )  # fmt: skip
+        return done.stdout.strip()
 
     def commit(self, subject, files=None):
         """Commit files; the hash."""
@@ -83,24 +66,15 @@ def repo(tmp_path):
 
 def results_file(commit, values, cells):
     """What asv writes for a commit, of benchmarks with one parameter."""
-    return json.dumps(
-        {
-            "commit_hash": commit,
-            "env_name": "virtualenv-py3.11",
-            "date": 1_700_000_000_000,
-            "params": {"machine": "vm", "cpu": "Example CPU"},
-            "python": "3.11",
-            "requirements": {},
-            "env_vars": {},
-            "result_columns": ["result", "params", "version"],
-            "results": {
-                name: [numbers, [[repr(cell) for cell in cells]], "1"]
-                for name, numbers in values.items()
-            },
-            "durations": {},
-            "version": 2,
-        }
-    )
+    params = [[repr(cell) for cell in cells]]
+    content = {
+        "commit_hash": commit, "env_name": "virtualenv-py3.11", "date": 1_700_000_000_000,
+        "params": {"machine": "vm", "cpu": "Example CPU"}, "python": "3.11", "requirements": {},
+        "env_vars": {}, "durations": {}, "version": 2,
+        "result_columns": ["result", "params", "version"],
+        "results": {name: [numbers, params, "1"] for name, numbers in values.items()},
+    }  # fmt: skip
+    return json.dumps(content)
 
 
 def write_folder(folder, by_commit, cells):

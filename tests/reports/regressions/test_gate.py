@@ -73,27 +73,24 @@ def test_a_failing_cell_hides_no_other_and_counts_if_it_is_new(verdicts):
     assert verdicts(before, before | poly | {(POLY, "failed"): 1})[1] == 2
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "verdict", "code"),
-    [
-        (None, 10, {"failed in A": 1}, 0),
-        (10, None, {"failed in B": 1}, 2),
-        (None, None, {"failed in both": 1}, 0),
-    ],
-)
-def test_a_value_that_asv_did_not_get_is_a_failure(snapshot, old, new, verdict, code):
-    sides = [snapshot({(RBF, "evaluations"): value}) for value in (old, new)]
-    found = regressions(*sides)
-    assert (list(found.cells["outcomes"]), found.exit_code) == ([verdict], code)
+def test_a_value_that_asv_did_not_get_is_a_failure(snapshot):
+    for old, new, side, code in ((None, 10, "A", 0), (10, None, "B", 2), (None, None, "both", 0)):
+        found = regressions(*(snapshot({(RBF, "evaluations"): each}) for each in (old, new)))
+        assert list(found.cells["outcomes"]) == [{f"failed in {side}": 1}]
+        assert found.exit_code == code
 
 
-def test_a_known_failure_hides_no_worse_value(verdicts):
+def test_known_changes_and_failures_accept_nothing_else(verdicts):
     before = {(RBF, "evaluations"): 100, (RBF, "iterations"): 10}
     after = {(RBF, "evaluations"): 200, (RBF, "iterations"): None}
     failing = Annotation((RBF,), ("failed",), "known")
     assert verdicts(before, after, annotations=[failing]) == ({RBF: "worsening"}, 1)
     both = Annotation((RBF,), ("failed", "evaluations"), "known")
     assert verdicts(before, after, annotations=[both])[1] == 0
+    before, after = {(RBF, "failed"): 0}, {(RBF, "failed"): 1}
+    assert verdicts(before, after, annotations=[failing])[1] == 0
+    every = Annotation(("*",), ("evaluations",), "steadier")
+    assert verdicts(before, after, annotations=[every])[1] == 2
 
 
 def test_a_suite_of_which_asv_got_no_value_is_unmeasured(snapshot):
@@ -148,14 +145,6 @@ def test_known_changes_pass_and_others_do_not(snapshot, known, refuses):
     assert code == (known.most < math.inf or RBF in refuses)
 
 
-def test_a_known_change_does_not_accept_a_failure(verdicts):
-    every = Annotation(("*",), ("evaluations",), "steadier")
-    before, after = {(RBF, "failed"): 0}, {(RBF, "failed"): 1}
-    assert verdicts(before, after, annotations=[every])[1] == 2
-    failing = Annotation(("*",), ("failed",), "to be mended later")
-    assert verdicts(before, after, annotations=[failing])[1] == 0
-
-
 def test_the_worst_comes_first_and_is_measured_again_by_a_command(snapshot):
     before = {(name, "evaluations"): 100 for name in "abcd"}
     after = dict(zip(before, (100, 103, 300, 50), strict=True))
@@ -196,20 +185,22 @@ def test_times_and_memory_advise_beyond_their_bounds(snapshot):
 
 def test_bounds_of_the_user():
     bounds = bounds_of(["evaluations=1.5,test_error=2pt", "memory=off", "time=1.2"], ())
-    worse = "worsening"
-    assert moved(watched("evaluations", bounds), 100, 149) != worse
-    assert moved(watched("evaluations", bounds), 100, 151) == worse
-    assert moved(watched("test_error", bounds), 0.10, 0.119) != worse
-    assert moved(watched("test_error", bounds), 0.10, 0.121) == worse
+    for measure, before, within, beyond in (
+        ("evaluations", 100, 149, 151),
+        ("test_error", 0.10, 0.119, 0.121),
+        ("time_fit", 1, 1.19, 1.21),
+    ):
+        bound = watched(measure, bounds)
+        assert not bound.advice
+        assert moved(bound, before, within) != "worsening"
+        assert moved(bound, before, beyond) == "worsening"
     assert watched("peakmem_fit", bounds).advice
-    assert not watched("time_fit", bounds).advice
-    assert moved(watched("time_fit", bounds), 1, 1.21) == worse
 
 
-@pytest.mark.parametrize("text", ["evals=2", "evaluations=5pt", "test_error=1.5", "failed=2"])
-def test_bounds_that_are_none(text):
-    with pytest.raises(ReportError, match="--bound"):
-        bounds_of([text], ())
+def test_bounds_that_are_none():
+    for text in ("evals=2", "evaluations=5pt", "test_error=1.5", "failed=2"):
+        with pytest.raises(ReportError, match="--bound"):
+            bounds_of([text], ())
 
 
 NUMBERS = st.one_of(st.none(), st.integers(0, 10**9), st.floats(0, 1e12, allow_nan=False))
