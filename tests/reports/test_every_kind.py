@@ -1,14 +1,11 @@
 """What holds for every kind of study: nothing is lost, and page and terminal say the same."""
 
-from __future__ import annotations
-
 import contextlib
+import functools
 import io
 import json
 import re
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -20,51 +17,34 @@ from marginbench.reports.results import load_results
 from marginbench.reports.templating import TEMPLATES
 
 
-@dataclass
-class Kind:
-    """A kind of study with a solver A on a task t."""
-
-    name: str
-    make: SimpleNamespace
-    write: Any
-
-    def record(self, seed, **fields):
-        if self.name == "feasibility":
-            return self.make.method_record("t", "A", seed, **fields)
-        trace = self.make.trace([10, 100], [0.4, 0.2])
-        return self.make.finished("t", "A", seed, trace, **fields)
+@pytest.fixture(scope="module", params=["svm", "feasibility"])
+def record(request, make):
+    """Makes records of a solver A on a task t in a study of each kind."""
+    if request.param == "feasibility":
+        return functools.partial(make.method_record, "t", "A")
+    trace = make.trace([10, 100], [0.4, 0.2])
+    return lambda seed, **fields: make.finished("t", "A", seed, trace, **fields)
 
 
-NAMES = ["svm", "feasibility"]
-
-
-@pytest.fixture(params=NAMES)
-def kind(request, make, write_results):
-    return Kind(request.param, make, write_results)
-
-
-@pytest.fixture(scope="module", params=NAMES)
-def plain(request, make, write_results):
+@pytest.fixture(scope="module")
+def plain(record, write_results):
     """The page of two runs that ended as planned."""
-    kind = Kind(request.param, make, write_results)
-    records = [kind.record(0), kind.record(1)]
-    return report(kind.write(records, command="marginbench run example --jobs 1"))
+    return report(write_results([record(0), record(1)], command="marginbench run example --jobs 1"))
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def troubled(request, make, write_results):
+@pytest.fixture(scope="module")
+def troubled(record, make, write_results):
     """Runs of all that can go wrong: their folder, what the page says, and what is printed."""
-    kind = Kind(request.param, make, write_results)
-    lost = kind.record(5)
+    lost = record(5)
     records = [
-        kind.record(0, jobs=2),
-        kind.record(1, jobs=2, environment=json.dumps({"processor": "Other CPU"})),
-        kind.record(2, jobs=2, status="crashed", reason="signal 11"),
-        kind.record(3, jobs=2, status="skipped", reason="needs nu"),
-        kind.record(4, jobs=2),
+        record(0, jobs=2),
+        record(1, jobs=2, environment=json.dumps({"processor": "Other CPU"})),
+        record(2, jobs=2, status="crashed", reason="signal 11"),
+        record(3, jobs=2, status="skipped", reason="needs nu"),
+        record(4, jobs=2),
         lost,
     ]
-    folder = kind.write(records)
+    folder = write_results(records)
     make.rewrite(folder, lambda record: None if record == lost else record)
     (path,) = Journal(folder).segments()
     path.write_bytes(path.read_bytes()[:-100])
@@ -92,11 +72,10 @@ def test_all_that_went_wrong_is_told_everywhere(troubled):
     assert "1 of 6" in troubled.text
 
 
-def test_a_record_of_another_kind_is_damaged(kind, make):
-    record = kind.record(0)
-    folder = kind.write([record])
+def test_a_record_of_another_kind_is_damaged(record, make, write_results):
+    folder = write_results([record(0)])
     # Both builders give the run the same key.
-    other = make.method_record if kind.name == "svm" else make.record
+    other = make.method_record if record(0).kind == "svm" else make.record
     make.rewrite(folder, lambda record: other("t", "A", 0))
     assert load_results(folder).runs["status"].tolist() == ["damaged"]
 
@@ -131,19 +110,16 @@ def test_the_page_is_self_contained_and_its_links_resolve(plain, make, tmp_path)
 HOSTILE = "<script>alert('x')</script> & \"quoted\" {{ 7 * 7 }} [bold]\u202e"
 
 
-def test_hostile_names_are_text(kind, make, capsys):
-    failed = kind.record(1, status="failed", reason=HOSTILE)
-    environment = json.dumps({"processor": f"</style>{HOSTILE}"})
-    records = [kind.record(0, environment=environment), failed]
-    for record in records:
-        record.task = record.solver = HOSTILE
-    svm = kind.name == "svm"
+def test_hostile_names_are_text(record, make, write_results, capsys):
+    failed = record(1, status="failed", reason=HOSTILE)
+    records = [record(0, environment=json.dumps({"processor": f"</style>{HOSTILE}"})), failed]
+    for each in records:
+        each.task = each.solver = HOSTILE
+    svm = failed.kind == "svm"
     task = make.task(HOSTILE, dataset=HOSTILE, citation=HOSTILE) if svm else make.cell(HOSTILE)
     solver = (make.solver if svm else make.method)(HOSTILE, params={HOSTILE: HOSTILE})
-    folder = kind.write(
-        records, [task], [solver], title=HOSTILE, description=HOSTILE, command=HOSTILE
-    )
-    path = write_report(folder, HOSTILE)
+    words = dict.fromkeys(("title", "description", "command"), HOSTILE)
+    path = write_report(write_results(records, [task], [solver], **words), HOSTILE)
     text = path.read_text(encoding="utf-8")
     assert text.count("<script") == 3  # data, Vega and script of the page
     assert "\u202e" not in text  # which would reorder what stands around it
@@ -152,10 +128,9 @@ def test_hostile_names_are_text(kind, make, capsys):
 
 
 def test_a_failed_write_leaves_the_old_page(make, write_results, monkeypatch):
-    kind = Kind("feasibility", make, write_results)
-    folder = kind.write([kind.record(0)])
+    folder = write_results([make.method_record("t", "A", 0)])
     path = report(folder, "first")
-    before = path.read_bytes()
+    before, files = path.read_bytes(), set(folder.iterdir())
 
     def refuse(*_):
         raise OSError("disk full")
@@ -164,6 +139,4 @@ def test_a_failed_write_leaves_the_old_page(make, write_results, monkeypatch):
     with pytest.raises(StorageError, match="disk full"):
         report(folder, "second")
     assert path.read_bytes() == before
-    assert sorted(item.name for item in folder.iterdir()) == [
-        *("journal", "report.html", "runs.parquet", "study.json")
-    ]
+    assert set(folder.iterdir()) == files

@@ -25,21 +25,15 @@ def tuned(make, solver, seed, C, evals=4000, last="completed"):
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def folder(make, write_results):
+@pytest.mark.usefixtures("undrawn")
+def test_page_and_terminal_say_what_was_chosen_and_what_it_cost(make, write_results, capsys):
     records = [
         tuned(make, "SMO", 0, 1.0),
         tuned(make, "SMO", 1, 10.0),
         tuned(make, "SMO", 2, 10.0, last="not tried"),
         tuned(make, "LIBSVM", 0, 1.0, evals=None),
     ]
-    return write_results(
-        records, [make.task("a", **TASK)], [make.solver("SMO"), make.solver("LIBSVM")]
-    )
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_page_and_terminal_say_what_was_chosen_and_what_it_cost(folder, make, capsys):
+    folder = write_results(records, [make.task("a", **TASK)])
     results = load_results(folder)
     task = results.study.tasks[0]
     sentences = tuning(results.study, task, results.runs)
@@ -142,8 +136,3 @@ def test_a_point_that_lacks_a_fold_is_not_the_best(make, results_of):
     (section,) = grid_section(results_of(records, tasks, [make.solver("SMO")]))
     (row,) = section.data["best"].rows
     assert row[2].number == 2.0
-
-
-def test_a_study_that_tunes_nothing_says_nothing(make, results_of):
-    results = results_of([make.finished("a", "SMO", 0, make.trace([1e3], [0.1]))])
-    assert tuning(results.study, results.study.tasks[0], results.runs) == []
