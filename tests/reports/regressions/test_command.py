@@ -17,10 +17,8 @@ from marginbench.reports.regressions.annotations import FILE
 CELLS = ["SMO rbf dense", "SMO poly dense", "SDCA rbf dense"]
 SAME = {"work.Work.track_failed": [0, 0, 0], "work.Work.track_evaluations": [100, 200, 300]}
 WORSE = {"work.Work.track_failed": [0, 0, 0], "work.Work.track_evaluations": [200, 200, 300]}
-FAILED = {
-    "work.Work.track_failed": [0, 0, 1],
-    "work.Work.track_evaluations": [200, 200, float("nan")],
-}
+NAN = float("nan")
+FAILED = {"work.Work.track_failed": [0, 0, 1], "work.Work.track_evaluations": [200, 200, NAN]}
 
 
 @pytest.fixture
@@ -172,9 +170,8 @@ def marginbench(folder, *words, **environment):
 def test_commits_are_measured_by_asv(repo):
     worked = "def evaluations(cell):\n    return {}\n"
     repo.commit("base", FILES | {"worked.py": worked.format("100")})
-    head = repo.commit(
-        "worse, and one fails", {"worked.py": worked.format("120 if cell == 'SMO rbf' else 1 / 0")}
-    )
+    worse = worked.format("120 if cell == 'SMO rbf' else 1 / 0")
+    head = repo.commit("worse, and one fails", {"worked.py": worse})
     repo.git("switch", "--quiet", "--create", "work")
     (repo.folder / "worked.py").write_text("raise ValueError('not committed')")
     other = repo.folder.parent / "other"
@@ -200,29 +197,17 @@ def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo):
     repo.commit("base", FILES | {"worked.py": waits})
     words = [sys.executable, "-m", "marginbench", "regressions", "HEAD", "HEAD", "--suite", "work"]
     command = subprocess.Popen(
-        words,
-        cwd=repo.folder,
-        stderr=subprocess.PIPE,
-        text=True,
+        words, cwd=repo.folder, stderr=subprocess.PIPE, text=True,
         # A shell that started the tests in the background would have it ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    for line in command.stderr:
-        if line.startswith("counting"):
-            break
-    started = descendants(command.pid, at_least=2)
+    )  # fmt: skip
+    assert any(line.startswith("counting") for line in command.stderr)
+    until = time.monotonic() + 30
+    while len(started := psutil.Process(command.pid).children(recursive=True)) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.05)
     command.send_signal(signal.SIGINT)
     assert command.wait(20) == 130
     psutil.wait_procs(started, 10)
     assert [each for each in started if each.is_running()] == []
     assert list((repo.folder / ".asv" / "regressions").glob("*/*/here/*-*.json")) == []
-
-
-def descendants(pid, at_least):
-    """The processes below one, as soon as there are enough of them."""
-    for _ in range(600):
-        found = psutil.Process(pid).children(recursive=True)
-        if len(found) >= at_least:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"{len(found)} processes")
