@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from marginbench.data_loaders import DataError
-from marginbench.harness.errors import first_line
+from marginbench.harness.errors import ReferenceFailure, first_line
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.workbench import InProcess
@@ -79,7 +79,7 @@ class Lenient(InProcess):
                 yield from super().execute(iter([job]))
             except DataError as error:
                 yield Ended(job, Outcome("data", reason=str(error)))
-            except ArithmeticError as error:
+            except (ArithmeticError, ReferenceFailure) as error:
                 yield Ended(job, Outcome("failed", reason=first_line(error), phase="solve"))
 
 

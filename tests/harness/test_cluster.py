@@ -25,17 +25,19 @@ def all_installed(monkeypatch):
 
 
 def test_a_scheduler_and_a_cluster(tmp_path):
-    engine = chosen_engine("tcp://node0:8786", timing=True)
-    assert (engine.scheduler, engine.timing) == ("tcp://node0:8786", True)
+    for address in ("tcp://node0:8786", "node0:8786", "tls://10.0.0.1:1", "tcp://[::1]:8786"):
+        engine = chosen_engine(address, timing=True)
+        assert (engine.scheduler, engine.timing) == (address, True)
     file = tmp_path / "slurm.toml"
-    for text in (
-        'jobs = 20\nmemory = "4GB"\n',
-        'other = 1\n[cluster]\njobs = 20\nmemory = "4GB"\n',
-    ):
+    for text in ('jobs = 20\nmemory = "4GB"\n', '[cluster]\njobs = 20\nmemory = "4GB"\n'):
         file.write_text(text)
         engine = chosen_engine(cluster="slurm", options=file)
         assert (engine.cluster, engine.workers) == ("slurm", 20)
         assert engine.options == {"memory": "4GB"}
+    for text in ("jobs = 0", "jobs = true", "jobs = '3'", "cluster = 1", "jobs"):
+        file.write_text(text)
+        with pytest.raises(UserError, match=r"slurm\.toml: "):
+            chosen_engine(cluster="slurm", options=file)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,6 @@ def test_a_scheduler_and_a_cluster(tmp_path):
         ({"scheduler": "tcp://a:1", "cluster": "slurm"}, r"give one"),
         ({"scheduler": "tcp://a:1", "jobs": 2}, r"--jobs 2: is for runs on this machine"),
         ({"scheduler": ""}, r"--scheduler '': must be tcp://HOST:PORT"),
-        ({"scheduler": "node0"}, r"--scheduler 'node0': must be"),
         ({"scheduler": "http://node0:8786"}, r"'http://node0:8786': must be tcp://HOST:PORT"),
         ({"scheduler": "tcp://node0:99999"}, r"'tcp://node0:99999': must be"),
         ({"scheduler": "tcp://me:secret@node0:1"}, r"'tcp://\.\.\.@node0:1': must be"),
@@ -57,22 +58,6 @@ def test_a_scheduler_and_a_cluster(tmp_path):
 def test_what_does_not_go_together_is_told(given, words):
     with pytest.raises(UserError, match=words):
         chosen_engine(**given)
-
-
-@pytest.mark.parametrize(
-    "address", ["tcp://node0:8786", "node0:8786", "tls://10.0.0.1:1", "tcp://[::1]:8786"]
-)
-def test_what_dask_takes_for_an_address_is_taken(address):
-    engine = chosen_engine(address)
-    assert engine.scheduler == address
-
-
-@pytest.mark.parametrize("text", ["jobs = 0", "jobs = true", "jobs = '3'", "cluster = 1", "jobs"])
-def test_options_that_make_no_sense(text, tmp_path):
-    file = tmp_path / "options.toml"
-    file.write_text(text)
-    with pytest.raises(UserError, match=r"options\.toml: "):
-        chosen_engine(cluster="slurm", options=file)
 
 
 def test_a_package_that_is_missing_is_named_with_how_to_install_it(monkeypatch):
@@ -111,7 +96,6 @@ for module, name in clusters.CLUSTERS.values():
     [
         ({"walltime": "01:00:00", "scheduler_options": {"host": "a"}, "config_name": None}, ""),
         ({"qeue": "batch"}, "--cluster slurm: its options are not valid .*'qeue'.*SLURMCluster"),
-        ({"memory": "lots"}, "its options are not valid .*'lots'"),
         ({"cores": "two"}, "its options are not valid"),
         ({"job_script_prologue": "export A=secret"}, "job_script_prologue must be a list of texts"),
     ],
@@ -148,9 +132,7 @@ SETTING = {"processor": "Xeon", "cores_logical": 8, "memory_mb": 32_000}
 class Cluster(FakeExecutor):
     """Stands for workers on machines, and for the cluster itself."""
 
-    def __init__(self, wrong=""):
-        super().__init__()
-        self.wrong, self.opened_times = wrong, 0
+    wrong, opened_times = "", 0
 
     def check(self):
         if self.wrong:
@@ -165,26 +147,20 @@ class Cluster(FakeExecutor):
         return replace(super().answer(job), setting={"environment": json.dumps(SETTING), "jobs": 3})
 
 
-@pytest.fixture
-def study(make_study):
+def test_records_are_of_the_machine_where_the_run_took_place(make_study, tmp_path):
     task = {"dataset": "digits", "gamma": 0.1, "C": 1.0, "reference": False}
-    return make_study(task=[task], solver=[{"name": "Pegasos"}], seeds=2)
-
-
-def test_records_are_of_the_machine_where_the_run_took_place(study, tmp_path):
+    study = make_study(task=[task], solver=[{"name": "Pegasos"}], seeds=2)
     engine = Cluster()
-    summary = run_study(study, tmp_path, executor=FakeExecutor(), engine=engine)
+    summary = run_study(study, tmp_path / "a", executor=FakeExecutor(), engine=engine)
     assert summary.statuses == {"converged": 2}
-    records = list(Journal(tmp_path).records())
+    records = list(Journal(tmp_path / "a").records())
     assert [json.loads(record.environment) for record in records] == [SETTING] * 2
     assert {record.jobs for record in records} == {3}
     # Nothing is left to do: no cluster is started for it.
-    run_study(study, tmp_path, executor=FakeExecutor(), engine=engine)
+    run_study(study, tmp_path / "a", executor=FakeExecutor(), engine=engine)
     assert engine.opened_times == 1
-
-
-def test_what_keeps_a_cluster_from_opening_is_told_before_anything_is_planned(study, tmp_path):
-    engine = Cluster("tcp://there: no Dask scheduler answers there")
+    # What keeps it from opening is told before anything is planned.
+    engine.wrong = "tcp://there: no Dask scheduler answers there"
     with pytest.raises(EngineError, match="no Dask scheduler answers"):
-        run_study(study, tmp_path, executor=FakeExecutor(), engine=engine)
-    assert not (tmp_path / "study.json").exists()
+        run_study(study, tmp_path / "b", executor=FakeExecutor(), engine=engine)
+    assert not (tmp_path / "b" / "study.json").exists()

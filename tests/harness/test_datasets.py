@@ -12,7 +12,6 @@ from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation import judging
 from marginbench.harness.evaluation.judging import load_task_data
-from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.plan import kind_named
@@ -21,8 +20,8 @@ from marginbench.harness.planning.report import explain
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
-from marginbench.harness.study.svm import Study, Task
-from marginbench.harness.study.toml import load_study, parse_study
+from marginbench.harness.study.svm import Task
+from marginbench.harness.study.toml import load_study
 from marginbench.reports.command import write_report
 
 from .answers import Lenient
@@ -62,28 +61,21 @@ def planned(study):
     return kind.plan(study, facts), told
 
 
-def carried_out(study, results):
-    return run_study(study, results, executor=InProcess(), progress=Progress())
-
-
 def test_paths_begin_at_the_study_file(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     (task,) = load_study("home/mine.toml").tasks
     assert (task.label, task.names) == ("bank.csv", ("bank.csv", "data/bank.csv"))
-    (folder / "data" / "late.csv").unlink()
-    with pytest.raises(StudyError) as caught:
-        load_study("home/mine.toml")
-    assert str(caught.value) == "home/mine.toml:5: task[1]: data/late.csv: no such file"
-    (folder / "mine.toml").write_text(STUDY.replace("bank.csv", "bnak.csv"))
-    with pytest.raises(StudyError, match=r"task\[1\]: data/bnak.csv: no such file \(did you mean"):
-        load_study("home/mine.toml")
-    (folder / "data" / "late.csv").write_text(BANK)
-    (folder / "mine.toml").write_text(STUDY.replace("positive", "positiv"))
-    with pytest.raises(StudyError, match=r"unknown option 'positiv' \(did you mean 'positive'\?\)"):
-        load_study("home/mine.toml")
+    for old, new, message in (
+        ("late.csv", "lost.csv", "home/mine.toml:5: task[1]: data/lost.csv: no such file"),
+        ("bank.csv", "bnak.csv", "task[1]: data/bnak.csv: no such file (did you mean"),
+        ("positive", "positiv", "unknown option 'positiv' (did you mean 'positive'?)"),
+    ):
+        (folder / "mine.toml").write_text(STUDY.replace(old, new))
+        with pytest.raises(StudyError, match=re.escape(message)):
+            load_study("home/mine.toml")
 
 
-def test_what_the_data_are_decides_the_key(folder, tmp_path):
+def test_what_the_data_are_decides_the_key(folder, tmp_path, monkeypatch):
     (first,), told = planned(load_study(folder / "mine.toml"))
     assert told[0].startswith("data/bank.csv: target: column 'y': +1 = 'yes' (15 training, 15 test")
     assert first.columns["dataset"] == "data/bank.csv"
@@ -91,20 +83,16 @@ def test_what_the_data_are_decides_the_key(folder, tmp_path):
     moved = folder.rename(tmp_path / "moved")
     (again,), told = planned(load_study(moved / "mine.toml"))
     assert (again.key, told) == (first.key, [])
+    problem = again.work.problem
+    assert load_task_data(problem) is load_task_data(problem)
     (moved / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
     (edited,), told = planned(load_study(moved / "mine.toml"))
     assert edited.key != first.key
     assert told
-
-
-def test_data_that_change_after_planning_are_refused_and_others_are_read_once(folder, monkeypatch):
-    (found,), _ = planned(load_study(folder / "mine.toml"))
-    work = found.work
-    assert load_task_data(work.problem) is load_task_data(work.problem)
-    (folder / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
+    # Data that change after the planning are refused.
     monkeypatch.setattr(judging, "_LOADED", {})  # as in another process
     with pytest.raises(DataError, match=r"^data/bank.csv: has changed since the runs were planned"):
-        load_task_data(work.problem)
+        load_task_data(problem)
 
 
 def test_the_width_follows_from_the_data(folder):
@@ -112,38 +100,33 @@ def test_the_width_follows_from_the_data(folder):
     (task,) = study.tasks
     assert (task.C, task.gamma) == (1.0, None)
     (found,), _ = planned(study)
-    work = found.work
-    X = load_task_data(work.problem).X_train.astype(float)
-    assert work.problem.kernel["gamma"] == float(f"{1 / (X.shape[1] * X.var()):.3g}")
-    assert json.loads(found.columns["kernel"])["gamma"] == work.problem.kernel["gamma"]
-    own = study.with_tasks([task.model_copy(update={"gamma": 0.5})])
-    (found,), _ = planned(own)
+    problem = found.work.problem
+    X = load_task_data(problem).X_train.astype(float)
+    assert problem.kernel["gamma"] == float(f"{1 / (X.shape[1] * X.var()):.3g}")
+    assert json.loads(found.columns["kernel"])["gamma"] == problem.kernel["gamma"]
+    (found,), _ = planned(study.with_tasks([task.model_copy(update={"gamma": 0.5})]))
     assert found.work.problem.kernel["gamma"] == 0.5
 
 
-def test_a_results_folder_says_what_was_decided_and_where_nothing_is(folder):
+def test_results_say_what_was_decided_and_are_explained_from_anywhere(
+    folder, tmp_path, monkeypatch
+):
     results = folder / "results"
-    carried_out(load_study(folder / "mine.toml"), results)
-    text = (results / "study.json").read_text()
-    assert str(folder) not in text
+    run_study(load_study(folder / "mine.toml"), results, executor=InProcess())
+    assert str(folder) not in (results / "study.json").read_text()
     described = read_description(results)
     assert described["tasks"][0]["dataset"] == "data/bank.csv"
     assert described["study"]["tasks"]["bank.csv"]["dataset"] == "../data/bank.csv"
-    decided = described["tasks"][0]["decided"]
-    assert decided[-1].startswith("scale: standard")
-
-
-def test_explaining_finds_the_data_from_anywhere(folder, tmp_path, monkeypatch):
-    carried_out(load_study(folder / "mine.toml"), folder / "results")
+    assert described["tasks"][0]["decided"][-1].startswith("scale: standard")
     monkeypatch.chdir(tmp_path)
-    (item,) = explain(folder / "results", InProcess())
+    (item,) = explain(results, InProcess())
     assert item.state == "recorded"
     (folder / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
-    (item,) = explain(folder / "results", InProcess())
+    (item,) = explain(results, InProcess())
     assert item.state == "stale"
     assert "task.fingerprint" in [difference.field for difference in item.differences]
     (folder / "data" / "bank.csv").unlink()
-    (item,) = explain(folder / "results", Lenient())
+    (item,) = explain(results, Lenient())
     assert (item.state, item.differences) == ("stale", ())
     assert item.reason == "it cannot start: ../data/bank.csv: no such file"
 
@@ -159,7 +142,7 @@ def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder):
     assert record.reason.startswith(message)
 
 
-def test_the_command_line_takes_a_file(folder, monkeypatch, make_study):
+def test_the_command_line_and_python_take_a_file(folder, monkeypatch, make_study):
     monkeypatch.chdir(folder)
     (task,) = select(make_study(), datasets=["data/bank.csv"]).tasks
     assert (task.label, task.C) == ("bank.csv", 1.0)
@@ -171,6 +154,9 @@ def test_the_command_line_takes_a_file(folder, monkeypatch, make_study):
         select(make_study(), datasets=["data/bnak.csv"])
     with pytest.raises(StudyError, match=r"unknown dataset 'chekers' \(did you mean 'checkers'\?"):
         select(make_study(), datasets=["chekers"])
+    study = make_study(task=[Task(dataset="data/bank.csv")], solver=[{"name": "Perceptron"}])
+    (found,), _ = planned(study)
+    assert (found.task, found.work.problem.C) == ("bank.csv", 1.0)
 
 
 def test_an_imported_dataset_is_like_the_file(folder):
@@ -188,20 +174,15 @@ def test_images_of_ones_own(folder):
     keys = set()
     for name in ("here.csv", "there.csv"):
         (folder / name).write_text("u,v,y\n" + rows)
-        study = parse_study(
-            (
-                "kind = 'feasibility'\nname = 'mine'\n[[images]]\nlabel = 'abc'\n"
-                f"dataset = '{name}'\nn_train = 30\nn_validation = 15\ngammas = [1.0]\n"
-                "stages = [2]\ntuning_iterations = 2\n[[method]]\nname = 'MPKFP'\n"
-            ).encode(),
-            where="mine.toml",
-            folder=str(folder),
+        (folder / "mine.toml").write_text(
+            "kind = 'feasibility'\nname = 'mine'\n[[images]]\nlabel = 'abc'\n"
+            f"dataset = '{name}'\nn_train = 30\nn_validation = 15\ngammas = [1.0]\n"
+            "stages = [2]\ntuning_iterations = 2\n[[method]]\nname = 'MPKFP'\n"
         )
-        (found,), _ = planned(study)
+        (found,), _ = planned(load_study(folder / "mine.toml"))
         keys.add(found.key)
         assert json.loads(found.columns["problem"])["dataset"] == name
-        columns = found.work.run(lambda message: None)
-        assert columns["status"] == "budget"
+        assert found.work.run(lambda message: None)["status"] == "budget"
     assert len(keys) == 1
 
 
@@ -239,15 +220,16 @@ def test_a_file_on_the_command_line_from_end_to_end(folder, monkeypatch, capsys)
     assert "1 run: 1 converged" in told[0].out
     assert "1 of 1 runs already recorded" in told[1].err
     assert "bank.csv: target" not in told[1].err
-    (record,) = Journal(folder / "data" / "results" / "bank-SMO").records()
+    results = folder / "data" / "results" / "bank-SMO"
+    (record,) = Journal(results).records()
     assert (record.dataset, record.n_train, record.n_test) == ("bank.csv", 42, 18)
     assert record.suboptimality is not None
-    described = json.loads((folder / "data" / "results" / "bank-SMO" / "study.json").read_text())
+    described = read_description(results)
     assert (described["title"], described["description"]) == ("SMO on bank.csv", "")
-    page = (folder / "data" / "results" / "bank-SMO" / "report.html").read_text()
+    assert described["command"] == f"marginbench {' '.join(command)}"
+    page = (results / "report.html").read_text()
     assert described["tasks"][0]["decided"][1] in page
     assert str(folder) not in page
-    assert described["command"] == "marginbench run --dataset bank.csv --solver SMO --seeds 1"
 
 
 def test_data_that_could_not_be_loaded_are_not_planned_again(
@@ -303,16 +285,3 @@ def test_the_commands_about_imported_data(folder, monkeypatch, run):
     assert call("remove", "bank")[:2] == (0, "bank: removed\n")
     assert call("remove", "bank")[0] == 3
     assert "imported" not in call("list")[1]
-
-
-def test_a_study_in_python_takes_a_file(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    study = Study(
-        name="mine",
-        seeds=1,
-        task=(Task(dataset="data/bank.csv"),),
-        solver=[{"name": "Perceptron"}],
-    )
-    (found,), _ = planned(study)
-    assert found.task == "bank.csv"
-    assert found.work.problem.C == 1.0
