@@ -12,6 +12,8 @@ from marginbench.harness.results.description import (
     write_description,
 )
 
+from .test_journal import cut_out, flip
+
 
 def test_that_of_another_release_is_not_taken_for_one_of_this(tmp_path):
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION + 1, "name": "a"})
@@ -29,11 +31,7 @@ def test_no_damage_shows_another_description(tmp_path):
     content = path.read_bytes()
     for number in range(400):
         damaged = bytearray(content)
-        place = rng.randrange(len(content))
-        if number % 4:
-            damaged[place] ^= 1 << rng.randrange(8)
-        else:
-            del damaged[place : place + rng.choice((1, 100, 10_000))]
+        (flip, flip, flip, cut_out)[number % 4](damaged, rng)
         path.write_bytes(damaged)
         try:
             found = read_description(tmp_path)

@@ -51,7 +51,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def test_a_name_that_a_package_offers_is_a_solver(install):
-    install("Theirs = their_solvers:Theirs")
+    install("Theirs = their_solvers:Theirs\nsmo = their_solvers:Theirs")
     assert resolve_solver_name("theirs", "svm") == "their_solvers:Theirs"
     (entry,) = select(load_study("quickstart"), solvers=["THEIRS"]).solvers
     # The target is what a key is made of, as if the class had been named itself.
@@ -59,6 +59,10 @@ def test_a_name_that_a_package_offers_is_a_solver(install):
     assert "their_solvers" not in sys.modules
     with pytest.raises(StudyError, match=r"unknown solver 'Thiers' \(did you mean 'Theirs'\?\)"):
         resolve_solver_name("Thiers", "svm")
+    # Names that are taken mean one solver.
+    install("Theirs = others:Theirs", name="others", module="others")
+    assert resolve_solver_name("smo", "svm") == "SMO"
+    assert resolve_solver_name("theirs", "svm") == "others:Theirs"
 
 
 def test_a_study_file_names_it_and_its_label_is_the_name(install, tmp_path):
@@ -74,13 +78,6 @@ def test_a_study_file_names_it_and_its_label_is_the_name(install, tmp_path):
     # The command line finds the study's own, with its parameters.
     (chosen,) = select(study, solvers=["fast"]).solvers
     assert chosen.params == {"tol": 1.0}
-
-
-def test_names_that_are_taken_mean_one_solver(install):
-    install("smo = their_solvers:Theirs\ntheirs = their_solvers:Theirs")
-    install("Theirs = others:Theirs", name="others", module="others")
-    assert resolve_solver_name("smo", "svm") == "SMO"
-    assert resolve_solver_name("theirs", "svm") == "others:Theirs"
 
 
 def test_offers_are_listed_without_being_imported(run, install):

@@ -12,11 +12,11 @@ from marginbench.harness.study.toml import parse_study
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
 
 
-def study(task=None, solver=None):
-    return Study(name="grid", task=[TASK if task is None else task], solver=[solver or SMO])
-
-
 SMO = {"name": "SMO"}
+
+
+def study(task=TASK, solver=SMO):
+    return Study(name="grid", task=[task], solver=[solver])
 
 
 def labels(entries):
@@ -31,6 +31,17 @@ def test_lists_make_every_combination_in_the_order_written():
     assert labels(found.task)[:2] == ["digits, C=10, gamma=0.5", "digits, C=10, gamma=1e-05"]
     other = study({"gamma": [0.5], "dataset": "digits", "C": [1.0, 2.0]})
     assert labels(other.task) == ["digits, gamma=0.5, C=1", "digits, gamma=0.5, C=2"]
+    # A given label is the stem.
+    found = study(
+        {"label": "ours", "dataset": ["digits", "checkers"], "C": [1.0, 2.0]},
+        {"name": "mine.py:Mine", "params": {"tol": [0.1]}},
+    )
+    assert labels(found.task)[1] == "ours, digits, C=2"
+    assert labels(found.solver) == ["Mine, tol=0.1"]
+    # No two values look alike.
+    assert [*map(short, (10, True, 0.123456789, 1234567.0, [1, 2]))] == [
+        *("10", "true", "0.123456789", "1234567.0", "[1, 2]")
+    ]
 
 
 def test_datasets_and_parameters_of_all_tables_may_be_lists():
@@ -47,15 +58,6 @@ def test_datasets_and_parameters_of_all_tables_may_be_lists():
     assert found.task[1].dataset_params == {"n_train": 200, "n_test": 50}
     assert labels(found.solver) == ["SBP, nu=reference", "SBP, nu=0.5"]
     assert found.solver[1].params == {"nu": 0.5, "max_epochs": 3}
-
-
-def test_a_given_label_is_the_stem():
-    found = study(
-        {"label": "ours", "dataset": ["digits", "checkers"], "C": [1.0, 2.0]},
-        {"name": "mine.py:Mine", "params": {"tol": [0.1]}},
-    )
-    assert labels(found.task)[1] == "ours, digits, C=2"
-    assert labels(found.solver) == ["Mine, tol=0.1"]
 
 
 def test_a_parameter_may_be_a_list_itself():
@@ -75,8 +77,7 @@ def test_a_parameter_may_be_a_list_itself():
 
 def test_lists_that_go_together():
     task = {"dataset": "digits", "C": [1.0, 2.0], "kernel": ["rbf"], "gamma": [0.1, 0.2]}
-    found = study(task | {"zip": ["gamma", "C"]})
-    assert labels(found.task) == [
+    assert labels(study(task | {"zip": ["gamma", "C"]}).task) == [
         "digits, C=1, kernel=rbf, gamma=0.1",
         "digits, C=2, kernel=rbf, gamma=0.2",
     ]
@@ -89,10 +90,9 @@ def test_lists_that_go_together():
         "zip": [["dataset", "C"], ["degree", "coef0"]],
     }
     assert labels(study(groups).task) == [
-        "digits, C=1, degree=2, coef0=0",
-        "digits, C=1, degree=3, coef0=1",
-        "checkers, C=2, degree=2, coef0=0",
-        "checkers, C=2, degree=3, coef0=1",
+        f"{first}, {second}"
+        for first in ("digits, C=1", "checkers, C=2")
+        for second in ("degree=2, coef0=0", "degree=3, coef0=1")
     ]
     solver = {"name": "SBP", "params": {"nu": [0.1, 0.2], "max_epochs": [5, 6]}}
     zipped = study(solver=solver | {"zip": ["nu", "params.max_epochs"]})
@@ -122,23 +122,16 @@ def test_a_feasibility_study_has_grids_too():
     [
         ({"C": []}, "task[1].C is an empty list"),
         ({"C": [1.0, 2.0, 1]}, "task[1].C lists 1 twice"),
+        ({"C": [1, 2], "gamma": [1], "zip": ["C", "gamma"]}, "task[1].zip: C has 2 values and gam"),
         (
-            {"C": [1.0, 2.0, 3.0], "gamma": [1.0, 2.0], "zip": ["C", "gamma"]},
-            "task[1].zip: C has 3 values and gamma 2; lists that go together must have equal "
-            "lengths",
-        ),
-        (
-            {"C": [1.0, 2.0], "gamma": [1.0, 2.0], "zip": ["C", "gama"]},
+            {"C": [1, 2], "gamma": [1, 2], "zip": ["C", "gama"]},
             "task[1].zip: 'gama' holds no list (did you mean 'gamma'?)",
         ),
         ({"zip": ["C"]}, "task[1].zip: 'C' holds no list"),
         ({"C": [1.0], "zip": [["C"], ["C"]]}, "task[1].zip names C twice"),
+        ({"C": [1.0], "zip": "C"}, "task[1].zip must be a list of names, as"),
         (
-            {"C": [1.0], "zip": "C"},
-            'task[1].zip must be a list of names, as ["C", "gamma"], or a list of such lists',
-        ),
-        (
-            {"C": list(range(1, 102)), "gamma": list(range(1, 101))},
+            {"C": [*range(1, 102)], "gamma": [*range(1, 101)]},
             f"the grid of [[task]] makes 10100 entries; at most {MAX_ENTRIES} are possible",
         ),
     ],
@@ -146,7 +139,7 @@ def test_a_feasibility_study_has_grids_too():
 def test_a_grid_that_makes_no_sense_is_refused(task, message):
     with pytest.raises(StudyError) as caught:
         study({"dataset": "digits", **task})
-    assert str(caught.value) == message
+    assert str(caught.value).startswith(message)
 
 
 def test_a_mistake_in_a_grid_names_the_line_and_the_entry_as_written():
@@ -173,21 +166,3 @@ name = "SMO"
         "grid.toml:5: two entries of [[task]] have the label 'digits, C=1' (case does not count); "
         "give each its own"
     )
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.1, "0.1"),
-        (1e-5, "1e-05"),
-        (10.0, "10"),
-        (10, "10"),
-        (0.123456789, "0.123456789"),
-        (1234567.0, "1234567.0"),
-        (True, "true"),
-        ("rbf", "rbf"),
-        ([1, 2], "[1, 2]"),
-    ],
-)
-def test_labels_show_values_in_short_and_never_two_alike(value, text):
-    assert short(value) == text
