@@ -1,14 +1,14 @@
 """Merged folders: each run once, conflicts named, nothing lost, the rules of plans kept."""
 
-import itertools
 import json
 import shutil
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
 
-from marginbench.harness.errors import BusyError, UserError
+from marginbench.harness.errors import UserError
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning import merging
@@ -44,10 +44,6 @@ def folder(parts, tmp_path):
     copy = tmp_path / "parts"
     shutil.copytree(parts, copy)
     return copy
-
-
-def planned(folder):
-    return read_description(folder)["planned"]
 
 
 def records(folder):
@@ -107,11 +103,7 @@ def test_records_of_other_versions_stay_and_do_not_count(folder):
     edited = edit(folder / "two", "a", key=key, key_parts="{}")
     with pytest.raises(UserError, match="seed 0: recorded under different keys in"):
         merge([one, folder / "two"], one)
-    before = next(
-        r
-        for r in records(one).values()
-        if (r.task, r.solver, r.seed) == (edited.task, edited.solver, edited.seed)
-    )
+    before = Journal(one).current[edited.task, edited.solver, edited.seed]
     merge([one, folder / "two"], one, prefer=str(folder / "two"))
     assert records(one)[key] == edited
     assert before.key not in records(one)
@@ -133,23 +125,39 @@ def test_a_preferred_record_counts_though_it_was_cut_short(folder):
     assert records(folder / "out")[record.key].status == "timeout"
 
 
-def test_damaged_records_are_named(folder):
-    journal = Journal(folder / "two")
+def test_damaged_records_are_named_and_damaged_sources_mended(folder):
+    one, two = folder / "one", folder / "two"
+    journal = Journal(two)
     entry = next(entry for entry in journal.entries if entry.task == "b")
     (path,) = journal.segments()
     content = bytearray(path.read_bytes())
     content[entry.offset + 300] ^= 1
     path.write_bytes(content)
-    done = merge([folder / "one", folder / "two"], folder / "out")
+    sources = {source.name: source.read_bytes() for source in two.glob("sources/*")}
+    for name, text in sources.items():
+        (one / "sources" / name).write_bytes(text.replace(b"a", b"b"))
+    done = merge([one, two], folder / "out")
     assert (done.records, done.exit_code) == (5, 1)
     (line,) = done.damaged
     assert line.startswith(f"{path}: line ")
     assert (load_results(folder / "out").runs["status"] == "damaged").sum() == 1
     assert json.loads(json.dumps(done.as_dict()))["damaged"] == list(done.damaged)
+    merge([one, two], one)
+    for out in (one, folder / "out"):
+        assert {source.name: source.read_bytes() for source in out.glob("sources/*")} == sources
 
 
-@pytest.mark.parametrize("into", ["new", "first", "second"])
-@pytest.mark.parametrize("names", [*itertools.permutations(["cut", "damaged", "whole"], 2)])
+@pytest.mark.parametrize(
+    ("names", "into"),
+    [
+        (("cut", "damaged"), "out"),
+        (("damaged", "cut"), "damaged"),
+        (("cut", "whole"), "cut"),
+        (("whole", "cut"), "cut"),
+        (("whole", "damaged"), "whole"),
+        (("damaged", "whole"), "out"),
+    ],
+)
 def test_what_any_copy_of_a_folder_holds_whole_stays(folder, names, into):
     """A copy that was made during the runs, and one of which a byte has changed."""
     expected = records(folder / "whole")
@@ -161,30 +169,13 @@ def test_what_any_copy_of_a_folder_holds_whole_stays(folder, names, into):
         content[first.offset + 300] ^= name == "damaged"
         path.write_bytes(content[: last.offset + 100] if name == "cut" else content)
     held = {key for name in names for key in records(folder / name)}
-    sides = [folder / name for name in names]
-    out = {"new": folder / "out", "first": sides[0], "second": sides[1]}[into]
+    sides, out = [folder / name for name in names], folder / into
     for _ in range(2):
         done = merge(sides, out)
         assert records(out) == {key: expected[key] for key in held}
         assert (done.records, done.exit_code) == (len(held), 0)
         sides = [out, *sides]
     assert done.copied == 0
-
-
-def test_sources_that_are_damaged_are_those_of_the_others(folder):
-    sources = {path.name: path.read_bytes() for path in folder.glob("two/sources/*")}
-    assert sources
-    for name, content in sources.items():
-        (folder / "one" / "sources" / name).write_bytes(content.replace(b"a", b"b"))
-    merge([folder / "one", folder / "two"], folder / "one")
-    assert {path.name: path.read_bytes() for path in folder.glob("one/sources/*")} == sources
-
-
-def test_a_folder_that_is_written_to_is_left_alone(folder):
-    with closing(Journal(folder / "one")) as journal:
-        journal.append_plan("board", journal.plan)
-        with pytest.raises(BusyError, match="another marginbench command is writing here"):
-            merge([folder / "one", folder / "two"], folder / "one")
 
 
 def test_what_cannot_be_merged_is_refused(folder):
@@ -197,21 +188,24 @@ def test_what_cannot_be_merged_is_refused(folder):
     refused("no results here", one, folder, out=out)
     refused("exists already", one, two, out=folder / "whole")
     refused("is none of the folders", one, two, out=out, prefer="three")
+    with closing(Journal(one)) as journal:
+        journal.append_plan("board", journal.plan)
+        refused("another marginbench command is writing here", one, two, out=one)
     values = read_description(two)
-    changed = json.loads(json.dumps(values))
-    changed["study"]["settings"]["budget"]["timeout"] = 7.0
-    write_description(two, changed)
-    refused(r"its study has another \[budget\] than that of", one, two, out=out)
-    changed = json.loads(json.dumps(values))
-    changed["study"]["tasks"]["b"]["C"] = 3.0
-    write_description(two, changed)
-    refused(r"its study has another task 'b' than that of", one, two, out=out, prefer=str(one))
+    for part, name, key, what in (
+        ("settings", "budget", "timeout", r"another \[budget\]"),
+        ("tasks", "b", "C", "another task 'b'"),
+    ):
+        changed = deepcopy(values)
+        changed["study"][part][name][key] = 7.0
+        write_description(two, changed)
+        refused(f"its study has {what} than that of", one, two, out=out, prefer=str(one))
     write_description(two, values | {"name": "other"})
     refused("holds the study 'other'", one, two, out=folder / "more")
 
 
 def test_an_interrupted_merge_goes_on(folder, monkeypatch):
-    original = merging._copy
+    original, sides, out = merging._copy, [folder / "one", folder / "two"], folder / "out"
 
     def copy(source, target):
         if target.exists() or source.parent.name == "sources":
@@ -221,8 +215,7 @@ def test_an_interrupted_merge_goes_on(folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(merging, "_copy", copy)
         with pytest.raises(KeyboardInterrupt):
-            merge([folder / "one", folder / "two"], folder / "out")
-    assert list((folder / "out" / "journal").glob("*.jsonl"))
-    assert not (folder / "out" / "study.json").exists()
-    done = merge([folder / "one", folder / "two"], folder / "out")
-    assert done.records == len(planned(folder / "out")) == 6
+            merge(sides, out)
+    assert list((out / "journal").glob("*.jsonl"))
+    assert not (out / "study.json").exists()
+    assert merge(sides, out).records == len(read_description(out)["planned"]) == 6

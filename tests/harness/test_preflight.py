@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
+from marginbench.harness.evaluation.svm import ReferenceWork
 from marginbench.harness.jobs import Ended, Outcome, Started, Waiting
 from marginbench.harness.planning import preflight as module
-from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, preflight
+from marginbench.harness.planning.preflight import DatasetWork, preflight
 
-DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0", default_gamma=0.25)
-OPTIMUM = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
+from .answers import DATA, REFERENCE, FakeExecutor
+
 TASKS = [
     {"dataset": "digits", "C": 1.0},
     {"dataset": "digits", "C": 2.0, "gamma": 0.5},
@@ -19,31 +19,20 @@ TASKS = [
 ]
 
 
-class Workers:
+class Workers(FakeExecutor):
     """Answers all questions; ``eager`` ones take every job that there is before the first ends."""
 
     def __init__(self, eager=False):
-        self.eager = eager
-        self.asked = []
-        self.outcomes = {}
+        super().__init__(Outcome("done", replace(DATA, default_gamma=0.25)))
+        self.eager, self.asked, self.first = eager, [], {}
 
     def execute(self, jobs):
         for job in list(jobs) if self.eager else jobs:
             self.asked.append(job)
             yield Started(job)
             yield Waiting()
-            waiting = self.outcomes.get(type(job.work), [])
-            yield Ended(job, waiting.pop(0) if waiting else self.answer(job))
-
-    def answer(self, job):
-        if isinstance(job.work, DatasetWork):
-            return Outcome("done", DATA)
-        if isinstance(job.work, ReferenceWork):
-            return Outcome("done", OPTIMUM)
-        return Outcome("done", job.work.run(lambda message: None))
-
-    def close(self):
-        """Nothing is held."""
+            waiting = self.first.get(type(job.work), [])
+            yield Ended(job, waiting.pop(0) if waiting else replace(self.answer(job)))
 
 
 @pytest.fixture
@@ -62,8 +51,8 @@ def test_each_class_dataset_and_optimum_is_asked_for_once(study, eager):
         f"computing the reference optimum of {task}" for task in ("digits", "digits-2")
     ]
     assert facts.references == {
-        "digits": OPTIMUM,
-        "digits-2": OPTIMUM,
+        "digits": REFERENCE,
+        "digits-2": REFERENCE,
         "checkers": "the task has reference = false",
     }
     optima = [job.work for job in workers.asked if isinstance(job.work, ReferenceWork)]
@@ -74,15 +63,15 @@ def test_each_class_dataset_and_optimum_is_asked_for_once(study, eager):
 
 def test_a_class_that_cannot_be_imported_ends_it_before_data_are_loaded(study):
     workers = Workers()
-    workers.outcomes[module.DescribeWork] = [Outcome("timeout", reason="took longer than 60 s")]
+    workers.first[module.DescribeWork] = [Outcome("timeout", reason="took longer than 60 s")]
     with pytest.raises(SolverError, match=r"Pegasos: cannot be imported: took .*compile_timeout"):
         preflight(study, workers, lambda line: None)
     assert [job.tag for job in workers.asked] == ["importing Pegasos"]
 
 
-def test_values_for_a_users_class_are_tried_where_it_is_imported(tmp_path, make_study):
+def test_a_users_code_is_tried_and_run_apart_from_other_jobs(tmp_path, make_study, monkeypatch):
     file = tmp_path / "mine.py"
-    file.write_text("from marginbench import SMO\nclass Mine(SMO): pass\n")
+    file.write_text("from marginbench import SMO\nclass Mine(SMO): pass\ndef load(): pass\n")
     name, workers = f"{file}:Mine", Workers()
     study = make_study(
         task=TASKS,
@@ -92,15 +81,13 @@ def test_values_for_a_users_class_are_tried_where_it_is_imported(tmp_path, make_
         preflight(study, workers, lambda line: None)
     assert [job.tag for job in workers.asked] == [f"importing {name}"]
     assert all(job.foreign for job in workers.asked)
-
-
-def test_a_users_data_are_loaded_apart_from_other_jobs(tmp_path, make_study):
-    file = tmp_path / "mine.py"
-    file.write_text("def load(): pass\n")
+    # What takes long is announced.
+    monkeypatch.setattr(module, "_A_MOMENT", -1.0)
     study = make_study(task=[{"dataset": f"{file}:load", "C": 1.0}], solver=[{"name": "Pegasos"}])
-    workers = Workers()
-    preflight(study, workers, lambda line: None)
+    workers, told = Workers(), []
+    preflight(study, workers, told.append)
     assert [job.foreign for job in workers.asked] == [False, True, True]
+    assert told[1:] == [f"loading {file}:load ...", "computing the reference optimum of load ..."]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +101,7 @@ def test_what_cannot_be_had_is_a_reason_and_no_more(study, eager, unloaded, reas
     """A worker that is lost once is replaced; data whose worker is lost twice cannot be loaded."""
     workers, told = Workers(eager), []
     lost = Outcome("crashed", reason="the process was killed by SIGKILL")
-    workers.outcomes = {
+    workers.first = {
         DatasetWork: [replace(lost), replace(lost), replace(lost)],
         ReferenceWork: [Outcome("failed", reason="ReferenceFailure: no gap below 1e-6")],
     }
@@ -123,11 +110,3 @@ def test_what_cannot_be_had_is_a_reason_and_no_more(study, eager, unloaded, reas
     assert facts.references["digits"] == reason
     expected = f"no reference optimum of digits ({reason}); its runs go on without"
     assert told == ([] if "digits" in unloaded else [expected])
-
-
-def test_what_takes_long_is_announced(study, monkeypatch):
-    monkeypatch.setattr(module, "_A_MOMENT", -1.0)
-    told = []
-    preflight(study, Workers(), told.append)
-    assert "loading digits ..." in told
-    assert "computing the reference optimum of digits-2 ..." in told

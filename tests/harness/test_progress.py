@@ -4,7 +4,6 @@ import io
 import json
 from dataclasses import replace
 
-import pytest
 from rich.console import Console
 
 from marginbench.harness.execution.progress import (
@@ -34,55 +33,56 @@ def record(task, solver, seed, **values):
     )  # fmt: skip
 
 
-def test_a_pair_that_has_been_run_takes_the_mean_of_its_runs():
-    forecast = Forecast()
-    known = Pair("a", "SMO")
+def test_a_pair_takes_the_mean_of_its_runs_or_as_long_as_others():
+    forecast, known = Forecast(), Pair("a", "SMO")
     assert forecast.remaining({known: 2}) is None
-    forecast.add(known, 10.0)
-    forecast.add(known, 20.0)
-    assert forecast.expected(known) == Interval(15.0, 15.0)
-    assert forecast.remaining({known: 2}) == Interval(30.0, 30.0)
-    assert Forecast(jobs=2).remaining({}) is None
-
-
-def test_a_pair_that_has_not_been_run_takes_as_long_as_others():
-    forecast = Forecast()
-    for task, solver, seconds in (("a", "SMO", 10.0), ("b", "SMO", 30.0), ("a", "SBP", 1.0)):
-        forecast.add(Pair(task, solver), seconds)
+    recorded = ((known, 5.0), (known, 15.0), (Pair("b", "SMO"), 30.0), (Pair("a", "SBP"), 1.0))
+    for pair, seconds in recorded:
+        forecast.add(pair, seconds)
+    assert forecast.expected(known) == Interval(10.0, 10.0)
+    assert forecast.remaining({known: 2}) == Interval(20.0, 20.0)
     assert forecast.expected(Pair("c", "SMO")) == Interval(10.0, 30.0)
     assert forecast.expected(Pair("b", "SBP")) == Interval(1.0, 1.0)
     assert forecast.expected(Pair("a", "New")) == Interval(1.0, 30.0)
-
-
-def test_runs_that_have_begun_count_and_none_is_spread_over_several_jobs():
-    forecast = Forecast(jobs=2)
-    slow, fast = Pair("a", "slow"), Pair("a", "fast")
+    # Runs that have begun count, and none is spread over several jobs.
+    forecast, slow, fast = Forecast(jobs=2), Pair("a", "slow"), Pair("a", "fast")
+    assert forecast.remaining({}) is None
     forecast.add(slow, 100.0)
     forecast.add(fast, 2.0)
     assert forecast.remaining({fast: 10}, [(fast, 1.0), (slow, 300.0)]) == Interval(10.5, 10.5)
     assert forecast.remaining({fast: 1}, [(slow, 10.0)]) == Interval(90.0, 90.0)
 
 
-def test_the_runs_that_are_recorded_tell_the_time_of_the_others():
+def test_times_in_words():
+    spans = [(0.4, "0 s"), (59.6, "1 min 00 s"), (3599, "59 min 59 s"), (3600, "1 h 00 min")]
+    assert [(seconds, span(seconds)) for seconds, _ in spans] == spans
+    for low, high, words in (
+        (62.0, 65.0, "about 1 min 04 s"),
+        (100.0, 120.0, "about 1 min 50 s"),
+        (20.0, 70.0, "about 20 to 70 s"),
+        (180.0, 530.0, "about 3 to 9 min"),
+        (30.0, 600.0, "at most 10 min"),
+        (7200.0, 20_000.0, "about 2 to 6 h"),
+    ):
+        assert eta_words(Interval(low, high)) == words
+
+
+def test_plain_lines_count_the_runs_and_the_time_that_is_left():
     stream = io.StringIO()
     progress = PlainProgress(stream=stream)
     runs = [planned("digits", "SMO", seed) for seed in range(3)]
     recorded = record("digits", "SMO", 0, wall_s=79.0, data_s=1.0, tuning_wall_s=20.0)
     progress.begin(runs[1:], [(runs[0], recorded)])
-    progress.started(runs[1])
-    progress.ended(record("digits", "SMO", 1))
+    for run, machine in zip(runs[1:], ("", "node1"), strict=True):
+        progress.started(run, machine)
+        progress.ended(record("digits", "SMO", run.seed))
     # The mean of 100 s and of the run that has just ended at once.
-    assert stream.getvalue().splitlines()[-1].endswith(", about 50 s left")
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "words"),
-    [(0.0, 4.0, "about 2 s"), (62.0, 65.0, "about 1 min 04 s"), (100.0, 120.0, "about 1 min 50 s"),
-     (180.0, 530.0, "about 3 to 9 min"), (20.0, 70.0, "about 20 to 70 s"),
-     (30.0, 600.0, "at most 10 min"), (7200.0, 20_000.0, "about 2 to 6 h")],
-)  # fmt: skip
-def test_an_interval_of_time_in_words(low, high, words):
-    assert eta_words(Interval(low, high)) == words
+    said = "converged, 1.25 s, test error 3.12 %"
+    assert stream.getvalue().splitlines() == [
+        "2 runs to do",
+        f"[1/2] digits · SMO · seed 1: {said}, about 50 s left",
+        f"[2/2] digits · SMO · seed 2: {said}, on node1",
+    ]
 
 
 def test_one_run_of_each_pair_comes_first():
@@ -100,53 +100,17 @@ def test_one_run_of_each_pair_comes_first():
     assert sorted(run.key for run in ordered) == sorted(run.key for run in runs)
 
 
-def test_plain_lines_count_the_runs():
-    stream = io.StringIO()
-    progress = PlainProgress(stream=stream)
-    runs = [planned("digits", "SMO", seed) for seed in (0, 1)]
-    progress.begin(runs)
-    for run, machine in zip(runs, ("", "node1"), strict=True):
-        progress.started(run, machine)
-        progress.ended(record("digits", "SMO", run.seed))
-    lines = stream.getvalue().splitlines()
-    assert lines[0] == "2 runs to do"
-    assert lines[1].startswith("[1/2] digits · SMO · seed 0: converged, 1.25 s, test error 3.12 %")
-    assert lines[1].endswith("left")
-    assert lines[2] == (
-        "[2/2] digits · SMO · seed 1: converged, 1.25 s, test error 3.12 %, on node1"
-    )
-
-
 def test_the_line_of_a_feasibility_run_says_what_was_found():
-    common = {"key": "k", "study": "s", "task": "cell", "solver": "VN", "solver_class": "c"}
-    found = FeasibilityRecord(
-        **common, seed=3, status="converged", found="separable", n_iter=12, wall_s=0.5
-    )
-    assert outcome_line(found) == (
-        "cell · VN · seed 3: converged, separable, 12 iterations, 0.50 s"
-    )
-    cut = FeasibilityRecord(**common, seed=0, status="budget", found="budget", test_error=0.25)
-    assert outcome_line(cut) == "cell · VN · seed 0: budget, test error 25.00 %"
+    run = FeasibilityRecord(
+        key="k", study="s", task="cell", solver="VN", solver_class="c", seed=3,
+        status="converged", found="separable", n_iter=12, wall_s=0.5,
+    )  # fmt: skip
+    assert outcome_line(run) == "cell · VN · seed 3: converged, separable, 12 iterations, 0.50 s"
+    cut = replace(run, status="budget", found="budget", n_iter=None, wall_s=None, test_error=0.25)
+    assert outcome_line(cut) == "cell · VN · seed 3: budget, test error 25.00 %"
 
 
-def test_the_live_display_shows_what_runs_and_takes_names_as_they_are():
-    stream = io.StringIO()
-    console = Console(file=stream, force_terminal=True, width=100)
-    progress = LiveProgress(console=console)
-    run = planned("[red]x[/nonsense]", "SMO", 0)
-    progress.begin([run])
-    progress._drawn = 0.0
-    progress.started(run)
-    progress.ended(record("[red]x[/nonsense]", "SMO", 0))
-    progress.say("[brackets] stay")
-    progress.close()
-    shown = stream.getvalue()
-    assert "[red]x[/nonsense] · SMO · seed 0" in shown
-    assert "[brackets] stay" in shown
-    assert "1 of 1 runs left" in shown
-
-
-def test_the_live_display_tells_of_compilation(monkeypatch):
+def test_the_live_display_shows_what_runs_and_takes_names_as_they_are(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     stream = io.StringIO()
@@ -160,21 +124,17 @@ def test_the_live_display_tells_of_compilation(monkeypatch):
         return stream.getvalue()[before:]
 
     assert shown({"computing the reference optimum of adult": "solve"}, 107.0) == ""
-    run = planned("adult", "SMO", 0)
+    run = planned("[red]x[/nonsense]", "SMO", 0)
     progress.begin([run])
     progress.started(run)
-    assert "SMO · seed 0  compiling 3 s" in shown({run.key: "compile"}, 110.0)
+    assert "1 of 1 runs left" in stream.getvalue()
+    assert "[red]x[/nonsense] · SMO · seed 0  compiling 3 s" in shown({run.key: "compile"}, 110.0)
     assert "SMO · seed 0  4 s" in shown({run.key: "solve"}, 111.0)
+    progress.ended(record("[red]x[/nonsense]", "SMO", 0))
+    progress.say("[brackets] stay")
     progress.close()
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.4, "0 s"), (59.6, "1 min 00 s"), (61, "1 min 01 s"), (3599, "59 min 59 s"),
-     (3600, "1 h 00 min"), (36061, "10 h 01 min")],
-)  # fmt: skip
-def test_spans_of_time(seconds, words):
-    assert span(seconds) == words
+    assert "[red]x[/nonsense] · SMO · seed 0: converged" in stream.getvalue()
+    assert "[brackets] stay" in stream.getvalue()
 
 
 def test_a_study_as_events():

@@ -15,12 +15,11 @@ from marginbench.solvers import SMO
 @pytest.mark.parametrize(
     ("text", "class_name", "module"),
     [
-        ("MySolver", "MySolver", "my_solver"),
         ("my_solver", "MySolver", "my_solver"),
         ("my-fast solver", "MyFastSolver", "my_fast_solver"),
         ("SVMLight", "SVMLight", "svm_light"),
         ("Newton2", "Newton2", "newton2"),
-        ("dualAscent", "DualAscent", "dual_ascent"),
+        ("num-py", "NumPy", "num_py"),
     ],
 )
 def test_any_spelling_of_a_name_will_do(tmp_path, text, class_name, module):
@@ -31,32 +30,19 @@ def test_any_spelling_of_a_name_will_do(tmp_path, text, class_name, module):
     ("text", "message"),
     [
         ("3x", "'3x' cannot be the name of a class"),
-        ("a/b", "'a/b' cannot be the name of a class"),
         ("../x", "cannot be the name of a class"),
         ("smo", "'smo': marginbench has a solver of this name"),
         ("random", "random.py would hide the Python module 'random'"),
-        ("num-py", None),
         ("numpy", "numpy.py would hide the Python module 'numpy'"),
         ("none", "'none' is a keyword of Python"),
     ],
 )
 def test_a_name_that_would_do_harm_is_refused(tmp_path, text, message):
-    if message is None:
-        assert names_of(text, tmp_path).module == "num_py"
-        return
     with pytest.raises(UserError, match=message):
         names_of(text, tmp_path)
 
 
-@pytest.mark.parametrize("existing", ["my_solver.py", "test_my_solver.py"])
-def test_a_file_that_is_there_is_never_replaced(tmp_path, existing):
-    (tmp_path / existing).write_text("mine")
-    with pytest.raises(UserError, match=f"{existing} exists; remove it or choose another name"):
-        write_solver(Names("MySolver", "my_solver"), tmp_path)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {existing: "mine"}
-
-
-def test_the_command_names_what_it_wrote_and_three_commands(tmp_path, monkeypatch, run):
+def test_the_command_names_what_it_wrote_and_replaces_nothing(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     code, out, _ = run("new", "solver", "AbcSolver")
     assert code == 0
@@ -66,10 +52,13 @@ def test_the_command_names_what_it_wrote_and_three_commands(tmp_path, monkeypatc
         "  marginbench run --solver abc_solver.py:AbcSolver --solver SMO",
         "  python -m pip install pytest && python -m pytest test_abc_solver.py",
     ]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "abc_solver.py",
-        "test_abc_solver.py",
-    ]
+    names = ("abc_solver.py", "test_abc_solver.py")
+    for existing, other in (names, names[::-1]):
+        (tmp_path / other).unlink()
+        (tmp_path / existing).write_text("mine")
+        with pytest.raises(UserError, match=f"{existing} exists; remove it or choose another name"):
+            write_solver(Names("AbcSolver", "abc_solver"), tmp_path)
+        assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {existing: "mine"}
 
 
 def test_the_solver_that_is_written_finds_the_optimum(tmp_path):
