@@ -1,9 +1,11 @@
-"""The kernel feasibility methods as classifiers: costs, predictors, several classes."""
+"""The kernel feasibility methods as classifiers: costs, predictors, limits, several classes."""
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
+from marginbench.data_loaders import ldfp
 from marginbench.solvers import (
     ISNKPVN,
     KPCT,
@@ -16,7 +18,6 @@ from marginbench.solvers import (
 )
 
 METHODS = [MPKFP, KPCT, KVN, SNKP, ISNKPVN]
-WITH_GRAM = [MPKFP, SNKP, ISNKPVN]
 
 
 @pytest.fixture(scope="module")
@@ -82,42 +83,30 @@ def test_a_fit_ends_with_a_certificate(method, points):
         assert (solver.score(X, labels) == 1.0) == (status == "separable")
 
 
-@pytest.mark.parametrize("method", WITH_GRAM)
-def test_the_gram_matrix_is_counted_once_and_half_of_it_computed(method, points):
-    X, y = points
-    n, kernel = len(y), CountingKernel()
-    solver = method(kernel, dtype="float64", max_iter=7, tol=0.0, stop="gap").fit(X, y)
-    counters = solver.counters_
-    # The diagonal of a function is not known to be 1.
-    assert counters.kernel_evals == n * n + n
-    assert counters.kernel_evals_computed == kernel.entries
-    # Blocks of 64 rows from the diagonal on.
-    blocks = sum(min(64, n - lo) * (n - lo) for lo in range(0, n, 64))
-    assert kernel.entries == blocks + n
-    assert counters.matvec_entries == solver.result_.counters.matvecs * n * n
-    if method is MPKFP:
-        assert solver.result_.counters.matvecs == 2 * 7
-    if method is SNKP:
-        assert solver.result_.counters.matvecs == 7 + 2
-
-
-@pytest.mark.parametrize("method", WITH_GRAM)
-def test_a_gram_matrix_that_does_not_fit_is_computed_block_by_block(method, points):
+@pytest.mark.parametrize("method", [MPKFP, SNKP, ISNKPVN])
+def test_the_gram_matrix_is_computed_once_where_it_fits_and_else_in_each_pass(method, points):
     X, y = points
     n, kernel = len(y), CountingKernel()
     params = {"dtype": "float64", "max_iter": 7, "tol": 0.0, "stop": "gap"}
     stored = method(kernel, **params).fit(X, y)
+    products = stored.result_.counters.matvecs
+    if method is not ISNKPVN:
+        assert products == (2 * 7 if method is MPKFP else 7 + 2)
+    # Blocks of 64 rows from the diagonal on; the diagonal of a function is not known to be 1.
+    blocks = sum(min(64, n - lo) * (n - lo) for lo in range(0, n, 64))
+    assert stored.counters_.kernel_evals == n * n + n
+    assert stored.counters_.kernel_evals_computed == kernel.entries == blocks + n
+    assert stored.counters_.matvec_entries == products * n * n
+
     kernel.entries = 0
     small = method(kernel, gram_size=0.0, **params).fit(X, y)
-    np.testing.assert_allclose(
-        small.decision_function(X), stored.decision_function(X), rtol=0, atol=1e-12
-    )
-    kernel_products = small.result_.counters.matvecs
-    assert kernel_products == stored.result_.counters.matvecs
-    assert small.counters_.kernel_evals == kernel_products * n * n + n
+    scores = small.decision_function(X)
+    np.testing.assert_allclose(scores, stored.decision_function(X), rtol=0, atol=1e-12)
+    assert small.result_.counters.matvecs == products
+    assert small.counters_.kernel_evals == products * n * n + n
     assert small.counters_.matvec_entries == 0
     # Two products of mirror prox share a pass.
-    passes = kernel_products // 2 if method is MPKFP else kernel_products
+    passes = products // 2 if method is MPKFP else products
     assert small.counters_.kernel_evals_computed == passes * n * n + n
 
 
@@ -126,13 +115,12 @@ def test_the_greedy_methods_ask_for_one_row_in_an_iteration(method, points):
     X, y = points
     n, kernel = len(y), CountingKernel()
     solver = method(kernel, dtype="float64", max_iter=40, tol=0.0, stop="gap").fit(X, y)
-    first_vertex = method is KVN
-    assert solver.counters_.kernel_evals == (40 + first_vertex) * n + n
-    assert solver.counters_.kernel_evals_computed <= solver.counters_.kernel_evals
+    # The other one starts at a vertex.
+    assert solver.counters_.kernel_evals == (40 if method is KPCT else 41) * n + n
+    assert solver.counters_.kernel_evals_computed == kernel.entries
     assert solver.result_.counters.matvec_entries == 0
-    support = set(np.flatnonzero(solver.result_.x))
-    assert set(solver.support_) == support
-    assert len(support) <= 41
+    np.testing.assert_array_equal(solver.support_, np.flatnonzero(solver.result_.x))
+    assert len(solver.support_) <= 41
 
 
 def test_points_of_no_length_take_no_part(points):
@@ -151,16 +139,26 @@ def test_points_of_no_length_take_no_part(points):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "message"),
-    [
-        (lambda A, B: np.zeros((len(A), len(B))), "kernel is 0 for every point with itself"),
-        (lambda A, B: -A @ B.T, "kernel of point .* with itself is -.*: it has no length"),
-    ],
+    ("sign", "message"),
+    [(0, "kernel is 0 for every point with itself"), (-1, "kernel of point .* with itself is -")],
 )
-def test_points_without_a_length_are_refused(points, kernel, message):
-    with pytest.raises(ValueError, match=message) as failure:
-        MPKFP(kernel).fit(*points)
-    assert "\n" not in str(failure.value)
+def test_points_without_a_length_are_refused(points, sign, message):
+    with pytest.raises(ValueError, match=message):
+        MPKFP(lambda A, B: sign * A @ B.T).fit(*points)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fit_at_its_limit_is_a_warning(method):
+    A, y = ldfp(30, 300, seed=0).A, np.where(np.arange(300) % 2, 1, -1)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 before it converged: the margin"):
+        solver = method("linear", max_iter=2).fit((A * y).T, y)
+    assert (solver.status_, solver.result_.limit) == ("budget", "max_iter=2")
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 before it converged: the margin") as w:
+        method(max_iter=2).solve(A.T @ A)
+    assert w[0].filename == __file__
+    if method is ISNKPVN:
+        with pytest.warns(ConvergenceWarning, match="ended at max_inner=1 before"):
+            method("linear", max_inner=1).fit((A * y).T, y)
 
 
 @pytest.mark.parametrize("method", [MPKFP, KVN])

@@ -21,33 +21,39 @@ from marginbench.solvers import (
 )
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_unit_columns_are_used_without_a_copy(order, dtype):
-    A = np.asarray(ldfp(7, 30).A, dtype=dtype, order=order)
-    problem = FeasibilityProblem.linear(A)
-    assert problem.data is A
-    assert problem.scale is None
-    assert (problem.m, problem.n) == (7, 30)
+def as_dense(A):
+    return A.toarray() if sparse.issparse(A) else A
 
 
-@pytest.mark.parametrize("storage", ["C", "F", "sparse", "float32", "strided", "int"])
-def test_other_columns_are_scaled_to_unit_length(storage):
+def test_unit_columns_are_used_without_a_copy():
+    for dtype, order in (("float64", "C"), ("float64", "F"), ("float32", "C")):
+        A = np.asarray(ldfp(7, 30).A, dtype=dtype, order=order)
+        problem = FeasibilityProblem.linear(A)
+        assert problem.data is A
+        assert problem.scale is None
+        assert (problem.m, problem.n) == (7, 30)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        np.asarray,
+        np.asfortranarray,
+        sparse.csr_matrix,
+        np.float32,
+        np.int64,
+        lambda A: np.repeat(A, 2, axis=1)[:, ::2],
+    ],
+    ids=["C", "F", "sparse", "float32", "int", "strided"],
+)
+def test_other_columns_are_scaled_to_unit_length(stored):
     A = np.random.default_rng(0).integers(1, 9, (5, 12)).astype(float)
-    given = {
-        "C": A,
-        "F": np.asfortranarray(A),
-        "sparse": sparse.csr_matrix(A),
-        "float32": A.astype(np.float32),
-        "strided": np.repeat(A, 2, axis=1)[:, ::2],
-        "int": A.astype(int),
-    }[storage]
+    given = stored(A)
     before = given.copy()
     problem = FeasibilityProblem.linear(given)
     lengths = np.linalg.norm(A, axis=0)
-    found = problem.data.toarray() if storage == "sparse" else problem.data
-    rtol = 1e-6 if storage == "float32" else 1e-15
-    np.testing.assert_allclose(found, A / lengths, rtol=rtol)
+    rtol = 1e-6 if stored is np.float32 else 1e-15
+    np.testing.assert_allclose(as_dense(problem.data), A / lengths, rtol=rtol)
     np.testing.assert_allclose(problem.scale, lengths, rtol=1e-15)
     assert abs(given - before).max() == 0
 
@@ -66,94 +72,68 @@ def test_lengths_whose_squares_are_out_of_range():
     np.testing.assert_allclose(problem.scale, [5e200, 5e-200], rtol=1e-15)
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
-def test_points_and_labels_make_signed_columns(storage):
-    X = np.array([[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0]])
-    problem = FeasibilityProblem.from_points(storage(X), [1, -1, -1])
-    A = problem.data.toarray() if sparse.issparse(problem.data) else problem.data
-    np.testing.assert_allclose(A, [[0.6, 0.0, 1.0], [0.8, -1.0, 0.0]], rtol=1e-15, atol=0)
+def test_points_and_labels_make_signed_columns():
+    X = [[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0]]
+    for points in (X, np.array(X), sparse.csr_matrix(X)):
+        A = as_dense(FeasibilityProblem.from_points(points, [1, -1, -1]).data)
+        np.testing.assert_allclose(A, [[0.6, 0.0, 1.0], [0.8, -1.0, 0.0]], rtol=1e-15, atol=0)
 
 
-BAD_COLUMNS = [
-    (np.array([[1.0, np.nan]]), "A contains NaN or infinity in column 1; remove it"),
-    (np.array([[np.inf, 1.0]]), "A contains NaN or infinity in column 0; remove it"),
-    (np.ones(3), r"A must be a matrix with rows and columns, got shape \(3,\)"),
-    (np.ones((0, 3)), r"A must be a matrix with rows and columns, got shape \(0, 3\)"),
+def linear(A):
+    return lambda: MPLFP().solve(np.array(A))
+
+
+def gram(G):
+    return lambda: MPKFP().solve(np.array(G))
+
+
+def conic(A, *cones):
+    return lambda: FeasibilityProblem.conic(np.array(A), cones)
+
+
+REFUSED = [
+    (linear([[1.0, np.nan]]), "A contains NaN or infinity in column 1; remove it"),
+    (linear([[np.inf, 1.0]]), "A contains NaN or infinity in column 0; remove it"),
+    (linear(np.ones(3)), r"A must be a matrix with rows and columns, got shape \(3,\)"),
+    (linear(np.ones((0, 3))), r"A must be a matrix with rows and columns, got shape \(0, 3\)"),
+    (linear(np.full((3, 2), 1.2e308)), "column 0 of A is too long for float64"),
+    (linear([[1j, 1], [1, 2]]), "A holds complex numbers"),
+    (lambda: MPCFP().solve([1.0, 2.0]), "A must be a matrix with rows and columns"),
+    (lambda: FeasibilityProblem.from_points([1.0, 2.0], [1, -1]), "X must be a matrix"),
+    (gram(np.ones((2, 3))), r"a Gram matrix must be square, got shape \(2, 3\)"),
+    (gram([[1.0, 0.5], [0.4, 1.0]]), "the Gram matrix is not symmetric"),
+    (gram([[1.0, 0.5], [0.5, 0.0]]), "entry 1 of its diagonal is 0.0; leave that point"),
+    (gram([[1.0, 0.0], [0.0, -1.0]]), "entry 1 of its diagonal is -1.0; leave that point"),
+    (gram([[1.0, np.nan], [np.nan, 1.0]]), "holds NaN or infinity"),
+    (gram([[1.0, 1.5], [1.5, 1.0]]), "row 0 has an entry larger than the lengths"),
+    (conic(np.ones((2, 3))), "cones must be a sequence of cones"),
+    (conic(np.ones((2, 3)), 3), "cones must be a sequence of cones"),
+    (conic(np.ones((2, 3)), Orthant(2)), r"A must have shape \(m, 2\) for these cones"),
+    (conic(np.full((2, 3), np.inf), Orthant(3)), "A contains NaN or infinity"),
+    (conic(np.full((2, 3), 1j), Orthant(3)), "A holds complex numbers"),
+    (conic([[1.0, 2, 3, 4]], PositiveSemidefinite(2)), "row 0 of A is not symmetric on the posit"),
+    (lambda: Orthant(0), "n must be a whole number >= 1, got 0"),
+    (lambda: SecondOrder(1), "n must be a whole number >= 2, got 1"),
+    (lambda: PositiveSemidefinite(0), "n must be a whole number >= 1, got 0"),
+    (
+        lambda: PCT().solve(FeasibilityProblem.gram(np.eye(3))),
+        "PCT takes linear problems, got a gram one",
+    ),
+    (
+        lambda: MPKFP().solve(FeasibilityProblem.linear(np.eye(3))),
+        "MPKFP takes gram problems, got a linear one",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("A", "message"), BAD_COLUMNS, ids=[m[:30] for _, m in BAD_COLUMNS])
-def test_columns_that_state_no_problem_are_refused(A, message):
+@pytest.mark.parametrize(("state", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_data_that_state_no_problem_are_refused(state, message):
     with pytest.raises(ValueError, match=message) as failure:
-        MPLFP().solve(A)
+        state()
     assert "\n" not in str(failure.value)
 
 
-def test_lists_are_points_and_what_is_no_real_matrix_is_named():
-    problem = FeasibilityProblem.from_points([[1.0, 2.0], [3.0, 4.0]], [1, -1])
-    np.testing.assert_allclose(problem.data * [math.sqrt(5), 5], [[1, -3], [2, -4]])
-    with pytest.raises(ValueError, match="X must be a matrix"):
-        FeasibilityProblem.from_points([1.0, 2.0], [1, -1])
-    with pytest.raises(ValueError, match="A must be a matrix with rows and columns"):
-        MPCFP().solve([1.0, 2.0])
-    with pytest.raises(ValueError, match="column 0 of A is too long for float64"):
-        FeasibilityProblem.linear(np.full((3, 2), 1.2e308))
-    with pytest.raises(ValueError, match="A holds complex numbers"):
-        FeasibilityProblem.linear(np.array([[1j, 1], [1, 2]]))
-
-
-@pytest.mark.parametrize(
-    ("G", "message"),
-    [
-        (np.ones((2, 3)), r"a Gram matrix must be square, got shape \(2, 3\)"),
-        (np.array([[1.0, 0.5], [0.4, 1.0]]), "the Gram matrix is not symmetric"),
-        (np.array([[1.0, 0.5], [0.5, 0.0]]), "entry 1 of its diagonal is 0.0; leave that point"),
-        (np.array([[1.0, 0.0], [0.0, -1.0]]), "entry 1 of its diagonal is -1.0; leave that point"),
-        (np.array([[1.0, np.nan], [np.nan, 1.0]]), "holds NaN or infinity"),
-        (np.array([[1.0, 1.5], [1.5, 1.0]]), "row 0 has an entry larger than the lengths"),
-    ],
-)
-def test_gram_matrices_that_state_no_problem_are_refused(G, message):
-    with pytest.raises(ValueError, match=message):
-        MPKFP().solve(G)
-
-
-@pytest.mark.parametrize(
-    ("A", "cones", "message"),
-    [
-        (np.ones((2, 3)), [], "cones must be a sequence of cones"),
-        (np.ones((2, 3)), [3], "cones must be a sequence of cones"),
-        (np.ones((2, 3)), [Orthant(2)], r"A must have shape \(m, 2\) for these cones"),
-        (np.full((2, 3), np.inf), [Orthant(3)], "A contains NaN or infinity"),
-        (np.full((2, 3), 1j), [Orthant(3)], "A holds complex numbers"),
-        (
-            np.array([[1.0, 2.0, 3.0, 4.0]]),
-            [PositiveSemidefinite(2)],
-            "row 0 of A is not symmetric on the positive semidefinite piece of order 2",
-        ),
-    ],
-)
-def test_conic_data_that_state_no_problem_are_refused(A, cones, message):
-    with pytest.raises(ValueError, match=message):
-        FeasibilityProblem.conic(A, cones)
-
-
-@pytest.mark.parametrize(
-    ("cone", "size"), [(Orthant, 0), (SecondOrder, 1), (PositiveSemidefinite, 0)]
-)
-def test_cones_of_no_size_are_refused(cone, size):
-    with pytest.raises(ValueError, match=f"n must be a whole number >= .*, got {size}"):
-        cone(size)
-
-
-def test_a_method_refuses_problems_of_another_kind():
-    with pytest.raises(ValueError, match="PCT takes linear problems, got a gram one"):
-        PCT().solve(FeasibilityProblem.gram(np.eye(3)))
-    with pytest.raises(ValueError, match="MPKFP takes gram problems, got a linear one"):
-        MPKFP().solve(FeasibilityProblem.linear(np.eye(3)))
-
-
-@pytest.fixture(scope="module", params=["linear", "float32", "sparse", "gram", "conic"])
+@pytest.fixture(scope="module", params=["float32", "sparse", "gram", "conic"])
 def problems(request):
     """A separable and an inseparable problem, with their results."""
     solved = []
@@ -163,11 +143,8 @@ def problems(request):
         elif request.param == "conic":
             problem, method = FeasibilityProblem.conic(A, [Orthant(40)]), MPCFP(tol=1e-2)
         else:
-            wrap = {"linear": np.asarray, "float32": np.float32, "sparse": sparse.csc_matrix}
-            problem, method = (
-                FeasibilityProblem.linear(wrap[request.param](A)),
-                MPLFP(tol=1e-2),
-            )
+            wrap = np.float32 if request.param == "float32" else sparse.csc_matrix
+            problem, method = FeasibilityProblem.linear(wrap(A)), MPLFP(tol=1e-2)
         solved.append((problem, method.solve(problem)))
     return solved
 
@@ -178,8 +155,7 @@ def test_the_checker_accepts_what_is_right(problems):
         none = "margin_at_most_tol" if problem.kind == "gram" else "inseparable"
         assert result.status == ("separable" if separable else none)
         verdict = check_certificate(problem, result)
-        assert verdict.valid
-        assert verdict.reasons == ()
+        assert (verdict.valid, verdict.reasons) == (True, ())
         assert verdict.phi_lo == pytest.approx(result.phi_lo, abs=1e-12)
         assert verdict.phi_up == pytest.approx(result.phi_up, abs=1e-12)
         assert result.certificate is (result.y if separable else result.x)
@@ -248,12 +224,11 @@ def test_coefficients_that_cancel_do_not_carry_y_beyond_the_upper_bound(equal_po
     assert f"phi_lo {verdict.phi_lo!r} is above phi_up {verdict.phi_up!r}" in verdict.reasons
 
 
-@pytest.mark.parametrize("status", ["perfect", "", "Separable", None, 1, ["separable"]])
-def test_a_status_that_is_none_is_refused(equal_points, status):
+def test_a_status_that_is_none_is_refused(equal_points):
     problem, result = equal_points
-    assert check_certificate(problem, replace(result, status=status)).reasons == (
-        f"the status {status!r} is none of separable, inseparable, margin_at_most_tol, budget",
-    )
+    for status in ("Separable", None, ["separable"]):
+        (reason,) = check_certificate(problem, replace(result, status=status)).reasons
+        assert reason.startswith(f"the status {status!r} is none of separable, inseparable")
 
 
 @pytest.mark.parametrize("name", ["y", "x"])
@@ -262,20 +237,17 @@ def test_a_status_that_is_none_is_refused(equal_points, status):
     [
         (lambda v: v[:-1], "has shape"),
         (lambda v: v[:, None], "has shape"),
-        (lambda v: v[0], "has shape"),
         (lambda v: [[1.0], [1.0, 2.0]], "is not an array of"),
-        (lambda v: None, "is not an array of real numbers"),
         (lambda v: v.astype(str), "is not an array of real numbers"),
         (lambda v: v + 0j, "is not an array of real numbers"),
-        (lambda v: np.where(np.arange(v.size) == 0, np.nan, v), "contains NaN or infinity"),
-        (lambda v: np.where(np.arange(v.size) == 0, -np.inf, v), "contains NaN or infinity"),
+        (lambda v: np.append(v[1:], -np.inf), "contains NaN or infinity"),
     ],
 )
 def test_what_is_no_finite_vector_of_the_length_is_refused(equal_points, name, spoil, reason):
     problem, result = equal_points
     verdict = check_certificate(problem, replace(result, **{name: spoil(getattr(result, name))}))
     assert not verdict.valid
-    assert len(verdict.reasons) == 1
-    assert verdict.reasons[0].startswith(f"{name} {reason}")
+    (found,) = verdict.reasons
+    assert found.startswith(f"{name} {reason}")
     assert math.isnan(verdict.phi_lo)
     assert math.isnan(verdict.phi_up)
