@@ -7,28 +7,15 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from marginbench.solvers import (
-    SMO,
-    LinearModel,
-    LinearSDCA,
-    Solution,
-    Solver,
-    registry,
-)
+from marginbench.solvers import SMO, LinearModel, LinearSDCA, Solution, Solver, registry
 
 #: Methods with a fixed horizon: they have no rule to fall short of.
 WITHOUT_A_RULE = {"SGD", "BSCA", "BSGD", "LinearPegasos"}
 #: Solvers with a rule of their family, whose warnings are tested with it.
-OF_OTHER_FAMILIES = {
-    "BundleClassifier",
-    "OCAS",
-    "CuttingPlane",
-    "MPKFP",
-    "KPCT",
-    "KVN",
-    "SNKP",
-    "ISNKPVN",
-}
+OF_OTHER_FAMILIES = {"BundleClassifier", "OCAS", "CuttingPlane"}
+OF_OTHER_FAMILIES |= {"MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"}
+#: The peers take no tol=0; the perceptrons ask for a pass without mistakes.
+ASK_FOR_MORE = {"Perceptron", "BatchPerceptron", "LIBLINEAR", "LIBSVM", "LIBSVMSubsample"}
 #: What each other solver says it achieved, and asks for.
 SHORTFALLS = {
     "SMO": r"the largest violation is [\d.]+, tol=1e-09",
@@ -43,9 +30,7 @@ SHORTFALLS = {
     "Falkon": r"the residual is \S+ of the first, tol=1e-09",
     "EigenPro": r"the residuals of an epoch are [\d.]+, tol=1e-09",
     "Perceptron": r"the last pass made \d+ mistakes at 60 points, tol=1e-09",
-    "BatchPerceptron": (
-        r"\d+ of 60 points are misclassified, the margin is -[\d.]+, target_margin=0"
-    ),
+    "BatchPerceptron": r"\d+ of 60 points are misclassified, the margin is -[\d.]+, target_m.*",
     "LIBLINEAR": r"after 1 passes the projected derivatives may differ by more, tol=1e-09",
     "SklearnSGD": r"after 1 passes the mean loss may still fall, min_improvement=1e-09",
     "LIBSVMSubsample": r"after 1 iterations a pair may violate the conditions by more, tol=1e-09",
@@ -96,21 +81,8 @@ def test_a_run_that_ends_at_its_limit_says_what_it_fell_short_of(points, name):
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_A_RULE))
-def test_a_method_without_a_rule_does_not_warn(points, name):
-    solver, _ = short(name)
-    assert not warnings_of(solver, *points)
-    assert solver.status_ == "budget"
-
-
-@pytest.mark.parametrize(
-    "name",
-    sorted(
-        {*SHORTFALLS} - {"Perceptron", "BatchPerceptron", "LIBLINEAR", "LIBSVM", "LIBSVMSubsample"}
-    ),
-)
-def test_no_tolerance_asks_for_no_more_than_the_limit(points, name):
-    # The peers take no tol=0; the perceptrons ask for a pass without mistakes.
+@pytest.mark.parametrize("name", sorted(({*SHORTFALLS} - ASK_FOR_MORE) | WITHOUT_A_RULE))
+def test_who_asks_for_no_more_than_the_limit_is_not_warned(points, name):
     solver, _ = short(name, tol=0.0, min_improvement=0.0)
     assert not warnings_of(solver, *points)
     assert solver.status_ == "budget"
@@ -150,13 +122,10 @@ def test_rounding_that_ends_a_run_is_named_with_what_helps():
     # A constant feature hides the others in the rounding of float32 entries.
     rng = np.random.default_rng(0)
     X = np.c_[rng.standard_normal((300, 3)), np.full(300, 1e4)]
-    noise = np.random.default_rng(1).standard_normal(300)
-    y = np.where(X[:, 0] + 0.5 * noise > 0, 1.0, -1.0)
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(300) > 0, 1.0, -1.0)
     (warning,) = warnings_of(SMO("linear", fit_intercept=True, max_iter=100_000), X, y)
-    assert str(warning.message).startswith(
-        "SMO ended at the rounding of its float32 kernel entries (scale the features or set "
-        "dtype='float64') before it converged: the largest violation is "
-    )
+    ended = "SMO ended at the rounding of its float32 kernel entries (scale the features or set "
+    assert str(warning.message).startswith(ended)
 
 
 @pytest.mark.parametrize("stopping", ["gap", "gradient"])
@@ -184,14 +153,14 @@ def test_linear_ascent_says_what_its_last_point_fell_short_of(points, stopping):
 
 def test_a_failed_fit_leaves_nothing_behind(points):
     X, y = points
-    solver = registry()["SMO"]().fit(X, y)
+    solver = SMO().fit(X, y)
     with pytest.raises(ValueError, match="one class"):
         solver.fit(X, np.ones(len(y)))
     with pytest.raises(NotFittedError):
         solver.predict(X)
-    short = registry()["SMO"](max_iter=1)
+    # One whose warning is made an error leaves its model.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ConvergenceWarning):
-            short.fit(X, y)
-    assert short.predict(X).shape == y.shape
+            solver.set_params(max_iter=1).fit(X, y)
+    assert solver.predict(X).shape == y.shape

@@ -9,10 +9,10 @@ from marginbench.solvers import SMO, BundleRegressor, RandomFourierMap
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
 fitted = pytest.mark.parametrize(
-    ("library", "make"),
+    ("library", "solver"),
     [
-        *(("pandas", SMO), ("polars", SMO)),
-        *(("pandas", RandomFourierMap), ("polars", BundleRegressor)),
+        *(("pandas", SMO()), ("polars", SMO()), ("polars", BundleRegressor())),
+        ("pandas", RandomFourierMap(random_state=0)),
     ],
 )
 
@@ -26,27 +26,27 @@ def frame(library, X, names=("age", "income")):
     return FRAMES[library]({name: X[:, j] for j, name in enumerate(names)})
 
 
+def answer(solver, X):
+    return solver.transform(X) if isinstance(solver, RandomFourierMap) else solver.predict(X)
+
+
 @fitted
-def test_names_of_features_are_kept_and_compared(points, library, make):
+def test_names_of_features_are_kept_and_compared(points, library, solver):
     X, y = coarse(points)
-    solver = make().fit(frame(library, X), y)
+    expected = answer(solver.fit(X, y), X)
+    solver.fit(frame(library, X), y)
     assert solver.feature_names_in_.tolist() == ["age", "income"]
-    predict = solver.transform if make is RandomFourierMap else solver.predict
-    expected = make().fit(X, y)
-    expected = expected.transform if make is RandomFourierMap else expected.predict
-    if make is not RandomFourierMap:  # seeded anew by each fit
-        np.testing.assert_array_equal(predict(frame(library, X)), expected(X))
+    np.testing.assert_array_equal(answer(solver, frame(library, X)), expected)
     with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
-        predict(frame(library, X, ("income", "age")))
-    with pytest.raises(
-        ValueError, match=r"unseen at fit time:\n- salary\n.*now missing:\n- income"
-    ):
-        predict(frame(library, X, ("age", "salary")))
+        answer(solver, frame(library, X, ("income", "age")))
+    unknown = r"unseen at fit time:\n- salary\n.*now missing:\n- income"
+    with pytest.raises(ValueError, match=unknown):
+        answer(solver, frame(library, X, ("age", "salary")))
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        predict(X)
+        answer(solver, X)
 
 
-@pytest.mark.parametrize("dtype", ["Float64", "Int64", "float32", "int8", "category", "bool"])
+@pytest.mark.parametrize("dtype", ["Int64", "float32", "category", "bool"])
 def test_numeric_columns_of_any_type_are_numbers(points, dtype):
     X, y = coarse(points)
     X = (X > 0).astype(float) if dtype == "bool" else np.round(X)
@@ -56,17 +56,16 @@ def test_numeric_columns_of_any_type_are_numbers(points, dtype):
 
 
 @fitted
-def test_a_column_of_text_is_named(points, library, make):
+def test_a_column_of_text_is_named(points, library, solver):
     X, y = coarse(points)
-    cities = ["7", "8.5", "1e3", *["Paris"] * 37]
-    given = FRAMES[library]({"age": X[:, 0], "city": cities})
-    with pytest.raises(ValueError, match=r"^column 'city' holds text \('Paris' in row 3\): encode"):
-        make().fit(given, y)
-    solver = make().fit(frame(library, X, ("age", "city")), y)
-    predict = solver.transform if make is RandomFourierMap else solver.predict
-    with pytest.raises(ValueError, match=r"^column 'city' holds text \('Paris' in row 3\)") as told:
-        predict(given)
-    assert "\n" not in str(told.value)
+    given = FRAMES[library]({"age": X[:, 0], "city": ["7", "8.5", "1e3", *["Paris"] * 37]})
+    told = r"^column 'city' holds text \('Paris' in row 3\): encode"
+    with pytest.raises(ValueError, match=told):
+        solver.fit(given, y)
+    solver.fit(frame(library, X, ("age", "city")), y)
+    with pytest.raises(ValueError, match=told) as failure:
+        answer(solver, given)
+    assert "\n" not in str(failure.value)
 
 
 def test_other_columns_without_numbers_are_named(points):

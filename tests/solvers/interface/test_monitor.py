@@ -6,45 +6,35 @@ import pytest
 from marginbench.solvers import registry
 
 INSTRUMENTED = [name for name, solver in registry().items() if solver.instrumented]
-#: What is tried of each solver, besides its defaults where it has no line here.
-EXTRAS = (
+#: What is tried of each solver besides its defaults.
+EXTRAS = [
     ("SMO", {"working_set": "textbook"}),
     ("SMO", {"working_set": "large", "fit_intercept": True}),
-    ("SBP", {}),
     ("SBP", {"fit_intercept": True}),
-    ("SDCA", {}),
     ("Pegasos", {"strategy": "on_demand"}),
-    ("Perceptron", {}),
     ("Perceptron", {"strategy": "on_demand", "output": "averaged"}),
     ("BatchPerceptron", {"target_margin": 1.0}),
-    ("SGD", {}),
     ("BSCA", {"budget": 20, "order": "iid", "maintenance": "project"}),
     ("BSCA", {"budget": 20, "maintenance": "merge"}),
-    ("BSGD", {"budget": 20}),
     ("BSGD", {"budget": 20, "maintenance": "remove"}),
-    ("LinearSDCA", {}),
-    ("LinearPegasos", {}),
     ("LinearPegasos", {"batch_size": 7, "output": "averaged"}),
-    ("SIMBA", {}),
-    ("MPKFP", {"max_iter": 60, "gram_size": 0.0}),
-    ("KPCT", {"max_iter": 60}),
-    ("KVN", {"max_iter": 60}),
-    ("SNKP", {"max_iter": 60}),
-    ("ISNKPVN", {"max_iter": 60}),
-    ("BundleClassifier", {}),
+    ("MPKFP", {"gram_size": 0.0}),
     ("BundleClassifier", {"inner": "line_search", "fit_intercept": True}),
-    ("OCAS", {}),
     ("Falkon", {"n_components": 20}),
     ("EigenPro", {"max_batch_size": 10}),
-    ("CuttingPlane", {"oracle": "exact"}),
     ("CuttingPlane", {"oracle": "linear", "n_samples": 20}),
     ("CuttingPlane", {"oracle": "constant", "n_samples": 20}),
-)
-LISTED = {name for name, _ in EXTRAS}
+]
+#: With their defaults these are done at once, or do not end soon.
+ONLY_SO = {"SMO", "BSCA", "BatchPerceptron", "Falkon", "EigenPro"}
 VARIANTS = [
     pytest.param(name, extra, id="-".join([name, *map(str, extra.values())]))
-    for name, extra in [*EXTRAS, *((name, {}) for name in INSTRUMENTED if name not in LISTED)]
+    for name, extra in [*((name, {}) for name in INSTRUMENTED if name not in ONLY_SO), *EXTRAS]
 ]
+#: Their iterations are planes, cuts or whole epochs, each with the work of many steps.
+PLANES = ("BundleClassifier", "OCAS", "CuttingPlane")
+FEW = (*PLANES, "LowRankSVM", "Nystrom", "RandomFourierFeatures")
+FEASIBILITY = ("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN")
 
 
 # Three iterations are enough here.
@@ -54,9 +44,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 def make(name, task, **extra):
     solver = registry()[name](**extra)
     params = {**task.params, "dtype": "float64", "max_epochs": 3, "tol": 1e-8, "random_state": 0}
-    # Their iterations are planes or cuts; those of the others are steps.
-    few = name in ("BundleClassifier", "OCAS", "CuttingPlane")
-    params["max_iter"] = extra.get("max_iter", 3 if few else 3 * len(task.y))
+    params["max_iter"] = 3 if name in PLANES else 60 if name in FEASIBILITY else 3 * len(task.y)
     return solver.set_params(**{k: v for k, v in params.items() if k in solver.get_params()})
 
 
@@ -97,15 +85,7 @@ def test_watching_changes_nothing_and_can_stop(rbf_task, name, extra, recording_
         assert_same_model(monitor.last_snapshot(), solver.model_)
     whole = monitor
 
-    # Rounds that do the work of thousands of steps, iterations that are whole epochs: few.
-    few = extra.get("working_set") == "large" or name in (
-        "BundleClassifier",
-        "OCAS",
-        "CuttingPlane",
-        "LowRankSVM",
-        "Nystrom",
-        "RandomFourierFeatures",
-    )
+    few = name in FEW or extra.get("working_set") == "large"
     for checkpoints in (2,) if few else (1, 17):
         monitor = recording_monitor(stop_after=checkpoints)
         solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
@@ -115,9 +95,6 @@ def test_watching_changes_nothing_and_can_stop(rbf_task, name, extra, recording_
         assert solver.counters_.evaluations == monitor.evals[-1]
         # Stopped at a checkpoint: the model is the one that was seen there, and later steps of
         # the whole run did not change what it had seen at this checkpoint.
-        for model in (
-            monitor.snapshots[-1],
-            monitor.last_snapshot(),
-            whole.snapshots[checkpoints - 1],
-        ):
+        seen = monitor.snapshots[-1], monitor.last_snapshot(), whole.snapshots[checkpoints - 1]
+        for model in seen:
             assert_same_model(model, solver.model_)
