@@ -87,9 +87,8 @@ print(json.dumps({
 """
 
 
-@pytest.fixture
-def project(tmp_path):
-    """A copy of the package with one more file."""
+def test_one_file_makes_a_kernel_of_solvers_models_and_studies(tmp_path):
+    # A copy of the package with one more file.
     ignore = shutil.ignore_patterns("__pycache__")
     package = tmp_path / "copy" / "marginbench"
     shutil.copytree(Path(sys.modules["marginbench"].__file__).parent, package, ignore=ignore)
@@ -97,19 +96,14 @@ def project(tmp_path):
         if not (package / name).is_dir():
             shutil.copytree(ROOT / name, package / name, ignore=ignore)
     (package / "solvers" / "kernels" / "rational.py").write_text(RATIONAL)
-    return package.parent
-
-
-def test_one_file_makes_a_kernel_of_solvers_models_and_studies(project, tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
     done = subprocess.run(
         [sys.executable, "-c", USE, str(tmp_path / "study.toml"), str(tmp_path / "model.npz")],
-        cwd=project,
+        cwd=package.parent,
         # Interpreted: compiling takes longer than these thirty points.
-        env=os.environ | {"PYTHONPATH": str(project), "NUMBA_DISABLE_JIT": "1"},
+        env=os.environ | {"PYTHONPATH": str(package.parent), "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -140,16 +134,12 @@ class Constant(Kernel):
 
 def test_a_kernel_of_another_file_is_passed_itself(linear_task):
     X, y = linear_task.X, linear_task.y
-    fit = SMO(Constant(), dtype="float64", tol=1e-8).fit(X, y)
-    expected = SMO("precomputed", dtype="float64", tol=1e-8).fit(X @ X.T + 1, y)
-    np.testing.assert_allclose(
-        fit.decision_function(X), expected.decision_function(X @ X.T + 1), atol=1e-6
-    )
+    K = X @ X.T + 1
+    found = SMO(Constant(), dtype="float64", tol=1e-8).fit(X, y).decision_function(X)
+    expected = SMO("precomputed", dtype="float64", tol=1e-8).fit(K, y).decision_function(K)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
     assert not is_registered(Constant())
     with pytest.raises(ValueError, match="unknown kernel 'constant'"):
         SMO("constant").fit(X, y)
-
-
-def test_a_kernel_is_registered_on_top_of_all_decorators():
     with pytest.raises(TypeError, match="Late: @register_kernel must be its first decorator"):
         register_kernel("late")(type("Late", (), {"__module__": "marginbench.solvers.kernels.x"}))

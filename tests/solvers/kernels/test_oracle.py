@@ -100,8 +100,6 @@ def test_rows_for_loops_and_fresh_blocks_cost_every_entry_they_give(cache_bytes)
         storage, slots = oracle.stored_rows(index)
         np.testing.assert_allclose(storage[slots], GRAM[index], rtol=1e-14, atol=1e-14)
         asked += len(index) * N
-        assert oracle.counters.kernel_evals == asked
-        assert oracle.counters.kernel_evals_computed == kernel.count
         columns = np.array([0, 3, 3, 8])
         block = oracle.fresh_block(index, columns)
         np.testing.assert_allclose(block, GRAM[np.ix_(index, columns)], rtol=1e-14, atol=1e-14)
@@ -156,16 +154,11 @@ def test_rows_leave_the_cache_in_lru_order(requests, capacity):
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 2 * N * ITEM, 10**6])
-def test_rows_are_read_only(cache_bytes):
+def test_rows_are_read_only_and_blocks_the_callers_own(cache_bytes):
     oracle = KernelOracle(RBF(0.3), X, "float64", cache_bytes)
     for row in (oracle.row(0), oracle.row(0), oracle.row(1)):
         with pytest.raises(ValueError, match="read-only"):
             row[0] = 2.0
-
-
-@pytest.mark.parametrize("cache_bytes", [0, 2 * N * ITEM, 10**6])
-def test_blocks_are_the_callers_own(cache_bytes):
-    oracle = KernelOracle(RBF(0.3), X, "float64", cache_bytes)
     before = oracle.rows([0, 1]).copy()
     for entries in (oracle.rows([0, 1]), oracle.block([0], [1]), oracle.against(Z)):
         entries[:] = -1.0
@@ -193,16 +186,13 @@ def test_a_given_matrix_is_asked_but_never_computed():
     assert oracle.counters == Counters(kernel_evals=expected, kernel_evals_computed=0)
 
 
-@settings(max_examples=50)
-@given(
-    st.lists(st.integers(0, N - 1), min_size=1, max_size=12),
-    st.none() | st.lists(st.integers(0, N - 1), min_size=1, max_size=12),
-)
-def test_a_point_has_kernel_one_with_itself_however_far_off_rounding_is(index, columns):
+def test_a_point_has_kernel_one_with_itself_however_far_off_rounding_is():
     # The squared norms are 1e7 times the resolution of float32.
-    far = 1e4 * X
     with pytest.warns(UserWarning, match="most points lie so far"):
-        entries = KernelOracle(RBF(1.0), far).block(index, columns)
-    same = np.equal.outer(index, np.arange(N) if columns is None else columns)
-    assert (entries[same] == 1).all()
-    assert (entries[~same] < 1e-30).all()
+        oracle = KernelOracle(RBF(1.0), 1e4 * X)
+    index = [4, 0, 8, 4]
+    for columns in (range(N), [4], [8, 8, 1, 0]):
+        entries = oracle.block(index, columns)
+        same = np.equal.outer(index, columns)
+        assert (entries[same] == 1).all()
+        assert (entries[~same] < 1e-30).all()

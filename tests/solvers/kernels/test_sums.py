@@ -15,7 +15,7 @@ KERNELS = [RBF(0.1), Polynomial(3, 0.2, 0.5), Linear()]
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n_features", [1, 5, 64, 65])
+@pytest.mark.parametrize("n_features", [1, 64, 65])
 def test_scores_are_sums_of_entries(kernel, dtype, n_features):
     rng = np.random.default_rng(0)
     points = rng.standard_normal((300, n_features)) / np.sqrt(n_features)
