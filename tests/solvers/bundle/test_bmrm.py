@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from marginbench.solvers import Counters
+from marginbench.solvers import OCAS, Counters
 from marginbench.solvers.bundle import (
     F1,
     BundleClassifier,
@@ -19,6 +19,7 @@ from marginbench.solvers.bundle import (
     Hinge,
     LeastSquares,
     Logistic,
+    Loss,
     Multiclass,
     PointwiseLoss,
     PrecisionAtK,
@@ -27,36 +28,24 @@ from marginbench.solvers.bundle import (
     SquaredHinge,
     minimize_risk,
 )
-from marginbench.solvers.bundle.bmrm import LineSearch, PlanesByQP, minimize_bundle
-from marginbench.solvers.bundle.regularizers import L2
 from marginbench.solvers.bundle.risk import Risk
 
 # Line searches that are not waited for.
 RUNS_OUT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-LAMS = [0.5, 0.005, 0.0005]
-
-
-def hinge_risk(w, X, y, b=0.0):
-    return np.maximum(0, 1 - y * (X @ w + b)).mean()
 
 
 @RUNS_OUT
-@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize("lam", [0.5, 0.005])
 def test_both_inner_solvers_reach_the_optimum_of_the_svm(linear_task, optimum, lam):
     task = linear_task
     best = lam * optimum(task, 1 / (lam * task.n)).value
-    for inner, tol, most in (("qp", 1e-9, 300), ("line_search", 1e-5, 30_000)):
-        found = minimize_risk(
-            task.X, task.y, lam=lam, inner=inner, tol=tol, max_iter=most
-        )  # fmt: skip
-        by_hand = 0.5 * lam * found.weights @ found.weights + hinge_risk(
-            found.weights, task.X, task.y
-        )
+    for inner, tol, most in (("qp", 1e-9, 300), ("line_search", 1e-5, 3_000)):
+        found = minimize_risk(task.X, task.y, lam=lam, inner=inner, tol=tol, max_iter=most)
+        w = found.weights
+        by_hand = 0.5 * lam * w @ w + np.maximum(0, 1 - task.y * (task.X @ w)).mean()
         assert found.objective == pytest.approx(by_hand, rel=1e-12)
         assert found.lower_bound <= best * (1 + 1e-9)
-        assert found.objective >= best * (1 - 1e-9)
-        limit = 1e-8 if inner == "qp" else 1e-4
-        assert found.objective <= best * (1 + limit)
+        assert best * (1 - 1e-9) <= found.objective <= best * (1 + 10 * tol)
         assert inner == "line_search" or found.status == "converged"
 
 
@@ -86,15 +75,16 @@ def test_guaranteed_progress(linear_task, optimum, inner, lam):
         assert found.n_iter <= max(steps, 1) + 1
 
 
-@pytest.mark.parametrize("offset", [None, "eliminated", "feature"])
 @pytest.mark.parametrize(
-    "loss",
-    [Hinge(), SquaredHinge(), Logistic(), ROCArea(), PrecisionAtK(20), F1()],
-    ids=lambda loss: type(loss).__name__,
+    ("loss", "offset"),
+    [
+        *((loss, None) for loss in (Hinge(), Logistic(), ROCArea(), PrecisionAtK(20), F1())),
+        *((loss, "eliminated") for loss in (Hinge(), SquaredHinge(), Logistic())),
+        *((loss, "feature") for loss in (Hinge(), ROCArea())),
+    ],
+    ids=lambda of: type(of).__name__ if isinstance(of, Loss) else of,
 )
 def test_planes_lie_below_the_risk(linear_task, loss, offset):
-    if offset == "eliminated" and not isinstance(loss, PointwiseLoss):
-        pytest.skip("the offset of this loss cannot be eliminated")
     X, y = linear_task.X[:60], linear_task.y[:60]
     risk = Risk(X, y, loss, np.ones(60), offset, Counters())
     rng = np.random.default_rng(0)
@@ -119,33 +109,24 @@ class Huber(PointwiseLoss):
         return np.where(abs(r) <= 1, 0.5 * r * r, abs(r) - 0.5), np.clip(r, -1, 1)
 
 
-def smooth_optimum(loss, X, y, lam, bias):
-    """The minimum by a quasi-Newton method on the plain formula."""
-    n, d = X.shape
-    weights = np.full(n, 1 / n)
+@pytest.mark.parametrize(("bias", "lam"), [(False, 0.5), (True, 0.005)])
+@pytest.mark.parametrize(
+    "loss", [SquaredHinge(), Logistic(), LeastSquares(), Huber()], ids=lambda x: type(x).__name__
+)
+def test_smooth_losses_against_a_quasi_newton_method(linear_task, loss, lam, bias):
+    X, d = linear_task.X, 5
+    y = linear_task.y + (0.4 if loss.targets == "numbers" else 0.0)
+    weights = np.full(len(y), 1 / len(y))
 
     def objective(v):
         value, g = loss.evaluate(X @ v[:d] + (v[d] if bias else 0.0), y, weights)
         gradient = np.append(lam * v[:d] + X.T @ g, g.sum() if bias else 0.0)
         return value + 0.5 * lam * v[:d] @ v[:d], gradient
 
-    found = minimize(objective, np.zeros(d + 1), jac=True, method="BFGS", options={"gtol": 1e-9})
-    return found.fun
-
-
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("lam", [0.5, 0.005])
-@pytest.mark.parametrize(
-    "loss", [SquaredHinge(), Logistic(), LeastSquares(), Huber()], ids=lambda x: type(x).__name__
-)
-def test_smooth_losses_against_a_quasi_newton_method(linear_task, loss, lam, bias):
-    X, y = linear_task.X, linear_task.y + 0.4
-    if loss.targets == "labels":
-        y = linear_task.y
-    best = smooth_optimum(loss, X, y, lam, bias)
-    found = minimize_risk(
-        X, y, loss, lam=lam, offset="eliminated" if bias else None, tol=1e-9, max_iter=2000
-    )
+    start = np.zeros(d + 1)
+    best = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-9}).fun
+    offset = "eliminated" if bias else None
+    found = minimize_risk(X, y, loss, lam=lam, offset=offset, tol=1e-9, max_iter=2000)
     assert found.status == "converged"
     assert found.objective == pytest.approx(best, rel=1e-8)
     assert found.lower_bound == pytest.approx(best, rel=1e-8)
@@ -187,55 +168,38 @@ def test_two_classes_are_the_binary_machine(linear_task):
 @pytest.mark.parametrize("max_idle", [None, 1, 5])
 def test_removing_idle_planes_changes_no_optimum(linear_task, optimum, max_idle):
     task, lam = linear_task, 0.001
-    inner = PlanesByQP(5, lam, 0.0, max_idle)
-    counters, sizes = Counters(), []
-    risk = Risk(task.X, task.y, Hinge(), np.ones(task.n), None, counters)
-
-    def pause(n_iter, best):
-        sizes.append(len(inner._slots))
-        assert np.isfinite(inner._planes).all()
-        return False
-
-    found = minimize_bundle(
-        risk, L2(), lam, inner, tol=1e-8, max_iter=500, counters=counters, pause=pause
-    )
+    found = minimize_risk(task.X, task.y, lam=lam, max_idle=max_idle, tol=1e-8, primal_search=False)
     assert found.status == "converged"
     best = lam * optimum(task, 1 / (lam * task.n)).value
     assert found.objective == pytest.approx(best, rel=1e-7)
-    if max_idle is None:
-        assert sizes == list(range(1, found.n_iter + 1))
-    else:
-        # 5 dimensions need few planes at a time; rows of removed ones are used again.
-        assert max(sizes) <= 10 + 3 * max_idle
-        assert len(inner._planes) <= 32
 
 
 @pytest.mark.parametrize(("loss", "inner"), [("hinge", "line_search"), ("logistic", "qp")])
 def test_the_storage_of_the_points_does_not_matter(loss, inner):
-    rng = np.random.default_rng(4)
     X = sparse.random(300, 60, density=0.1, format="csr", random_state=4, dtype=np.float32)
-    y = np.where(X @ rng.standard_normal(60) > 0, 1.0, -1.0)
-    fits = [
-        minimize_risk(Z, y, loss, lam=0.01, inner=inner, tol=1e-3)
+    y = np.where(X @ np.random.default_rng(4).standard_normal(60) > 0, 1.0, -1.0)
+    objectives = [
+        minimize_risk(Z, y, loss, lam=0.01, inner=inner, tol=1e-3).objective
         for Z in (X, X.toarray(), X.astype(np.float64), X.toarray().astype(np.float64), X.tocsc())
     ]
-    for fit in fits:
-        assert fit.objective == pytest.approx(fits[0].objective, rel=1e-9)
-        assert fit.weights.dtype == np.float64
+    np.testing.assert_allclose(objectives, objectives[0], rtol=1e-9)
 
 
-def test_inner_products_are_counted(linear_task):
-    task = linear_task
-    for inner, per_plane in ((PlanesByQP(5, 0.01, 0.0, None), None),
-                             (LineSearch(L2(), 5, 0.01, 0.0), 2)):  # fmt: skip
-        counters = Counters()
-        risk = Risk(task.X, task.y, Hinge(), np.ones(task.n), None, counters)
-        found = minimize_bundle(
-            risk, L2(), 0.01, inner, tol=0.0, max_iter=10, counters=counters
-        )  # fmt: skip
-        assert found.n_iter == 10
-        planes = sum(range(1, 11)) if per_plane is None else 10 * per_plane
-        assert counters.inner_products == 10 * task.n + 10 + planes
+@pytest.mark.parametrize(
+    ("solver", "of_planes"),
+    [
+        # With all planes so far and itself; or with itself and the last sum.
+        (BundleClassifier(primal_search=False, max_idle=None), sum(range(1, 11))),
+        (BundleClassifier(inner="line_search"), 10 * 2),
+        (OCAS(), sum(range(1, 11))),
+        (OCAS(fit_intercept=True), sum(range(1, 11))),
+    ],
+)
+def test_inner_products_are_those_of_scores_and_planes(linear_task, solver, of_planes):
+    solver.set_params(tol=0.0, max_iter=10).fit(linear_task.X, linear_task.y)
+    assert solver.n_iter_ == 10
+    assert solver.counters_.inner_products == 10 * linear_task.n + 10 + of_planes
+    assert solver.counters_.kernel_evals == 0
 
 
 def test_a_minimum_at_the_start_costs_nothing():
@@ -246,25 +210,27 @@ def test_a_minimum_at_the_start_costs_nothing():
 
 def test_what_makes_no_sense_is_refused(linear_task):
     X, y = linear_task.X, linear_task.y
-    cases = [
+    for options, message in (
         ({"lam": 0.0}, "lam must be a number > 0"),
         ({"loss": "hing"}, "loss must be a Loss or one of hinge, squared_hinge"),
         ({"regularizer": "l3"}, "regularizer must be a Regularizer or one of l2, entropic"),
-        ({"inner": "newton"}, "inner must be one of auto, qp"),
         ({"inner": "qp", "regularizer": "entropic"}, "inner='qp' cannot take the Entropy"),
         ({"inner": "line_search", "regularizer": "l1"}, "set inner='lp'"),
         ({"offset": "free"}, "offset must be one of eliminated, feature"),
         ({"offset": "eliminated", "loss": "roc_area"}, "the offset of ROCArea cannot be"),
-        ({"max_idle": 0}, "max_idle must be a whole number >= 1"),
-        ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
-        ({"tol": -1.0}, "tol must be a number >= 0"),
+        ({"primal_search": True, "regularizer": "l1"}, "primal_search=True takes the L2 reg"),
         ({"sample_weight": -np.ones(200)}, "sample_weight must hold 200 finite numbers"),
-    ]
-    for options, message in cases:
+        ({"X": X[:-1]}, "X and y must have as many rows"),
+        ({"X": X + 1j}, "must be real"),
+        ({"y": np.where(y > 0, y, np.nan)}, "y must hold finite numbers"),
+        ({"X": 1e200 * X}, "the squared norms of these points overflow"),
+    ):
         with pytest.raises(ValueError, match=message):
-            minimize_risk(X, y, **{"lam": 0.1, **options})
-    with pytest.raises(ValueError, match="X and y must have as many rows"):
-        minimize_risk(X, y[:-1], lam=0.1)
+            minimize_risk(**{"X": X, "y": y, "lam": 0.1, **options})
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="objective overflows float64"):
+        BundleRegressor().fit(X, 1e155 * y)
+    with pytest.raises(ValueError, match="the sum of the weights overflows"):
+        BundleClassifier().fit(X, y, np.full(len(y), 1e307))
 
 
 FITS = [
@@ -282,33 +248,25 @@ def test_a_run_that_ends_at_its_limit_says_what_it_achieved(linear_task, fit):
     assert caught[0].filename == __file__
     trace = found.trace if hasattr(found, "trace") else found.trace_
     part = trace.epsilon[-1] / trace.objective[0]
-    assert str(caught[0].message).endswith(
-        f": the gap is {part:.2g} of the objective at the start, tol=1e-05"
-    )
+    assert f": the gap is {part:.2g} of the objective at the start" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(X, y, max_iter=2, tol=0.0)
         fit(X, y, tol=0.1)
 
 
-def regression_lp(loss, X, y, penalty, lower, upper):
-    """min penalty ||w||_1 + mean (lower max(0, y - s - e) + upper max(0, s - y - e)), by HiGHS."""
-    n, d = X.shape
-    e = getattr(loss, "epsilon", 0.0)
-    costs = np.r_[np.full(2 * d, penalty), np.full(n, lower / n), np.full(n, upper / n)]
-    eye, zero = np.eye(n), np.zeros((n, n))
-    A = np.vstack([np.hstack([-X, X, -eye, zero]), np.hstack([X, -X, zero, -eye])])
-    return linprog(costs, A, np.r_[e - y, e + y]).fun
-
-
-@pytest.mark.parametrize("penalty", [0.3, 0.03])
 @pytest.mark.parametrize(
-    ("loss", "lower", "upper"), [(EpsilonInsensitive(0.2), 1.0, 1.0), (Quantile(0.3), 0.3, 0.7)]
+    ("loss", "lower", "upper", "penalty"),
+    [(EpsilonInsensitive(0.2), 1.0, 1.0, 0.3), (Quantile(0.3), 0.3, 0.7, 0.03)],
 )
 def test_l1_against_the_whole_linear_program(linear_task, loss, lower, upper, penalty):
-    X = linear_task.X[:60]
-    y = X @ [1.0, -2.0, 0.0, 0.0, 0.5] + np.random.default_rng(1).standard_normal(60)
-    best = regression_lp(loss, X, y, penalty, lower, upper)
+    X, n = linear_task.X[:60], 60
+    y = X @ [1.0, -2.0, 0.0, 0.0, 0.5] + np.random.default_rng(1).standard_normal(n)
+    # min penalty ||w||_1 + mean (lower max(0, y - s - e) + upper max(0, s - y - e)), by HiGHS.
+    e, eye, zero = getattr(loss, "epsilon", 0.0), np.eye(n), np.zeros((n, n))
+    costs = np.r_[np.full(2 * 5, penalty), np.full(n, lower / n), np.full(n, upper / n)]
+    A = np.vstack([np.hstack([-X, X, -eye, zero]), np.hstack([X, -X, zero, -eye])])
+    best = linprog(costs, A, np.r_[e - y, e + y]).fun
     found = minimize_risk(X, y, loss, lam=penalty, regularizer="l1", tol=1e-9)
     assert found.status == "converged"
     assert found.objective == pytest.approx(best, rel=1e-7)
@@ -317,7 +275,7 @@ def test_l1_against_the_whole_linear_program(linear_task, loss, lower, upper, pe
     assert ((found.weights == 0) | (abs(found.weights) > 1e-4)).all()
 
 
-@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1e16])
+@pytest.mark.parametrize("unit", [1e-12, 1e16])
 def test_l1_does_not_depend_on_the_units_of_the_features(linear_task, unit):
     X, y = linear_task.X, linear_task.y
     plain = minimize_risk(X, y, lam=0.01, regularizer="l1")
@@ -340,23 +298,7 @@ def test_a_loss_may_be_negative(linear_task):
     assert found.objective + 5 == pytest.approx(plain.objective, rel=2e-3)
 
 
-def test_what_overflows_is_refused(linear_task):
-    X, y = linear_task.X, linear_task.y
-    with (
-        np.errstate(over="ignore"),
-        pytest.raises(ValueError, match="the objective overflows float64: scale the targets"),
-    ):
-        BundleRegressor().fit(X, 1e155 * y)
-    with pytest.raises(ValueError, match="the sum of the weights overflows"):
-        BundleClassifier().fit(X, y, np.full(len(y), 1e307))
-    with pytest.raises(ValueError, match="the squared norms of these points overflow"):
-        minimize_risk(1e200 * X, y, lam=0.1)
-    with pytest.raises(ValueError, match="must be real"):
-        minimize_risk(X + 1j, y, lam=0.1)
-
-
-@pytest.mark.parametrize("regularizer", ["entropic", "simplex_entropy"])
-@pytest.mark.parametrize("lam", [0.3, 0.03])
+@pytest.mark.parametrize(("regularizer", "lam"), [("entropic", 0.3), ("simplex_entropy", 0.03)])
 def test_entropic_regularisers(linear_task, regularizer, lam):
     X, y = linear_task.X, linear_task.y
     d = X.shape[1]
@@ -394,23 +336,18 @@ def test_a_trace_is_noted_at_evenly_spread_iterations():
     assert [step.n_iter for step in noted] == [0, 1, 2, 3]
     np.testing.assert_allclose([step.gamma for step in noted], [1.0, 0.4, 0.4, 0.1])
     np.testing.assert_allclose([step.epsilon for step in noted], [1.0, 0.4, 0.3, 0.1])
-
+    assert len(BundleTrace(objective[:1], lower_bound[:1]).noted()) == 1
     long = BundleTrace(np.linspace(2.0, 1.0, 100_001), np.linspace(0.0, 1.0, 100_001)).noted()
     iterations = np.array([step.n_iter for step in long])
     assert len(long) <= 201
-    assert iterations[0] == 0
-    assert iterations[-1] == 100_000
+    assert (iterations[0], iterations[-1], long[-1].gamma) == (0, 100_000, 0.0)
     assert (np.diff(iterations) > 0).all()
     # The ratio of neighbours is 100 000^(1 / 199) = 1.06, but for rounding.
     assert (iterations[2:] <= 1.06 * iterations[1:-1] + 1).all()
-    assert long[-1].gamma == 0.0
-
-    assert len(BundleTrace(objective[:1], lower_bound[:1]).noted()) == 1
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("scale", [1.0, 1e4, 1e6])
-@pytest.mark.parametrize("lam", [1e-4, 1e-8])
+@RUNS_OUT
+@pytest.mark.parametrize(("scale", "lam"), [(1.0, 1e-4), (1e4, 1e-8), (1e6, 1e-4), (1e6, 1e-8)])
 def test_the_lower_bound_is_one_however_long_the_points_are(scale, lam):
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((300, 4))

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from marginbench.solvers import (
-    BundleClassifier,
-    BundleRegressor,
-    PrecisionAtK,
-    Quantile,
-    minimize_risk,
-)
+from marginbench.solvers import BundleClassifier, BundleRegressor, PrecisionAtK, Quantile
 
 
 def test_the_classifier_is_the_svm_in_units_of_C(linear_task, optimum):
@@ -40,8 +34,6 @@ def test_losses_of_a_ranking_and_of_ones_own(linear_task):
         solver = clone(BundleClassifier(loss=loss, C=0.5)).fit(X, y)
         scores = solver.decision_function(X)
         assert scores[y > 0].mean() > scores[y < 0].mean() + 0.1
-    with pytest.raises(ValueError, match="the offset of ROCArea cannot be eliminated"):
-        BundleClassifier(loss="roc_area", fit_intercept=True).fit(X, y)
     with pytest.raises(ValueError, match="the loss of a classifier takes labels"):
         BundleClassifier(loss=Quantile(0.2)).fit(X, y)
     with pytest.raises(ValueError, match="the loss of a regressor takes numbers"):
@@ -71,13 +63,11 @@ def test_regression_is_shifted_and_scaled_with_its_targets():
     np.testing.assert_allclose(plain.coef_, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_data_that_are_not_finite_are_refused(value):
-    with pytest.raises(ValueError, match="Input y contains"):
-        BundleRegressor().fit(np.eye(4), [0.0, 1.0, value, 2.0])
-    with pytest.raises(ValueError, match="y must hold finite numbers"):
-        minimize_risk(np.eye(4), [0.0, 1.0, value, 2.0], "least_squares", lam=0.1)
-    with pytest.raises(ValueError, match="row 1, column 0"):
-        BundleRegressor().fit([[0.0], [value]], [0.0, 1.0])
-    with pytest.raises(ValueError, match="Sample weights must contain"):
-        BundleRegressor().fit([[0.0], [1.0]], [0.0, 1.0], sample_weight=[0.0, 0.0])
+def test_data_that_are_not_finite_are_refused():
+    for X, y, weights, message in (
+        (np.eye(2), [0.0, np.nan], None, "Input y contains"),
+        ([[0.0], [np.inf]], [0.0, 1.0], None, "row 1, column 0"),
+        (np.eye(2), [0.0, 1.0], [0.0, 0.0], "Sample weights must contain"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            BundleRegressor().fit(X, y, sample_weight=weights)

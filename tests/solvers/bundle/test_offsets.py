@@ -78,17 +78,18 @@ def test_piecewise_linear_losses_against_all_breakpoints():
 
 
 def test_of_an_interval_of_best_offsets_the_middle_is_taken():
-    y, weights = np.array([-2.0, 0.0, 1.0, 5.0]), np.full(4, 0.25)
-    zeros = np.zeros(4)
-    assert Quantile(0.5).without_offset(zeros, y, weights).offset == 0.5
-    # The tube holds all points for b from -1 to 4.
-    assert EpsilonInsensitive(6.0).without_offset(zeros, y, weights).offset == 1.5
-    assert Hinge().without_offset(zeros, np.sign(y + 0.5) * 1.0, weights).offset == 1.0
-    labels = np.array([1.0, 1.0, -1.0, -1.0])
-    assert Hinge().without_offset(zeros, labels, weights).offset == 0.0
-    # Without points of the other class all offsets from 1 on are best.
-    assert Hinge().without_offset(zeros, np.ones(4), weights).offset == 1.0
-    assert Hinge().without_offset(zeros, -np.ones(4), weights).offset == -1.0
+    y, weights, zeros = np.array([-2.0, 0.0, 1.0, 5.0]), np.full(4, 0.25), np.zeros(4)
+    for loss, targets, middle in (
+        (Quantile(0.5), y, 0.5),
+        # The tube holds all points for b from -1 to 4.
+        (EpsilonInsensitive(6.0), y, 1.5),
+        (Hinge(), np.array([-1.0, 1.0, 1.0, 1.0]), 1.0),
+        (Hinge(), np.array([1.0, 1.0, -1.0, -1.0]), 0.0),
+        # Without points of the other class all offsets from 1 on are best.
+        (Hinge(), np.ones(4), 1.0),
+        (Hinge(), -np.ones(4), -1.0),
+    ):
+        assert loss.without_offset(zeros, targets, weights).offset == middle
 
 
 def test_smooth_losses_have_balanced_planes_below_the_risk():
@@ -123,39 +124,31 @@ class AsymmetricSquares(PointwiseLoss):
         return 0.5 * factors * residuals**2, factors * residuals
 
 
-@pytest.mark.parametrize("n", [3, 2000, 5000])
-@pytest.mark.parametrize("kind", ["even", "tied", "sorted", "one far", "heavy"])
+@pytest.mark.parametrize("n", [4, 2000, 5000])
+@pytest.mark.parametrize("kind", ["even", "tied", "one far", "heavy", "equal"])
 def test_weighted_quantiles_are_those_of_the_sorted_values(kind, n):
     rng = np.random.default_rng(n)
     values, weights = rng.standard_normal(n), rng.random(n)
     if kind == "tied":
         values = np.round(values)
-    if kind == "sorted":
-        values = np.sort(values)
     if kind == "one far":
         values[0], weights[0] = 1e6, 10 * n
     if kind == "heavy":
         weights[rng.random(n) < 0.9] = 0.0
         weights[:2] = 0.4, 0.7
+    if kind == "equal":
+        rising, ones = np.sort(values), np.ones(n)
+        for k in (1, n // 4, n // 2, n - 1):
+            found = quantile_interval(values, ones, float(k), 1e-9)
+            assert found == (rising[k - 1], rising[k])
+        assert quantile_interval(values, ones, 0.0, 1e-9) == (-np.inf, rising[0])
+        assert quantile_interval(values, ones, float(n), 1e-9) == (rising[-1], np.inf)
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
     for share in (1e-9, 0.01, 0.3, 0.5, 0.97, 1 - 1e-9):
         target = share * reached[-1]
         expected = values[order][np.searchsorted(reached, target)]
         assert quantile_interval(values, weights, target, 0.0) == (expected, expected)
-
-
-@pytest.mark.parametrize("n", [4, 5000])
-def test_a_sum_that_meets_the_target_leaves_an_interval(n):
-    rng = np.random.default_rng(n)
-    values = rng.standard_normal(n)
-    rising = np.sort(values)
-    ones = np.ones(n)
-    for k in (1, n // 4, n // 2, n - 1):
-        found = quantile_interval(values, ones, float(k), 1e-9)
-        assert found == (rising[k - 1], rising[k])
-    assert quantile_interval(values, ones, 0.0, 1e-9) == (-np.inf, rising[0])
-    assert quantile_interval(values, ones, float(n), 1e-9) == (rising[-1], np.inf)
 
 
 def optimum(X, y, weights, lam, loss):
@@ -183,7 +176,7 @@ def optimum(X, y, weights, lam, loss):
 
 def test_fits_with_a_free_offset_reach_the_independent_optimum():
     rng = np.random.default_rng(20)
-    for _ in range(20):
+    for _ in range(25):
         n, d = rng.integers(2, 13), rng.integers(1, 4)
         X = rng.integers(-2, 3, (n, d)) + (rng.random() < 0.5) * rng.standard_normal((n, d))
         y = rng.integers(-2, 3, n).astype(float)
@@ -191,8 +184,8 @@ def test_fits_with_a_free_offset_reach_the_independent_optimum():
         weights[:2] += 1.0
         lam = 10.0 ** rng.integers(-3, 1)
         loss = random_loss(rng)
-        while isinstance(loss, Novelty):
-            loss = random_loss(rng)
+        if isinstance(loss, Novelty):
+            continue
         if loss.targets == "labels":
             y = np.where(y > 0, 1.0, -1.0)
             y[:2] = 1.0, -1.0
@@ -212,7 +205,7 @@ def test_fits_with_a_free_offset_reach_the_independent_optimum():
             assert found.objective == pytest.approx(by_hand, rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.parametrize("n", [5_000, 9_000, 100_000])
+@pytest.mark.parametrize("n", [5_000, 100_000])
 def test_running_sums_may_fall_short_of_all_weight_by_rounding(n):
     # All points of one class: the offset at which the last hinge ends.
     X = np.random.default_rng(0).standard_normal((n, 2))
