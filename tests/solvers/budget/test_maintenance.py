@@ -64,11 +64,6 @@ def random_model(rng, size, d=3, spread=1.0, signs=True):
     return points, coef
 
 
-def explicit_loss(points, coef, after, coef_after):
-    everything, difference = np.vstack([points, after]), np.concatenate([coef, -coef_after])
-    return float(difference @ gram(everything, everything) @ difference)
-
-
 def pair_losses(points, coef, light, pairing="sign", labels=None):
     """The exact loss of merging ``light`` with each other point; infinity where it may not."""
     losses = np.full(len(coef), np.inf)
@@ -83,25 +78,24 @@ def pair_losses(points, coef, light, pairing="sign", labels=None):
     return losses
 
 
-def with_pairings(names):
-    """Each strategy, with each pairing if it merges."""
-    return [
+@pytest.mark.parametrize(
+    ("name", "pairing"),
+    [
         (name, pairing)
-        for name in sorted(names)
+        for name in sorted(STRATEGIES)
         for pairing in (PAIRINGS if name in MERGING else ["sign"])
-    ]
-
-
-@pytest.mark.parametrize(("name", "pairing"), with_pairings(STRATEGIES))
-@pytest.mark.parametrize("spread", [0.3, 1.0, 30.0])
+    ],
+)
+@pytest.mark.parametrize("spread", [0.3, 30.0])
 def test_the_degradation_is_the_explicit_norm(name, pairing, spread):
     rng = np.random.default_rng(0)
-    for size in (2, 3, 4, 7, 20, 33):
+    for size in (2, 3, 7, 20):
         points, coef = random_model(rng, size, spread=spread)
         labels = rng.choice([-1.0, 1.0], size)
         after, coef_after, lost, _ = one_event(points, coef, STRATEGIES[name], pairing, labels)
         assert len(coef_after) == size - 1
-        expected = explicit_loss(points, coef, after, coef_after)
+        everything, difference = np.vstack([points, after]), np.concatenate([coef, -coef_after])
+        expected = difference @ gram(everything, everything) @ difference
         assert lost >= 0
         assert lost == pytest.approx(expected, rel=1e-9, abs=1e-13 * (coef @ coef))
 
@@ -118,13 +112,12 @@ def test_projection_is_the_best_expression_in_the_other_points():
         by_position = dict(zip(map(tuple, points[rest]), coef[rest] + delta, strict=True))
         wanted = [by_position[tuple(point)] for point in after]
         np.testing.assert_allclose(coef_after, wanted, rtol=1e-6)
-        share = np.linalg.solve(K[np.ix_(rest, rest)], K[rest, p])
-        assert lost == pytest.approx(coef[p] ** 2 * (1 - K[p, rest] @ share), rel=1e-5)
+        assert lost == pytest.approx(coef[p] * (coef[p] - K[p, rest] @ delta), rel=1e-5)
 
 
 @pytest.mark.parametrize("pairing", PAIRINGS)
 @pytest.mark.parametrize("search", ["golden", "lookup-wd"])
-@pytest.mark.parametrize("spread", [0.2, 0.7, 2.0])
+@pytest.mark.parametrize("spread", [0.2, 2.0])
 def test_the_chosen_partner_is_the_best_of_those_allowed(search, pairing, spread):
     rng = np.random.default_rng(3)
     strategy = Merging(search, tolerance=1e-10, grid=400)
@@ -188,12 +181,10 @@ def test_a_point_alone_of_its_kind_leaves_the_merging_to_the_others(name, pairin
     assert [0.0] in after.tolist()
     # The newest point's row does not serve for the other ones.
     assert evals >= 2 * 4
-
-
-@pytest.mark.parametrize("pairing", ["label", "sign"])
-def test_the_only_two_points_are_merged_whatever_they_are(pairing):
-    points, labels = np.array([[0.0], [0.1]]), np.array([1.0, -1.0])
-    model, lost = maintained(points, np.array([1.0, -0.5]), Merging(), pairing, labels)
+    # The only two points are merged whatever they are.
+    model, lost = maintained(
+        points[:2], np.array([1.0, -0.5]), STRATEGIES[name], pairing, -labels[:2]
+    )
     assert model.counts["n_points"] == 1
     assert lost < 0.5**2
     if pairing == "label":
@@ -243,8 +234,8 @@ def test_exponentials_in_float32_are_exact_to_rounding():
     assert (found < 1e-37).all()
 
 
-SAME_SIGN = [(r, k) for r in (1e-6, 0.1, 0.5, 0.93, 1.0) for k in (1e-9, 0.05, 0.2, 0.6, 0.95, 1.0)]
-OPPOSITE = [(-r, k) for r in (1e-4, 0.1, 0.5) for k in (1e-9, 0.05, 0.3, 0.7)]
+SAME_SIGN = [(r, k) for r in (1e-6, 0.1, 0.93, 1.0) for k in (1e-9, 0.2, 0.95, 1.0)]
+OPPOSITE = [(-r, k) for r in (1e-4, 0.1, 0.5) for k in (1e-9, 0.3, 0.7)]
 
 
 def loss(t, r, kappa):
@@ -253,28 +244,24 @@ def loss(t, r, kappa):
     return 1 + r * r + 2 * r * kappa - c * c
 
 
-def least_loss(r, kappa):
-    """By brute force, refined around the best of a fine grid."""
-    low, high = (0.0, 1.0) if r >= 0 else (-5.0, 0.0)
-    for _ in range(4):
-        t = np.linspace(low, high, 20_001)
-        best = t[np.argmin(loss(t, r, kappa))]
-        width = (high - low) / 20_000
-        low, high = max(best - width, low), min(best + width, high)
-    return float(loss(best, r, kappa)), float(best)
-
-
 @pytest.mark.parametrize(("r", "kappa"), [*SAME_SIGN, *OPPOSITE])
 def test_all_searches_find_the_weight_that_loses_least(r, kappa):
     log_kappa = math.log(kappa)
     weight = best_weight(r, log_kappa)
-    expected, _ = least_loss(r, kappa)
+    # By brute force, refined around the best of a fine grid.
+    low, high = (0.0, 1.0) if r >= 0 else (-5.0, 0.0)
+    for _ in range(4):
+        t = np.linspace(low, high, 20_001)
+        expected, best, width = (
+            loss(t, r, kappa).min(),
+            t[np.argmin(loss(t, r, kappa))],
+            t[1] - t[0],
+        )
+        low, high = max(best - width, low), min(best + width, high)
     assert loss(weight, r, kappa) <= expected + 1e-14
     assert degradation(weight, r, log_kappa) == pytest.approx(expected, abs=1e-14)
-    if r == 1.0 and kappa < math.exp(-2):
-        return  # two optima, one the mirror of the other
-    if kappa == 1.0:
-        return  # every weight is as good as any other
+    if kappa == 1.0 or (r == 1.0 and kappa < math.exp(-2)):
+        return  # every weight is as good as any other; or an optimum and its mirror
     # Near the optimum, values of the function do not tell nearer points apart.
     rounding = math.sqrt(2e-15 / (abs(r) * -log_kappa))
     for tolerance in (0.01, 1e-10):
@@ -301,11 +288,7 @@ def test_tables_hold_what_precise_golden_section_finds(same_sign):
     np.testing.assert_allclose(tables.costs[-1, -1], 0.5)
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [("search", "gold"), ("tolerance", 0.0), ("grid", 1)],
-)
-def test_a_strategys_parameter_out_of_range_is_named(parameter, value):
-    with pytest.raises(ValueError, match=parameter) as failure:
-        Merging(**{parameter: value}).check()
-    assert repr(value) in str(failure.value)
+def test_a_strategys_parameter_out_of_range_is_named():
+    for parameter, value in (("search", "gold"), ("tolerance", 0.0), ("grid", 1)):
+        with pytest.raises(ValueError, match=f"{parameter} .*{value}"):
+            Merging(**{parameter: value}).check()
