@@ -121,7 +121,7 @@ def assert_is(solver, expected, alpha):
 
 
 @kinds
-@pytest.mark.parametrize("nu", [0.0, 1e-10, 1e-3, 0.02, 0.3])
+@pytest.mark.parametrize("nu", [0.0, 1e-10, 0.02])
 def test_it_is_the_literal_algorithm(task, nu, kind, alpha_of):
     solver = fit(task, kind, nu=nu, burn_in=30, max_epochs=2)
     expected = twin(task.K, task.y, nu, 2 * task.n, 1, kind, burn_in=30)
@@ -131,27 +131,27 @@ def test_it_is_the_literal_algorithm(task, nu, kind, alpha_of):
 
 @pytest.mark.parametrize(("kind", "ties"), [("none", "le"), ("none", "lt"), ("pair", "le")])
 @pytest.mark.parametrize("nu", [0.0, 1e-3, 0.3])
-@pytest.mark.parametrize("averaging", ["all", "suffix"])
-def test_ties_and_averages_are_the_literal_ones(tied_task, kind, ties, nu, averaging, alpha_of):
-    task = tied_task
-    for burn_in, epochs in ((0, 3), (200, 5)):
-        solver = fit(
-            task, kind, nu=nu, ties=ties, burn_in=burn_in, averaging=averaging, max_epochs=epochs
-        )
-        expected = twin(
-            task.K, task.y, nu, epochs * task.n, 1, kind, ties=ties, burn_in=burn_in,
-            suffix=averaging == "suffix",
-        )  # fmt: skip
-        assert_is(solver, expected, alpha_of(solver.model_, task.y))
+@pytest.mark.parametrize(
+    ("averaging", "burn_in", "epochs"), [("all", 0, 3), ("suffix", 0, 3), ("suffix", 200, 5)]
+)
+def test_ties_and_averages_are_the_literal_ones(
+    tied_task, kind, ties, nu, averaging, burn_in, epochs, alpha_of
+):
+    task, suffix = tied_task, averaging == "suffix"
+    solver = fit(
+        task, kind, nu=nu, ties=ties, burn_in=burn_in, averaging=averaging, max_epochs=epochs
+    )
+    steps = epochs * task.n
+    expected = twin(
+        task.K, task.y, nu, steps, 1, kind, ties=ties, burn_in=burn_in, suffix=suffix
+    )  # fmt: skip
+    assert_is(solver, expected, alpha_of(solver.model_, task.y))
 
 
 @kinds
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_where_rows_come_from_changes_nothing(kind, dtype, recording_monitor):
-    """Rows of a cache, of none, computed ahead (float32) or one by one; models and moments.
-
-    The last bits of a float32 entry may depend on the other rows of the product that it is from.
-    """
+    # The last bits of a float32 entry may depend on the other rows of the product that it is from.
     same = {"rtol": 1e-6} if dtype == "float32" else {"rtol": 0}
     rng = np.random.default_rng(0)
     n = 1100 if dtype == "float32" else 300
@@ -181,24 +181,18 @@ def test_where_rows_come_from_changes_nothing(kind, dtype, recording_monitor):
     assert set(steps) == {-(-60.5 // rows)}
 
 
-class CountingKernel:
-    """A linear kernel that counts every entry it evaluates."""
+def test_every_entry_is_counted_and_those_of_checks_apart(linear_task):
+    task, asked = linear_task, []
 
-    def __init__(self):
-        self.count = 0
-
-    def __call__(self, A, B):
-        self.count += len(A) * len(B)
+    def kernel(A, B):
+        asked.append(len(A) * len(B))
         return A @ B.T
 
-
-def test_every_entry_is_counted_and_those_of_checks_apart(linear_task):
-    task, kernel = linear_task, CountingKernel()
     solver = SBP(kernel, nu=0.1, drift_check=60, cache_size=0, max_epochs=3, random_state=14)
     solver.fit(task.X, task.y)
     assert solver.counters_.kernel_evals == 3 * task.n * task.n + task.n
-    assert kernel.count == solver.counters_.kernel_evals_computed
-    assert kernel.count == solver.counters_.kernel_evals + solver.drift_evals_
+    assert sum(asked) == solver.counters_.kernel_evals_computed
+    assert sum(asked) == solver.counters_.kernel_evals + solver.drift_evals_
     assert 10 * 32 < solver.drift_evals_ <= 10 * 32 * task.n
     assert 0 < solver.drift_ < 1e-5
 
@@ -244,35 +238,24 @@ def test_drifted_responses_are_found_and_replaced(rbf_task, monkeypatch, fractio
 
 
 @kinds
-@pytest.mark.parametrize("C", [1.0, 100.0])
-def test_weak_duality_brackets_the_optimum(task, C, kind, optimum):
-    best = optimum(task, C, bias=kind != "none")
-    norm, nu, _ = slack_rate(task, best, bias=kind != "none")
-    for epochs in (1, 8):
-        solver = fit(task, kind, nu=nu, max_epochs=epochs, random_state=4)
+def test_weak_duality_brackets_the_optimum_that_long_runs_reach(rbf_task, kind, optimum, alpha_of):
+    task, C, bias = rbf_task, 10.0, kind != "none"
+    best = optimum(task, C, bias=bias)
+    # ||w*||, b of the points between the bounds, and nu = mean hinge / ||w*||.
+    norm, responses, b = np.sqrt(best.squared_norm), task.Q @ best.alpha, 0.0
+    if bias:
+        free = (best.alpha > 1e-6) & (best.alpha < C - 1e-6)
+        b = float((task.y * (1 - responses))[free].mean())
+    nu = np.maximum(0, 1 - responses - task.y * b).mean() / norm
+    # T = 5e4 iterations in the end, rounded up to whole epochs.
+    for epochs in (1, 8, 334):
+        solver = fit(task, kind, nu=nu, max_epochs=epochs, random_state=0)
         assert solver.margin_ * norm <= 1 + 1e-6
         assert solver.certificate_ * norm >= 1 - 1e-6
-
-
-def slack_rate(task, best, *, bias):
-    """||w*||, nu = mean hinge / ||w*|| and b of the reference optimum."""
-    norm = np.sqrt(best.squared_norm)
-    b, responses = 0.0, task.Q @ best.alpha
-    if bias:
-        slopes = task.y * (1 - responses)
-        free = (best.alpha > 1e-6) & (best.alpha < best.alpha.max() - 1e-6)
-        b = float(slopes[free].mean())
-    return norm, np.maximum(0, 1 - responses - task.y * b).mean() / norm, b
-
-
-@pytest.mark.parametrize("kind", ["none", "pair"])
-def test_long_runs_reach_the_optimum(rbf_task, kind, optimum, alpha_of):
-    task, C = rbf_task, 10.0
-    norm, nu, b = slack_rate(task, optimum(task, C, bias=kind == "pair"), bias=kind == "pair")
-    # T = 5e4 iterations, rounded up to whole epochs.
-    solver = fit(task, kind, nu=nu, max_epochs=334, random_state=0)
-    assert 0.97 <= solver.margin_ * norm <= 1 + 1e-6
-    assert 1 - 1e-6 <= solver.certificate_ * norm <= 1.25
+    if kind == "single":
+        return
+    assert solver.margin_ * norm >= 0.97
+    assert solver.certificate_ * norm <= 1.25
     assert solver.intercept_[0] == pytest.approx(b, abs=0.15)
     alpha = alpha_of(solver.model_, task.y)
     loss = np.maximum(0, 1 - task.Q @ alpha - task.y * solver.intercept_[0]).mean()
@@ -280,7 +263,7 @@ def test_long_runs_reach_the_optimum(rbf_task, kind, optimum, alpha_of):
     assert loss == pytest.approx(nu / solver.margin_, rel=1e-9)
     gap = 1 / norm - solver.margin_
     assert np.sqrt(alpha @ task.Q @ alpha) <= norm / (1 - gap * norm) * (1 + 1e-6)
-    if kind == "pair":
+    if bias:
         assert abs(alpha @ task.y) <= 1e-12 * alpha.sum()
 
 
@@ -314,8 +297,7 @@ def test_it_stops_at_the_first_check_of_a_small_certified_gap(rbf_task, kind):
     before = twin(task.K, task.y, 0.05, (epochs - 1) * task.n, 1, kind)
     assert before["bound"] - before["margin"] > tol * before["bound"]
     often = fit(task, kind, nu=0.05, tol=tol, check_every=0.1, max_epochs=500)
-    assert often.n_iter_ % 15 == 0
-    assert often.n_iter_ <= solver.n_iter_
+    assert often.n_iter_ % 15 == 0 < often.n_iter_ <= solver.n_iter_
 
 
 @kinds
@@ -336,7 +318,7 @@ def test_held_out_points_are_not_trained_on(rbf_task, kind, alpha_of):
         task, kind, nu=nu, validation_fraction=0.2, patience=100, max_epochs=epochs, random_state=12
     )
     alpha = alpha_of(solver.model_, task.y)
-    np.testing.assert_array_equal(alpha[held_out], 0)
+    assert not alpha[held_out].any()
     assert_is(solver, expected, alpha[train])
     np.testing.assert_allclose(solver.validation_errors_, errors, atol=1e-12)
     # The rows run over the held-out points as well.
@@ -361,7 +343,6 @@ def test_it_stops_when_the_held_out_error_has_stabilised(rbf_task):
     ("params", "message"),
     [
         ({"burn_in": 300, "max_epochs": 2}, "burn_in=300 leaves none of the 300 iterations"),
-        ({"validation_fraction": 1.0}, r"validation_fraction must be below 1, got 1\.0"),
         ({"validation_fraction": 0.001}, r"validation_fraction=0\.001 holds out none of 150"),
         ({"validation_fraction": 0.999}, r"validation_fraction=0\.999 holds out all 75 points"),
         ({"kernel": lambda A, B: np.zeros((len(A), len(B)))}, r"every k\(x, x\) is 0"),
