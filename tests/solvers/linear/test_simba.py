@@ -13,13 +13,11 @@ def test_the_margin_of_the_svm_lies_between_the_bounds(linear_task, optimum, C):
     best = optimum(task, C)
     norm = np.sqrt(best.squared_norm)
     nu = np.maximum(0, 1 - task.Q @ best.alpha).mean() / norm
-    margins = []
     for epochs in (5, 500):
         solver = SIMBA(nu=nu, max_epochs=epochs, tol=1e-9, random_state=0).fit(task.X, task.y)
         assert solver.margin_ <= 1 / norm * (1 + 1e-9)
         assert 1 / norm <= solver.certificate_ * (1 + 1e-9)
-        margins.append(solver.margin_ * norm)
-    assert margins[1] > 0.97
+    assert solver.margin_ * norm > 0.97
     # The level is the mean slack per point over the margin: all slack is used.
     hinge = np.maximum(0, 1 - task.y * (task.X @ solver.coef_[0])).mean()
     assert hinge == pytest.approx(nu / solver.margin_, rel=1e-9)
@@ -61,12 +59,3 @@ def test_no_probability_sinks_to_zero():
 def test_points_at_the_origin_alone_are_refused():
     with pytest.raises(ValueError, match="every point is 0"):
         SIMBA().fit(np.zeros((4, 2)), [0, 1, 0, 1])
-
-
-def test_the_costs_of_several_classes_add_up(linear_task):
-    X, y = linear_task.X, np.arange(len(linear_task.y)) % 3
-    whole = SIMBA(max_epochs=2, random_state=0).fit(X, y)
-    parts = [SIMBA(max_epochs=2, random_state=0).fit(X, y == each) for each in range(3)]
-    costs = [part.counters_.inner_products for part in parts]
-    assert [each.counters_.inner_products for each in whole.estimators_] == costs
-    assert whole.counters_.inner_products == sum(costs)

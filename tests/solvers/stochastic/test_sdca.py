@@ -5,12 +5,6 @@ import pytest
 
 from marginbench.solvers import SDCA
 
-COSTS = [1.0, 10.0]
-
-
-def draws_of_epoch(rng, n, order):
-    return rng.permutation(n) if order == "permutation" else rng.integers(n, size=n)
-
 
 def twin(K, y, C, order, epochs, seed, tol=0.0):
     """Exact dual coordinate steps, with the gap in lambda units after each epoch."""
@@ -18,7 +12,7 @@ def twin(K, y, C, order, epochs, seed, tol=0.0):
     rng = np.random.default_rng(seed)
     alpha, c, steps = np.zeros(n), np.zeros(n), 0
     for epoch in range(1, epochs + 1):
-        for i in draws_of_epoch(rng, n, order):
+        for i in rng.permutation(n) if order == "permutation" else rng.integers(n, size=n):
             delta = np.clip(alpha[i] + (1 - c[i]) / K[i, i], 0, C) - alpha[i]
             if delta != 0:
                 alpha[i] += delta
@@ -32,28 +26,18 @@ def twin(K, y, C, order, epochs, seed, tol=0.0):
 
 
 @pytest.mark.parametrize("order", ["permutation", "iid"])
-@pytest.mark.parametrize("C", COSTS)
-def test_steps_are_the_literal_ones(task, C, order, alpha_of):
-    alpha, steps, epochs = twin(task.K, task.y, C, order, 15, seed=3)
-    solver = SDCA(
-        "precomputed", C=C, order=order, tol=0.0, max_epochs=15, dtype="float64", random_state=3
-    ).fit(task.K, task.y)
+@pytest.mark.parametrize(("C", "tol"), [(1.0, 0.0), (10.0, 0.0), (1.0, 0.3), (1.0, 1e-3)])
+def test_steps_are_the_literal_ones(task, C, tol, order, alpha_of):
+    # Linear classes that overlap take very many epochs.
+    most = 200 if tol and task.params["kernel"] == "rbf" else 15
+    alpha, steps, epochs = twin(task.K, task.y, C, order, most, seed=3, tol=tol)
+    solver = SDCA("precomputed", C=C, order=order, tol=tol, max_epochs=most)
+    solver.set_params(dtype="float64", random_state=3).fit(task.K, task.y)
     assert solver.n_iter_ == epochs * task.n
+    assert solver.status_ == ("converged" if epochs < most else "budget")
     # Every draw that changes its variable costs one row; the diagonal comes once.
     assert solver.counters_.kernel_evals == (steps + 1) * task.n
     np.testing.assert_allclose(alpha_of(solver.model_, task.y), alpha, rtol=0, atol=1e-10 * C)
-
-
-@pytest.mark.parametrize("order", ["permutation", "iid"])
-@pytest.mark.parametrize("tol", [0.3, 0.03, 1e-3])
-def test_it_stops_at_the_first_epoch_within_the_gap(rbf_task, tol, order):
-    task = rbf_task
-    *_, epochs = twin(task.K, task.y, 1.0, order, 200, seed=5, tol=tol)
-    solver = SDCA(
-        "precomputed", C=1.0, order=order, tol=tol, max_epochs=200, dtype="float64", random_state=5
-    ).fit(task.K, task.y)
-    assert solver.status_ == "converged"
-    assert solver.n_iter_ == epochs * task.n
 
 
 @pytest.mark.parametrize("order", ["permutation", "iid"])
@@ -63,10 +47,8 @@ def test_points_without_norm_go_to_their_bound(order, alpha_of):
     X[[0, 7]] = 0.0
     y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
     y[[0, 7]] = [1, -1]
-    solver = SDCA(
-        "linear", C=2.0, order=order, tol=1e-8, max_epochs=5000, dtype="float64", random_state=0
-    ).fit(X, y)
-    alpha = alpha_of(solver.model_, y)
+    solver = SDCA("linear", C=2.0, order=order, tol=1e-8, max_epochs=5000, dtype="float64")
+    alpha = alpha_of(solver.set_params(random_state=0).fit(X, y).model_, y)
     np.testing.assert_array_equal(alpha[[0, 7]], 2.0)
     assert np.isfinite(alpha).all()
     assert solver.status_ == "converged"

@@ -39,41 +39,24 @@ def test_steps_are_the_literal_ones(task, alpha_of, bound):
     assert norms.max() <= bound * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("C", [1.0, 10.0])
-def test_the_loss_approaches_that_of_the_svm_with_this_norm(rbf_task, optimum, C):
+@pytest.mark.parametrize("factor", [1.0, 4.0])
+def test_the_loss_approaches_that_of_the_svm_with_this_norm(rbf_task, solve_dual, factor):
     task = rbf_task
-    best = optimum(task, C)
-    lowest = np.maximum(0, 1 - task.Q @ best.alpha).mean()
+    weights = np.where(task.y > 0, factor, 1.0)
+    best = solve_dual(task.Q, task.y, weights)
+    bound = float(np.sqrt(best.squared_norm))
+    least = (best.value - 0.5 * best.squared_norm) / weights.sum()
     excesses = []
     for epochs in (5, 500):
-        solver = SGD(
-            **task.params,
-            norm_bound=np.sqrt(best.squared_norm),
-            max_epochs=epochs,
-            dtype="float64",
-            random_state=3,
-        ).fit(task.X, task.y)
-        margins = task.y * solver.decision_function(task.X)
-        excesses.append(np.maximum(0, 1 - margins).mean() - lowest)
+        solver = SGD(norm_bound=bound, max_epochs=epochs, dtype="float64", **task.params)
+        solver.set_params(random_state=3).fit(task.X, task.y, sample_weight=weights)
+        losses = np.maximum(0, 1 - task.y * solver.decision_function(task.X))
+        excesses.append(weights @ losses / weights.sum() - least)
     # No w in the ball has a smaller loss.
-    assert min(excesses) >= -1e-9
-    assert excesses[1] < 0.01
-    assert excesses[1] < 0.3 * excesses[0]
+    assert min(excesses) >= -1e-6
+    assert excesses[1] < min(0.02, 0.3 * excesses[0])
 
 
 def test_a_kernel_without_a_direction_is_refused():
     with pytest.raises(ValueError, match="no k\\(x, x\\) is above 0"):
         SGD("linear").fit(np.zeros((4, 2)), [0, 1, 0, 1])
-
-
-def test_weights_approach_the_weighted_loss(rbf_task, solve_dual):
-    task = rbf_task
-    weights = np.where(task.y > 0, 4.0, 1.0)
-    kept = np.repeat(np.arange(task.n), weights.astype(int))
-    best = solve_dual(task.Q[np.ix_(kept, kept)], task.y[kept], 1.0)
-    bound = float(np.sqrt(best.squared_norm))
-    solver = SGD(**task.params, norm_bound=bound, max_epochs=500, dtype="float64", random_state=0)
-    solver.fit(task.X, task.y, sample_weight=weights)
-    loss = np.maximum(0, 1 - task.y * solver.decision_function(task.X))
-    least = (best.value - 0.5 * best.squared_norm) / len(kept)
-    assert -1e-6 <= weights @ loss / weights.sum() - least <= 0.02
