@@ -31,20 +31,15 @@ def lowered(K, points, q):
     return Lowered(entries, np.diag(own).max(), np.linalg.eigvalsh(own / s).max(), q)
 
 
-def largest_affordable(K, points, max_batch_size):
-    """The largest q whose critical batch size is not above ``max_batch_size``."""
-    most = min(len(points) // 10, max_batch_size)
-    tried = [lowered(K, points, q) for q in range(1, most + 1)]
-    affordable = [kernel for kernel in tried if kernel.beta / kernel.top + 1 <= max_batch_size]
-    return affordable[-1] if affordable else tried[0]
-
-
 def twin(K, y, *, s, q, max_batch_size, epochs, seed):
     """The values of f at all points under plain descent with the preconditioned kernel."""
     rng, n = np.random.default_rng(seed), len(y)
     points = rng.permutation(n)[:s]
     if q is None:
-        kernel = largest_affordable(K, points, max_batch_size)
+        # The largest q whose critical batch size is affordable.
+        tried = [lowered(K, points, k) for k in range(1, min(s // 10, max_batch_size) + 1)]
+        affordable = [of for of in tried if of.beta / of.top + 1 <= max_batch_size]
+        kernel = [tried[0], *affordable][-1]
     else:
         kernel = lowered(K, points, q)
     critical = kernel.beta / kernel.top + 1
