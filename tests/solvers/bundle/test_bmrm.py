@@ -35,30 +35,19 @@ RUNS_OUT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWar
 
 
 @RUNS_OUT
+@pytest.mark.parametrize(("inner", "tol", "most"), [("qp", 1e-9, 300), ("line_search", 1e-5, 3000)])
 @pytest.mark.parametrize("lam", [0.5, 0.005])
-def test_both_inner_solvers_reach_the_optimum_of_the_svm(linear_task, optimum, lam):
+def test_the_optimum_of_the_svm_with_guaranteed_progress(
+    linear_task, optimum, inner, tol, most, lam
+):
     task = linear_task
     best = lam * optimum(task, 1 / (lam * task.n)).value
-    for inner, tol, most in (("qp", 1e-9, 300), ("line_search", 1e-5, 3_000)):
-        found = minimize_risk(task.X, task.y, lam=lam, inner=inner, tol=tol, max_iter=most)
-        w = found.weights
-        by_hand = 0.5 * lam * w @ w + np.maximum(0, 1 - task.y * (task.X @ w)).mean()
-        assert found.objective == pytest.approx(by_hand, rel=1e-12)
-        assert found.lower_bound <= best * (1 + 1e-9)
-        assert best * (1 - 1e-9) <= found.objective <= best * (1 + 10 * tol)
-        assert inner == "line_search" or found.status == "converged"
-
-
-@RUNS_OUT
-@pytest.mark.parametrize("inner", ["qp", "line_search"])
-@pytest.mark.parametrize("lam", [0.5, 0.005])
-def test_guaranteed_progress(linear_task, optimum, inner, lam):
-    task = linear_task
-    best = lam * optimum(task, 1 / (lam * task.n)).value
-    found = minimize_risk(
-        task.X, task.y, lam=lam, inner=inner, tol=1e-6, max_iter=400, primal_search=False
-    )
-    trace = found.trace
+    options = {"inner": inner, "tol": tol, "max_iter": most, "primal_search": False}
+    found = minimize_risk(task.X, task.y, lam=lam, **options)
+    w, trace = found.weights, found.trace
+    by_hand = 0.5 * lam * w @ w + np.maximum(0, 1 - task.y * (task.X @ w)).mean()
+    assert found.objective == pytest.approx(by_hand, rel=1e-12)
+    assert best * (1 - 1e-9) <= found.objective <= best * (1 + 10 * tol)
     assert len(trace.objective) == found.n_iter + 1
     gamma, epsilon = trace.gamma, trace.epsilon
     assert (np.diff(trace.lower_bound) >= 0).all()
@@ -70,6 +59,7 @@ def test_guaranteed_progress(linear_task, optimum, inner, lam):
     G2 = np.square(task.X).sum(axis=1).max()
     least = 0.5 * gamma[:-1] * np.minimum(1, lam * gamma[:-1] / (4 * G2))
     assert (np.diff(trace.lower_bound) >= least - 1e-13).all()
+    assert inner == "line_search" or found.status == "converged"
     if found.status == "converged":
         steps = math.log2(max(lam / (4 * G2), 1e-300)) + 8 * G2 / (lam * epsilon[-2]) - 2
         assert found.n_iter <= max(steps, 1) + 1
@@ -131,17 +121,6 @@ def test_smooth_losses_against_a_quasi_newton_method(linear_task, loss, lam, bia
     assert found.objective == pytest.approx(best, rel=1e-8)
     assert found.lower_bound == pytest.approx(best, rel=1e-8)
     assert (found.intercept != 0) == bias
-
-
-def test_an_offset_as_a_constant_feature(linear_task):
-    X, y = linear_task.X, linear_task.y
-    extended = np.column_stack([X, np.ones(len(y))])
-    for loss in ("hinge", "logistic"):
-        found = minimize_risk(X, y, loss, lam=0.01, offset="feature", tol=1e-8)
-        expected = minimize_risk(extended, y, loss, lam=0.01, tol=1e-8)
-        assert found.objective == pytest.approx(expected.objective, rel=1e-7)
-        solution = np.append(found.weights, found.intercept)
-        np.testing.assert_allclose(solution, expected.weights, rtol=0, atol=1e-3)
 
 
 def test_roc_area_is_the_svm_on_differences(linear_task, solve_dual):

@@ -7,21 +7,6 @@ from sklearn.base import clone
 from marginbench.solvers import BundleClassifier, BundleRegressor, PrecisionAtK, Quantile
 
 
-def test_the_classifier_is_the_svm_in_units_of_C(linear_task, optimum):
-    task = linear_task
-    for C, bias in ((0.1, False), (1.0, True)):
-        solver = BundleClassifier(C=C, fit_intercept=bias, tol=1e-9).fit(task.X, task.y)
-        margins = task.y * (task.X @ solver.coef_[0] + solver.intercept_[0])
-        w = solver.coef_[0]
-        primal = 0.5 * w @ w + C * np.maximum(0, 1 - margins).sum()
-        assert primal == pytest.approx(optimum(task, C, bias=bias).value, rel=1e-7)
-        assert solver.status_ == "converged"
-        assert len(solver.trace_.gamma) == solver.n_iter_ + 1
-        assert (solver.intercept_[0] != 0) == bias
-        # The trace is in units of J = P / (C n).
-        assert solver.trace_.objective.min() == pytest.approx(primal / (C * task.n), rel=1e-12)
-
-
 def test_a_line_search_over_huge_slopes_ends():
     model = BundleRegressor(regularizer="entropic", fit_intercept=False, C=100.0, max_iter=5)
     model.fit([[1.0], [1.0]], [1e10, 1e10])

@@ -7,9 +7,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from marginbench.solvers import RBF, SMO, CuttingPlane, KernelOracle, TwoClasses
+from marginbench.solvers import SMO, CuttingPlane
 from marginbench.solvers.cuts import algorithms, cutting_plane
-from marginbench.solvers.cuts.algorithms import FINDERS, WorkingSet
 from marginbench.solvers.cuts.structure import Examples
 from marginbench.solvers.numeric.simplex_qp import SimplexQP
 
@@ -20,31 +19,6 @@ EXACT = {"dtype": "float64", "random_state": 0}
 def primal(model, X, y, C):
     scores = model.decision_function(X)
     return 0.5 * model.model_.squared_norm() + C * np.maximum(0, 1 - y * scores).sum()
-
-
-def parts(task, finder, C=1.0, tol=1e-3, n_samples=40, max_idle=20, cache_bytes=2**30, **psi):
-    """A finder of cuts on this task, with float64 entries."""
-    structure = TwoClasses(**psi)
-    oracle = KernelOracle(task.params["kernel"] if "gamma" not in task.params else RBF(0.5),
-                          task.X, "float64")  # fmt: skip
-    examples = Examples(task.y, np.arange(task.n + 1), np.full(task.n, 1 / task.n))
-    explicit = structure.n_explicit
-    working = WorkingSet(oracle, 1, explicit, C * task.n, max_idle, cache_bytes)
-    rng = np.random.default_rng(3)
-    return FINDERS[finder](working, structure, examples, tol, "violation", rng, n_samples, 4)
-
-
-def dense(cut, n):
-    """The coefficients of all points."""
-    coef = np.zeros(n)
-    coef[cut.points] = cut.coef[:, 0]
-    return coef
-
-
-def steps(finder):
-    while (found := finder.find()) is not None:
-        finder.working.add_and_solve(*found)
-        yield found
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -205,39 +179,6 @@ def test_what_is_kept_changes_what_is_computed_and_nothing_else(
     # Scores of many points are kept in float32.
     atol = 1e-2 if name == "_SMALL_SCORES" else 1e-6
     np.testing.assert_allclose(solver.decision_function(task.X), scores, atol=atol)
-
-
-@pytest.mark.parametrize(
-    ("oracle", "psi"), [("exact", {"scale": 1.0}), ("linear", {"constant": 2.0}), ("constant", {})]
-)
-def test_the_state_is_what_it_stands_for(rbf_task, oracle, psi):
-    task, C1 = rbf_task, 10.0 * rbf_task.n
-    finder = parts(task, oracle, C=10.0, n_samples=30, max_idle=5, **psi)
-    working = finder.working
-    most, sizes = np.sqrt(2 * C1), []
-    for cut, *_ in steps(finder):
-        assert len(set(cut.points)) == len(cut.points)
-        assert 0 <= cut.offset <= 1 + 1e-12
-        V = np.zeros((len(working.cuts), task.n))
-        for k, kept in enumerate(working.cuts):
-            V[k, kept.points] = kept.coef[:, 0]
-            if kept.scores is not None:
-                np.testing.assert_allclose(kept.scores[:, 0], task.K @ V[k], atol=1e-12)
-        U = np.array([kept.explicit for kept in working.cuts])
-        gram = V @ task.K @ V.T + U @ U.T
-        np.testing.assert_allclose(working.qp.Q[1:, 1:], gram, rtol=1e-9, atol=1e-13)
-        assert np.linalg.eigvalsh(working.qp.Q).min() >= -1e-12
-        a = working.multipliers
-        w, weights = -a @ V, -a @ U
-        np.testing.assert_allclose(dense(working.weights(), task.n), w, atol=1e-11)
-        np.testing.assert_allclose(working.scores()[:, 0], task.K @ w, atol=1e-9)
-        np.testing.assert_allclose(working.explicit(), weights, atol=1e-11)
-        heights = [c.offset for c in working.cuts] + V @ task.K @ w + U @ weights
-        assert working.xi == pytest.approx(max(0.0, heights.max()), abs=1e-9)
-        assert np.sqrt(working.squared_norm()) <= most
-        sizes.append(len(working.cuts))
-    # Cuts do go.
-    assert sizes[-1] < len(sizes)
 
 
 @pytest.mark.parametrize("oracle", ["exact", "linear"])

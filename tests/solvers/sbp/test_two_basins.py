@@ -33,7 +33,9 @@ def assert_are_levels(levels, positives, negatives, volume):
 
 
 height_arrays = st.lists(
-    st.one_of(st.floats(-1, 1), st.sampled_from([-0.5, 0.0, 0.25])), min_size=1, max_size=25
+    st.one_of(st.floats(-1, 1), st.floats(-1e3, 1e3), st.sampled_from([-0.5, 0.0, 0.25])),
+    min_size=1,
+    max_size=60,
 ).map(np.array)
 volumes = st.one_of(st.just(0.0), st.floats(1e-11, 1e2))
 
@@ -46,24 +48,6 @@ def test_levels_are_exact(positives, negatives, volume):
     assert_are_levels(levels, positives, negatives, volume)
     np.testing.assert_array_equal(positives, before[0])
     np.testing.assert_array_equal(negatives, before[1])
-
-
-@pytest.mark.parametrize("nu", [1e-11, 1e-6, 1e-2, 1.0])
-@pytest.mark.parametrize("kind", ["uniform", "clusters", "ties", "heavy tails", "far apart"])
-def test_levels_are_exact_for_every_slack_rate(nu, kind):
-    rng = np.random.default_rng(3)
-    n_positive, n_negative = 40, 170
-    n = n_positive + n_negative
-    heights = {
-        "uniform": rng.uniform(-1, 1, n),
-        "clusters": rng.choice([0.1, 0.5], n) + 10.0 ** rng.uniform(-14, -1, n),
-        "ties": rng.integers(0, 4, n) / 4,
-        "heavy tails": rng.standard_cauchy(n),
-        "far apart": rng.uniform(0, 1, n) + 1e3 * (np.arange(n) < n_positive),
-    }[kind]
-    positives, negatives = heights[:n_positive], heights[n_positive:]
-    for one, other in ((positives, negatives), (negatives, positives)):
-        assert_are_levels(two_basin_level(one, other, n * nu), one, other, n * nu)
 
 
 def test_of_several_optimal_biases_it_is_the_middle_one():
