@@ -59,49 +59,30 @@ def test_of_several_optimal_biases_it_is_the_middle_one():
     assert (levels.positive, levels.negative, levels.rank) == (0.25, 0.0, 3)
 
 
-def levels_of(basins, heights):
-    fill(basins, heights)
-    return Levels(*basins.standing.item()[: len(Levels._fields)])
-
-
-def moving_heights(rng, n, n_steps, pull):
-    """Heights like responses: each step moves all, some classes together, one point most."""
-    heights, positive = np.zeros(n), rng.random(n) < 0.3
-    for t in range(1, n_steps + 1):
-        yield heights, positive
-        step = 1 / np.sqrt(t)
-        heights = heights + step * rng.uniform(0.2, 0.4, n) * np.where(positive, 1, pull)
-        heights[rng.integers(n)] += step
-        if t % 3 == 0:
-            heights = heights / (1 + step)
-
-
-@pytest.mark.parametrize("volume", [0.0, 1e-7, 40.0, 4000.0])
 @pytest.mark.parametrize("pull", [1.0, -1.0])
-def test_levels_of_moving_heights_are_those_of_selection(volume, pull):
-    rng = np.random.default_rng(5)
-    basins = None
-    for heights, positive in moving_heights(rng, 1500, 400, pull):
-        basins = basins or basin_state(positive, volume)
-        levels = levels_of(basins, heights)
+@pytest.mark.parametrize(
+    ("volume", "grid"), [(0.0, None), (1e-7, None), (40.0, None), (4000.0, None), (12.0, 8)]
+)
+def test_levels_of_moving_heights_are_those_of_selection(volume, pull, grid):
+    # Heights like responses: each step moves all, some classes together, one point most.
+    rng, n = np.random.default_rng(5), 1500
+    moved, positive = np.zeros(n), rng.random(n) < 0.3
+    basins = basin_state(positive, volume)
+    for t in range(1, 401):
+        # On a grid there are ties.
+        heights = moved if grid is None else np.round(moved * grid) / grid
+        fill(basins, heights)
+        levels = Levels(*basins.standing.item()[: len(Levels._fields)])
         expected = two_basin_level(heights[positive], heights[~positive], volume)
+        assert levels.level == pytest.approx(expected.level, rel=1e-13)
         if levels.rank == expected.rank:
             assert levels[2:] == expected[2:]
             np.testing.assert_allclose(levels[:2], expected[:2], rtol=1e-13, atol=1e-14)
-        else:
-            assert levels.level == pytest.approx(expected.level, rel=1e-13)
-
-
-@pytest.mark.parametrize("n_values", [2, 40])
-def test_moving_heights_with_ties(n_values):
-    rng = np.random.default_rng(6)
-    positive = rng.random(1500) < 0.5
-    basins = basin_state(positive, 12.0)
-    heights = rng.integers(0, n_values, 1500) / n_values
-    for _ in range(100):
-        heights = heights + rng.integers(-1, 2) / 64
-        expected = two_basin_level(heights[positive], heights[~positive], 12.0)
-        assert levels_of(basins, heights) == pytest.approx(expected, rel=1e-13)
+        step = 1 / np.sqrt(t)
+        moved = moved + step * rng.uniform(0.2, 0.4, n) * np.where(positive, 1, pull)
+        moved[rng.integers(n)] += step
+        if t % 3 == 0:
+            moved = moved / (1 + step)
 
 
 def test_windows_find_the_level_of_slow_heights():
