@@ -1,21 +1,27 @@
 """Fixtures: an empty cache, small datasets of one's own, a web server on this machine."""
 
-import os
+import contextlib
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
-from marginbench.data_loaders import Source, find, load
+from marginbench.data_loaders import DataError, Source
 from marginbench.data_loaders.files import RemoteFile
 from marginbench.data_loaders.libsvm import read_pair
 
-REAL_MIRROR = os.environ.get("MARGINBENCH_MIRROR", "")
-
 TRAIN = b"+1 1:0.5 3:-2\n-1 2:1e-3\n+1\n-1 1:7 2:0 4:1\n"
 TEST = b"-1 3:1\n+1 1:2 2:3\n"
+
+
+def refused(call, *given, **named):
+    """The one line with which a call refuses what it is given."""
+    with pytest.raises(DataError) as caught:
+        call(*given, **named)
+    message = str(caught.value)
+    assert message.isprintable()
+    return message
 
 
 @pytest.fixture(autouse=True)
@@ -50,71 +56,47 @@ def tiny():
             "read": partial(read_pair, train="tiny.trn", test="tiny.tst", width=4, classes=(-1, 1)),
             "licence": "none",
             "citation": "@misc{tiny}",
-            "default_gamma": 1.0,
-            "default_C": 1.0,
             "files": (
                 RemoteFile("tiny.trn", (f"{url}/tiny/tiny.trn",), sha256),
                 RemoteFile("tiny.tst", (f"{url}/tiny/tiny.tst",)),
             ),
         }
-        return Source(**{**defaults, **kwargs})
+        return Source(**defaults | kwargs)
 
     return make
 
 
 @pytest.fixture
-def real_data(monkeypatch):
-    """Load a dataset from the mirror that the tests were started with, if that has its files."""
-
-    def load_real(name, params=None):
-        source = find(name)
-        folder = Path(REAL_MIRROR) / (source.mirror_folder or source.name)
-        for file in source.files:
-            places = [folder / file.name, folder / (file.archive or file.name)]
-            if not any(path.is_file() for path in [*places, Path(file.installed or file.name)]):
-                pytest.skip(
-                    f"MARGINBENCH_MIRROR is not a folder with {folder.name}/{file.name}: "
-                    "no real data here"
-                )
-        monkeypatch.setenv("MARGINBENCH_MIRROR", REAL_MIRROR)
-        return load(name, params)
-
-    return load_real
-
-
-@pytest.fixture
-def server(mirror):
-    """The address of a web server that serves the mirror."""
-    yield from serve(partial(Quiet, directory=str(mirror)))
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves a folder without a log."""
-
-    def log_message(self, *args):
-        """Say nothing."""
-
-
-@pytest.fixture
 def serving():
     """Start a server with a handler of one's own; returns its address."""
-    running = []
+    with contextlib.ExitStack() as stack:
 
-    def start(handler):
-        running.append(serve(handler))
-        return next(running[-1])
+        def start(handler):
+            server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+            thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.01))
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+            return f"http://127.0.0.1:{server.server_port}"
 
-    yield start
-    for server in running:
-        server.close()
+        yield start
 
 
-def serve(handler):
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
-        thread = threading.Thread(target=partial(httpd.serve_forever, poll_interval=0.01))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{httpd.server_port}"
-        finally:
-            httpd.shutdown()
-            thread.join()
+@pytest.fixture
+def asked():
+    """The paths that the server was asked for."""
+    return []
+
+
+@pytest.fixture
+def server(mirror, serving, asked):
+    """The address of a web server that serves the mirror."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_request(self, *args):
+            asked.append(self.path)
+
+        def log_error(self, *args):
+            """Say nothing."""
+
+    return serving(partial(Handler, directory=str(mirror)))

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from marginbench.data_loaders import DataError, find, generators, lap, ldfp, load
+from marginbench.data_loaders import find, generators, lap, ldfp, load
+
+from .conftest import refused
 
 QUADRIC = {"n_train": 20_000, "n_test": 5000, "n_features": 6, "flipped": 0.2}
 TEXT = {"n_train": 3000, "n_test": 1000, "n_features": 2000, "density": 0.02}
@@ -160,32 +162,32 @@ def test_random_text_takes_a_small_multiple_of_the_points():
         ("checkers", {"n_train": True}, "n_train must be an integer, got True"),
         ("checkers", {"n_train": math.nan}, "n_train must be an integer, got nan"),
         ("checkers", {"seed": -1}, "seed must be 0 or more, got -1"),
-        ("checkers", {"noise": math.nan}, "noise must be a finite number, 0 or more, got nan"),
+        ("checkers", {"seed": 2**63}, "seed is a number of more than 64 bits"),
+        ("checkers", {"noise": math.inf}, "noise must be a finite number, 0 or more, got inf"),
         ("checkers", {"noise": "loud"}, "noise must be a finite number, 0 or more, got 'loud'"),
         ("checkers", {"noise": False}, "noise must be a finite number, 0 or more, got False"),
         ("checkers", {"n_trian": 16}, "unknown parameter 'n_trian' (did you mean 'n_train'?)"),
-        ("checkers", {"sigma": 1}, "unknown parameter 'sigma' (known: n_train, n_test, seed, "),
         ("quadric", {"n_features": 5}, "n_features must be even, got 5"),
         ("quadric", {"n_features": 0}, "n_features must be between 2 and"),
         ("quadric", {"flipped": 0.5}, "flipped must be a number, at least 0 and less than 0.5"),
-        ("quadric", {"n_test": 1}, "n_test must be between 2 and"),
-        ("random-text", {"density": 0.6}, "between 1 / n_features = 1e-05 and 0.5, got 0.6"),
+        ("random-text", {"density": 0.6, "n_features": 9999}, "1 / n_features = 0.0001 and 0.5"),
         ("random-text", {"density": 1e-6}, "density must be a number between"),
+        ("rcv1", {"topic": "ccat"}, "topic must be a code like 'CCAT' or 'C11', got 'ccat'"),
+        ("rcv1", {"topic": 11}, "topic must be a code like 'CCAT' or 'C11', got 11"),
+        ("rcv1", {"split": "half"}, "split must be one of 'published', 'swapped', got 'half'"),
+        ("heart", {"n_train": 16}, "takes no parameters, got 'n_train'"),
     ],
 )
 def test_wrong_parameters_are_named(name, params, complaint):
-    with pytest.raises(DataError) as caught:
-        find(name).resolve({"n_features": 100_000, **params} if name == "random-text" else params)
-    assert str(caught.value).startswith(f"{name}: ")
-    assert complaint in str(caught.value)
-    assert "\n" not in str(caught.value)
+    message = refused(find(name).resolve, params)
+    assert message.startswith(f"{name}: ")
+    assert complaint in message
 
 
 # Problems of feasibility
 
 
-@pytest.mark.parametrize(("m", "n"), [(3, 50), (40, 15), (1, 4)])
-@pytest.mark.parametrize("kappa", [1.0, 5.0, 0.5])
+@pytest.mark.parametrize(("m", "n", "kappa"), [(3, 50, 1.0), (40, 15, 5.0), (1, 4, 0.5)])
 def test_feasibility_problems_come_with_their_answer(m, n, kappa):
     separable, inseparable = ldfp(m, n, kappa, seed=3), lap(m, n, seed=3, kappa=kappa)
     for A in (separable.A, inseparable.A):
@@ -221,20 +223,19 @@ def test_kappa_multiplies_the_component_along_the_separator():
 
 
 @pytest.mark.parametrize(
-    ("generate", "params", "message"),
+    ("generate", "params", "complaint"),
     [
-        (ldfp, {"m": 0, "n": 5}, r"ldfp: m must be a whole number >= 1, got 0"),
-        (ldfp, {"m": 2, "n": 2.5}, r"ldfp: n must be a whole number >= 1, got 2.5"),
-        (ldfp, {"m": 2, "n": 5, "seed": -1}, r"ldfp: seed must be a whole number >= 0, got -1"),
-        (ldfp, {"m": 2, "n": 5, "kappa": 0}, r"ldfp: kappa must be a finite number > 0, got 0"),
-        (lap, {"m": 2, "n": 5, "kappa": np.inf}, r"lap: kappa must be a finite number > 0"),
-        (lap, {"m": 2, "n": 1}, r"lap: n must be 2 or more, got 1"),
-        (ldfp, {"m": 3, "n": 5, "kappa": 1e200}, r"ldfp: kappa=1e\+200 is beyond what float64"),
-        (ldfp, {"m": 30, "n": 50, "kappa": 1e-17}, r"ldfp: kappa=1e-17 is beyond what float64"),
-        (lap, {"m": 3, "n": 5, "kappa": 1e-200}, r"lap: kappa=1e-200 is beyond what float64"),
-        (lap, {"m": 1, "n": 5, "kappa": 1e200}, r"lap: kappa=1e\+200 is beyond what float64"),
+        (ldfp, {"m": 0}, "ldfp: m must be a whole number >= 1, got 0"),
+        (ldfp, {"n": 2.5}, "ldfp: n must be a whole number >= 1, got 2.5"),
+        (ldfp, {"seed": -1}, "ldfp: seed must be a whole number >= 0, got -1"),
+        (ldfp, {"kappa": 0}, "ldfp: kappa must be a finite number > 0, got 0"),
+        (lap, {"kappa": np.inf}, "lap: kappa must be a finite number > 0"),
+        (lap, {"n": 1}, "lap: n must be 2 or more, got 1"),
+        (ldfp, {"kappa": 1e200}, "ldfp: kappa=1e+200 is beyond what float64"),
+        (ldfp, {"m": 30, "n": 50, "kappa": 1e-17}, "ldfp: kappa=1e-17 is beyond what float64"),
+        (lap, {"kappa": 1e-200}, "lap: kappa=1e-200 is beyond what float64"),
+        (lap, {"m": 1, "kappa": 1e200}, "lap: kappa=1e+200 is beyond what float64"),
     ],
 )
-def test_a_parameter_out_of_range_is_named(generate, params, message):
-    with pytest.raises(DataError, match=message):
-        generate(**params)
+def test_a_parameter_out_of_range_is_named(generate, params, complaint):
+    assert refused(generate, **{"m": 3, "n": 5} | params).startswith(complaint)

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
-from marginbench.data_loaders import DataError, find, libsvm, load
+from marginbench.data_loaders import find, libsvm, load
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.files import RemoteFile
 
+from .conftest import refused
 from .test_readers import packed
 
 
@@ -36,16 +37,13 @@ def offered(server, mirror):
     return offer
 
 
-def refusal(source, params=None):
-    with pytest.raises(DataError) as caught:
-        load(source, params)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 IJCNN = bz2.compress(b"-1.0 6:1 11:-0.7\n1.0 22:1\n")
-POINTS = b"".join(b"%d:0.5 20707:1 \n" % k for k in range(1, 11))
-REAL_SIM = b"".join(b"%d %d:0.5 20958:1\n" % ((-1) ** k, k + 1) for k in range(12))
+HEART = b"+1 1:1 13:-1\n-1 2:1\n" * 6
+AUT_AVN = (
+    gzip.compress(b"".join(b"%d:0.5 20707:1 \n" % k for k in range(1, 11))),
+    b"1\n-1\n" * 5,
+)
+REAL_SIM = bz2.compress(b"".join(b"%d %d:0.5 20958:1\n" % ((-1) ** k, k + 1) for k in range(12)))
 WEB = (b"-1 7:1 300:1\n+1 1:1\n", b"+1 2:1\n-1\n")
 ASTRO = b"# 2 abstracts\n1 3:0.25 99757:0.5 # 9801001\n-1 1:1 # hep-ph/9801002\n"
 
@@ -56,29 +54,11 @@ ASTRO = b"# 2 abstracts\n1 3:0.25 99757:0.5 # 9801001\n-1 1:1 # hep-ph/9801002\n
         # Entries of the test part by row and column; its labels.
         ("ijcnn1", (IJCNN, IJCNN), (2, 2, 22), {(0, 5): 1, (0, 10): -0.7, (1, 21): 1}, [-1, 1]),
         ("reuters_moneyfx", (IJCNN, IJCNN), (2, 2, 8315), {(0, 5): 1, (1, 21): 1}, [-1, 1]),
-        (
-            "heart",
-            (b"+1 1:1 13:-1\n-1 2:1\n" * 6,),
-            (8, 4, 13),
-            {(0, 0): 1, (1, 1): 1},
-            [1, -1] * 2,
-        ),
+        ("heart", (HEART,), (8, 4, 13), {(0, 0): 1, (1, 1): 1}, [1, -1] * 2),
         ("web8", WEB, (2, 2, 300), {(0, 1): 1}, [1, -1]),
         ("astro-ph", (ASTRO, b"-1 2:1\n1 4:1 #\n"), (2, 2, 99757), {(1, 3): 1}, [-1, 1]),
-        (
-            "real-sim",
-            (bz2.compress(REAL_SIM),),
-            (10, 2, 20958),
-            {(0, 4): 0.5, (1, 9): 0.5},
-            [1, -1],
-        ),
-        (
-            "aut-avn",
-            (gzip.compress(POINTS, mtime=0), b"1\n-1\n" * 5),
-            (8, 2, 20707),
-            {(0, 4): 0.5, (1, 9): 0.5, (1, 20706): 1},
-            [1, -1],
-        ),
+        ("real-sim", (REAL_SIM,), (10, 2, 20958), {(0, 4): 0.5, (1, 9): 0.5}, [1, -1]),
+        ("aut-avn", AUT_AVN, (8, 2, 20707), {(0, 4): 0.5, (1, 9): 0.5, (1, 20706): 1}, [1, -1]),
     ],
 )
 def test_text_files_as_published(offered, name, files, shape, entries, labels):
@@ -112,7 +92,7 @@ def test_cod_rna(offered):
     ],
 )
 def test_aut_avn_needs_a_label_for_each_point(offered, labels, complaint):
-    assert complaint in refusal(offered("aut-avn", b"1:1\n" * 10, labels))
+    assert complaint in refused(load, offered("aut-avn", b"1:1\n" * 10, labels))
 
 
 def forest(n=80):
@@ -153,8 +133,7 @@ def test_susy(offered):
     rng = np.random.default_rng(1)
     table = np.column_stack((np.arange(30) % 2, rng.normal(size=(30, 18)).astype(np.float32)))
     source = offered("susy", gzip.compress(csv(table, "%.18e")))
-    message = refusal(source)
-    assert "SUSY.csv.gz: 30 rows, but the last 500000 alone are the test part" in message
+    assert "SUSY.csv.gz: 30 rows, but the last 500000 alone are the test" in refused(load, source)
     data = load(replace(source, read=partial(source.read, last=10)))
     np.testing.assert_array_equal(data.X_train, table[:20, 1:])
     np.testing.assert_array_equal(data.X_test, table[20:, 1:])
@@ -181,7 +160,7 @@ def test_cifar10(offered):
     every = load(source, {"positive": "none", "scale": "unit"})
     np.testing.assert_array_equal(every.X_test, records[10:, 1:] / np.float32(255))
     np.testing.assert_array_equal(every.y_train, records[:10, 0])
-    assert "one class only (every label is -1)" in refusal(source, {"positive": 9})
+    assert "one class only (every label is -1)" in refused(load, source, {"positive": 9})
 
 
 def test_mnist_and_its_likes(offered):
@@ -242,7 +221,7 @@ def test_kdd99(offered):
     ],
 )
 def test_kdd99_says_which_line_is_wrong(offered, line, complaint):
-    message = refusal(offered("kdd99", KDD_TRAIN + line, KDD_TEST))
+    message = refused(load, offered("kdd99", KDD_TRAIN + line, KDD_TEST))
     assert "kddcup.data.gz" in message
     assert complaint in message
 
@@ -265,5 +244,5 @@ def test_the_sample_of_adult_is_all_rows_once():
     whole = libsvm.sample_adult(numbered(30_000), {"test": "all"})
     np.testing.assert_array_equal(whole.test.X.toarray()[:, 0], np.arange(1, 30_001))
     np.testing.assert_array_equal(whole.train.X.toarray()[:, 0], drawn)
-    with pytest.raises(DataError, match="adult-sample: 22697 rows"):
-        libsvm.sample_adult(numbered(22_697), {"test": "rest"})
+    complaint = refused(libsvm.sample_adult, numbered(22_697), {"test": "rest"})
+    assert complaint.startswith("adult-sample: 22697 rows")

@@ -15,13 +15,7 @@ from hypothesis import given, strategies as st
 from marginbench.data_loaders import DataError, csv_text, find, idx, libsvm
 from marginbench.data_loaders.files import LocalFile
 
-
-def refusal(read, *given, **options):
-    with pytest.raises(DataError) as caught:
-        read(*given, **options)
-    message = str(caught.value)
-    assert message.isprintable()
-    return message
+from .conftest import TRAIN as TEXT, refused
 
 
 def file(path, data):
@@ -31,7 +25,6 @@ def file(path, data):
 
 # LIBSVM text
 
-TEXT = b"+1 1:0.5 3:-2\n-1 2:1e-3\n+1\n-1 1:7 2:0 4:1\n"
 DENSE = np.array([[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [0, 0, 0, 0], [7, 0, 0, 1]])
 
 
@@ -41,9 +34,7 @@ DENSE = np.array([[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [0, 0, 0, 0], [7, 0, 0, 1]])
         TEXT,
         TEXT.rstrip(b"\n"),
         b"\n" + TEXT.replace(b"\n", b"\n \n\r\n"),
-        TEXT.replace(b"\n", b"\r\n"),
         TEXT.replace(b" ", b"\t"),
-        TEXT.replace(b"\n", b" \n"),
         TEXT.replace(b"+1", b"1.0"),
         TEXT.replace(b"-2", b"-2.00E+0").replace(b"0.5", b"+.5"),
         TEXT.replace(b"1e-3", b"1e-3 # a: 7:1").replace(b"+1\n", b"+1#\n #\n") + b"# end",
@@ -66,15 +57,12 @@ def test_libsvm_reads_all_spellings_alike(tmp_path, text):
         (b"+1 1:nan", "the value of '1:nan' is not finite"),
         (b"+1 1:1e999", "the value of '1:1e999' is not finite"),
         (b"yes 1:1", "label 'yes' is not a finite number"),
-        (b"nan 1:1", "label 'nan' is not a finite number"),
         (b"1:1 2:1", "label '1:1' is not a finite number"),
         (b"2 1:1", "label '2' is not one of the 2 classes -1, 1"),
         (b"0.5 1:1", "label '0.5' is not one of the 2 classes -1, 1"),
         (b"+1 1", "'1' is not an index:value pair"),
-        (b"+1 1:2:3", "'1:2:3' is not an index:value pair"),
         (b"+1 1.0:1", "'1.0:1' is not an index:value pair"),
         (b"+1 -1:1", "'-1:1' is not an index:value pair"),
-        (b"+1 1:0x1", "'1:0x1' is not an index:value pair"),
         (b"+1 qid:3 1:1", "'qid:3' is not an index:value pair"),
         (b"+1 1:1\x00\xff\x1b[31m", "'1:1\\x00\ufffd\\x1b[31m' is not an index:value pair"),
         (b"+1 0:1", "index 0 in '0:1'; indices start at 1"),
@@ -86,7 +74,7 @@ def test_libsvm_reads_all_spellings_alike(tmp_path, text):
 )
 def test_libsvm_refuses_a_wrong_line_and_says_where(tmp_path, line, complaint):
     wrong = file(tmp_path / "it", TEXT + line + b"\n" + TEXT)
-    message = refusal(libsvm.read_file, wrong, 4, (-1, 1))
+    message = refused(libsvm.read_file, wrong, 4, (-1, 1))
     assert message.startswith(f"it, line 5: {complaint}")
 
 
@@ -101,15 +89,10 @@ _LINES = st.lists(
     min_size=1,
     max_size=3,
 ).map(lambda lines: "".join(" ".join([head, *words]) + "\n" for head, words in lines).encode())
-_NUMBERS = st.tuples(
-    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=4, max_size=4),
+_NUMBERS = st.builds(
+    lambda form, *numbers: (f"-1 1:{form} 2:{form} 3:{form} 4:{form}\n" % numbers).encode(),
     st.sampled_from(["%r", "%.3f", "%.17e", "%+g"]),
-).map(
-    lambda case: (
-        "-1 "
-        + " ".join(f"{i}:{case[1] % value}" for i, value in enumerate(case[0], start=1))
-        + "\n"
-    ).encode()
+    *[st.floats(allow_nan=False, allow_infinity=False)] * 4,
 )
 
 
@@ -143,39 +126,34 @@ def test_the_numbers_are_those_of_python(text):
 def test_limits_of_libsvm_text(tmp_path):
     wide = file(tmp_path / "it", b"1 %d:1\n-1 2:1\n" % (2**31 - 1))
     assert libsvm.read_file(wide, 2**31 - 1, (-1, 1)).X.indices[0] == 2**31 - 2
-    message = refusal(libsvm.read_file, wide, 2**31, (-1, 1))
+    message = refused(libsvm.read_file, wide, 2**31, (-1, 1))
     assert message.startswith("it: a width of 2147483648 features was asked for; at")
     large = file(tmp_path / "it", b"9007199254740992 1:1\n-9007199254740992 2:1\n")
     assert libsvm.read_rows([large], 4, None).y.tolist() == [2**53, -(2**53)]
     for label in ("1e300", "-9007199254740994"):
-        message = refusal(libsvm.read_rows, [file(tmp_path / "it", f"{label} 1:1\n".encode())], 4)
+        message = refused(libsvm.read_rows, [file(tmp_path / "it", f"{label} 1:1\n".encode())], 4)
         assert message == f"it, line 1: label '{label}' is over 9007199254740992 in size"
     for text in (b"", b"# nothing else\n", gzip.compress(b"")):
-        assert refusal(libsvm.read_rows, [file(tmp_path / "it", text)]) == "it: the file is empty"
+        assert refused(libsvm.read_rows, [file(tmp_path / "it", text)]) == "it: the file is empty"
     alike = file(tmp_path / "it", b"-1 1:1\n-1 2:1\n")
-    assert "one class only (every label is -1)" in refusal(libsvm.read_file, alike, 2, (-1, 1))
+    assert "one class only (every label is -1)" in refused(libsvm.read_file, alike, 2, (-1, 1))
 
 
 def test_several_files_without_a_width(tmp_path):
-    texts = {"a": b"3 2:1\n-7 1:0\n", "b": b"3 9:1 20:2.5\n5\n"}
-    files = [file(tmp_path / name, text) for name, text in texts.items()]
+    files = [file(tmp_path / "a", b"3 2:1\n-7 1:0\n"), file(tmp_path / "b", b"3 9:1 20:2.5\n5\n")]
     part = libsvm.read_rows(files)
     assert part.y.tolist() == [3, -7, 3, 5]
     assert part.X.shape == (4, 20)
-    assert {(int(i), int(j)): v for (i, j), v in part.X.todok().items()} == {
-        (0, 1): 1.0,
-        (2, 8): 1.0,
-        (2, 19): 2.5,
-    }
-    assert refusal(libsvm.read_rows, files, classes=(3, 4)).startswith("a, line 2: label '-7' is")
-    assert refusal(libsvm.read_rows, files, 1).startswith("a, line 1: index 2 is over the number")
+    assert dict(part.X.todok()) == {(0, 1): 1.0, (2, 8): 1.0, (2, 19): 2.5}
+    assert refused(libsvm.read_rows, files, classes=(3, 4)).startswith("a, line 2: label '-7' is")
+    assert refused(libsvm.read_rows, files, 1).startswith("a, line 1: index 2 is over the number")
 
 
 def test_lines_without_labels(tmp_path):
     part = libsvm.read_rows([file(tmp_path / "a", b"2:0.5 \n\n1:1 3:-2\n")], 3, labelled=False)
     assert part.X.toarray().tolist() == [[0, 0.5, 0], [0, 0, 0], [1, 0, -2]]
     wrong = file(tmp_path / "a", b"2:0.5\n1 2:1\n")
-    message = refusal(libsvm.read_rows, [wrong], labelled=False)
+    message = refused(libsvm.read_rows, [wrong], labelled=False)
     assert message.startswith("a, line 2: '1' is not an index:value pair")
 
 
@@ -193,7 +171,6 @@ def read_csv(path, text, **options):
     "text",
     [
         CSV,
-        CSV.rstrip(b"\n"),
         CSV.replace(b"\n", b"\r\n"),
         CSV.replace(b",", b" , "),
         CSV.replace(b"1,", b"1.000000000000000000e+00,"),
@@ -215,7 +192,7 @@ def test_the_label_can_be_the_last_column_and_the_test_part_the_last_rows(tmp_pa
     content = read_csv(tmp_path / "it", text, last=1, **options)
     assert content.train.X.tolist() == [[0.5, -2, 0], [1, 2, 3]]
     assert [content.train.y.tolist(), content.test.y.tolist()] == [[7, 4], [7]]
-    assert refusal(read_csv, tmp_path / "it", text, last=3, **options).startswith(
+    assert refused(read_csv, tmp_path / "it", text, last=3, **options).startswith(
         "it: 3 rows, but the last 3 alone are the test part"
     )
 
@@ -223,10 +200,8 @@ def test_the_label_can_be_the_last_column_and_the_test_part_the_last_rows(tmp_pa
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (b"1,nan,0,0", ", line 4: column 2 is nan, not a finite number"),
         (b"1,0,0,-inf", ", line 4: column 4 is -inf, not a finite number"),
         (b"1,,0,0", ": In CSV column #1: Row #4: "),
-        (b'1,"0",0,0', ": In CSV column #1: Row #4: "),
         (b"1,\x00\xff\x1b[31m,0,0", ": In CSV column #1: Row #4: "),
         (b"1,0,0", ": CSV parse error: Row #4: Expected 4 columns, got 3"),
         (b"2,0,0,0", ", line 4: label 2 is not one of the 2 classes -1, 1"),
@@ -234,7 +209,7 @@ def test_the_label_can_be_the_last_column_and_the_test_part_the_last_rows(tmp_pa
     ],
 )
 def test_csv_refuses_a_wrong_line_and_says_where(tmp_path, line, complaint):
-    message = refusal(read_csv, tmp_path / "it", CSV + line + b"\n" + CSV)
+    message = refused(read_csv, tmp_path / "it", CSV + line + b"\n" + CSV)
     assert message.startswith(f"it{complaint}")
 
 
@@ -261,31 +236,29 @@ CLASSES = np.array([7, 0, 9], dtype=np.uint8)
         (packed(PIXELS)[:-1], "23 bytes follow the header, which says 3 x 2 x 4"),
         (packed(PIXELS) + b"\0", "25 bytes follow the header, which says 3 x 2 x 4"),
         (gzip.compress(packed(PIXELS), mtime=0)[:20], "cannot be read"),
-        (packed(PIXELS[:0]), "0 bytes follow the header, which says 0 x 2 x 4"),
         # No memory for what a wrong header promises.
         (b"\0\0\x08\3" + b"\xff" * 12 + b"\1", "1 bytes follow the header, which says 4294967295"),
     ],
 )
 def test_idx_refuses_what_is_not_the_array(tmp_path, data, complaint):
-    assert complaint in refusal(idx.read_array, file(tmp_path / "it", data), 3)
+    assert complaint in refused(idx.read_array, file(tmp_path / "it", data), 3)
     whole = file(tmp_path / "it", bz2.compress(packed(PIXELS)))
     np.testing.assert_array_equal(idx.read_array(whole, 3), PIXELS)
 
 
 def test_labels_must_match_the_images(tmp_path):
     names = [name for pair in idx.FILES for name in pair]
+    arrays = [PIXELS, CLASSES, PIXELS[:2], CLASSES[:2]]
 
-    def images(**changes):
-        arrays = [PIXELS, CLASSES, PIXELS[:2], CLASSES[:2]]
-        for k, array in changes.items():
-            arrays[int(k[1])] = array
-        whole = zip(names, map(packed, arrays), strict=True)
+    def images(place, array):
+        changed = [*arrays[:place], array, *arrays[place + 1 :]]
+        whole = zip(names, map(packed, changed), strict=True)
         return {name: file(tmp_path / name, data) for name, data in whole}
 
-    message = refusal(idx.read_images, images(_3=CLASSES), {}, n_classes=10)
+    message = refused(idx.read_images, images(3, CLASSES), {}, n_classes=10)
     assert message == f"{names[3]}: 3 labels for the 2 images of {names[2]}"
     wrong = np.array([7, 10, 12], dtype=np.uint8)
-    message = refusal(idx.read_images, images(_1=wrong), {}, n_classes=10)
+    message = refused(idx.read_images, images(1, wrong), {}, n_classes=10)
     assert message == f"{names[1]}: label 2 is 10, not one of 0 to 9"
 
 
@@ -355,16 +328,4 @@ def test_a_topic_against_the_rest(rcv1):
     ],
 )
 def test_rcv1_names_the_file_and_the_line(rcv1, changes, message):
-    assert message in refusal(rcv1, **changes)
-
-
-@pytest.mark.parametrize(
-    ("params", "complaint"),
-    [
-        ({"topic": "ccat"}, "rcv1: topic must be a code like 'CCAT' or 'C11', got 'ccat'"),
-        ({"topic": 11}, "rcv1: topic must be a code like 'CCAT' or 'C11', got 11"),
-        ({"split": "half"}, "rcv1: split must be one of 'published', 'swapped', got 'half'"),
-    ],
-)
-def test_wrong_parameters_of_rcv1_are_named(params, complaint):
-    assert complaint in refusal(find("rcv1").resolve, params)
+    assert message in refused(rcv1, **changes)
