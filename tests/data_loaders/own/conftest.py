@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from marginbench.data_loaders import DataError, load
+from marginbench.data_loaders import load
+
+from ..conftest import refused
 
 
 @pytest.fixture
@@ -34,16 +36,23 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def loaded(here):
+    """Load a table that consists of some text, by some options."""
+
+    def load_text(text, **options):
+        (here / "x.csv").write_text(text)
+        return load("x.csv", options)
+
+    return load_text
+
+
+@pytest.fixture
 def refusal(here):
     """The message with which a file of some content is refused: one line."""
 
     def load_refused(content, name="x.csv", **options):
-        raw = content.encode() if isinstance(content, str) else content
-        (here / name).write_bytes(raw)
-        with pytest.raises(DataError) as caught:
-            load(name, options)
-        message = str(caught.value)
-        assert "\n" not in message
+        (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        message = refused(load, name, options)
         assert message.startswith(name)
         return message
 

@@ -1,6 +1,7 @@
 """What is wrong with a file is told in one line: file, line, column, value, remedy."""
 
 import gzip
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
-from marginbench.data_loaders import DataError, import_data, imported, load, remove_imported
+from marginbench.data_loaders import import_data, imported, load, remove_imported
 from marginbench.data_loaders.own import tables
 from marginbench.data_loaders.own.finding import is_own
 
+from ..conftest import refused
+
 GOOD = "age,job,y\n31,a,no\n42,b,yes\n53,a,no\n64,b,yes\n"
-ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
 
 
 @pytest.mark.parametrize(
@@ -35,12 +37,6 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
             "x.csv, line 3: column 'age' is 'inf', not a finite number as elsewhere in the column; "
             "mend it, add it to missing_words, drop the column, or list 'age' in categorical",
         ),
-        (GOOD.replace("42", "1e999"), "x.csv, line 3: column 'age' is '1e999', not a finite numb"),
-        (
-            "a,b,y\n" + ROWS.replace("17,", "1 7,"),
-            "x.csv, line 19: column 'a' is '1 7', not a finite number as elsewhere in the column; "
-            "mend it, add it to missing_words, drop the column, or list 'a' in categorical",
-        ),
         (GOOD.replace("job", "age"), "x.csv: columns 1 and 2 have the same name 'age'; rename on"),
         (GOOD.replace("yes", "no"), "x.csv: one class only ('no') in the training part; two are"),
         ("y\na\nb\n", "x.csv: there is no column beside the target 'y'"),
@@ -54,13 +50,9 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
             "one in every row; it looks like an identifier); add it to drop",
         ),
         (b"age,y\n\xe9,a\n3,b\n", "x.csv, line 2: '\ufffd' is not UTF-8 text; convert the file"),
-        (
-            b"\xe9,\xe8,y\n1,2,a\n3,4,b\n",
-            "x.csv, line 1: '\ufffd' is not UTF-8 text; convert the file",
-        ),
+        (b"\xe9,y\n1,a\n3,b\n", "x.csv, line 1: '\ufffd' is not UTF-8 text; convert the file"),
         (GOOD.encode("utf-16"), "x.csv: is UTF-16 text; convert it to UTF-8"),
         (b"PK\x03\x04\x00\x00\x00", "x.csv: is not text (it holds zero bytes); set format"),
-        (b"\x1f\x8b\x08broken", "x.csv: cannot be read ("),
         ('age,y\n1,a\n2,b\n"3,a\n', "x.csv"),
     ],
 )
@@ -76,38 +68,13 @@ def test_text_of_a_file_cannot_break_a_line(here, refusal):
     assert all(line.isprintable() for line in data.decided)
 
 
-def test_hints_name_what_is_probably_not_meant(here):
-    rows = [f"{k};{k % 9};{k % 50};;{k}" for k in range(120)]
-    Path("x.csv").write_text(";price;n;y;\n" + "\n".join(rows) + "\n")
-    data = load("x.csv", {"target": "n", "test": "last 50"})
-    assert data.decided[3] == "dropped columns: y (no values)"
-    assert data.decided[-3:] == (
-        "hint: 50 classes that are numbers; is it a regression target?",
-        "hint: column 'column 1' only numbers the rows; add it to drop",
-        "hint: column 'column 5' only numbers the rows; add it to drop",
-    )
-    rows = [f"{k},5;{'np'[k % 2]}" for k in range(60)]
-    Path("x.csv").write_text("price;y\n" + "\n".join(rows) + "\n")
-    assert load("x.csv", {"test": "last 20"}).decided[-1] == (
-        "hint: texts that look like numbers in price: set numeric = ['price'], decimal = ','"
-    )
-    rows = [f"{k}th;{'np'[k % 2]}" for k in range(60)]
-    Path("x.csv").write_text("price;y\n" + "\n".join(rows) + "\n")
-    assert load("x.csv", {"test": "last 20"}).decided[-1] == (
-        "hint: column 'price' holds 40 distinct texts, such as '0th'; are they numbers, dates or "
-        "identifiers?"
-    )
-
-
-def test_what_a_killed_process_left_is_removed(here):
-    Path("x.csv").write_text(GOOD)
-    options = {"test": "last 2"}
-    load("x.csv", options)
+def test_what_a_killed_process_left_is_removed(here, loaded):
+    loaded(GOOD, test="last 2")
     (path,) = (here.parent / "cache" / "datasets" / "own").glob("*.parquet")
     left = path.with_name(f".{path.stem}.partial-unpacked-x.npz")
     left.write_bytes(b"half a file")
     path.unlink()
-    load("x.csv", options)
+    loaded(GOOD, test="last 2")
     assert path.exists()
     assert not left.exists()
 
@@ -126,26 +93,20 @@ def test_no_row_without_a_missing_value(refusal):
     ("options", "message"),
     [
         ({"target": "yy"}, "x.csv: target = 'yy': there is no such column (did you mean 'y'?)"),
-        ({"target": "Z"}, "x.csv: target = 'Z': there is no such column (columns: age, job, y)"),
         ({"target": 4}, "x.csv: target = 4, but there are 3 columns"),
         ({"target": 0}, "x.csv: target must be the name of a column or its number from 1"),
-        ({"drop": ["jo"]}, "x.csv: drop = 'jo': there is no such column (did you mean 'job'?)"),
         ({"numeric": ["job"]}, "x.csv: column 'job' is listed in numeric, but none of its texts"),
         ({"drop": ["y"], "target": "y"}, "x.csv: the target 'y' is dropped as well"),
         ({"drop": ["age", "job", "y"]}, "x.csv: all columns are dropped"),
         ({"positive": "Yes!"}, "x.csv: positive = 'Yes!' is no class (did you mean 'yes'?)"),
         ({"positive": 1}, "x.csv: positive = '1' is no class (classes: no, yes)"),
-        ({"scale": "std"}, "x.csv: scale must be one of 'standard', 'minmax', 'unit', 'norm', "),
         ({"test_fraction": 1}, "x.csv: test_fraction must be a number between 0 and 1, got 1"),
-        ({"split_seed": -1}, "x.csv: split_seed must be an integer, 0 or more, got -1"),
         ({"split": "job"}, "x.csv, line 2: column 'job' is 'a'; a column of the split says"),
         ({"split": "job", "test": "last 2"}, "x.csv: split and test exclude each other"),
         ({"test": "last four"}, "x.csv: test must be a file or 'last N', got 'last four'"),
         ({"test": "last 4"}, "x.csv: no rows are left for the training part"),
         ({"separator": ";;"}, "x.csv: separator must be one character, such as ';', got ';;'"),
-        ({"separator": ";"}, "x.csv: there is no column beside the target"),
         ({"header": False}, "x.csv, line 1: column 'column 1' is 'age' above numbers alone; if "),
-        ({"header": "yes"}, "x.csv: header must be true or false, got 'yes'"),
         ({"taget": "y"}, "x.csv: unknown option 'taget' (did you mean 'target'?)"),
         ({"format": "xlsx"}, "x.csv: format must be one of 'csv', 'tsv', 'parquet', 'npz', "),
         ({"format": "libsvm"}, "x.csv, line 1: label 'age,job,y' is not a finite number; set "),
@@ -183,54 +144,50 @@ def test_other_formats(refusal, name, content, message):
 
 
 def test_columns_of_parquet_files(here):
-    pq.write_table(pa.table({"a": [[1], [2]], "y": ["n", "p"]}), "lists.parquet")
-    with pytest.raises(DataError, match=r"column 'a' is of type list<.*make it numbers or texts"):
-        load("lists.parquet")
-    when = pd.DataFrame({"x": range(40), "when": pd.Timestamp("2020-01-01"), "y": [0, 1] * 20})
-    when.to_parquet("when.parquet")
-    with pytest.raises(DataError, match=r"column 'when' is of type timestamp.*add it to drop"):
-        load("when.parquet")
-    assert load("when.parquet", {"drop": ["when"]}).n_features == 1
     table = pa.Table.from_arrays([pa.array([1, 2])] * 2, names=["a", "a"])
     pq.write_table(table, "twice.parquet")
-    with pytest.raises(DataError, match="columns 1 and 2 have the same name 'a'"):
-        load("twice.parquet")
+    pq.write_table(pa.table({"a": [[1], [2]], "y": ["n", "p"]}), "lists.parquet")
+    when = pd.DataFrame({"x": range(40), "when": pd.Timestamp("2020-01-01"), "y": [0, 1] * 20})
+    when.to_parquet("when.parquet")
     frame = pd.DataFrame({"x": [1.0, np.inf, 3.0, 4.0], "y": [0, 1, 0, 1]})
     frame.to_parquet("inf.parquet")
-    with pytest.raises(DataError, match=r"inf.parquet, row 2: column 'x' is 'inf', not a finite"):
-        load("inf.parquet")
     frame.replace(np.inf, 1e300).to_parquet("large.parquet")
-    with pytest.raises(DataError, match=r"a feature is too large for float32; scale or drop it"):
-        load("large.parquet", {"scale": "none"})
+    for name, message in (
+        ("twice", ".*columns 1 and 2 have the same name 'a'"),
+        ("lists", ".*column 'a' is of type list<.*make it numbers or texts"),
+        ("when", ".*column 'when' is of type timestamp.*add it to drop"),
+        ("inf", "inf.parquet, row 2: column 'x' is 'inf', not a finite"),
+        ("large", ".*a feature is too large for float32; scale or drop it"),
+    ):
+        assert re.match(message, refused(load, f"{name}.parquet", {"scale": "none"}))
+    assert load("when.parquet", {"drop": ["when"]}).n_features == 1
 
 
-def test_a_test_file_has_the_columns_and_classes_of_the_training_file(here):
-    Path("x.csv").write_text(GOOD)
-    Path("t.csv").write_text(GOOD.replace("job", "jobs"))
-    with pytest.raises(DataError, match=r"t.csv: the column 'job' of x.csv is missing \(did you"):
-        load("x.csv", {"test": "t.csv"})
+@pytest.mark.parametrize(
+    ("text", "test", "message"),
+    [
+        (GOOD, GOOD.replace("job", "jobs"), "t.csv: the column 'job' of x.csv is missing (did you"),
+        (GOOD, GOOD.replace("31,a,no", "31,a,maybe"), "t.csv: the class 'maybe' occurs in the tes"),
+        (GOOD, GOOD.replace("31", "old"), "t.csv, line 2: column 'age' is 'old', not a finite num"),
+        # Without names nothing says which column is one too many.
+        ("1,2,no\n3,4,yes\n" * 2, "1,2,5,no\n3,4,6,yes\n", "t.csv: 4 columns, but x.csv has 3; w"),
+    ],
+)
+def test_a_test_file_lacks_a_column_or_has_other_classes(here, text, test, message):
+    Path("x.csv").write_text(text)
+    Path("t.csv").write_text(test)
+    assert refused(load, "x.csv", {"test": "t.csv"}).startswith(message)
+
+
+def test_a_test_file_may_have_classes_beside_the_positive_one_and_another_order(loaded):
     Path("t.csv").write_text(GOOD.replace("31,a,no", "31,a,maybe"))
-    with pytest.raises(DataError, match=r"t.csv: the class 'maybe' occurs in the test part only"):
-        load("x.csv", {"test": "t.csv"})
-    assert load("x.csv", {"test": "t.csv", "positive": "yes"}).y_test.tolist() == [-1, 1, -1, 1]
-    Path("t.csv").write_text(GOOD.replace("31", "old"))
-    with pytest.raises(DataError, match=r"t.csv, line 2: column 'age' is 'old', not a finite numb"):
-        load("x.csv", {"test": "t.csv"})
-    # Without names nothing says which column is one too many.
-    Path("x.csv").write_text("1,2,no\n3,4,yes\n5,6,no\n7,8,yes\n")
-    Path("t.csv").write_text("1,2,5,no\n3,4,6,yes\n")
-    with pytest.raises(DataError, match=r"t.csv: 4 columns, but x.csv has 3; without names"):
-        load("x.csv", {"test": "t.csv"})
-    Path("x.csv").write_text(GOOD)
-    # The order of the columns may differ.
+    assert loaded(GOOD, test="t.csv", positive="yes").y_test.tolist() == [-1, 1, -1, 1]
     Path("t.csv").write_text("y,job,age\nno,a,31\nyes,b,42\n")
-    np.testing.assert_array_equal(
-        load("x.csv", {"test": "t.csv", "scale": "none"}).X_test, [[31, 1, 0], [42, 0, 1]]
-    )
+    X_test = loaded(GOOD, test="t.csv", scale="none").X_test
+    np.testing.assert_array_equal(X_test, [[31, 1, 0], [42, 0, 1]])
 
 
-def test_a_file_that_changes_while_it_is_read(here, monkeypatch):
-    Path("x.csv").write_text(GOOD)
+def test_a_file_that_changes_while_it_is_read(here, refusal, monkeypatch):
     read = tables.read_csv
 
     def slowly(*given):
@@ -238,15 +195,14 @@ def test_a_file_that_changes_while_it_is_read(here, monkeypatch):
         return read(*given)
 
     monkeypatch.setattr(tables, "read_csv", slowly)
-    with pytest.raises(DataError, match=r"^x.csv: changed while it was read; run the command ag"):
-        load("x.csv", {"test": "last 2"})
+    message = refusal(GOOD, test="last 2")
+    assert message.startswith("x.csv: changed while it was read; run the command again")
     assert list((here.parent / "cache" / "datasets" / "own").glob("*.parquet")) == []
 
 
-def test_the_key_is_content_and_options_not_the_place(here):
-    Path("x.csv").write_text(GOOD)
+def test_the_key_is_content_and_options_not_the_place(here, loaded):
     options = {"test": "last 2"}
-    first = load("x.csv", options)
+    first = loaded(GOOD, **options)
     assert first.new
     assert not load("x.csv", options).new
     (here / "elsewhere").mkdir()
@@ -262,21 +218,20 @@ def test_the_key_is_content_and_options_not_the_place(here):
 def test_registered_and_imported_names_come_before_files(here):
     Path("digits").write_text("1 1:1\n-1 1:2\n1 1:3\n-1 1:4\n")
     assert load("digits").n_features == 64
-    assert load("./digits").n_features == 1
-    with pytest.raises(DataError, match="dataset name 'digits': is that of a registered dataset"):
-        import_data("digits", "./digits")
+    assert load("./digits").n_features == load(Path("digits")).n_features == 1
+    message = refused(import_data, "digits", "./digits")
+    assert message.startswith("dataset name 'digits': is that of a registered dataset")
     import_data("mine", "./digits", scale="minmax")
     Path("mine").write_text("no data")
     assert load("mine").n_features == 1
-    with pytest.raises(DataError, match=r"^mine: was imported with its options; it takes none"):
-        load("mine", {"scale": "none"})
-    with pytest.raises(DataError, match=r"mine: was imported before; remove it"):
-        import_data("mine", "./digits")
+    message = refused(load, "mine", {"scale": "none"})
+    assert message.startswith("mine: was imported with its options; it takes none")
+    message = refused(import_data, "mine", "./digits")
+    assert message.startswith("mine: was imported before; remove it")
     (item,) = imported()
     assert (item.name, item.state) == ("mine", "ok")
     assert item.decided == load("mine").decided
-    with pytest.raises(DataError, match=r"unknown dataset 'mne' \(did you mean 'mine'\?\)"):
-        load("mne")
+    assert "unknown dataset 'mne' (did you mean 'mine'?)" in refused(load, "mne")
     remove_imported("mine")
     assert imported() == []
 
@@ -287,62 +242,54 @@ def test_damaged_imported_data_are_named(here):
     content = path.read_bytes()
     path.write_bytes(content[:-50])
     assert [item.state for item in imported()] == ["damaged"]
-    with pytest.raises(DataError, match=r"mine: was imported; import it again"), pytest.warns():
-        load("mine")
+    with pytest.warns():
+        assert refused(load, "mine").startswith("mine: was imported; import it again")
 
 
 def test_arrays_that_do_not_fit_together(here):
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     for given, message in [
         ((X, y[:3]), "mine: 4 rows in X but 3 in y"),
-        ((X, np.eye(4)), r"mine: y has the shape \(4, 4\); expected one class for each row"),
+        ((X, np.eye(4)), "mine: y has the shape (4, 4); expected one class for each row"),
+        ((X, np.array(1)), "mine: y has the shape (); expected one class for each row"),
+        ((np.array(3.0), [1]), "mine: X has the shape (); expected (rows, features)"),
         ((X.astype(str).astype(object) + "x", y), "mine: X does not hold numbers alone"),
-        ((1j * X, y), "mine: X does not hold numbers alone .complex numbers"),
-        ((X.astype("M8[D]"), y), "mine: X does not hold numbers alone .dates or durations"),
+        ((1j * X, y), "mine: X does not hold numbers alone (complex numbers"),
+        ((X.astype("M8[D]"), y), "mine: X does not hold numbers alone (dates or durations"),
+        (([[10**400], [1], [2], [3]], y), "mine: X does not hold numbers alone (int too large"),
+        ((X, pd.Series([1, 0, pd.NA, 1], dtype=object)), "mine, row 3: column 'target' has no val"),
         (({"X": X},), "mine: has the arrays X; expected X and y, or X_train"),
         ((3,), "mine: is a int; expected a table, a Bunch"),
     ]:
-        with pytest.raises(DataError, match=message):
-            import_data("mine", *given)
+        assert refused(import_data, "mine", *given).startswith(message)
     for kind in (np.asarray, sparse.csr_matrix):
-        with pytest.raises(DataError, match=r"mine \(test part\): \d columns, but"):
-            import_data("mine", kind(X), y, X_test=kind(np.eye(5)), y_test=[0, 1, 0, 1, 0])
-    for given, message in [
-        ((np.array(3.0), [1]), r"mine: X has the shape \(\); expected \(rows, features\)"),
-        ((X, np.array(1)), r"mine: y has the shape \(\); expected one class for each row"),
-        (([[10**400], [1], [2], [3]], y), "mine: X does not hold numbers alone .int too large"),
-        ((X, pd.Series([1, 0, pd.NA, 1], dtype=object)), "mine, row 3: column 'target' has no val"),
-    ]:
-        with pytest.raises(DataError, match=message):
-            import_data("mine", *given)
-    with pytest.raises(DataError, match="give both X_test and y_test, or none"):
-        import_data("mine", X, y, X_test=X)
+        wider = {"X_test": kind(np.eye(5)), "y_test": [0, 1, 0, 1, 0]}
+        message = refused(import_data, "mine", kind(X), y, **wider)
+        assert re.match(r"mine \(test part\): \d columns, but", message)
+    assert "give both X_test and y_test, or none" in refused(import_data, "mine", X, y, X_test=X)
     assert not list(here.parent.glob("cache/datasets/imported/*.parquet"))
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", "unit"])
 def test_values_that_cannot_be_scaled_are_refused(here, scale):
     far = pd.DataFrame({"x": np.repeat([1e308, -1e308], 20), "y": ["a", "b"] * 20})
-    with pytest.raises(DataError, match=r"column 'x' has values from -1e\+308 to 1e\+308"):
-        import_data("mine", far, scale=scale)
+    message = refused(import_data, "mine", far, scale=scale)
+    assert "column 'x' has values from -1e+308 to 1e+308" in message
     close = pd.DataFrame({"x": np.arange(40) * 1e-200, "y": ["a", "b"] * 20})
-    with pytest.raises(DataError, match="which cannot be scaled in double precision"):
-        import_data("mine", close, scale="standard")
+    message = refused(import_data, "mine", close, scale="standard")
+    assert "which cannot be scaled in double precision" in message
 
 
 def test_paths_and_numbers_of_any_length(here):
     for name in ("x" * 300 + ".csv", "x" * 300 + "/a.csv"):
-        with pytest.raises(DataError, match=r"cannot be read .File name too long"):
-            load(name)
+        assert "cannot be read (File name too long" in refused(load, name)
     Path("a\tb.csv").write_text(GOOD * 9)
-    assert (
-        load(Path("a\tb.csv"), {"drop": "age"}).fingerprint
-        == load("a\tb.csv", {"drop": "age"}).fingerprint
-    )
-    with pytest.raises(DataError, match="test_fraction must be a number between 0 and 1"):
-        load(Path("a\tb.csv"), {"test_fraction": 10**400})
-    with pytest.raises(DataError, match="is no class"):
-        load(Path("a\tb.csv"), {"positive": 10**400})
+    path, dropped = Path("a\tb.csv"), {"drop": "age"}
+    assert load(path, dropped).fingerprint == load("a\tb.csv", dropped).fingerprint
+    path.rename("x.csv")
+    message = refused(load, "x.csv", {"test_fraction": 10**400})
+    assert "test_fraction must be a number between 0 and 1" in message
+    assert "is no class" in refused(load, "x.csv", {"positive": 10**400})
 
 
 def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here):
@@ -365,20 +312,17 @@ def test_reading_or_writing_beyond_memory_ends_in_one_line(refusal, monkeypatch,
 
 
 def test_what_is_no_name_is_refused_in_one_line():
-    for given in (np.eye(3), pd.DataFrame({"x": [1]}), 3, None):
-        with pytest.raises(DataError, match=r"^a dataset is a name, a path or a Source, got \w+; "):
-            load(given)
+    for given in (np.eye(3), None):
+        assert refused(load, given).startswith("a dataset is a name, a path or a Source, got ")
     assert not is_own("9" * 5000)
     assert not is_own("a\0b")
 
 
-def test_a_file_that_memory_does_not_hold_is_refused(here, monkeypatch):
-    Path("x.csv").write_text(GOOD)
-    Path("x.csv.gz").write_bytes(gzip.compress(GOOD.encode() * 100))
+def test_a_file_that_memory_does_not_hold_is_refused(refusal, monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=160))
-    with pytest.raises(DataError, match=r"^x.csv: 44 bytes; data are read into memory, at most 40"):
-        load("x.csv")
+    message = refusal(GOOD)
+    assert message.startswith("x.csv: 44 bytes; data are read into memory, at most 40")
     monkeypatch.setenv("MARGINBENCH_MAX_FILE_BYTES", "100")
     assert load("x.csv", {"test": "last 2"}).n_train == 2
-    with pytest.raises(DataError, match=r"^x.csv.gz: expands to more than 100 bytes; if you trust"):
-        load("x.csv.gz")
+    message = refusal(gzip.compress(GOOD.encode() * 100), "x.csv.gz")
+    assert message.startswith("x.csv.gz: expands to more than 100 bytes; if you trust")
