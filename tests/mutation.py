@@ -24,86 +24,14 @@ import time
 import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The folders that install as parts of the package ``marginbench``. ``tests/`` mirrors them.
 PACKAGES = ("data_loaders", "solvers", "harness", "reports")
-#: Tests of modules that have none of their own name, by patterns within ``tests/``. Without an
-#: entry, ``solvers/bundle/search.py`` is tested by ``solvers/bundle/test_search.py``, else by all
-#: of ``solvers/bundle/``.
-TESTS: dict[str, tuple[str, ...]] = {
-    "data_loaders/store.py": ("data_loaders/test_cache.py", "data_loaders/test_content.py"),
-    **dict.fromkeys(
-        [f"data_loaders/{name}.py" for name in ("csv_text", "idx", "libsvm")],
-        ("data_loaders/test_readers.py", "data_loaders/test_published.py"),
-    ),
-    "data_loaders/feasibility.py": ("data_loaders/test_generators.py",),
-    "data_loaders/parameters.py": (
-        "data_loaders/test_generators.py",
-        "data_loaders/test_sources.py",
-    ),
-    "data_loaders/transforms.py": ("data_loaders/test_sources.py",),
-    "data_loaders/files.py": (
-        "data_loaders/test_files.py",
-        "faults/test_archives.py",
-        "faults/test_http.py",
-    ),
-    "harness/planning/fingerprint.py": ("harness/test_keys.py",),
-    "harness/loading.py": ("harness/test_loading.py", "harness/test_entry_points.py"),
-    "harness/study/grid.py": ("harness/test_study_file.py", "harness/test_grids.py"),
-    "harness/planning/preflight.py": ("harness/test_preflight.py", "harness/test_loading.py"),
-    "harness/planning/plan.py": ("harness/svm/test_planning.py",),
-    "harness/planning/svm.py": (
-        "harness/svm/test_planning.py",
-        "harness/svm/test_estimators_planning.py",
-    ),
-    "harness/planning/feasibility.py": ("harness/feasibility/test_planning.py",),
-    "harness/planning/manifest.py": ("harness/test_plans.py", "harness/test_merging.py"),
-    "harness/planning/merging.py": ("harness/test_merging.py",),
-    "harness/planning/report.py": ("harness/test_study_commands.py", "harness/test_cli.py"),
-    "harness/study/model.py": ("harness/test_study_file.py", "harness/test_grids.py"),
-    "harness/study/toml.py": ("harness/test_study_file.py",),
-    "harness/study/select.py": ("harness/test_selection.py", "harness/test_cli.py"),
-    "harness/results/records.py": ("harness/test_journal.py",),
-    "harness/results/journal.py": ("harness/test_journal.py",),
-    "harness/results/stores.py": ("harness/test_sync.py",),
-    "harness/execution/runner.py": ("harness/test_runner.py",),
-    "harness/execution/local.py": ("harness/test_watching.py", "harness/test_pool.py"),
-    **dict.fromkeys(
-        [
-            f"harness/conformance/{name}.py"
-            for name in ("estimators", "methods", "running", "subject")
-        ],
-        ("harness/conformance/test_broken_solvers.py", "harness/conformance/test_checking.py"),
-    ),
-    **{
-        f"harness/evaluation/{name}.py": (f"harness/svm/test_{name}.py",)
-        for name in ("folds", "measurement", "models", "reference", "tuning")
-    },
-    "harness/evaluation/judging.py": (
-        "harness/svm/test_judging.py",
-        "harness/svm/test_measurement.py",
-    ),
-    "harness/evaluation/estimators.py": (
-        "harness/svm/test_estimators.py",
-        "harness/svm/test_estimators_planning.py",
-    ),
-    "reports/measures.py": ("reports/test_summary.py",),
-    "reports/analysis.py": ("reports/test_summary.py",),
-    "reports/statistics/summary.py": ("reports/test_summary.py", "reports/test_feasibility.py"),
-    "reports/statistics/targets.py": ("reports/test_leading.py",),
-    "reports/statistics/ranks.py": ("reports/test_across_statistics.py",),
-    "reports/statistics/errors.py": ("reports/test_errors.py",),
-    "reports/statistics/curves.py": ("reports/test_curves.py",),
-    "reports/views/scaling.py": ("reports/test_scaling.py",),
-    "reports/statistics/integrity.py": ("reports/test_integrity.py",),
-    "solvers/interface/base.py": ("solvers/test_estimators.py",),
-    "solvers/interface/inputs.py": ("solvers/test_estimators.py",),
-    "solvers/kernels/rows.py": ("solvers/kernels/test_oracle.py",),
-    "solvers/numeric/matrices.py": ("solvers/kernels/test_kernels.py",),
-}
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 #: Functions with these decorators are compiled: another operator there costs a compilation.
 COMPILED = {"njit", "jit", "vectorize", "guvectorize", "compiled", "intrinsic", "overload"}
 
@@ -218,17 +146,35 @@ def changes_of(path: Path) -> list[Change]:
     return finder.changes
 
 
+@cache
+def imports_of(test: Path) -> set[str]:
+    """The names of all modules that a test file imports, and of what it imports from them."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(test.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.update(f"{node.module}.{each.name}" for each in node.names)
+            names.add(node.module or "")
+    return names
+
+
 def tests_of(path: Path) -> list[str]:
-    """The test files of a module, relative to the root."""
+    """The test files of a module, relative to the root: those of its name and those that import it.
+
+    If its folder has none of its name, they are also all of those in the folder, and if there are
+    none at all, all at the top of its package.
+    """
     inside = path.relative_to(ROOT)
-    folder = inside.parent.as_posix()
-    guesses = [f"{folder}/test_{inside.stem}.py", f"{folder}/test_*.py"]
-    table = TESTS.get(inside.as_posix())
-    for patterns in [table] if table else [(guess,) for guess in guesses]:
-        found = [file for pattern in patterns for file in sorted((ROOT / "tests").glob(pattern))]
-        if found:
-            return [file.relative_to(ROOT).as_posix() for file in found]
-    return []
+    module = ".".join(("marginbench", *inside.with_suffix("").parts)).removesuffix(".__init__")
+    below = [test for test in TESTS if ROOT / "tests" / inside.parts[0] in test.parents]
+    named = [test for test in below if test.name == f"test_{inside.stem}.py"]
+    beside = [test for test in below if test.parent == ROOT / "tests" / inside.parent]
+    importing = [test for test in below if module in imports_of(test)]
+    same = [test for test in named if test in beside]
+    found = [*same, *importing] if same else [*named, *importing, *beside]
+    found = found or [test for test in below if test.parents[1] == ROOT / "tests"]
+    return [test.relative_to(ROOT).as_posix() for test in dict.fromkeys(found)]
 
 
 def modules_of(names: Iterable[str]) -> Iterator[Path]:
@@ -241,7 +187,7 @@ def modules_of(names: Iterable[str]) -> Iterator[Path]:
             if tests_of(path):
                 yield path
             elif path == start:
-                raise SystemExit(f"{name} has no tests of its name: add it to TESTS in {__file__}")
+                raise SystemExit(f"{name} has no tests")
 
 
 def copy_checkout(folder: Path) -> None:
@@ -296,10 +242,10 @@ def main() -> int:
         copy = Path(folder) / "checkout"
         copy_checkout(copy)
         link_package(copy)
-        for tests in {tuple(tests_of(change.path)): None for change in drawn}:
-            # Compiles what the tests need, too, outside the time for a change.
-            if not passes(copy, list(tests), 4 * options.timeout):
-                raise SystemExit(f"these tests do not pass as they are: {' '.join(tests)}")
+        every = sorted({test for change in drawn for test in tests_of(change.path)})
+        # Compiles what the tests need, too, outside the time for a change.
+        if not passes(copy, every, len(drawn) * options.timeout):
+            raise SystemExit(f"these tests do not pass as they are: {' '.join(every)}")
         for change in sorted(drawn, key=lambda change: (change.path, change.place)):
             text = change.path.read_text(encoding="utf-8")
             target = copy / change.path.relative_to(ROOT)
