@@ -14,9 +14,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.set_threshold(50_000, 20, 100)
 # What they write need not outlive a power cut.
 os.fsync = lambda descriptor: None
-_BENCHMARKS = "tests/bench"
-# What of the processor tells machines apart and stays the same from run to run.
-_PROCESSOR = ("brand_raw", "arch", "bits", "count")
 
 TESTS = Path(__file__).parent
 
@@ -105,7 +102,7 @@ def pytest_cmdline_main(config):
     """
     option = config.option
     if option.benchmark_only and config.args_source is config.ArgsSource.TESTPATHS:
-        config.args = [_BENCHMARKS]
+        config.args = ["tests/bench"]
     if not config.pluginmanager.hasplugin("xdist") or hasattr(config, "workerinput"):
         return
     one_file = len(config.args) == 1 and ".py" in config.args[0]
@@ -174,8 +171,8 @@ def pytest_benchmark_update_machine_info(machine_info):
     """
     from marginbench.harness.environment import environment
 
-    processor, setting = machine_info["cpu"], environment()
-    machine_info["cpu"] = {name: processor[name] for name in _PROCESSOR if name in processor}
+    setting, same = environment(), ("brand_raw", "arch", "bits", "count")
+    machine_info["cpu"] = {k: value for k, value in machine_info["cpu"].items() if k in same}
     machine_info |= {name: setting[name] for name in ("memory_mb", "libraries", "blas")}
 
 

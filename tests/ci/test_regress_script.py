@@ -69,12 +69,9 @@ def test_the_verdict_is_shown_and_summarised_whatever_it_is(checkout, code):
     assert f"exit code {code}" in summary
 
 
-def test_a_failed_installation_is_a_failure_and_no_verdict(checkout):
+def test_what_gives_no_verdict_is_a_failure(checkout):
     assert judge(checkout, "main", "branch", TOX_SETUP="1").returncode == 2
-
-
-def test_commits_that_are_not_here_are_named(checkout):
+    assert judge(checkout, "main").returncode == 2
     done = judge(checkout, "main", "absent")
     assert done.returncode == 2
     assert "main, absent: no common ancestor here" in done.stderr
-    assert judge(checkout, "main").returncode == 2

