@@ -1,14 +1,15 @@
 """Fingerprints and the checks on content."""
 
 import hashlib
-import re
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders import DataError, content as content_module
+from marginbench.data_loaders import content as content_module
 from marginbench.data_loaders.content import Content, Part, check, fingerprint
+
+from .conftest import refused
 
 
 def example(d=7):
@@ -27,18 +28,14 @@ def changed(content, make_X=lambda X: X, make_y=lambda y: y):
 
 
 def with_explicit_zeros(X):
-    return csr_matrix(
-        (X.ravel(), np.tile(np.arange(X.shape[1]), len(X)), np.arange(0, X.size + 1, X.shape[1])),
-        shape=X.shape,
-    )
+    rows = csr_matrix(X + 99)
+    rows.data -= 99
+    return rows
 
 
 def with_unsorted_columns(X):
-    rows = csr_matrix(X)
-    order = np.concatenate(
-        [np.arange(rows.indptr[i], rows.indptr[i + 1])[::-1] for i in range(len(X))]
-    )
-    return csr_matrix((rows.data[order], rows.indices[order], rows.indptr), shape=X.shape)
+    rows = csr_matrix(X[:, ::-1])
+    return csr_matrix((rows.data, X.shape[1] - 1 - rows.indices, rows.indptr), shape=X.shape)
 
 
 @pytest.mark.parametrize("entries", [1, 10])
@@ -77,16 +74,13 @@ def test_fingerprint_follows_its_definition():
     assert fingerprint(content) == hashlib.sha256(text).hexdigest()
 
 
-@pytest.mark.parametrize("store", [np.array, csr_matrix])
-@pytest.mark.parametrize("value", [np.nan, -np.inf])
+@pytest.mark.parametrize(("store", "value"), [(np.array, np.nan), (csr_matrix, -np.inf)])
 def test_check_finds_a_value_that_is_not_finite(monkeypatch, store, value):
     monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", 20)
     content = example()
     content.test.X[12, 4] = value
-    with pytest.raises(
-        DataError, match=f"^mine: test part: row 13, feature 5 is {value}, not a finite number$"
-    ):
-        check(changed(content, store), "mine")
+    message = refused(check, changed(content, store), "mine")
+    assert message == f"mine: test part: row 13, feature 5 is {value}, not a finite number"
 
 
 @pytest.mark.parametrize(
@@ -99,5 +93,4 @@ def test_check_finds_a_value_that_is_not_finite(monkeypatch, store, value):
     ],
 )
 def test_check_refuses_what_no_solver_can_use(content, complaint):
-    with pytest.raises(DataError, match=f"^mine: .*{re.escape(complaint)}"):
-        check(content, "mine")
+    assert complaint in refused(check, content, "mine")

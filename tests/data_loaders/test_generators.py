@@ -41,23 +41,17 @@ def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part
     assert abs(first.X_test[:n] - first.X_train[:n]).max() > 0
 
 
-def cells(X):
-    return np.floor(X + 2).astype(int)
-
-
 def test_points_of_the_checkers_fill_their_cells():
     data = load("checkers", {"n_train": 16_000, "n_test": 100, "noise": 0})
     for X, y, n in ((data.X_train, data.y_train, 16_000), (data.X_test, data.y_test, 100)):
         assert X.dtype == np.float64
-        cell = cells(X)
+        cell = np.floor(X + 2).astype(int)
         counts = np.bincount(cell[:, 0] * 4 + cell[:, 1], minlength=16)
         assert (len(counts), counts.sum(), counts.max() - counts.min()) == (16, n, n % 16 > 0)
         np.testing.assert_array_equal(y, np.where(cell.sum(axis=1) % 2 == 0, 1, -1))
-    within = data.X_train + 2 - cells(data.X_train)
-    for low in np.arange(0, 1, 0.1):
-        share = np.mean((within >= low) & (within < low + 0.1), axis=0)
-        # Standard deviation of a share: sqrt(.1 * .9 / 16000) = .0024.
-        np.testing.assert_allclose(share, 0.1, atol=0.012)
+    # Standard deviation of a share of a tenth: sqrt(.1 * .9 / 16000) = .0024.
+    for within in (data.X_train % 1).T:
+        np.testing.assert_allclose(np.histogram(within, 10)[0] / 16_000, 0.1, atol=0.012)
     # The order of the rows says nothing.
     y = data.y_train.astype(float)
     assert abs(np.mean(y[1:] * y[:-1])) < 0.05
@@ -126,12 +120,6 @@ def text(**params):
     return source.read({}, source.resolve(params)).train
 
 
-def test_defaults_of_random_text_have_the_shape_that_the_paper_prints():
-    X = text(n_train=2000, n_test=2).X
-    assert X.shape[1] == 99_757
-    assert X.nnz / 2000 == pytest.approx(0.0008 * 99_757, rel=0.02)
-
-
 def test_labels_of_random_text_can_be_learnt_but_for_noise(monkeypatch):
     params = {"n_train": 20_000, "n_test": 2, "n_features": 500, "density": 0.05}
     noisy = text(**params)
@@ -144,11 +132,13 @@ def test_labels_of_random_text_can_be_learnt_but_for_noise(monkeypatch):
     assert np.mean(np.where(exact.X[10_000:] @ w > 0, 1, -1) != exact.y[10_000:]) < 0.1
 
 
-def test_random_text_takes_a_small_multiple_of_the_points():
+def test_random_text_of_the_shape_that_the_paper_prints_takes_little_memory():
     tracemalloc.start()
-    X = text(**TEXT | {"n_train": 100_000, "n_test": 2}).X
+    X = text(n_train=20_000, n_test=2).X
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    assert X.shape[1] == 99_757
+    assert X.nnz / 20_000 == pytest.approx(0.0008 * 99_757, rel=0.02)
     assert peak <= 3 * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 
@@ -158,13 +148,10 @@ def test_random_text_takes_a_small_multiple_of_the_points():
         ("checkers", {"n_train": 15}, "n_train must be between 16 and 100000000, got 15"),
         ("checkers", {"n_train": 16 * 10**9}, "and 100000000, got 16000000000"),
         ("checkers", {"n_train": 16.5}, "n_train must be an integer, got 16.5"),
-        ("checkers", {"n_train": "many"}, "n_train must be an integer, got 'many'"),
         ("checkers", {"n_train": True}, "n_train must be an integer, got True"),
-        ("checkers", {"n_train": math.nan}, "n_train must be an integer, got nan"),
         ("checkers", {"seed": -1}, "seed must be 0 or more, got -1"),
         ("checkers", {"seed": 2**63}, "seed is a number of more than 64 bits"),
         ("checkers", {"noise": math.inf}, "noise must be a finite number, 0 or more, got inf"),
-        ("checkers", {"noise": "loud"}, "noise must be a finite number, 0 or more, got 'loud'"),
         ("checkers", {"noise": False}, "noise must be a finite number, 0 or more, got False"),
         ("checkers", {"n_trian": 16}, "unknown parameter 'n_trian' (did you mean 'n_train'?)"),
         ("quadric", {"n_features": 5}, "n_features must be even, got 5"),
@@ -172,7 +159,6 @@ def test_random_text_takes_a_small_multiple_of_the_points():
         ("quadric", {"flipped": 0.5}, "flipped must be a number, at least 0 and less than 0.5"),
         ("random-text", {"density": 0.6, "n_features": 9999}, "1 / n_features = 0.0001 and 0.5"),
         ("random-text", {"density": 1e-6}, "density must be a number between"),
-        ("rcv1", {"topic": "ccat"}, "topic must be a code like 'CCAT' or 'C11', got 'ccat'"),
         ("rcv1", {"topic": 11}, "topic must be a code like 'CCAT' or 'C11', got 11"),
         ("rcv1", {"split": "half"}, "split must be one of 'published', 'swapped', got 'half'"),
         ("heart", {"n_train": 16}, "takes no parameters, got 'n_train'"),
@@ -226,7 +212,6 @@ def test_kappa_multiplies_the_component_along_the_separator():
     ("generate", "params", "complaint"),
     [
         (ldfp, {"m": 0}, "ldfp: m must be a whole number >= 1, got 0"),
-        (ldfp, {"n": 2.5}, "ldfp: n must be a whole number >= 1, got 2.5"),
         (ldfp, {"seed": -1}, "ldfp: seed must be a whole number >= 0, got -1"),
         (ldfp, {"kappa": 0}, "ldfp: kappa must be a finite number > 0, got 0"),
         (lap, {"kappa": np.inf}, "lap: kappa must be a finite number > 0"),
@@ -234,7 +219,6 @@ def test_kappa_multiplies_the_component_along_the_separator():
         (ldfp, {"kappa": 1e200}, "ldfp: kappa=1e+200 is beyond what float64"),
         (ldfp, {"m": 30, "n": 50, "kappa": 1e-17}, "ldfp: kappa=1e-17 is beyond what float64"),
         (lap, {"kappa": 1e-200}, "lap: kappa=1e-200 is beyond what float64"),
-        (lap, {"m": 1, "kappa": 1e200}, "lap: kappa=1e+200 is beyond what float64"),
     ],
 )
 def test_a_parameter_out_of_range_is_named(generate, params, complaint):

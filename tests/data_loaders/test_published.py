@@ -165,16 +165,15 @@ def test_cifar10(offered):
 
 def test_mnist_and_its_likes(offered):
     rng = np.random.default_rng(3)
-    arrays = []
-    for n in (20, 10):
-        arrays.append(rng.integers(0, 256, (n, 28, 28)).astype(np.uint8))
-        arrays.append((np.arange(n) % 10).astype(np.uint8))
-    source = offered("mnist", *(gzip.compress(packed(array)) for array in arrays))
+    train, test = (rng.integers(0, 256, (n, 28, 28)).astype(np.uint8) for n in (20, 10))
+    digits = (np.arange(20) % 10).astype(np.uint8)
+    files = (train, digits, test, digits[:10])
+    source = offered("mnist", *(gzip.compress(packed(array)) for array in files))
     data = load(source)
-    np.testing.assert_array_equal(data.X_train, arrays[0].reshape(20, 784) / np.float32(255))
-    np.testing.assert_array_equal(data.y_train, np.where(arrays[1] == 8, 1, -1))
+    np.testing.assert_array_equal(data.X_train, train.reshape(20, 784) / np.float32(255))
+    np.testing.assert_array_equal(data.y_train, np.where(digits == 8, 1, -1))
     assert data.X_train.dtype == np.float32
-    np.testing.assert_array_equal(load(source, {"positive": "none"}).y_test, arrays[3])
+    np.testing.assert_array_equal(load(source, {"positive": "none"}).y_test, digits[:10])
 
 
 def connection(words, label, **numbers):

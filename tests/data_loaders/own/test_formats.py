@@ -71,19 +71,17 @@ def test_a_table_is_the_same_in_every_format(frame, here, name):
     assert kept - {".lock"} == {".parquet"}
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "arrays", "bunch"])
-def test_tables_in_memory(frame, here, kind):
-    frame.to_csv("plain.csv", index=False)
+def test_tables_in_memory(frame, loaded):
     X, y = frame.drop(columns="y"), frame["y"]
-    given = {
+    for name, given in {
         "pandas": (frame,),
         "polars": (pl.from_pandas(frame),),
         "arrow": (pl.from_pandas(frame).to_arrow(),),
         "arrays": (X, y),
         "bunch": ({"data": X, "target": y, "frame": None},),
-    }
-    assert import_data("people", *given[kind]) == "people"
-    assert load("people").fingerprint == load("plain.csv").fingerprint
+    }.items():
+        assert import_data(name, *given) == name
+        assert load(name).fingerprint == loaded(frame.to_csv(index=False)).fingerprint
 
 
 def test_categories_of_numbers_are_declared_by_their_type(loaded):
@@ -160,18 +158,6 @@ def test_a_folder_with_a_training_and_a_test_file(frame, here):
     assert load("people").fingerprint == load("whole.csv", {"test": "last 20"}).fingerprint
     shutil.copy("people/train.csv", "people/train.tsv")
     assert refused(load, "people").startswith("people: 2 files train.* in this folder")
-
-
-def test_a_table_without_names(loaded):
-    table = "".join(f"{k},{-k},{'pn'[k % 2]}\n" for k in range(20))
-    data = loaded(table, scale="none")
-    assert data.n_train + data.n_test == 20
-    assert data.decided[0].startswith("target: column 'column 3': +1 = 'p'")
-    assert data.decided[-2:] == (
-        "header: none; columns are numbered",
-        "hint: column 'column 1' only numbers the rows; add it to drop",
-    )
-    assert loaded(table, scale="none", target=-1, drop=2).n_features == 1
 
 
 MINE = """

@@ -36,22 +36,13 @@ def samples(frame):
 
 
 def damaged(raw, draw):
-    """The bytes after one to four edits."""
+    """The bytes after one to four edits: cut out, cut off, put in, written over or repeated."""
     content = bytearray(raw)
     for _ in range(draw.randint(1, 4)):
-        place = draw.randrange(len(content) + 1)
-        size = draw.choice((1, 1, 2, 8, 40))
-        edit = draw.randrange(5)
-        if edit == 0:
-            content[place : place + size] = b""
-        elif edit == 1:
-            content[place:place] = bytes(draw.choices(SPICE, k=size))
-        elif edit == 2:
-            content[place : place + size] = bytes(draw.choices(SPICE, k=size))
-        elif edit == 3:
-            content[place:place] = content[place : place + size]
-        else:
-            del content[place:]
+        place, size = draw.randrange(len(content) + 1), draw.choice((1, 1, 2, 8, 40))
+        spice = bytes(draw.choices(SPICE, k=size))
+        new = draw.choice((b"", spice, 2 * content[place : place + size]))
+        content[place : draw.choice((place, place + size, place + size, len(content)))] = new
     return bytes(content)
 
 

@@ -190,7 +190,7 @@ def test_a_column_without_a_name_is_called_by_its_number(here):
     tables = [load(f"x.{ending}") for ending in ("csv", "parquet", "arff")]
     assert len({data.fingerprint for data in tables}) == 1
     assert tables[0].n_features == 2
-    assert load("x.parquet", {"target": 1, "drop": ["target"]}).n_features == 1
+    assert load("x.parquet", {"target": 1, "drop": 3}).n_features == 1
 
 
 @pytest.mark.parametrize("name", ["subject", None])
