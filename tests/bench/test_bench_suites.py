@@ -4,7 +4,9 @@ import warnings
 from functools import cache
 from itertools import product
 
+import numba
 import pytest
+from threadpoolctl import threadpool_limits
 
 from benchmarks.kernels import Rows
 from benchmarks.predict import Predict
@@ -27,6 +29,20 @@ def shared(suite):
     return (suite().setup_cache(),) if hasattr(suite, "setup_cache") else ()
 
 
+@pytest.fixture
+def one_thread():
+    """One thread, as in studies: CPU time then is the time of the work.
+
+    Threads of BLAS spin while they wait for each other: longer than they work, if others do too.
+    """
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    with threadpool_limits(1):
+        yield
+    numba.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(
     ("suite", "values", "table", "row"),
     CASES,
