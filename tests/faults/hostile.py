@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from marginbench import MPLFP, SMO, Counters, hyperparameters
+from marginbench.solvers import LinearModel
 
 #: What every process that is left behind has among its arguments.
 LEFT = "import time; time.sleep(97531)"
@@ -91,7 +92,6 @@ class Harm:
             pass
 
     def hangs(self):
-        """As ``loops``, and leaves the processor to others."""
         time.sleep(97531)
 
     def ignores_signals_and_hangs(self):
@@ -167,6 +167,8 @@ class Hostile(SMO, Harm):
 
     def _solve(self, problem, monitor):
         if problem.n <= 50:
+            if self.how == "hangs_as_it_is_warmed_up":
+                self.hangs()
             return super()._solve(problem, monitor)
         self.problem, self.monitor = problem, monitor
         self.solution = super()._solve(problem, monitor)
@@ -182,22 +184,55 @@ class Hostile(SMO, Harm):
 
     # lies about what it found
 
+    def expands(self, coef, **changes):
+        """The solution with other coefficients."""
+        return replace(self.solution, model=self.problem.expansion(coef), **changes)
+
+    def changes_its_model(self, **changes):
+        return replace(self.solution, model=replace(self.solution.model, **changes))
+
+    def says_converged(self):
+        return self.expands(0.05 * self.problem.y, status="converged")
+
+    def says_that_nothing_is_optimal(self):
+        return self.expands(np.zeros(self.problem.n), status="converged")
+
+    def is_infeasible(self):
+        return self.expands(-self.problem.y)
+
+    def inflates_n(self):
+        found = self.expands(1e-6 * self.problem.y, status="converged")
+        return replace(found, model=replace(found.model, n_train=10**9))
+
+    def invents_points(self):
+        return self.changes_its_model(support=self.solution.model.support + self.problem.n)
+
+    def returns_few_coefficients(self):
+        return self.expands(np.ones(3))
+
+    def returns_weights(self):
+        return replace(self.solution, model=LinearModel(np.ones(self.problem.X.shape[1])))
+
+    def returns_nan(self):
+        return self.changes_its_model(coef=self.solution.model.coef * np.nan)
+
+    def returns_objects(self):
+        return self.changes_its_model(coef=self.solution.model.coef.astype(object))
+
+    def returns_no_model(self):
+        return replace(self.solution, model="a model")
+
+    def predicts_otherwise(self):
+        self.decision_function = lambda X: -super(Hostile, self).decision_function(X)
+
     def predicts_with_objects(self):
         self.decision_function = lambda X: [object()] * X.shape[0]
 
     def has_an_odd_status(self):
         return replace(self.solution, status="optimal")
 
-    def returns_nan(self):
-        model = replace(self.solution.model, coef=self.solution.model.coef * np.nan)
-        return replace(self.solution, model=model)
-
-    def returns_objects(self):
-        model = replace(self.solution.model, coef=self.solution.model.coef.astype(object))
-        return replace(self.solution, model=model)
-
-    def returns_no_model(self):
-        return replace(self.solution, model="a model")
+    def counts_too_far(self):
+        return replace(self.solution, n_iter=10**30)
 
     def forgets_its_counters(self):
         self.problem.oracle.counters = Counters()
@@ -208,6 +243,9 @@ class Hostile(SMO, Harm):
 
     def says_nothing_of_its_end(self):
         self.monitor.finish = lambda n_iter, model: None
+
+    def changes_its_data(self):
+        self.problem.X[:] = 0.0
 
     def changes_its_labels(self):
         # The arrays that it has are not those that it is judged by.

@@ -7,10 +7,9 @@ import pytest
 
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.evaluation.judging import TraceMonitor
-from marginbench.harness.evaluation.models import Evaluator, TaskPoints
 from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
 from marginbench.harness.jobs import PhaseMessage
-from marginbench.solvers import RBF, SBP, Counters, KernelExpansion
+from marginbench.solvers import RBF, Counters, KernelExpansion
 from marginbench.solvers.kernels.oracle import KernelOracle
 
 from ..answers import carried_out
@@ -18,9 +17,9 @@ from ..answers import carried_out
 PAUSE = 0.05
 
 
-def busy(seconds=PAUSE):
-    time.sleep(seconds)
-    until = time.process_time() + seconds
+def busy():
+    time.sleep(PAUSE)
+    until = time.process_time() + PAUSE
     while time.process_time() < until:
         pass
 
@@ -31,7 +30,7 @@ def model(pause=0.0):
 
 
 class Watched:
-    """A monitor, the states that it gives to be judged, and the phases that it tells."""
+    """A monitor, the states that it gives to be judged, and what it sends."""
 
     reached = False
 
@@ -42,8 +41,7 @@ class Watched:
         **options,
     ):
         self.judge, self.rules = judge, rules
-        self.states = []
-        self.messages = []
+        self.states, self.messages = [], []
         settings = {"first_checkpoint": 100, "factor": 1.5, **options}
         self.monitor = TraceMonitor(self, send=self.messages.append, **settings)
         self.counters = Counters()
@@ -64,10 +62,6 @@ class Watched:
             if self.monitor.due(self.counters.evaluations):
                 answers.append(self.monitor.record(count // step, model))
         return answers
-
-    @property
-    def phases(self):
-        return [item.phase for item in self.messages if isinstance(item, PhaseMessage)]
 
 
 def test_evaluation_is_not_in_the_clocks():
@@ -91,7 +85,8 @@ def test_evaluation_is_not_in_the_clocks():
     assert monitor.evaluation_s >= 7 * PAUSE
     # Each checkpoint says itself that solving goes on.
     paused = ["evaluate", "solve"]
-    assert watched.phases == ["solve", "evaluate", "evaluate", *paused, *paused, "evaluate"]
+    phases = [item.phase for item in watched.messages if isinstance(item, PhaseMessage)]
+    assert phases == ["solve", "evaluate", "evaluate", *paused, *paused, "evaluate"]
 
 
 def test_checkpoints_stand_on_a_geometric_grid_of_all_evaluations():
@@ -111,10 +106,11 @@ def test_checkpoints_stand_on_a_geometric_grid_of_all_evaluations():
 
 @pytest.mark.parametrize("each_epoch", [False, True])
 def test_the_end_of_an_epoch_is_a_checkpoint_if_asked_for_and_not_twice(each_epoch):
-    watched = Watched(each_epoch=each_epoch)
+    watched = Watched(each_epoch=each_epoch, rules=StoppingRules(iterations=30))
     monitor = watched.started()
     monitor.record(10, model)
-    assert not any(monitor.epoch_ended(n_iter, model) for n_iter in (10, 20, 30))
+    ends = [monitor.epoch_ended(n_iter, model) for n_iter in (10, 20, 30)]
+    assert ends == [False, False, True]
     found = [item.n_iter for item in watched.states]
     assert found == ([10, 20, 30] if each_epoch else [10])
 
@@ -127,32 +123,10 @@ def test_a_solver_that_does_not_count_still_has_a_final_checkpoint():
     assert (last.n_iter, last.counters) == (7, None)
 
 
-def test_watching_changes_nothing():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(80, 2)), np.sign(rng.normal(size=80)).astype(int)
-    evaluator = Evaluator(
-        TaskPoints(RBF(1.0), X, X), C=1.0, fit_intercept=False, y_train=y, y_test=y,
-        dual_certificate=False,
-    )  # fmt: skip
-    watched = Watched(
-        lambda snapshot: evaluator.evaluate(snapshot.model).finite, first_checkpoint=80, factor=1.1
-    )
-    plain, seen = (SBP(nu=0.1, gamma=1.0, max_epochs=3, random_state=5) for _ in range(2))
-    plain.fit(X, y)
-    seen.fit(X, y, monitor=watched.monitor)
-    assert len(watched.states) > 5
-    np.testing.assert_array_equal(plain.dual_coef_, seen.dual_coef_)
-    assert plain.counters_.kernel_evals == seen.counters_.kernel_evals
-    assert watched.states[-1].counters == seen.counters_.as_dict()
-
-
 def test_a_model_of_nan_asks_the_solver_to_stop():
     watched = Watched(lambda snapshot: False)
     assert watched.started().record(1, model) is True
     assert watched.monitor.diverged
-
-
-# Counts
 
 
 def test_a_count_is_whole_and_never_falls():
@@ -168,13 +142,10 @@ def test_a_count_is_whole_and_never_falls():
         monitor.finish(1, model())
 
 
-def gaussian():
-    return KernelOracle("rbf", np.random.default_rng(0).normal(size=(20, 2)), counters=Counters())
-
-
 @pytest.mark.parametrize("name", ["kernel_evals", "kernel_evals_computed"])
 def test_counts_are_at_least_what_the_oracle_has_handed_out(name):
-    oracle, aside, watched = gaussian(), gaussian(), Watched()
+    X, watched = np.random.default_rng(0).normal(size=(20, 2)), Watched()
+    oracle, aside = (KernelOracle("rbf", X, counters=Counters()) for _ in range(2))
     oracle.row(0)  # before the run
     watched.counters = oracle.counters = Counters()
     monitor = watched.started()
@@ -201,13 +172,6 @@ def test_a_checkpoint_is_due_where_the_evaluations_are_used_up():
     assert answers == [False, True, True, True]
 
 
-def test_an_epoch_ends_a_run_without_a_checkpoint():
-    watched = Watched(rules=StoppingRules(iterations=20))
-    monitor = watched.started()
-    assert [monitor.epoch_ended(n_iter, model) for n_iter in (10, 20)] == [False, True]
-    assert watched.states == []
-
-
 GAUSSIAN = Problem(
     "checkers", {"n_train": 200, "n_test": 100}, {"name": "rbf", "gamma": 3.0}, 1.0, False
 )
@@ -217,6 +181,16 @@ def run(solver, rules, **params):
     """The columns that a run found out, and its checkpoints."""
     params = {"gamma": 3.0, "random_state": 0, **params}
     return carried_out(FitWork(GAUSSIAN, solver, params, 1.19, rules=rules))[:2]
+
+
+def test_watching_changes_nothing():
+    params = {"nu": 0.1, "gamma": 3.0, "max_epochs": 3, "random_state": 0}
+    (seldom, few, _), (often, many, _) = (
+        carried_out(FitWork(GAUSSIAN, "SBP", params, factor)) for factor in (1e9, 1.1)
+    )
+    assert len(few) == 2 < 5 < len(many)
+    for name in ("counters", "n_iter", "n_support", "primal", "test_error"):
+        assert seldom[name] == often[name], name
 
 
 @pytest.mark.parametrize("solver", ["SBP", "BSGD"])

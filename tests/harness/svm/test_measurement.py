@@ -7,35 +7,36 @@ from pathlib import Path
 
 import pytest
 
+import marginbench
 from marginbench.harness.evaluation.svm import FitWork, Problem
-from marginbench.harness.results.records import EXPECTED_STATUSES
+from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results.journal import Journal
 
 from ..answers import carried_out
 
 DATA = {"n_train": 300, "n_test": 200}
 LINEAR = Problem("checkers", DATA, {"name": "linear"}, 1.0, False)
 GAUSSIAN = Problem("checkers", DATA, {"name": "rbf", "gamma": 3.0}, 1.0, False)
+SMALL = replace(GAUSSIAN, dataset_params={"n_train": 50, "n_test": 40})
 LIARS = Path(__file__).with_name("liars.py")
 HOSTILE = Path(__file__).parents[2] / "faults" / "hostile.py"
 
 
 def run(task, solver, **params):
-    return carried_out(FitWork(task, solver, params, 1.5))[:2]
+    given = params if task is LINEAR else {"gamma": 3.0, **params}
+    return carried_out(FitWork(task, solver, given, 1.5))[:2]
 
 
 @pytest.mark.parametrize(
     ("solver", "params"),
-    [
-        ("LinearSDCA", {"tol": 1e-4, "random_state": 0}),
-        ("BundleClassifier", {"tol": 1e-4}),
-    ],
+    [("LinearSDCA", {"tol": 1e-4, "random_state": 0}), ("BundleClassifier", {"tol": 1e-4})],
 )
 def test_a_linear_method_is_measured_by_its_inner_products(solver, params):
     result, trace = run(LINEAR, solver, **params)
     assert result["status"] in ("converged", "budget")
-    assert result["counters"]["kernel_evals"] == 0
+    assert (result["counters"]["kernel_evals"], result["n_support"]) == (0, 0)
     assert result["counters"]["inner_products"] >= 600
-    assert result["n_support"] == 0
     assert len(trace) > 3
     spent = [item.counters["inner_products"] for item in trace]
     assert spent == sorted(spent)
@@ -45,26 +46,23 @@ def test_a_linear_method_is_measured_by_its_inner_products(solver, params):
 
 
 def test_random_features_are_measured_after_an_epoch_and_at_their_end():
-    result, trace = run(GAUSSIAN, "RandomFourierFeatures", gamma=3.0, n_pairs=20, random_state=0)
+    result, trace = run(GAUSSIAN, "RandomFourierFeatures", n_pairs=20, random_state=0)
     assert result["status"] == "converged"
-    assert (result["counters"]["kernel_evals"], result["counters"]["inner_products"]) == (
-        0,
-        20 * 300,
-    )
+    counters = result["counters"]
+    assert (counters["kernel_evals"], counters["inner_products"]) == (0, 20 * 300)
     assert [point.n_iter for point in trace] == [300, result["n_iter"]]
     assert result["test_error"] < 0.4
 
 
 def test_a_feasibility_method_that_finds_no_separator_has_a_status_of_its_own():
-    result, trace = run(GAUSSIAN, "MPKFP", gamma=3.0, tol=0.3, max_iter=500)
+    result, trace = run(GAUSSIAN, "MPKFP", tol=0.3, max_iter=500)
     assert result["status"] == "no_separator"
-    assert result["reason"] == ("no separator has a margin above tol: the predictions mean nothing")
+    assert "the predictions mean nothing" in result["reason"]
     assert trace[-1].test_error == result["test_error"]
-    assert "no_separator" in EXPECTED_STATUSES
 
 
 def test_a_vote_is_measured_without_an_objective():
-    result, trace = run(GAUSSIAN, "Perceptron", gamma=3.0, output="voted", random_state=0)
+    result, trace = run(GAUSSIAN, "Perceptron", output="voted", random_state=0)
     assert result["status"] in ("converged", "budget")
     assert (result["primal"], result["dual"], result["gap"]) == (None, None, None)
     assert all(item.primal is None for item in trace)
@@ -74,48 +72,41 @@ def test_a_vote_is_measured_without_an_objective():
 def test_a_run_that_ends_at_its_limit_says_so_in_its_status_alone():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert run(GAUSSIAN, "SMO", gamma=3.0, max_iter=1)[0]["status"] == "budget"
+        assert run(GAUSSIAN, "SMO", max_iter=1)[0]["status"] == "budget"
 
 
-SMALL = replace(GAUSSIAN, dataset_params={"n_train": 50, "n_test": 40})
 BAD = "the solver says converged (tol = 0.001), but the duality gap is "
 
 
 @pytest.mark.parametrize(
     ("solver", "task", "params", "reason"),
     [
-        ("OnAnyTask", GAUSSIAN, {}, "a linear model is no solution of a task with the rbf kernel"),
         ("Withholds", LINEAR, {}, "the solver promises a dual certificate, but its coefficients"),
         # Whether this one converges at all depends on its draws.
         ("OtherWeights", LINEAR, {"random_state": 0}, BAD),
         ("Biased", LINEAR, {}, "the task has no bias, but the model has the intercept 0.5"),
         ("PredictsOtherwise", LINEAR, {}, "decision_function gives "),
         ("InventsVotes", SMALL, {"output": "voted", "random_state": 0}, "decision_function gives "),
-        ("Bad", GAUSSIAN, {"how": "says converged"}, BAD),
-        ("Bad", GAUSSIAN, {"how": "is infeasible"}, "the solver promises a dual certificate, but"),
-        ("Bad", GAUSSIAN, {"how": "predicts otherwise"}, "decision_function gives "),
-        # The zero model: a gap needs no support vector.
-        ("Bad", GAUSSIAN, {"how": "says that nothing is optimal"}, f"{BAD}1 "),
-        ("Bad", GAUSSIAN, {"how": "inflates n"}, f"{BAD}1 "),
-        ("Bad", GAUSSIAN, {"how": "counts too far"}, "n_iter is 1000000000000000000000000000000, "),
-        (
-            "Bad",
-            GAUSSIAN,
-            {"how": "invents points"},
-            "the model's support reaches from 1 to 300; there are 300 ",
-        ),
     ],
 )
-def test_liars_are_found(solver, task, params, reason):
-    given = params if task is LINEAR else {"gamma": 3.0, **params}
-    result, trace = run(task, f"{LIARS}:{solver}", **given)
+def test_lies_of_solvers_of_several_kinds_are_found(solver, task, params, reason):
+    result, trace = run(task, f"{LIARS}:{solver}", **params)
     assert (result["status"], result["reason"][: len(reason)]) == ("wrong", reason)
-    assert trace or solver == "OnAnyTask"
+    assert trace
 
 
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
+        ("returns_weights", "a linear model is no solution of a task with the rbf kernel"),
+        ("says_converged", BAD),
+        ("is_infeasible", "the solver promises a dual certificate, but"),
+        ("predicts_otherwise", "decision_function gives "),
+        # The zero model: a gap needs no support vector.
+        ("says_that_nothing_is_optimal", f"{BAD}1 "),
+        ("inflates_n", f"{BAD}1 "),
+        ("counts_too_far", "n_iter is 1000000000000000000000000000000, "),
+        ("invents_points", "there are 300 "),
         ("predicts_with_objects", "decision_function returned no numbers"),
         ("has_an_odd_status", "status_ is 'optimal'"),
         ("returns_nan", "the objective of the returned model is not finite"),
@@ -127,7 +118,7 @@ def test_liars_are_found(solver, task, params, reason):
     ],
 )
 def test_a_solver_that_solves_and_then_lies_is_found(how, reason):
-    result, trace = run(GAUSSIAN, f"{HOSTILE}:Hostile", gamma=3.0, how=how)
+    result, trace = run(GAUSSIAN, f"{HOSTILE}:Hostile", how=how)
     assert result["status"] == ("diverged" if how == "returns_nan" else "wrong")
     assert reason in result["reason"]
     assert trace
@@ -136,54 +127,66 @@ def test_a_solver_that_solves_and_then_lies_is_found(how, reason):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("returns few coefficients", "coef must hold 300 real numbers, one per training"),
-        ("changes its data", "assignment destination is read-only"),
+        ("returns_few_coefficients", "coef must hold 300 real numbers, one per training"),
+        ("changes_its_data", "assignment destination is read-only"),
     ],
 )
 def test_what_cannot_come_back_is_raised(how, message):
     with pytest.raises(ValueError, match=message):
-        run(GAUSSIAN, f"{LIARS}:Bad", gamma=3.0, how=how)
-
-
-# What is timed, and what is kept
+        run(GAUSSIAN, f"{HOSTILE}:Hostile", how=how)
 
 
 def test_code_that_is_compiled_in_the_run_is_not_timed():
-    result, _ = run(GAUSSIAN, f"{LIARS}:CompilesLate", gamma=3.0)
+    result, _ = run(GAUSSIAN, f"{LIARS}:CompilesLate")
     assert result["status"] == "converged"
     # Compiling takes tens of milliseconds and more; the solver itself next to nothing.
     assert result["evaluation_s"] > 0.02
-    assert result["wall_s"] < 0.02
-    assert result["cpu_s"] < 0.02
+    assert max(result["wall_s"], result["cpu_s"]) < 0.02
 
 
 def test_what_the_system_spends_is_told_apart():
-    result, _ = run(GAUSSIAN, f"{LIARS}:Touches", gamma=3.0)
+    result, _ = run(GAUSSIAN, f"{LIARS}:Touches")
     assert 0.045 <= result["system_s"] < 0.2
     assert result["system_s"] <= result["cpu_s"] + 0.02
 
 
-def test_what_a_solver_notes_at_each_epoch_is_kept():
+def test_what_a_solver_notes_as_it_goes_is_kept():
     result, trace = run(
-        GAUSSIAN, "BSCA", gamma=3.0, budget=10, max_epochs=3, record_objectives=True, random_state=0
+        GAUSSIAN, "BSCA", budget=10, max_epochs=3, record_objectives=True, random_state=0
     )
     epochs = json.loads(result["epochs"])
-    assert [item["epoch"] for item in epochs] == [1, 2, 3]
-    assert all(item["iterations"] == 300 for item in epochs)
+    assert [(item["epoch"], item["iterations"]) for item in epochs] == [
+        (1, 300), (2, 300), (3, 300)
+    ]  # fmt: skip
     assert epochs[-1]["objectives"]["primal"] == pytest.approx(trace[-1].primal, rel=1e-4)
     # Objectives are evaluation: the clocks stand still.
     assert result["evaluation_s"] > 0
-    assert run(GAUSSIAN, "SDCA", gamma=3.0)[0]["epochs"] == "[]"
-
-
-def test_what_a_bundle_method_knew_by_iteration_is_kept():
+    assert run(GAUSSIAN, "SDCA")[0]["epochs"] == "[]"
     result, trace = run(LINEAR, "BundleClassifier", tol=1e-4)
     steps = json.loads(result["epochs"])
-    assert [step["n_iter"] for step in steps][:2] == [0, 1]
-    assert steps[-1]["n_iter"] == result["n_iter"]
+    assert [steps[place]["n_iter"] for place in (0, 1, -1)] == [0, 1, result["n_iter"]]
     assert all(step["gamma"] >= step["epsilon"] > -1e-15 for step in steps)
     # In units of lambda / 2 ||w||^2 + mean loss, at w = 0: J = 1.
     assert steps[0]["gamma"] == pytest.approx(1.0, rel=1e-14)
     assert steps[-1]["epsilon"] <= 1e-4
     claimed = steps[-1]["lower_bound"] + steps[-1]["epsilon"]
     assert claimed == pytest.approx(trace[-1].primal / 300, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_a_study_of_several_classes(tmp_path, make_study):
+    task = {"dataset": "digits", "dataset_params": {"positive": "none"}, "gamma": 0.02, "C": 1.0}
+    names = ("SMO", "SBP", f"{LIARS}:SwapsClasses")
+    study = make_study(
+        task=[task], solver=[{"name": name} for name in names], reference={"tol": 1e-4}
+    )
+    run_study(study, tmp_path, executor=InProcess())
+    records = {record.solver: record for record in Journal(tmp_path).records()}
+    smo, swapped = records["SMO"], records["SwapsClasses"]
+    assert (smo.status, smo.n_classes) == ("converged", 10)
+    assert -1e-4 <= smo.suboptimality < 1e-3  # the reference is certified to 1e-4
+    assert smo.test_error < 0.07
+    assert records["SBP"].status == "skipped"
+    assert swapped.status == "wrong"
+    assert "decision_function gives" in swapped.reason
+    assert "10 classes, each against the rest" in marginbench.report(tmp_path).read_text()
