@@ -128,7 +128,7 @@ def test_an_empty_model_predicts_its_intercept():
 
 
 @each_kernel
-@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("scale", [0.1, 5.0])
 def test_the_noise_bound_covers_float32(kernel, scale):
     rows = np.arange(N_TEST)
     evaluator = build(kernel, (scale * X, y, scale * Z, z))
@@ -164,13 +164,21 @@ def test_points_of_the_models_own(kernel, storage):
 
 
 @each_storage
-def test_weights(storage):
+def test_weights_of_features_and_of_random_ones(storage):
+    data, rng = (storage(X), y, storage(Z), z), np.random.default_rng(5)
     w, b = np.array([1.0, -0.5, 0.2]), 0.1
-    evaluator = build(Linear(), (storage(X), y, storage(Z), z))
-    found = evaluator.evaluate(LinearModel(w, b))
+    found = build(Linear(), data).evaluate(LinearModel(w, b))
     check(found, w @ w, X @ w + b, Z @ w + b)
     assert (found.n_support, found.dual) == (0, None)
-    assert evaluator.score_noise(LinearModel(w, b)) == 0
+    assert build(Linear(), data).score_noise(LinearModel(w, b)) == 0
+    V, w = rng.normal(size=(8, 3)), rng.normal(size=16)
+
+    def scores(points):
+        return np.hstack([np.cos(points @ V.T), np.sin(points @ V.T)]) / np.sqrt(8) @ w + b
+
+    found = build(data=data).evaluate(FourierExpansion(V, w, b))
+    check(found, w @ w, scores(X), scores(Z))
+    assert (found.n_support, found.gap) == (0, None)
 
 
 def test_weights_have_the_gap_of_the_dual_point_that_comes_with_them():
@@ -186,40 +194,21 @@ def test_weights_have_the_gap_of_the_dual_point_that_comes_with_them():
     assert build(Linear(), dual_certificate=False).evaluate(model).gap is None
 
 
-def test_fourier_features():
-    rng = np.random.default_rng(5)
-    V, w, b = rng.normal(size=(8, 3)), rng.normal(size=16), -0.2
-
-    def scores(points):
-        return np.hstack([np.cos(points @ V.T), np.sin(points @ V.T)]) / np.sqrt(8) @ w + b
-
-    found = build().evaluate(FourierExpansion(V, w, b))
-    check(found, w @ w, scores(X), scores(Z))
-    assert (found.n_support, found.gap) == (0, None)
-
-
-def test_a_vote_has_errors_but_no_objective():
+def test_a_vote_has_errors_but_no_objective_and_may_differ_by_those_whom_rounding_decides():
     fit = Perceptron(RBF(0.7), output="voted", dtype="float64", random_state=0).fit(X, y)
     found = build().evaluate(fit.model_)
     assert found.train_error == np.mean(fit.predict(X) != y)
     assert found.test_error == np.mean(fit.predict(Z) != z)
     assert found.n_support == fit.model_.n_support > 0
-    assert (found.primal, found.squared_norm, found.gap) == (None, None, None)
-    assert found.finite
-
-
-def test_a_vote_may_differ_by_those_whom_rounding_decides():
+    assert (found.primal, found.squared_norm, found.gap, found.finite) == (None, None, None, True)
     # On a grid many scores are exactly zero, so that float32 and float64 votes differ.
-    A, B = np.round(X), np.round(Z)
+    A, B, rows = np.round(X), np.round(Z), np.arange(N_TEST)
     evaluator = build(Linear(), (A, y, B, z))
     fit = Perceptron("linear", output="voted", max_epochs=20, random_state=0).fit(A, y)
-    rows = np.arange(N_TEST)
     low, high = evaluator.score_bounds(fit.model_, rows)
-    claimed, exact = fit.decision_function(B), evaluator.test_scores(fit.model_, rows)
-    assert ((low <= claimed) & (claimed <= high)).all()
-    assert ((low <= exact) & (exact <= high)).all()
-    assert (low < high).any()
-    assert (low == high).any()
+    for votes in (fit.decision_function(B), evaluator.test_scores(fit.model_, rows)):
+        assert ((low <= votes) & (votes <= high)).all()
+    assert 0 < np.sum(low < high) < N_TEST
 
 
 # What is refused
@@ -282,13 +271,13 @@ def test_what_cannot_be_recomputed_is_refused():
         n_support = 0
         decision_function = squared_norm = attributes = _stored = _restored = None
 
-    with pytest.raises(EvaluationError, match=r"model_ is a object, no marginbench\.Model"):
-        build().evaluate(object())
-    with pytest.raises(EvaluationError, match="model_ is a Unknown, a model of another kind"):
-        build().evaluate(Unknown())
-    for kernel in KERNELS[::2]:
-        with pytest.raises(EvaluationError, match=f"no solution of a task with the {kernel.name}"):
-            build(kernel).evaluate(LINEAR)
+    for model, message in (
+        (object(), r"model_ is a object, no marginbench\.Model"),
+        (Unknown(), "model_ is a Unknown, a model of another kind"),
+        (LINEAR, "no solution of a task with the rbf kernel"),
+    ):
+        with pytest.raises(EvaluationError, match=message):
+            build().evaluate(model)
     # A class derived from a known one has its arrays, and those count.
     assert build(Linear()).evaluate(OwnModel(np.ones(3))) == build(Linear()).evaluate(LINEAR)
 
@@ -299,7 +288,7 @@ def test_what_cannot_be_recomputed_is_refused():
 def states(kernel):
     """Support vectors come and go; the first state has none, and the last repeats."""
     rng = np.random.default_rng(5)
-    shares = (0.0, 0.1, 0.4, 0.2, 0.9, 0.9)
+    shares = (0.0, 0.1, 0.4, 0.2, 0.9)
     found = [
         expansion(kernel, y * rng.uniform(0, C, N_TRAIN) * (rng.random(N_TRAIN) < share))
         for share in shares
@@ -307,8 +296,10 @@ def states(kernel):
     return [*found, found[-1]]
 
 
-@pytest.mark.parametrize("kernel", [*KERNELS, Precomputed()], ids=lambda kernel: kernel.name)
-@each_storage
+@pytest.mark.parametrize(
+    ("kernel", "storage"),
+    [(RBF(0.7), np.asarray), (Linear(), sparse.csr_matrix), (Precomputed(), np.asarray)],
+)
 def test_kept_entries_are_those_of_each_state(kernel, storage):
     own = Linear() if isinstance(kernel, Precomputed) else kernel
     data = (storage(X), y, storage(Z), z) if own is kernel else (X @ X.T, y, Z @ X.T, z)
@@ -409,14 +400,14 @@ def test_classes_that_were_not_reached_or_have_not_changed(monkeypatch):
 
 
 def test_models_of_other_numbers_of_classes_are_refused():
-    two = SMO(gamma=0.5).fit(IRIS, CLASSES == 1).model_
-    three = SMO(gamma=0.5).fit(IRIS, CLASSES).model_
+    two, three = (SMO(gamma=0.5).fit(IRIS, of).model_ for of in (CLASSES == 1, CLASSES))
     evaluator = of_iris(RBF(0.5))
-    with pytest.raises(EvaluationError, match="3 classes, but the model is one of two classes"):
-        evaluator.evaluate(two)
-    with pytest.raises(EvaluationError, match="3 classes, but the model is one of 4 classes"):
-        evaluator.evaluate(OneVsRestModel((*three.parts, None)))
-    with pytest.raises(EvaluationError, match="is itself one of several classes"):
-        evaluator.evaluate(OneVsRestModel((three, *three.parts[1:])))
+    for model, message in (
+        (two, "3 classes, but the model is one of two classes"),
+        (OneVsRestModel((*three.parts, None)), "3 classes, but the model is one of 4 classes"),
+        (OneVsRestModel((three, *three.parts[1:])), "is itself one of several classes"),
+    ):
+        with pytest.raises(EvaluationError, match=message):
+            evaluator.evaluate(model)
     with pytest.raises(EvaluationError, match="two classes, but the model is one of several"):
         of_iris(RBF(0.5), lambda labels: labels == 1).evaluate(three)

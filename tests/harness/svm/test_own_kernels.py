@@ -1,7 +1,5 @@
 """Kernels in a user's file: judged like those of the project, and known by their code."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -27,9 +25,6 @@ class Mine(RBF):
 def quadratic(A, B):
     return np.asarray(A @ B.T) ** 2
 """
-PROBLEM = Problem(
-    "checkers", {"n_train": 200, "n_test": 100}, {"name": "rbf", "gamma": 10.0}, 1.0, False
-)
 STUDY = """
 name = "own"
 [[task]]
@@ -50,11 +45,15 @@ def file(tmp_path):
 
 
 def test_a_class_of_ones_own_is_judged_as_that_of_the_project(file):
-    params = {"kernel": "rbf", "gamma": 10.0, "C": 1.0, "random_state": 0}
-    expected = measure(FitWork(PROBLEM, "SMO", params, 1.5), lambda message: None)
-    own = replace(PROBLEM, kernel={"name": f"{file}:Mine", "gamma": 10.0})
-    given = params | {"kernel": {"name": "mine.py:Mine", "gamma": 10.0}}
-    found = measure(FitWork(own, "SMO", given, 1.5), lambda message: None)
+    data = {"n_train": 200, "n_test": 100}
+
+    def measured(task_kernel, kernel):
+        problem = Problem("checkers", data, {"name": task_kernel, "gamma": 10.0}, 1.0, False)
+        params = {"kernel": kernel, "gamma": 10.0, "C": 1.0, "random_state": 0}
+        return measure(FitWork(problem, "SMO", params, 1.5), lambda message: None)
+
+    expected = measured("rbf", "rbf")
+    found = measured(f"{file}:Mine", {"name": "mine.py:Mine", "gamma": 10.0})
     assert found["status"] == "converged"
     for name in ("counters", "primal", "dual", "test_error", "n_support", "n_iter"):
         assert found[name] == expected[name], name

@@ -2,17 +2,25 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from marginbench.harness.errors import StudyError
-from marginbench.harness.evaluation.svm import ReferenceInfo
-from marginbench.harness.planning.preflight import Facts, SolverInfo
+from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.evaluation.svm import EstimatorWork, ReferenceInfo
+from marginbench.harness.planning.fingerprint import installed_version
+from marginbench.harness.planning.preflight import (
+    DescribeWork,
+    Facts,
+    SolverInfo,
+    describe_solver,
+)
 from marginbench.harness.planning.svm import KIND
 
 from ..answers import DATA
 
 REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.123456789012345, "r" * 64)
+TEN = replace(DATA, n_classes=10)
 KERNELIZED = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
 LINEAR = ("C", "random_state")
 TRAITS = {
@@ -23,45 +31,36 @@ TRAITS = {
     "certificate": None,
     "instrumented": True,
 }
+MINE = Path(__file__).parent / "classifiers.py"
 
 
 def solver(accepted=KERNELIZED, **traits):
     """A solver that supports everything, but for what is said otherwise."""
-    return SolverInfo(
-        "mine.py:Mine",
-        "",
-        dict.fromkeys(accepted),
-        (),
-        {**TRAITS, **traits},
-        source_hash="s" * 64,
-    )
+    defaults, traits = dict.fromkeys(accepted), {**TRAITS, **traits}
+    return SolverInfo("mine.py:Mine", "", defaults, (), traits, source_hash="s" * 64)
 
 
 @pytest.fixture
 def plan(make_study):
-    """Plans the run of a solver on a task."""
+    """Plans the run of a solver, given as what is known of it or by its name, on a task."""
 
-    def planned(
-        info,
-        data=DATA,
-        reference=REFERENCE,
-        params=None,
-        budget=None,
-        seed=0,
-        entry=None,
-        tuning=None,
-        **task,
-    ):
-        width = {} if task.get("kernel") == "linear" else {"gamma": 0.5}
+    def planned(info, data=DATA, reference=REFERENCE, seed=0, params=None, entry=None, **values):
+        name = info if isinstance(info, str) else "SMO"
+        tables = {table: values.pop(table, {}) for table in ("budget", "tuning")}
+        width = {} if values.get("kernel") == "linear" else {"gamma": 0.5}
         study = make_study(
-            task=[{"label": "t", "dataset": "digits", "C": 2.0, **width, **task}],
-            solver=[{"name": "SMO", "label": "mine", "params": params or {}, **(entry or {})}],
-            budget=budget or {},
-            tuning=tuning or {},
+            task=[{"label": "t", "dataset": "digits", "C": 2.0, **width, **values}],
+            solver=[{"name": name, "label": "mine", "params": params or {}, **(entry or {})}],
+            **tables,
         )
         study = study.with_tasks([each.completed() for each in study.task])
-        facts = Facts({"mine": info}, {study.task[0].label: data}, {study.task[0].label: reference})
-        return KIND.configuration(study, facts, study.task[0], study.solver[0]).run(seed)
+        task, entry = study.task[0], study.solver[0]
+        if info is name:
+            info = describe_solver(DescribeWork(name, "svm"))
+            if mistakes := list(KIND.mistakes(study, {"mine": info})):
+                raise StudyError(*mistakes)
+        facts = Facts({"mine": info}, {task.label: data}, {task.label: reference})
+        return KIND.configuration(study, facts, task, entry).run(seed)
 
     return planned
 
@@ -86,6 +85,10 @@ def test_a_tuned_run_searches_what_its_solver_takes(plan):
         {"gamma": 0.5, "eta0": 2},
     )
     assert plan(solver()).work.search is None
+    values = [float(value) for value in range(1, 41)]
+    message = "'mine' on 't' has 1600 configurations to choose from; give fewer values in tune"
+    with pytest.raises(StudyError, match=message):
+        plan(solver(), C=None, gamma=None, tune={"C": values, "gamma": values})
 
 
 def test_the_whole_protocol_of_tuning_is_in_the_key(plan):
@@ -106,15 +109,7 @@ def test_the_whole_protocol_of_tuning_is_in_the_key(plan):
     assert len(keys) == len(others)
     # Where nothing is tuned it changes nothing.
     assert plan(info, tuning={"method": "halving"}).key == plan(info).key
-    parts = json.loads(plan(info, **base).columns["key_parts"])
-    assert "Infinity" not in json.dumps(parts)
-
-
-def test_too_many_configurations_are_refused(plan):
-    values = [float(value) for value in range(1, 41)]
-    message = "'mine' on 't' has 1600 configurations to choose from; give fewer values in tune"
-    with pytest.raises(StudyError, match=message):
-        plan(solver(), C=None, gamma=None, tune={"C": values, "gamma": values})
+    assert "Infinity" not in plan(info, **base).columns["key_parts"]
 
 
 def test_rules_that_end_a_run_by_what_it_has_done_are_in_its_key(plan):
@@ -128,8 +123,7 @@ def test_rules_that_end_a_run_by_what_it_has_done_are_in_its_key(plan):
     ]
     keys = [plan(solver(), budget=budget).key for budget in budgets]
     assert len(set(keys)) == len(keys)
-    # A limit that only cuts a run short, and an objective that the solver does not minimise.
-    assert plan(solver(), budget={"timeout": 7.0}).key == keys[0]
+    # An objective that the solver does not minimise.
     norm_bound = solver(scalarization=None)
     stopped = plan(norm_bound, budget={"stop": {"suboptimality": 1e-3}})
     assert stopped.key == plan(norm_bound).key
@@ -138,49 +132,51 @@ def test_rules_that_end_a_run_by_what_it_has_done_are_in_its_key(plan):
     assert plan(solver(), reference=again, budget=budgets[-1]).key == keys[-1]
 
 
-def test_what_does_not_count_cannot_be_limited_by_counts(plan):
-    peer = solver(instrumented=False)
-    assert plan(peer, budget={"stop": {"suboptimality": 0.1}}).skip_reason == ""
-    assert plan(peer, budget={"kernel_evals": 1e6, "iterations": 5}).skip_reason == (
-        "mine does not count, so the budget's kernel_evals and iterations cannot limit it"
-    )
-    run = plan(peer, C=None, tune={"C": [1.0, 2.0]}, tuning={"kernel_evals": 1e6})
-    assert run.skip_reason == "mine does not count, so kernel_evals of [tuning] cannot limit it"
-    assert plan(peer, tuning={"kernel_evals": 1e6}).skip_reason == ""
+NO_COUNTS = {"instrumented": False}
 
 
 @pytest.mark.parametrize(
-    ("accepted", "task", "reason"),
+    ("info", "data", "values", "reason"),
     [
         # A linear method runs on linear tasks only; one that takes a kernel, on all.
-        (LINEAR, {"kernel": "linear"}, ""),
-        (LINEAR, {"kernel": "rbf"}, "mine takes no kernel; the task has 'rbf'"),
-        (("kernel",), {"kernel": "linear"}, ""),
-        (("kernel", "gamma"), {"kernel": "rbf"}, ""),
-        (("kernel", "gamma"), {"kernel": "poly"}, "mine does not take the kernel's coef0, degree"),
-        (("kernel",), {"kernel": "rbf"}, "mine does not take the kernel's gamma"),
-    ],
-)
-def test_the_kernel_decides_who_runs(plan, accepted, task, reason):
-    assert plan(solver(accepted), **task).skip_reason == reason
-
-
-@pytest.mark.parametrize(
-    ("traits", "data", "task", "reason"),
-    [
-        ({"supports_sparse": False}, {"sparse": True}, {}, "mine does not take sparse data"),
-        ({}, {"n_classes": 10}, {}, ""),
+        (solver(LINEAR), {}, {"kernel": "linear"}, ""),
+        (solver(LINEAR), {}, {}, "mine takes no kernel; the task has 'rbf'"),
+        (solver(("kernel",)), {}, {"kernel": "linear"}, ""),
         (
-            {"scalarization": "S"},
+            solver(("kernel", "gamma")),
+            {},
+            {"kernel": "poly"},
+            "mine does not take the kernel's coef0, degree",
+        ),
+        (solver(supports_sparse=False), {"sparse": True}, {}, "mine does not take sparse data"),
+        (solver(), {"n_classes": 10}, {}, ""),
+        (
+            solver(scalarization="S"),
             {"n_classes": 10},
             {},
             "mine takes nu from the reference optimum, and each of the 10 classes has another one; "
             "give nu a number in params",
         ),
+        (solver(**NO_COUNTS), {}, {"budget": {"stop": {"suboptimality": 0.1}}}, ""),
+        (
+            solver(**NO_COUNTS),
+            {},
+            {"budget": {"kernel_evals": 1e6, "iterations": 5}},
+            "mine does not count, so the budget's kernel_evals and iterations cannot limit it",
+        ),
+        (
+            solver(**NO_COUNTS),
+            {},
+            {"C": None, "tune": {"C": [1.0, 2.0]}, "tuning": {"kernel_evals": 1e6}},
+            "mine does not count, so kernel_evals of [tuning] cannot limit it",
+        ),
+        (solver(**NO_COUNTS), {}, {"tuning": {"kernel_evals": 1e6}}, ""),
+        ("sklearn.svm:SVC", {}, {"kernel": "laplacian"}, "mine has no kernel 'laplacian'"),
+        ("sklearn.svm:LinearSVC", {}, {"kernel": "laplacian"}, ""),
     ],
 )
-def test_storage_and_classes_decide_who_runs(plan, traits, data, task, reason):
-    run = plan(solver(**traits), replace(DATA, **data), **task)
+def test_what_a_task_asks_for_decides_who_runs(plan, info, data, values, reason):
+    run = plan(info, replace(DATA, **data), fit_intercept=True, **values)
     assert (run.skip_reason, run.failure) == (reason, "")
 
 
@@ -198,29 +194,19 @@ def test_nu_is_that_of_the_reference_to_ten_digits(plan, params):
     # Digits that the certificate does not promise change no key.
     noisy = replace(REFERENCE, nu=0.123456789012999, hash="q" * 64)
     assert plan(info, params=params, reference=noisy).key == run.key
-    given = plan(info, params={"nu": 0.5})
-    assert given.work.params["nu"] == 0.5
-    assert given.failure == ""
-
-
-@pytest.mark.parametrize(
-    ("reference", "why"),
-    [
+    for reference, why in (
         ("the task has reference = false", "the task has reference = false"),
         (replace(REFERENCE, nu=None), "its w is zero"),
-    ],
-)
-def test_without_a_reference_nu_must_be_given(plan, reference, why):
-    info = solver((*KERNELIZED, "nu"), scalarization="S")
-    failure = plan(info, reference=reference).failure
-    assert failure == (
-        f"nu is to be that of the reference optimum, but there is none: {why}; "
-        "give nu a number in params"
-    )
-    assert plan(info, reference=reference, params={"nu": 0.5}).failure == ""
-    # One reason is enough where the data are missing as well.
-    missing = plan(info, data="digits: gone", reference=reference)
-    assert (missing.failure, missing.skip_reason) == ("digits: gone", "")
+    ):
+        assert plan(info, reference=reference, params=params).failure == (
+            f"nu is to be that of the reference optimum, but there is none: {why}; "
+            "give nu a number in params"
+        )
+        given = plan(info, reference=reference, params={"nu": 0.5})
+        assert (given.failure, given.work.params["nu"]) == ("", 0.5)
+        # One reason is enough where the data are missing as well.
+        missing = plan(info, data="digits: gone", reference=reference)
+        assert (missing.failure, missing.skip_reason) == ("digits: gone", "")
 
 
 def test_the_key_knows_what_changes_a_run_and_nothing_else(plan):
@@ -249,3 +235,123 @@ def test_the_key_knows_what_changes_a_run_and_nothing_else(plan):
         plan(replace(info, shown="other.py:Mine")),
     ]
     assert len({key, *(run.key for run in other)}) == len(other) + 1
+
+
+# Solvers from outside
+
+
+@pytest.mark.parametrize(
+    ("name", "decided", "solves"),
+    [
+        ("sklearn.svm:SVC", {"kernel": "rbf", "gamma": 0.5, "C": 2.0}, True),
+        ("sklearn.svm:LinearSVC", {"C": 2.0}, False),
+        ("sklearn.linear_model:LogisticRegression", {"C": 2.0, "fit_intercept": True}, False),
+        ("sklearn.ensemble:RandomForestClassifier", {}, False),
+        (f"{MINE}:Constant", {}, None),
+        (f"{MINE}:make", {}, None),
+        (f"{MINE}:Promises", {"kernel": "rbf", "C": 2.0}, True),
+    ],
+)
+def test_the_task_decides_what_means_the_same(name, decided, solves, plan):
+    run = plan(name, fit_intercept=True, seed=4)
+    assert isinstance(run.work, EstimatorWork)
+    assert (run.work.solver, run.work.params, run.work.seed) == (name, decided, 4)
+    assert (run.foreign, run.skip_reason, run.failure) == (True, "", "")
+    assert run.work.solves is solves
+    assert run.columns["judged_by"] == ("model" if solves else "predictions")
+
+
+def test_the_study_decides_the_rest(plan):
+    params = {"tol": 1e-5, "shrinking": False, "class_weight": "balanced"}
+    run = plan("sklearn.svm:SVC", params=params, fit_intercept=True)
+    assert run.work.params == {"kernel": "rbf", "gamma": 0.5, "C": 2.0, **params}
+    assert run.work.tol == 1e-5
+    # Weights of classes are another problem.
+    assert (run.work.solves, run.columns["other_problem"]) == (False, "it is given class_weight")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("sklearn.preprocessing:StandardScaler", "svm", "is not a solver; derive it from"),
+        ("math:pi", "svm", "is a float; give a class, or a function that makes"),
+        (f"{MINE}:make", "feasibility", "no feasibility method"),
+    ],
+)
+def test_what_cannot_be_a_classifier_is_refused(name, kind, message):
+    with pytest.raises(SolverError, match=message):
+        describe_solver(DescribeWork(name, kind))
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("sklearn.svm:SVC", {"C": 1.0}, "'C' is decided by the task"),
+        ("sklearn.svm:SVC", {"shrink": 1}, "unknown parameter 'shrink' .did you mean 'shrinking'"),
+        ("sklearn.svm:LinearSVC", {"random_state": 1}, "'random_state' is decided by the task"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(name, params, message, plan):
+    with pytest.raises(StudyError, match=message):
+        plan(name, params=params)
+
+
+@pytest.mark.parametrize(
+    ("name", "bias", "skipped", "differs"),
+    [
+        ("sklearn.svm:SVC", True, "mine always fits a bias, which the task has not; set "
+         "fit_intercept = true there", "it fits a bias, which the task has not"),
+        (f"{MINE}:Promises", True, "mine always fits a bias", "it fits a bias, which the task has"),
+        ("LIBSVM", True, "mine always fits a bias", "it fits a bias, which the task has not"),
+        ("SDCA", False, "mine has no unregularised bias, which the task asks for; set "
+         "fit_intercept = false there", "it fits no bias, which the task has"),
+    ],
+)  # fmt: skip
+def test_a_solver_of_another_problem_runs_only_if_asked_to(name, bias, skipped, differs, plan):
+    without = plan(name, fit_intercept=not bias)
+    assert without.skip_reason.startswith(skipped)
+    assert without.columns["other_problem"] == ""
+    run = plan(name, fit_intercept=not bias, entry={"other_problem": True})
+    assert run.skip_reason == ""
+    assert run.columns["other_problem"].startswith(differs)
+    # It is judged as a solution of its own problem; the record keeps the task's.
+    assert run.work.problem.fit_intercept is bias
+    assert run.columns["fit_intercept"] is not bias
+    assert run.key != without.key
+    # Where the problems are the same, asking changes nothing.
+    same = plan(name, fit_intercept=bias, entry={"other_problem": True})
+    assert same.columns["other_problem"] == ""
+    assert same.key == plan(name, fit_intercept=bias).key
+    found = []
+    for each in (run, same):
+        columns = each.columns | {"primal": 11.0}
+        record = KIND.record(key="", study="s", task="t", solver="mine", seed=0, **columns)
+        KIND.complete(record, each)
+        found.append(record.suboptimality)
+    # The objective of another problem is not compared.
+    assert found == [None, pytest.approx(0.1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("sklearn.svm:SVC", "one classifier for each pair of classes"), (f"{MINE}:Promises", "")],
+)
+def test_several_classes_are_judged_by_predictions(name, words, plan):
+    run = plan(name, data=TEN, fit_intercept=True)
+    assert (run.skip_reason, run.work.solves) == ("", False)
+    assert words in run.columns["other_problem"]
+    assert bool(words) == bool(run.columns["other_problem"])
+    assert run.columns["judged_by"] == "predictions"
+
+
+def test_an_installed_package_counts_by_its_version():
+    name = installed_version("sklearn")
+    assert name.startswith("scikit-learn ")
+    assert installed_version("no_such_package") == ""
+    info = describe_solver(DescribeWork("sklearn.svm:SVC", "svm"))
+    assert name in info.files
+    assert not any("sklearn/" in file for file in info.files)
+    mine = describe_solver(DescribeWork(f"{MINE}:Constant", "svm"))
+    # A file of one's own counts by its code, and what it imports by its version.
+    assert {"classifiers.py", name} <= set(mine.files)
+    assert any(file.startswith("numpy ") for file in mine.files)
