@@ -5,9 +5,7 @@ from time import process_time
 
 import pytest
 
-from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork
-from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.solvers.feasibility.spaces import Space
 
 from ..answers import carried_out as run
@@ -17,57 +15,45 @@ EASY = CellWork(
     params={"tol": 0.0, "history": 1.25}, max_seconds=20.0,
 )  # fmt: skip
 NONE = replace(EASY, generator="lap", m=3, n=30, kappa=1.0, params={"tol": 1e-2, "history": 1.25})
+THIN = replace(NONE, m=9, n=8)
 
-METHODS = '''
+METHODS = """
 import time
 from dataclasses import replace
-from marginbench import MPLFP, PCT
+from marginbench import MPLFP, PCT, hyperparameters
 
 
-class Prover(MPLFP):
-    """Says that it is proven that nothing separates."""
-
-    def solve(self, A, **limits):
-        return replace(super().solve(A, **limits), status="inseparable", tol=1e9)
-
-
-class Liar(MPLFP):
-    """Says that -y separates."""
+@hyperparameters
+class Mine(MPLFP):
+    how: str = ""
 
     def solve(self, A, **limits):
-        result = super().solve(A, **limits)
-        return replace(result, y=-result.y)
-
-
-class Writer(PCT):
-    """Changes the problem that it is to solve."""
-
-    def solve(self, A, **limits):
-        A.data[:] = abs(A.data)
-        return super().solve(A, **limits)
-
-
-class Dawdler(PCT):
-    """Its own seconds are not all that it takes."""
-
-    def solve(self, A, **limits):
-        time.sleep(0.2)
-        return super().solve(A, **limits)
-
-
-class FailsOnFewColumns(PCT):
-    def solve(self, A, **limits):
-        if A.data.shape[1] < 50:
+        if self.how == "writes":
+            A.data[:] = abs(A.data)
+        if self.how == "fails on few columns" and A.data.shape[1] < 50:
             raise ValueError("too few columns")
-        return super().solve(A, **limits)
-'''
+        if self.how == "dawdles":
+            time.sleep(0.2)
+        found = super().solve(A, **limits)
+        if self.how == "says that -y separates":
+            return replace(found, y=-found.y)
+        if self.how == "says that it is proven that nothing separates":
+            return replace(found, status="inseparable", tol=1e9)
+        return found
+"""
 
 
 @pytest.fixture
-def methods(tmp_path):
+def mine(tmp_path):
+    """Runs a method of the user's that does something besides."""
     file = tmp_path / "methods.py"
     file.write_text(METHODS)
-    return file
+
+    def carried_out(how, work=EASY):
+        params = {**work.params, "how": how}
+        return run(replace(work, solver=f"{file}:Mine", params=params))[0]
+
+    return carried_out
 
 
 def test_a_separator_is_found_counted_and_checked():
@@ -92,7 +78,7 @@ def test_a_certificate_that_nothing_separates():
     found, trace, _ = run(NONE)
     assert (found["status"], found["found"]) == ("converged", "inseparable")
     # With no more columns than rows nothing but rounding keeps a separator away.
-    thin, _, _ = run(replace(NONE, m=9, n=8))
+    thin, _, _ = run(THIN)
     assert (thin["status"], thin["found"]) == ("converged", "margin_at_most_tol")
     assert thin["phi_up"] <= 1e-2
     assert found["phi_up"] <= 1e-2
@@ -129,38 +115,22 @@ def test_the_seed_gives_the_instance():
     assert first == again != other
 
 
-def test_a_false_certificate_is_wrong(methods):
-    found, _, _ = run(replace(EASY, solver=f"{methods}:Liar"))
-    assert found["status"] == "wrong"
-    assert "y does not separate" in found["reason"]
-    for work in (EASY, replace(NONE, m=9, n=8)):
-        found, _, _ = run(replace(work, solver=f"{methods}:Prover"))
+def test_a_false_certificate_is_wrong(mine):
+    proven = "says that it is proven that nothing separates"
+    for how, work, reason in (
+        ("says that -y separates", EASY, "y does not separate"),
+        (proven, EASY, "x does not prove that nothing separates"),
+        (proven, THIN, "x does not prove that nothing separates"),
+    ):
+        found = mine(how, work)
         assert found["status"] == "wrong"
-        assert "x does not prove that nothing separates" in found["reason"]
+        assert reason in found["reason"]
 
 
-def test_a_method_cannot_change_the_problem(methods):
+def test_a_method_of_the_user_cannot_change_the_problem_and_all_that_it_does_takes_time(mine):
     with pytest.raises(ValueError, match="read-only"):
-        run(replace(EASY, solver=f"{methods}:Writer", params={}))
-
-
-def test_all_that_a_method_of_the_user_does_takes_time(methods):
-    found, _, _ = run(replace(EASY, solver=f"{methods}:Dawdler", params={}))
-    assert found["wall_s"] >= 0.2
-
-
-def test_a_method_that_fails_on_the_few_columns_of_the_warm_up_is_run(methods):
-    found, _, _ = run(replace(EASY, solver=f"{methods}:FailsOnFewColumns"))
+        mine("writes")
+    assert mine("dawdles")["wall_s"] >= 0.2
+    # The warm-up is on few columns, and proves nothing.
+    found = mine("fails on few columns")
     assert (found["status"], found["found"]) == ("converged", "separable")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("kernel_evals", 1e6), ("iterations", 10), ("stop", {"suboptimality": 0.1})],
-)
-def test_feasibility_methods_have_their_own_limits(name, value):
-    cell = {"label": "c", "generator": "ldfp", "m": 5, "n": 10, "kappa": 1.0, "tol": 0.0}
-    study = {"name": "s", "cell": [cell], "method": [{"name": "VN"}]}
-    FeasibilityStudy.model_validate(study)
-    with pytest.raises(StudyError, match=f"budget.{name} is for studies of SVM solvers"):
-        FeasibilityStudy.model_validate({**study, "budget": {name: value}})

@@ -1,11 +1,12 @@
 """Runs on classes of images: the draw, the choice of the width, and the stages."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from marginbench.data_loaders import DataError, load
+from marginbench.data_loaders import DataError
 from marginbench.harness.evaluation.feasibility import ImagesWork
 from marginbench.harness.evaluation.images import draw
 
@@ -52,7 +53,6 @@ def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_train": 396}, "396 training and 40 validation points .* class 0 has only 100 points"),
         ({"n_train": 404}, "404 training and 40 validation points .* class 0 has only 100 points"),
         ({"n_train": 3}, "3 training and .* evenly from 4 classes, at least one of each"),
     ],
@@ -66,18 +66,17 @@ def test_the_best_width_is_trained_and_scored_at_stages(four_classes):
     found, trace, phases = run(WORK)
     assert phases == ["data", "solve", "evaluate"]
     alone = {gamma: run(replace(WORK, gammas=(gamma,)))[0] for gamma in WORK.gammas}
-    errors = {str(gamma): alone[gamma]["validation"] for gamma in WORK.gammas}
-    assert found["validation"] == "{" + ", ".join(text[1:-1] for text in errors.values()) + "}"
+    errors = {gamma: json.loads(each["validation"])[str(gamma)] for gamma, each in alone.items()}
+    assert json.loads(found["validation"]) == {str(gamma): e for gamma, e in errors.items()}
     # The first of the best.
-    best = min(WORK.gammas, key=lambda gamma: float(errors[str(gamma)].split(":")[1][:-1]))
+    best = min(WORK.gammas, key=errors.__getitem__)
     assert found["gamma"] == best
-    assert found["test_error"] == alone[best]["test_error"]
+    assert found["test_error"] == alone[best]["test_error"] == trace[-1].test_error < 0.5
     assert [stage.n_iter for stage in trace] == [1, 5, 30]
-    assert found["test_error"] == trace[-1].test_error < 0.5
     # A stage is a shorter run.
     short, _, _ = run(replace(WORK, stages=(5,), gammas=(best,)))
     assert short["test_error"] == trace[1].test_error
-    products = [stage.counters["matvecs"] for stage in trace if stage.counters]
+    products = [stage.counters["matvecs"] for stage in trace]
     assert products == sorted(products)
     # All classes share one kernel matrix; what the widths cost is not counted.
     assert found["counters"]["kernel_evals"] == 100 * 100
@@ -86,19 +85,13 @@ def test_the_best_width_is_trained_and_scored_at_stages(four_classes):
 
 def test_the_two_classes_of_a_real_dataset_have_one_predictor():
     found, trace, _ = run(replace(WORK, n_validation=50, gammas=(2.0,), stages=(5, 20)))
-    assert len(np.unique(load("digits").y_train)) == 2
     assert (found["status"], found["found"]) == ("converged", "separable")
     assert found["reason"] == "1 of 1 pair of classes separated"
     assert 0 <= found["train_error"] <= found["test_error"] < 0.5
     assert len(trace) == 2
-
-
-def test_a_class_that_the_start_separates_has_the_costs_of_its_end():
-    work = replace(
-        WORK, dataset_params={}, n_train=60, n_validation=20, gammas=(32.0,), stages=(1, 50),
-        solver="ISNKPVN", params={"tol": 0.0},
-    )  # fmt: skip
-    found, trace, _ = run(work)
+    # A class that the start separates has the costs of its end.
+    small = {"n_train": 60, "n_validation": 20, "gammas": (32.0,), "stages": (1, 50)}
+    found, trace, _ = run(replace(WORK, **small, solver="ISNKPVN", params={"tol": 0.0}))
     assert found["n_iter"] == 1
     assert len(trace) == 2
     assert all(0 <= stage.phi_lo <= stage.phi_up for stage in trace)

@@ -61,28 +61,11 @@ def test_a_run_carries_all_that_its_worker_needs():
         params={"tol": 0.0}, max_seconds=20.0, tol=0.0,
     )  # fmt: skip
     assert json.loads(run.columns["problem"]) == {
-        "generator": "ldfp",
-        "m": 8,
-        "n": 100,
-        "kappa": 1.5,
-        "tol": 0.0,
+        name: value for name, value in CELL.items() if name != "label"
     }
     params = json.loads(run.columns["params"])
     assert (params["tol"], params["max_iter"]) == (0.0, 1_000_000)
     assert run.columns["solver_class"] == "marginbench:MPLFP"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"stages": [5, 5]}, "a value stands twice"),
-        ({"stages": [10, 5]}, "numbers of iterations must ascend"),
-        ({"gammas": [1.0, 1.0]}, "a value stands twice"),
-    ],
-)
-def test_lists_that_make_no_run_are_refused_beforehand(change, message):
-    with pytest.raises(ValidationError, match=message):
-        study_of(images=[{**IMAGES, **change}])
 
 
 def keys(study, data=None):
@@ -124,36 +107,29 @@ def test_a_method_may_have_fewer_seeds_than_there_are_instances():
 
 def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path):
     study = study_of(cell=[], images=[IMAGES], method=[{"name": "MPKFP"}])
-    answers = FakeExecutor(Outcome("data", reason="digits: cannot be fetched"))
-    summary = run_study(study, tmp_path, executor=answers)
+    gone = "digits: cannot be fetched"
+    summary = run_study(study, tmp_path, executor=FakeExecutor(Outcome("data", reason=gone)))
     assert (summary.exit_code, summary.statuses) == (3, {"failed": 1})
-    assert summary.data_errors == ("digits: cannot be fetched",)
+    assert summary.data_errors == (gone,)
     (record,) = Journal(tmp_path).records()
-    assert (record.status, record.reason) == ("failed", "digits: cannot be fetched")
-    assert record.started_at
+    assert (record.status, record.reason) == ("failed", gone)
     assert (record.n_iter, record.fingerprint) == (None, None)
+
+
+def pct(**params):
+    return {"method": [{"name": "PCT", "params": params}]}
 
 
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        (
-            {"method": [{"name": "MPKFP"}]},
-            r"'easy' needs a method on columns \(MPLFP\); add one as a \[\[method\]\]",
-        ),
+        ({"images": [{**IMAGES, "stages": [5, 5]}]}, "a value stands twice"),
+        ({"images": [{**IMAGES, "stages": [10, 5]}]}, "numbers of iterations must ascend"),
+        ({"method": [{"name": "MPKFP"}]}, r"'easy' needs a method on columns \(MPLFP\); add one"),
         ({"images": [IMAGES]}, r"'ten digits' needs a method with a kernel \(MPKFP\); add one"),
-        (
-            {"method": [{"name": "PCT", "params": {"max_itr": 3}}]},
-            r"solver 'PCT': unknown parameter 'max_itr' \(did you mean 'max_iter'\?\)",
-        ),
-        (
-            {"method": [{"name": "PCT", "params": {"tol": 0.5}}]},
-            r"solver 'PCT': 'tol' is decided by the \[\[cell\]\], the same for all solvers",
-        ),
-        (
-            {"method": [{"name": "PCT", "params": {"history": 2.0}}]},
-            r"'history' is decided by the \[\[cell\]\]",
-        ),
+        (pct(max_itr=3), r"solver 'PCT': unknown parameter 'max_itr' \(did you mean 'max_iter'"),
+        (pct(tol=0.5), r"'tol' is decided by the \[\[cell\]\], the same for all solvers"),
+        (pct(history=2.0), r"'history' is decided by the \[\[cell\]\]"),
         (
             {"cell": [], "images": [IMAGES], "method": [{"name": "KVN", "params": {"gamma": 1.0}}]},
             r"'gamma' is decided by the \[\[images\]\]",
@@ -161,5 +137,14 @@ def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path):
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(tables, message):
-    with pytest.raises(StudyError, match=message):
+    with pytest.raises((StudyError, ValidationError), match=message):
         facts_of(study_of(**tables))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("kernel_evals", 1e6), ("iterations", 10), ("stop", {"suboptimality": 0.1})],
+)
+def test_feasibility_methods_have_their_own_limits(name, value):
+    with pytest.raises(StudyError, match=f"budget.{name} is for studies of SVM solvers"):
+        study_of(budget={name: value})
