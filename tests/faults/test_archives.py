@@ -8,7 +8,6 @@ import os
 import random
 import tarfile
 import tracemalloc
-import warnings
 import zipfile
 
 import pytest
@@ -29,12 +28,10 @@ def no_limit_of_the_user(monkeypatch):
     monkeypatch.delenv(files.BYTES_VARIABLE, raising=False)
 
 
-def zipped(entries, method=zipfile.ZIP_DEFLATED):
+def zipped(data):
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # duplicate names are meant
-        for name, data in entries:
-            archive.writestr(name, data)
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("inner", data)
     return buffer.getvalue()
 
 
@@ -42,10 +39,7 @@ def bomb(kind, n_mib=80):
     """A small file that expands to so many MiB of zeros."""
     if kind in PACK:
         return PACK[kind](bytes(MIB)) * n_mib  # streams in a row are one file
-    if kind == "zip":
-        return zipped([("inner", bytes(n_mib * MIB))])
-    inner = kind.removesuffix(" in zip")
-    return zipped([("inner", bomb(inner, n_mib))])
+    return zipped(bytes(n_mib * MIB) if kind == "zip" else bomb(kind.split()[0], n_mib))
 
 
 def local(path, kind, data, **kwargs):
@@ -69,11 +63,8 @@ def refusal(read, *args):
     return message
 
 
-KINDS = [*PACK, "zip", "gz in zip", "bz2 in zip", "xz in zip"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_bomb_is_stopped_before_it_takes_memory(tmp_path, kind):
+@pytest.mark.parametrize("kind", [*PACK, "zip", "gz in zip", "xz in zip"])
+def test_a_bomb_is_stopped_exactly_at_the_limit_and_before_it_takes_memory(tmp_path, kind):
     file = local(tmp_path / "it", kind, bomb(kind), max_bytes=64 * MIB)
     assert file.path.stat().st_size < MIB // 4
     tracemalloc.start()
@@ -87,10 +78,6 @@ def test_a_bomb_is_stopped_before_it_takes_memory(tmp_path, kind):
         "MARGINBENCH_MAX_FILE_BYTES to a higher limit"
     )
     assert peak < 16 * MIB
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_limit_is_exact(tmp_path, kind):
     data = bomb(kind, 2)
     assert n_read(local(tmp_path / "it", kind, data, max_bytes=2 * MIB)) == 2 * MIB
     # Read in one go, too: nothing beyond the limit is given out.
@@ -99,9 +86,9 @@ def test_the_limit_is_exact(tmp_path, kind):
 
 
 def test_the_user_can_set_the_limit(tmp_path, monkeypatch):
-    file = local(tmp_path / "it", "gz", bomb("gz"), max_bytes=MIB)
-    monkeypatch.setenv(files.BYTES_VARIABLE, str(80 * MIB))
-    assert n_read(file) == 80 * MIB
+    file = local(tmp_path / "it", "gz", bomb("gz", 2), max_bytes=MIB)
+    monkeypatch.setenv(files.BYTES_VARIABLE, str(2 * MIB))
+    assert n_read(file) == 2 * MIB
     monkeypatch.setenv(files.BYTES_VARIABLE, "1000")
     assert "more than 1000 bytes" in refusal(n_read, file)
     for wrong in ("0", "-1", "1.5", "1 GB", "9" * 5000, "²"):
@@ -121,7 +108,7 @@ def test_the_user_can_set_the_limit(tmp_path, monkeypatch):
     ],
 )
 def test_a_zip_that_zipfile_cannot_handle_is_named(tmp_path, changes, reason):
-    data = bytearray(zipped([("inner", b"1")]))
+    data = bytearray(zipped(b"1"))
     entry = data.index(b"PK\1\2")
     for offset, value in changes.items():
         data[entry + offset : entry + offset + 1] = value
@@ -130,29 +117,22 @@ def test_a_zip_that_zipfile_cannot_handle_is_named(tmp_path, changes, reason):
     assert reason in message
 
 
-def tar(*members):
+def tar(records, folder="", **last):
+    """A tar of these files; of the last one fields of its header are given."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for info, data in members:
+        for name, data in records.items():
+            info = tarfile.TarInfo(folder + name)
+            info.size = len(data)
+            for field, value in last.items() if name == NAMES[-1] else ():
+                setattr(info, field, value)
             archive.addfile(info, io.BytesIO(data))
     return buffer.getvalue()
 
 
-def member(name, data=b"", **fields):
-    info = tarfile.TarInfo(name)
-    info.size = len(data)
-    for key, value in fields.items():
-        setattr(info, key, value)
-    return info, data
-
-
-def whole(folder=""):
-    return [member(folder + name, data) for name, data in RECORDS.items()]
-
-
-def read_tar(path, data, **kwargs):
+def read_tar(path, data):
     path.write_bytes(data)
-    return idx.read_cifar({"it": LocalFile(path, str(path), **kwargs)}, {}, name="it")
+    return idx.read_cifar({"it": LocalFile(path, str(path))}, {}, name="it")
 
 
 @pytest.mark.parametrize(
@@ -168,8 +148,8 @@ def read_tar(path, data, **kwargs):
     ],
 )
 def test_an_archive_that_is_not_cifar_is_refused(tmp_path, changes, complaint):
-    members = [member(k, d) for k, d in (RECORDS | changes).items() if d is not None]
-    assert complaint in refusal(read_tar, tmp_path / "it", tar(*members))
+    records = {k: data for k, data in (RECORDS | changes).items() if data is not None}
+    assert complaint in refusal(read_tar, tmp_path / "it", tar(records))
 
 
 @pytest.mark.parametrize("folder", ["/", "a/../../"])
@@ -177,8 +157,11 @@ def test_paths_in_a_tar_lead_nowhere(tmp_path, monkeypatch, folder):
     work = tmp_path / "a" / "b"
     work.mkdir(parents=True)
     monkeypatch.chdir(work)
-    assert read_tar(tmp_path / "it", tar(*whole(folder))).train.y.tolist() == [0, 1, 2, 3, 4]
+    assert read_tar(tmp_path / "it", tar(RECORDS, folder)).train.y.tolist() == [0, 1, 2, 3, 4]
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b", "it"]
+
+
+SPARSE = {"map": "0,0", "size": str(2**50), "name": "test_batch.bin"}
 
 
 @pytest.mark.parametrize(
@@ -188,26 +171,19 @@ def test_paths_in_a_tar_lead_nowhere(tmp_path, monkeypatch, folder):
         {"type": tarfile.LNKTYPE, "linkname": "data_batch_1.bin"},
         {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 5},
         {"type": tarfile.FIFOTYPE},
-        {
-            "pax_headers": {
-                "GNU.sparse.map": "0,0",
-                "GNU.sparse.size": str(2**50),
-                "GNU.sparse.name": "test_batch.bin",
-            }
-        },
+        {"pax_headers": {f"GNU.sparse.{name}": value for name, value in SPARSE.items()}},
     ],
     ids=["link", "hard link", "device", "fifo", "sparse"],
 )
 def test_only_plain_files_of_a_tar_are_read(tmp_path, fields):
-    data = tar(*whole()[:-1], member("test_batch.bin", **fields))
-    message = refusal(read_tar, tmp_path / "it", data)
-    assert message == (
+    data = tar(RECORDS | {"test_batch.bin": b""}, **fields)
+    assert refusal(read_tar, tmp_path / "it", data) == (
         f"{tmp_path / 'it'}:test_batch.bin: is a link, a sparse file or a device, not a plain file"
     )
 
 
 def test_a_size_that_only_the_header_has_takes_no_memory(tmp_path):
-    info, _ = member("data_batch_1.bin")
+    info = tarfile.TarInfo("data_batch_1.bin")
     info.size = 2**40
     data = info.tobuf(tarfile.GNU_FORMAT) + bytes(1024)
     assert f"{2**40} bytes, more than 30730000" in refusal(read_tar, tmp_path / "it", data)
@@ -215,28 +191,20 @@ def test_a_size_that_only_the_header_has_takes_no_memory(tmp_path):
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zip", "tar", "tar.gz"])
 def test_damage_raises_nothing_but_an_error_of_one_line(tmp_path, kind):
-    rng = random.Random(kind)
-    content = rng.randbytes(3000)
-    if kind.startswith("tar"):
-        packed = tar(*whole())
-        packed = gzip.compress(packed) if kind == "tar.gz" else packed
-    else:
-        packed = zipped([("inner", content)]) if kind == "zip" else PACK[kind](content)
+    rng, said = random.Random(kind), []
+    content = tar(RECORDS) if "tar" in kind else rng.randbytes(3000)
+    pack = {"zip": zipped, "tar": bytes, "tar.gz": gzip.compress} | PACK
+    packed = pack[kind](content)
     for _ in range(N_DAMAGED):
         data = bytearray(packed)
         for _ in range(rng.randint(1, 3)):
             data[rng.randrange(min(len(data), 8192))] = rng.randrange(256)
         data = data[: rng.randrange(len(data))] if rng.random() < 0.3 else data
-        message = complaint(tmp_path / "it", kind, bytes(data))
-        assert message is None or message.isprintable()
-
-
-def complaint(path, kind, data):
-    try:
-        if kind.startswith("tar"):
-            read_tar(path, data)
-        else:
-            n_read(local(path, kind, data, max_bytes=MIB))
-    except DataError as error:
-        return str(error)
-    return None
+        try:
+            if "tar" in kind:
+                read_tar(tmp_path / "it", bytes(data))
+            else:
+                n_read(local(tmp_path / "it", kind, bytes(data), max_bytes=MIB))
+        except DataError as error:
+            said.append(str(error))
+    assert all(map(str.isprintable, said))

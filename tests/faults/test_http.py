@@ -20,7 +20,7 @@ CONTENT = random.Random(1).randbytes(300_000)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers each request by the next of the server's answers, the last one for ever."""
+    """Answers each request by the next of the site's answers, the last one for ever."""
 
     protocol_version = "HTTP/1.1"
 
@@ -39,8 +39,7 @@ class Handler(BaseHTTPRequestHandler):
 def fixed(status=200, body=b"", **headers):
     def answer(handler):
         handler.send_response(status)
-        handler.send_header("Connection", "close")
-        for name, value in ({"Content_Length": len(body)} | headers).items():
+        for name, value in ({"Connection": "close", "Content_Length": len(body)} | headers).items():
             if value is not None:
                 handler.send_header(name.replace("_", "-"), str(value))
         handler.end_headers()
@@ -50,7 +49,6 @@ def fixed(status=200, body=b"", **headers):
 
 
 WHOLE = fixed(200, CONTENT)
-SHORT = fixed(200, CONTENT[:1000], Content_Length=len(CONTENT))
 
 
 class Site:
@@ -100,7 +98,8 @@ def settings(monkeypatch):
 
 def test_a_connection_that_breaks_off_is_told(site, tmp_path):
     chunked = fixed(200, b"5\r\nhello\r\n", Transfer_Encoding="chunked", Content_Length=None)
-    for broken in (SHORT, chunked):
+    short = fixed(200, CONTENT[:1000], Content_Length=len(CONTENT))
+    for broken in (short, chunked):
         assert "(download failed: ChunkedEncodingError)" in site.refusal(tmp_path, broken)
     assert site.fetch(tmp_path, WHOLE) == CONTENT
     assert all(request["Accept-Encoding"] == "identity" for request in site.requests)
@@ -121,23 +120,19 @@ def test_an_endless_body_stops_at_the_limit(site, tmp_path, monkeypatch):
     assert f"limit of {len(CONTENT) - 1} bytes" in site.refusal(tmp_path, WHOLE)
 
 
-@pytest.mark.parametrize("status", [403, 503])
-def test_a_status_is_told(site, tmp_path, status):
-    assert f"(HTTP status {status})" in site.refusal(tmp_path, fixed(status))
+def test_a_status_is_told(site, tmp_path):
+    assert "(HTTP status 503)" in site.refusal(tmp_path, fixed(503))
     assert len(site.requests) == 1
 
 
-def test_redirects_are_followed_but_not_for_ever(site, tmp_path):
+def test_redirects_are_followed_but_not_for_ever_and_to_no_other_protocol(site, tmp_path):
     assert site.fetch(tmp_path, fixed(302, Location="/b?c=d%20e"), WHOLE) == CONTENT
-    assert "(download failed: TooManyRedirects)" in site.refusal(
-        tmp_path, fixed(302, Location="/file")
-    )
-
-
-@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/x", "x://["])
-def test_a_redirect_leads_to_no_other_protocol(site, tmp_path, target):
-    site.refusal(tmp_path, fixed(302, Location=target))
-    assert len(site.requests) == 1
+    ring = fixed(302, Location="/file")
+    assert "(download failed: TooManyRedirects)" in site.refusal(tmp_path, ring)
+    for target in ("file:///etc/passwd", "ftp://127.0.0.1/x", "x://["):
+        site.requests.clear()
+        site.refusal(tmp_path, fixed(302, Location=target))
+        assert len(site.requests) == 1
 
 
 def test_on_a_full_disk_nothing_is_kept(site, tmp_path):
