@@ -22,10 +22,10 @@ from marginbench.solvers.numeric.compiling import cache_folder
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
 only_long = pytest.mark.skipif(not LONG, reason="MARGINBENCH_FAULTS=long is not set")
 
-#: Three short runs with a reference optimum.
+#: Short runs with a reference optimum.
 STUDY = """
 name = "small"
-seeds = 3
+seeds = SEEDS
 [[task]]
 dataset = "checkers"
 dataset_params = { n_train = 80, n_test = 40 }
@@ -73,8 +73,8 @@ class Place:
         }
         self.environment.pop("COLUMNS", None)
 
-    def write_study(self, epochs=3):
-        text = STUDY.replace("EPOCHS", str(epochs))
+    def write_study(self, epochs=3, seeds=3, more=""):
+        text = STUDY.replace("EPOCHS", str(epochs)).replace("SEEDS", str(seeds)) + more
         (self.folder / "small.toml").write_text(text, encoding="utf-8")
 
     def start(self, *arguments, **options):
@@ -125,16 +125,14 @@ def family(session):
 
 def numbers(results):
     """What the records of a folder say, without clocks; by key."""
-    return {record.key: _without_clocks(record) for record in Journal(results).records()}
 
+    def rest(row):
+        return {name: value for name, value in vars(row).items() if name not in CLOCKS}
 
-def _without_clocks(record):
-    trace = [_rest(point) for point in record.trace]
-    return _rest(record) | {"trace": trace}
-
-
-def _rest(row):
-    return {name: value for name, value in vars(row).items() if name not in CLOCKS}
+    return {
+        record.key: rest(record) | {"trace": [rest(point) for point in record.trace]}
+        for record in Journal(results).records()
+    }
 
 
 def wait_for(condition, seconds=60.0):
