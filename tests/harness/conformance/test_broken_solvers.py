@@ -44,6 +44,11 @@ def class_fault(check, words):
     return of
 
 
+def attribute(name, check, words, **attributes):
+    """A fault of a class whose attributes are others."""
+    FAULTS[name] = (lambda good: type("Own", (good,), attributes), check, words)
+
+
 class Other:
     """A problem or a monitor of which some attributes are others."""
 
@@ -63,9 +68,9 @@ def no_default(good):
     return Own
 
 
-@class_fault("traits", "scalarization is 'c'; it must be one of 'C', 'R', 'S', None")
-def unknown_scalarization(good):
-    return type("Own", (good,), {"scalarization": "c"})
+attribute("unknown_scalarization", "traits", "scalarization is 'c'; it must", scalarization="c")
+attribute("denies_its_draws", "determinism", "deterministic is True, but with", deterministic=True)
+attribute("checks_no_parameter", "bad parameters", "C=0.0", _check_parameters=lambda self: None)
 
 
 @class_fault("traits", "there is no parameter fit_intercept")
@@ -100,11 +105,6 @@ def squares_weights(good):
     return Own
 
 
-@class_fault("determinism", "deterministic is True, but with random_state=1 it has another model")
-def denies_its_draws(good):
-    return type("Own", (good,), {"deterministic": True})
-
-
 @class_fault("scikit-learn", "doesn't check for NaN and inf in fit")
 def takes_anything(good):
     class Own(good):
@@ -113,11 +113,6 @@ def takes_anything(good):
             return super().fit(X, y, monitor=monitor)
 
     return Own
-
-
-@class_fault("bad parameters", "C=0.0")
-def checks_no_parameter(good):
-    return type("Own", (good,), {"_check_parameters": lambda self: None})
 
 
 @class_fault("scores", "the returned model")

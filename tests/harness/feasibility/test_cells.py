@@ -63,7 +63,6 @@ def test_a_separator_is_found_counted_and_checked():
     # An iteration of mirror prox makes two products with A and two with A'.
     assert found["counters"]["matvecs"] == 4 * found["n_iter"]
     assert found["counters"]["inner_products"] == 100 * found["counters"]["matvecs"]
-    assert "iterations" not in found["counters"]
     assert phases == ["data", "compile", "solve", "evaluate"]
     assert trace[0].n_iter == 1
     assert trace[-1].n_iter == found["n_iter"]
@@ -108,11 +107,6 @@ def test_a_proof_at_the_end_is_no_time_of_the_iterations(monkeypatch):
     assert found["found"] == "margin_at_most_tol"
     assert found["cpu_s"] < 0.3
     assert found["wall_s"] < 0.3
-
-
-def test_the_seed_gives_the_instance():
-    first, again, other = (run(replace(EASY, seed=seed))[0]["phi_lo"] for seed in (0, 0, 1))
-    assert first == again != other
 
 
 def test_a_false_certificate_is_wrong(mine):

@@ -8,11 +8,9 @@ from pydantic import ValidationError
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
-from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Outcome
 from marginbench.harness.planning.feasibility import KIND
 from marginbench.harness.planning.preflight import preflight
-from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.feasibility import FeasibilityStudy
 
 from ..answers import DATA, FakeExecutor
@@ -103,17 +101,6 @@ def test_a_method_may_have_fewer_seeds_than_there_are_instances():
     runs = plan(study_of(cell=[{**CELL, "instances": 3}], method=methods))
     cells = [(run.solver, run.seed) for run in runs]
     assert cells == [("MPLFP", 0), ("MPLFP", 1), ("VN", 0), ("VN", 1), ("VN", 2)]
-
-
-def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path):
-    study = study_of(cell=[], images=[IMAGES], method=[{"name": "MPKFP"}])
-    gone = "digits: cannot be fetched"
-    summary = run_study(study, tmp_path, executor=FakeExecutor(Outcome("data", reason=gone)))
-    assert (summary.exit_code, summary.statuses) == (3, {"failed": 1})
-    assert summary.data_errors == (gone,)
-    (record,) = Journal(tmp_path).records()
-    assert (record.status, record.reason) == ("failed", gone)
-    assert (record.n_iter, record.fingerprint) == (None, None)
 
 
 def pct(**params):

@@ -193,19 +193,14 @@ def test_watching_changes_nothing():
         assert seldom[name] == often[name], name
 
 
-@pytest.mark.parametrize("solver", ["SBP", "BSGD"])
-def test_evaluations_end_a_run_within_one_step(solver):
-    params = {"nu": 0.1} if solver == "SBP" else {}
-    columns, trace = run(solver, StoppingRules(evaluations=2500), max_epochs=1000, **params)
+def test_evaluations_end_a_run_within_one_step():
+    columns, trace = run("BSGD", StoppingRules(evaluations=2500), max_epochs=1000)
     counted = columns["counters"]["kernel_evals"]
     # A step asks for one row at most, and for as many entries again with maintenance.
     assert 2500 <= counted <= 2500 + 2 * 200
     assert columns["status"] == "budget"
     assert columns["reason"] == f"used {counted} of 2500 evaluations"
     assert trace[-1].n_iter == columns["n_iter"]
-
-
-def test_a_solver_that_ends_by_itself_beyond_the_limit_is_out_of_budget_as_well():
     # SMO with large working sets asks once in a round, here when it has converged.
     free, _ = run("SMO", StoppingRules())
     assert free["status"] == "converged"

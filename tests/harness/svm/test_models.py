@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -119,12 +118,9 @@ def test_the_gap_of_an_optimum_is_tiny_and_never_negative(fit_intercept):
     smo = SMO(gamma=0.7, C=C, tol=1e-10, dtype="float64", fit_intercept=fit_intercept).fit(X, y)
     found = build(fit_intercept=fit_intercept).evaluate(smo.model_)
     assert -1e-12 <= found.gap / found.primal < 1e-8
-
-
-def test_an_empty_model_predicts_its_intercept():
-    found = build().evaluate(expansion(KERNELS[0], np.zeros(N_TRAIN)))
-    assert (found.primal, found.n_support) == (C * N_TRAIN, 0)
-    assert found.test_error == np.mean(z > 0)
+    empty = build().evaluate(expansion(KERNELS[0], np.zeros(N_TRAIN)))
+    assert (empty.primal, empty.n_support) == (C * N_TRAIN, 0)
+    assert empty.test_error == np.mean(z > 0)
 
 
 @each_kernel
@@ -268,7 +264,7 @@ def test_what_cannot_be_recomputed_is_refused():
         pass
 
     class Unknown(Model):
-        n_support = 0
+        kind, n_support = "unknown", 0
         decision_function = squared_norm = attributes = _stored = _restored = None
 
     for model, message in (
@@ -288,10 +284,9 @@ def test_what_cannot_be_recomputed_is_refused():
 def states(kernel):
     """Support vectors come and go; the first state has none, and the last repeats."""
     rng = np.random.default_rng(5)
-    shares = (0.0, 0.1, 0.4, 0.2, 0.9)
     found = [
         expansion(kernel, y * rng.uniform(0, C, N_TRAIN) * (rng.random(N_TRAIN) < share))
-        for share in shares
+        for share in (0.0, 0.1, 0.4, 0.2, 0.9)
     ]
     return [*found, found[-1]]
 
@@ -308,38 +303,32 @@ def test_kept_entries_are_those_of_each_state(kernel, storage):
         found, exact = kept.evaluate(model, "float32"), build(own).evaluate(model)
         assert found.primal == pytest.approx(exact.primal, rel=1e-4)
         assert found.squared_norm == pytest.approx(exact.squared_norm, rel=1e-4, abs=1e-6)
-        assert found.train_error == pytest.approx(exact.train_error, abs=1.1 / N_TRAIN)
-        assert found.test_error == pytest.approx(exact.test_error, abs=1.1 / N_TEST)
-
-
-class Counted(RBF):
-    """Counts the entries that it computes."""
-
-    computed: ClassVar[list[int]] = []
-
-    def block(self, A, B, out=None):
-        self.computed.append(len(A) * len(B))
-        return super().block(A, B, out)
-
-    def weighted_sums(self, A, B, coef, sums):
-        self.computed.append(len(A) * len(B))
-        super().weighted_sums(A, B, coef, sums)
+        for role, n in (("train_error", N_TRAIN), ("test_error", N_TEST)):
+            assert getattr(found, role) == pytest.approx(getattr(exact, role), abs=1.1 / n)
 
 
 @pytest.mark.parametrize("keeps", ["all at once", "as needed", "none"])
 def test_each_entry_is_computed_once_where_all_of_them_fit(keeps, monkeypatch):
-    size = N_TRAIN * (N_TRAIN + N_TEST)
+    class Counted(RBF):
+        def block(self, A, B, out=None):
+            computed.append(len(A) * len(B))
+            return super().block(A, B, out)
+
+        def weighted_sums(self, A, B, coef, sums):
+            computed.append(len(A) * len(B))
+            super().weighted_sums(A, B, coef, sums)
+
+    computed, size = [], N_TRAIN * (N_TRAIN + N_TEST)
     monkeypatch.setattr(scoring, "KEPT_BYTES", 4 * size - (keeps == "none"))
     monkeypatch.setattr(scoring, "_BLOCK_ENTRIES", size if keeps == "all at once" else 500)
     judge, models = build(Counted(0.7)), states(RBF(0.7))[:4]
-    Counted.computed.clear()
     for model in models:
         judge.evaluate(model, "float32")
     ever = len(set().union(*(set(model.support) for model in models)))
     each = sum(len(model.support) for model in models)
     rows = {"all at once": N_TRAIN, "as needed": ever, "none": each}
     assert ever < N_TRAIN
-    assert sum(Counted.computed) == (N_TRAIN + N_TEST) * rows[keeps]
+    assert sum(computed) == (N_TRAIN + N_TEST) * rows[keeps]
 
 
 # Several classes, each against the rest
