@@ -5,7 +5,6 @@ Each harms in the way of its parameter ``how``. On the few points of the warm-up
 
 import contextlib
 import ctypes
-import mmap
 import os
 import signal
 import stat
@@ -18,7 +17,8 @@ from dataclasses import replace
 import numpy as np
 from sklearn.svm import SVC
 
-from marginbench import MPLFP, SMO, Counters, hyperparameters
+from marginbench import MPLFP, SMO, Counters, DataError, hyperparameters
+from marginbench.harness.errors import StorageError
 from marginbench.solvers import LinearModel
 
 #: What every process that is left behind has among its arguments.
@@ -45,9 +45,6 @@ class Harm:
     def raises(self):
         raise ArithmeticError("step size is zero")
 
-    def raises_a_base_exception(self):
-        raise type("Odd", (BaseException,), {})("odd")
-
     def raises_an_interrupt(self):
         raise KeyboardInterrupt
 
@@ -64,9 +61,10 @@ class Harm:
         raise MemoryError("Unable to allocate 100 GiB")
 
     def blames_the_data(self):
-        from marginbench.data_loaders import DataError
-
         raise DataError("adult: cannot be fetched")
+
+    def blames_the_disk(self):
+        raise StorageError("/: No space left on device")
 
     def exits(self):
         sys.exit(0)
@@ -81,9 +79,6 @@ class Harm:
         subprocess.Popen([sys.executable, "-c", LEFT], start_new_session=True)
         os.kill(os.getppid(), signal.SIGKILL)
         time.sleep(60)
-
-    def stops_itself(self):
-        os.kill(os.getpid(), signal.SIGSTOP)
 
     # does not end
 
@@ -105,10 +100,7 @@ class Harm:
     def eats(self):
         eaten = []
         while True:
-            populate = getattr(mmap, "MAP_POPULATE", 0)
-            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | populate
-            eaten.append(mmap.mmap(-1, 2**26, flags=flags))
-            eaten[-1][::4096] = bytes(2**14)
+            eaten.append(b"x" * 2**26)
             time.sleep(0.02)
 
     def has_a_child_that_eats(self):
@@ -150,13 +142,6 @@ class Harm:
     def closes_everything(self):
         os.closerange(0, 256)
         self.hangs()
-
-    # blames others
-
-    def blames_the_disk(self):
-        from marginbench.harness.errors import StorageError
-
-        raise StorageError("/: No space left on device")
 
 
 @hyperparameters

@@ -7,14 +7,15 @@ file ever stands under its final name.
 import contextlib
 import random
 import resource
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from marginbench.data_loaders import DataError, files
 from marginbench.data_loaders.errors import CacheError
 from marginbench.data_loaders.files import RemoteFile, gather
+
+from .conftest import serving
 
 CONTENT = random.Random(1).randbytes(300_000)
 
@@ -54,10 +55,8 @@ WHOLE = fixed(200, CONTENT)
 class Site:
     """A server on this machine."""
 
-    def __init__(self, port):
-        self.url = f"http://127.0.0.1:{port}/file"
-        self.answers = (WHOLE,)
-        self.requests = []
+    def __init__(self):
+        self.url, self.answers, self.requests = "", (WHOLE,), []
 
     def fetch(self, folder, *answers, **fields):
         """The bytes that a download gives; DataError if it fails."""
@@ -78,22 +77,13 @@ class Site:
 
 
 @pytest.fixture
-def site():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.site = Site(server.server_port)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server.site
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-@pytest.fixture(autouse=True)
-def settings(monkeypatch):
+def site(monkeypatch):
     monkeypatch.delenv("MARGINBENCH_MIRROR", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    site = Site()
+    with serving(Handler, site) as port:
+        site.url = f"http://127.0.0.1:{port}/file"
+        yield site
 
 
 def test_a_connection_that_breaks_off_is_told(site, tmp_path):

@@ -10,12 +10,9 @@ import json
 import os
 import random
 import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -32,12 +29,12 @@ from marginbench.harness.results.stores import (
 from marginbench.solvers.numeric.compiling import cache_folder
 
 from ..harness.conftest import board_study
-from .conftest import LONG, numbers, only_long, wait_for
+from .conftest import LONG, numbers, only_long, serving, wait_for
 
 WHY = "of the extra 'cloud' and the group 'dev'"
 boto3 = pytest.importorskip("boto3", reason=WHY)
 pytest.importorskip("obstore", reason=WHY)
-pytest.importorskip("moto.server", reason="moto[s3] plays S3, from the group 'dev'")
+moto = pytest.importorskip("moto.server", reason="moto[s3] plays S3, from the group 'dev'")
 
 pytestmark = pytest.mark.slow
 BUCKET = "studies"
@@ -97,9 +94,7 @@ class Site:
     """S3 on this machine, behind the proxy."""
 
     def __init__(self, port):
-        self.port = port
-        self.requests = []
-        self.lock = threading.Lock()
+        self.port, self.requests, self.lock = port, [], threading.Lock()
         self.choose = in_turn({}, 1)
 
     def client(self):
@@ -114,25 +109,10 @@ class Site:
 @pytest.fixture(scope="module")
 def port():
     """That of moto's server."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-    def serves():
-        with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", port)) == 0
-
-    try:
-        wait_for(serves)
-        yield port
-    finally:
-        server.kill()
-        server.wait()
+    server = moto.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    yield server.get_host_and_port()[1]
+    server.stop()
 
 
 @pytest.fixture(autouse=True)
@@ -154,17 +134,11 @@ def own_settings(tmp_path, monkeypatch):
 
 @pytest.fixture
 def site(port, own_settings, monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        site = server.site = Site(port)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+    site = Site(port)
+    with serving(Proxy, site) as own_port:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{own_port}")
         site.client().create_bucket(Bucket=BUCKET)
-        try:
-            yield site
-        finally:
-            server.shutdown()
-            thread.join()
+        yield site
 
 
 @pytest.fixture

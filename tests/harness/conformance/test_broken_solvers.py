@@ -35,15 +35,6 @@ def fault(check, words, **attributes):
     return of
 
 
-def class_fault(check, words):
-    """A fault of the class: made of the good one."""
-
-    def of(make):
-        FAULTS[make.__name__] = (make, check, words)
-
-    return of
-
-
 def attribute(name, check, words, **attributes):
     """A fault of a class whose attributes are others."""
     FAULTS[name] = (lambda good: type("Own", (good,), attributes), check, words)
@@ -59,13 +50,22 @@ class Other:
         return getattr(self.inner, name)
 
 
-@class_fault("constructor", "width has no default")
-def no_default(good):
-    class Own(good):
-        def __init__(self, width):
-            self.width = width
+def needs_a_width(self, width):
+    self.width = width
 
-    return Own
+
+def takes_anything(self, X, y, monitor=None):
+    X = np.nan_to_num(X.toarray() if sparse.issparse(X) else X)
+    return type(self).__base__.fit(self, X, y, monitor=monitor)
+
+
+def shifted(self, X):
+    return type(self).__base__.decision_function(self, X) + 0.01
+
+
+attribute("no_default", "constructor", "width has no default", __init__=needs_a_width)
+attribute("takes_anything", "scikit-learn", "check for NaN and inf in fit", fit=takes_anything)
+attribute("other_scores", "scores", "the returned model", decision_function=shifted)
 
 
 attribute("unknown_scalarization", "traits", "scalarization is 'c'; it must", scalarization="c")
@@ -73,68 +73,42 @@ attribute("denies_its_draws", "determinism", "deterministic is True, but with", 
 attribute("checks_no_parameter", "bad parameters", "C=0.0", _check_parameters=lambda self: None)
 
 
-@class_fault("traits", "there is no parameter fit_intercept")
-def bias_without_parameter(good):
-    class Own(Solver):
-        supports_bias = True
-        scalarization = None
+@hyperparameters
+class IgnoresWeights(WeightedSolver):
+    scalarization = None
 
-        def _solve(self, problem, monitor):
-            return Solution(problem.expansion(problem.y), 1, "converged")
-
-    return hyperparameters(Own)
+    def _solve(self, problem, monitor):
+        return Solution(problem.expansion(problem.y), 1, "converged")
 
 
-@class_fault("weights", "weights change nothing")
-def ignores_weights(good):
-    class Own(WeightedSolver):
-        scalarization = None
-
-        def _solve(self, problem, monitor):
-            return Solution(problem.expansion(problem.y), 1, "converged")
-
-    return hyperparameters(Own)
+@hyperparameters
+class HasNoParameterOfTheBias(Solver):
+    supports_bias, scalarization = True, None
+    _solve = IgnoresWeights._solve
 
 
-@class_fault("weights", "with weights its objective is")
-def squares_weights(good):
-    class Own(SDCA):
-        def _solve(self, problem, monitor):
-            return super()._solve(Other(problem, weights=problem.weights**2), monitor)
-
-    return Own
+class SquaresWeights(SDCA):
+    def _solve(self, problem, monitor):
+        return super()._solve(Other(problem, weights=problem.weights**2), monitor)
 
 
-@class_fault("scikit-learn", "doesn't check for NaN and inf in fit")
-def takes_anything(good):
-    class Own(good):
-        def fit(self, X, y, monitor=None):
-            X = np.nan_to_num(X.toarray() if sparse.issparse(X) else X)
-            return super().fit(X, y, monitor=monitor)
-
-    return Own
+for cls, check, words in (
+    (HasNoParameterOfTheBias, "traits", "there is no parameter fit_intercept"),
+    (IgnoresWeights, "weights", "weights change nothing"),
+    (SquaresWeights, "weights", "with weights its objective is"),
+):
+    FAULTS[cls.__name__] = (lambda good, cls=cls: type("Own", (cls,), {}), check, words)
 
 
-@class_fault("scores", "the returned model")
-def other_scores(good):
-    class Own(good):
-        def decision_function(self, X):
-            return super().decision_function(X) + 0.01
-
-    return Own
-
-
-@class_fault("saving", "its model must hold all")
-def keeps_a_part_beside_its_model(good):
-    class Own(good):
-        def _solve(self, problem, monitor):
-            self.shift_ = 0.5
-            return super()._solve(problem, monitor)
-
-        def decision_function(self, X):
-            return super().decision_function(X) + getattr(self, "shift_", 0.0)
-
-    return Own
+@fault(
+    *("saving", "its model must hold all"),
+    decision_function=lambda self, X: (
+        Solver.decision_function(self, X) + getattr(self, "shift_", 0.0)
+    ),
+)
+def keeps_a_part_beside_its_model(self, problem, monitor, solve):
+    self.shift_ = 0.5
+    return solve()
 
 
 @fault("warm-up", "output array is read-only (")
@@ -178,15 +152,6 @@ def tells_its_end_twice(self, problem, monitor, solve):
     solution = solve()
     monitor.finish(solution.n_iter, solution.model)
     return solution
-
-
-@fault("fit", "do not rely on the order of the rows")
-def first_rows_only(self, problem, monitor, solve):
-    solution = solve()
-    coef = np.zeros(problem.n)
-    coef[solution.model.support] = solution.model.coef
-    coef[problem.n // 2 :] = 0
-    return replace(solution, model=problem.expansion(coef))
 
 
 @fault("determinism", "differ in model")
