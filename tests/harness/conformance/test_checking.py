@@ -217,8 +217,7 @@ def may_not_apply(cls):
         "kernel function": "kernel" in known and cls.supports_callable_kernel,
         "limits": bool({"max_iter", "max_epochs"} & set(known)),
         "counters": cls.__name__ not in PEERS,
-        "checkpoints": cls.__name__ not in NO_CHECKPOINTS,
-        "stopping": cls.__name__ not in NO_CHECKPOINTS,
+        **dict.fromkeys(("checkpoints", "stopping"), cls.__name__ not in NO_CHECKPOINTS),
     }
     return {check for check, promised in promises.items() if not promised}
 

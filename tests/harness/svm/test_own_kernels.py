@@ -74,16 +74,6 @@ def test_what_is_no_kernel_is_refused(kernel, file):
         load_kernel({**kernel, "name": f"{file}:{kernel['name']}"})
 
 
-def test_the_code_counts_and_the_folder_does_not(file, tmp_path):
-    before = kernel_code(f"{file}:Mine")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/mine.py").write_text(f"{KERNELS}\n# a comment\n")
-    assert kernel_code(f"{tmp_path}/other/mine.py:Mine") == before
-    file.write_text(KERNELS.replace("** 2", "** 3"))
-    assert kernel_code(f"{file}:Mine") != before
-    assert kernel_code("rbf") == ""
-
-
 def test_a_study_with_it_runs_and_runs_again_when_it_changes(file, tmp_path, in_this_process):
     study = tmp_path / "own.toml"
     study.write_text(STUDY)
@@ -98,5 +88,12 @@ def test_a_study_with_it_runs_and_runs_again_when_it_changes(file, tmp_path, in_
     assert 0 <= first.suboptimality < 1e-2
     assert (again.key, again.started_at) == (first.key, first.started_at)
     assert str(tmp_path) not in (tmp_path / "results/study.json").read_text()
+    before = kernel_code(f"{file}:Mine")
     file.write_text(KERNELS.replace("** 2", "** 3.0"))
     assert record().key != first.key
+    assert kernel_code(f"{file}:Mine") != before
+    # The folder does not count, nor do comments.
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/mine.py").write_text(f"{KERNELS}\n# a comment\n")
+    assert kernel_code(f"{tmp_path}/other/mine.py:Mine") == before
+    assert kernel_code("rbf") == ""
