@@ -208,7 +208,7 @@ class Hostile(SMO, Harm):
         return replace(self.solution, model="a model")
 
     def predicts_otherwise(self):
-        self.decision_function = lambda X: -super(Hostile, self).decision_function(X)
+        self.decision_function = lambda X: 1.01 * super(Hostile, self).decision_function(X)
 
     def predicts_with_objects(self):
         self.decision_function = lambda X: [object()] * X.shape[0]

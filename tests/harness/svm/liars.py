@@ -1,4 +1,4 @@
-"""Solvers of several kinds that lie of what they found, and what is timed apart."""
+"""Solvers of several kinds that lie of what they found, and some that take time in odd places."""
 
 import mmap
 import os
@@ -18,32 +18,19 @@ from marginbench.solvers import (
 )
 
 
-class _Changed(LinearSDCA):
+@hyperparameters
+class LinearLiar(LinearSDCA):
+    how: str = ""
+
     def _solve(self, problem, monitor):
         solution = super()._solve(problem, monitor)
-        return replace(solution, model=self.changed(solution.model))
-
-
-class Withholds(_Changed):
-    def changed(self, model):
-        return replace(model, dual_coef=None)
-
-
-class OtherWeights(_Changed):
-    """Says converged, but the weights are not those of the certificate."""
-
-    def changed(self, model):
-        return replace(model, weights=model.weights - 5.0)
-
-
-class Biased(_Changed):
-    def changed(self, model):
-        return replace(model, intercept=0.5)
-
-
-class PredictsOtherwise(LinearSDCA):
-    def decision_function(self, X):
-        return 1.01 * super().decision_function(X)
+        changes = {
+            "withholds": {"dual_coef": None},
+            # Says converged, but the weights are not those of the certificate.
+            "has other weights": {"weights": solution.model.weights - 5.0},
+            "is biased": {"intercept": 0.5},
+        }
+        return replace(solution, model=replace(solution.model, **changes[self.how]))
 
 
 class InventsVotes(Perceptron):
@@ -64,16 +51,6 @@ def spin(steps):
     return total
 
 
-@hyperparameters
-class CompilesLate(Solver, KernelParameters):
-    scalarization = None
-
-    def _solve(self, problem, monitor):
-        if len(problem.y) > 100:  # the warm-up does not come here
-            spin(10)
-        return Solution(problem.expansion(problem.y.astype(float)), 1, "converged")
-
-
 def touch(seconds):
     """Let the system spend so long on new memory."""
     began = os.times().system
@@ -83,12 +60,17 @@ def touch(seconds):
 
 
 @hyperparameters
-class Touches(Solver, KernelParameters):
+class TakesTime(Solver, KernelParameters):
+    """Solves nothing; on the few points of the warm-up at once."""
+
     scalarization = None
+    how: str = ""
 
     def _solve(self, problem, monitor):
-        with monitor.paused():
-            touch(0.2)
-        if len(problem.y) > 100:  # the warm-up does not come here
+        if problem.n > 100 and self.how == "compiles":
+            spin(10)
+        elif problem.n > 100:
+            with monitor.paused():
+                touch(0.2)
             touch(0.05)
         return Solution(problem.expansion(problem.y.astype(float)), 1, "converged")
