@@ -39,28 +39,27 @@ def plan(study, data=None):
     return KIND.plan(study, facts_of(study, data))
 
 
-def test_methods_run_on_what_they_take():
-    methods = [{"name": "MPLFP"}, {"name": "MPKFP"}, {"name": "KPCT"}]
-    runs = plan(study_of(cell=[{**CELL, "instances": 1}], images=[IMAGES], method=methods))
-    assert [(run.task, run.solver) for run in runs] == [
-        ("easy", "MPLFP"),
-        ("ten digits", "MPKFP"),
-        ("ten digits", "KPCT"),
+def test_methods_run_on_what_they_take_as_often_as_they_are_to():
+    methods = [{"name": "MPLFP", "seeds": 1}, {"name": "MPKFP", "seeds": 1}, {"name": "KPCT"}]
+    runs = plan(study_of(cell=[{**CELL, "instances": 3}], images=[IMAGES], method=methods))
+    assert [(run.task, run.solver, run.seed) for run in runs] == [
+        ("easy", "MPLFP", 0),
+        ("ten digits", "MPKFP", 0),
+        ("ten digits", "KPCT", 0),
     ]
     assert [type(run.work) for run in runs] == [CellWork, ImagesWork, ImagesWork]
     # A run on a cell ends itself at its limit; it is killed only if it does not.
     assert [run.limits.seconds["solve"] for run in runs] == [120.0, 60.0, 60.0]
+    cells = plan(study_of(cell=[{**CELL, "instances": 3}], method=[{"name": "VN", "seeds": 9}]))
+    assert [run.seed for run in cells] == [0, 1, 2]
 
 
 def test_a_run_carries_all_that_its_worker_needs():
     (run,) = plan(study_of(cell=[{**CELL, "instances": 1}], budget={"timeout": 20.0}))
-    assert run.work == CellWork(
-        generator="ldfp", m=8, n=100, kappa=1.5, seed=0, solver="MPLFP",
-        params={"tol": 0.0}, max_seconds=20.0, tol=0.0,
-    )  # fmt: skip
-    assert json.loads(run.columns["problem"]) == {
-        name: value for name, value in CELL.items() if name != "label"
-    }
+    problem = {name: value for name, value in CELL.items() if name != "label"}
+    own = {"seed": 0, "solver": "MPLFP", "params": {"tol": 0.0}, "max_seconds": 20.0}
+    assert run.work == CellWork(**problem, **own)
+    assert json.loads(run.columns["problem"]) == problem
     params = json.loads(run.columns["params"])
     assert (params["tol"], params["max_iter"]) == (0.0, 1_000_000)
     assert run.columns["solver_class"] == "marginbench:MPLFP"
@@ -94,13 +93,6 @@ def test_the_key_of_images_knows_their_data():
     other = key(Outcome("done", replace(DATA, fingerprint="g" * 64)))
     missing = key(Outcome("data", reason="digits: gone"))
     assert len({first, other, missing}) == 3
-
-
-def test_a_method_may_have_fewer_seeds_than_there_are_instances():
-    methods = [{"name": "MPLFP", "seeds": 2}, {"name": "VN", "seeds": 9}]
-    runs = plan(study_of(cell=[{**CELL, "instances": 3}], method=methods))
-    cells = [(run.solver, run.seed) for run in runs]
-    assert cells == [("MPLFP", 0), ("MPLFP", 1), ("VN", 0), ("VN", 1), ("VN", 2)]
 
 
 def pct(**params):
