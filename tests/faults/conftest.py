@@ -100,7 +100,7 @@ class Place:
         """Wait for a command; none of its processes outlives it."""
         out, err = process.communicate(timeout=120)
         deadline = time.monotonic() + 10
-        while left := family(process.pid):
+        while left := running(lambda each: os.getsid(each.pid) == process.pid):
             assert time.monotonic() < deadline, f"left behind: {left}"
             time.sleep(0.02)
         return Ended(process.returncode, out or "", err or "")
@@ -114,16 +114,19 @@ class Place:
         return [path for path in found if ".writing-" in path.name or ".partial-" in path.name]
 
 
-def family(session):
-    """The processes of a session that still run."""
+def running(chosen):
+    """What the processes of which this holds are called by; those that have ended do not count."""
     found = []
     for process in psutil.process_iter():
-        try:
-            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(f"{process.pid} {process.name()}")
-        except (psutil.Error, ProcessLookupError):
-            continue
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            if process.status() != psutil.STATUS_ZOMBIE and chosen(process):
+                found.append(f"{process.pid} {' '.join(process.cmdline())}")
     return found
+
+
+def marked(token):
+    """The processes that have a token in their environment: guardians and all that they started."""
+    return running(lambda process: process.environ().get("MARGINBENCH_TEST") == token)
 
 
 def numbers(results):

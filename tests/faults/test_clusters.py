@@ -3,19 +3,17 @@
 The long form (MARGINBENCH_FAULTS=long) has 500 runs.
 """
 
-import contextlib
 import random
 import signal
 import subprocess
 import time
 from collections import Counter
 
-import psutil
 import pytest
 
 from marginbench.harness.results.journal import Journal
 
-from .conftest import LONG, Place, numbers, only_long, wait_for
+from .conftest import LONG, Place, numbers, only_long, running, wait_for
 
 pytest.importorskip("distributed", reason="needs marginbench[dask]")
 
@@ -163,8 +161,4 @@ def test_what_a_command_has_started_elsewhere_ends_with_it(place, cluster, numbe
 
 def asleep():
     """What solvers have started to sleep for them, wherever it runs."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            found += [process.pid] * (" ".join(process.cmdline()) == SLEEP)
-    return found
+    return running(lambda process: " ".join(process.cmdline()) == SLEEP)

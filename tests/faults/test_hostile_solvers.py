@@ -5,7 +5,6 @@ harm. No status may depend on how busy the machine is: the long form (MARGINBENC
 runs all of them again beside processes that burn every core.
 """
 
-import contextlib
 import json
 import os
 import subprocess
@@ -13,7 +12,6 @@ import sys
 import uuid
 from pathlib import Path
 
-import psutil
 import pytest
 
 from marginbench.harness.evaluation.feasibility import CellWork
@@ -21,6 +19,8 @@ from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.jobs import Ended, Job, Limits
 from marginbench.harness.results.journal import Journal
+
+from .conftest import LONG, marked, running
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -84,7 +84,7 @@ LEFT = HARM.keys() - {*COMMANDS["solver"], "leaves_a_daemon"}
 TRIED["pool"] = {how: (HARM | SOLVERS)[how] for how in sorted(LEFT | SOLVERS.keys())}
 del TRIED["pool"]["changes_its_labels"]
 TRIED["pool of methods"] = METHODS
-if LONG := bool(os.environ.get("MARGINBENCH_FAULTS")):
+if LONG:
     TRIED |= {"solver": HARM | SOLVERS, "estimator": HARM, "method": HARM | METHODS}
     del TRIED["solver"]["hangs_as_it_is_warmed_up"]  # for as long as compiling may take
     # Methods end by themselves in that time, and are killed a minute later.
@@ -236,13 +236,8 @@ def test_each_gets_the_status_it_deserves(kind, how, ended):
 
 def test_no_process_or_file_is_left(ended, folder):
     assert ended
-    left = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            words = " ".join(process.cmdline())
-            if "97531" in words or process.environ().get("MARGINBENCH_TEST") == TOKEN:
-                left.append(words)
-    assert left == []
+    assert running(lambda process: "97531" in " ".join(process.cmdline())) == []
+    assert marked(TOKEN) == []
     assert not (folder / "logs").exists()
     assert {path.name for path in (folder / "svm" / "results").iterdir()} - {"sources"} == {
         "facts.json", "journal", "report.html", "runs.parquet", "study.json",

@@ -17,7 +17,7 @@ import pytest
 
 from marginbench.data_loaders.atomic import UNFINISHED
 
-from .conftest import LONG, Place, numbers, wait_for
+from .conftest import LONG, Place, marked, numbers, wait_for
 
 pytestmark = pytest.mark.slow
 KILLS = 60 if LONG else 3
@@ -28,7 +28,7 @@ LATEST = 7.0
 #: Seconds in which all that a dead command has started must be gone.
 PATIENCE = 10.0
 #: What all that these tests start has in its environment.
-MARK, TOKEN = "MARGINBENCH_TEST", uuid.uuid4().hex
+TOKEN = uuid.uuid4().hex
 
 OWN = """
 import os, subprocess, sys, time
@@ -64,7 +64,7 @@ name = "own.py:Own"
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     place = Place(tmp_path_factory.mktemp("kills"))
-    place.environment[MARK] = TOKEN
+    place.environment["MARGINBENCH_TEST"] = TOKEN
     (place.folder / "own.py").write_text(OWN)
     (place.folder / "killed.toml").write_text(STUDY.replace("SEEDS", str(SEEDS)))
     return place
@@ -86,16 +86,6 @@ def start(place, name, *more):
 
 def log_of(place, name):
     return (place.folder / f"{name}.log").read_text()
-
-
-def processes():
-    """Every process of the commands here, guardians and what solvers have started included."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.environ().get(MARK) == TOKEN and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
 
 
 def kill(way, command, rng):
@@ -129,7 +119,7 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(place
             if way == "one of them":
                 # The others went on: a run that lost its worker is said to have crashed.
                 assert code in (0, 1), log_of(place, name)
-            wait_for(lambda: not processes(), PATIENCE)
+            wait_for(lambda: not marked(TOKEN), PATIENCE)
         last = start(place, name, "--retry-failed")
         assert last.wait(300) == 0, log_of(place, name)
         assert "Traceback" not in log_of(place, name)

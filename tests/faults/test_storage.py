@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import random
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -77,37 +75,6 @@ def test_each_write_may_fail_and_the_command_resumes(place, undisturbed, seed):
     assert "3 of 3 runs already recorded" in ended.err
     assert numbers(results) == undisturbed
     assert (results / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
-
-
-def mounted(path, *options):
-    """Whether an empty filesystem could be mounted, or changed."""
-    command = ["mount", "-o", *options, str(path)]
-    return shutil.which("mount") and not subprocess.run(command, capture_output=True).returncode
-
-
-@pytest.fixture
-def disk(tmp_path):
-    """An empty filesystem that can be made small."""
-    path = tmp_path / "disk"
-    path.mkdir()
-    if not mounted(path, "size=64k", "-t", "tmpfs", "tmpfs"):
-        pytest.skip("no filesystem can be mounted here (that takes root)")
-    yield path
-    subprocess.run(["umount", "-l", str(path)], check=True)
-
-
-@pytest.mark.parametrize("seed", range(8) if LONG else [0])
-def test_a_full_disk(place, disk, undisturbed, seed):
-    """A real filesystem, too small for the study's 150 kB of results."""
-    size = random.Random(seed).randrange(0, 120, 4)
-    assert mounted(disk, f"remount,size={4 + size}k")
-    out = ("--out", str(disk / "results"))
-    said = complaint(place.command("run", "small.toml", *out))
-    assert "cannot be written (No space left on device)" in said
-    assert place.leftovers() == []
-    assert mounted(disk, "remount,size=10m")
-    assert place.command("run", "small.toml", *out).code == 0
-    assert numbers(disk / "results") == undisturbed
 
 
 @pytest.mark.parametrize("what", ["results", "records"] if LONG else ["results"])
