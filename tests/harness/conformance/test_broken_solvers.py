@@ -66,8 +66,6 @@ def shifted(self, X):
 attribute("no_default", "constructor", "width has no default", __init__=needs_a_width)
 attribute("takes_anything", "scikit-learn", "check for NaN and inf in fit", fit=takes_anything)
 attribute("other_scores", "scores", "the returned model", decision_function=shifted)
-
-
 attribute("unknown_scalarization", "traits", "scalarization is 'c'; it must", scalarization="c")
 attribute("denies_its_draws", "determinism", "deterministic is True, but with", deterministic=True)
 attribute("checks_no_parameter", "bad parameters", "C=0.0", _check_parameters=lambda self: None)
@@ -203,32 +201,29 @@ def counts_nothing(self, problem, monitor, solve):
     return Solution(problem.expansion(means), 1, "converged")
 
 
+def meanwhile(solver, solve, **values):
+    """The solution with other parameters than those that it has."""
+    before = {name: getattr(solver, name) for name in values}
+    vars(solver).update(values)
+    try:
+        return solve()
+    finally:
+        vars(solver).update(before)
+
+
 @fault("objective", "check the objective, or how the stopping rule", certificate=None)
 def other_objective(self, problem, monitor, solve):
-    C, self.C = self.C, self.C / problem.n
-    try:
-        return solve()
-    finally:
-        self.C = C
-
-
-def in_epochs(solver, epochs, solve):
-    """The solution after so many epochs, whatever the limit is."""
-    limit, solver.max_epochs = solver.max_epochs, epochs
-    try:
-        return solve()
-    finally:
-        solver.max_epochs = limit
+    return meanwhile(self, solve, C=self.C / problem.n)
 
 
 @fault("objective", "it says converged at tol=1e-05", certificate=None)
 def converged_at_once(self, problem, monitor, solve):
-    return replace(in_epochs(self, 1, solve), status="converged", shortfall="")
+    return replace(meanwhile(self, solve, max_epochs=1), status="converged", shortfall="")
 
 
 @fault("limits", "with max_epochs=2 it does")
 def ignores_its_limit(self, problem, monitor, solve):
-    return in_epochs(self, 10, solve)
+    return meanwhile(self, solve, max_epochs=10)
 
 
 @fault("monitor", "with a monitor the fit differs in model")
