@@ -191,22 +191,31 @@ def test_weights_have_the_gap_of_the_dual_point_that_comes_with_them():
 
 
 def test_a_vote_has_errors_but_no_objective_and_may_differ_by_those_whom_rounding_decides():
-    fit = Perceptron(RBF(0.7), output="voted", dtype="float64", random_state=0).fit(X, y)
-    found = build().evaluate(fit.model_)
-    # Every predictor of the run votes as often as it has survived.
-    of = fit.model_.last.support[fit.model_.mistakes]
-    for error, points, labels in ((found.train_error, X, y), (found.test_error, Z, z)):
-        scores = np.cumsum(y[of] * gram(RBF(0.7), points, X[of]), axis=1)
-        assert error == np.mean((np.sign(scores) @ fit.model_.survivals > 0) != (labels > 0))
-    assert found.n_support == fit.model_.n_support > 0
+    def scores_of(model, kernel, points, X):
+        """The scores of every predictor of the run, a column each."""
+        of = model.last.support[model.mistakes]
+        return np.cumsum(y[of] * gram(kernel, points, X[of]), axis=1)
+
+    rows, kernel = np.arange(N_TEST), RBF(0.7)
+    model = Perceptron(kernel, output="voted", dtype="float64", random_state=0).fit(X, y).model_
+    found = build().evaluate(model)
+    votes, on_train = (
+        np.sign(scores_of(model, kernel, points, X)) @ model.survivals for points in (Z, X)
+    )
+    np.testing.assert_array_equal(build().test_scores(model, rows), votes)
+    assert found.train_error == np.mean((on_train > 0) != (y > 0))
+    assert found.test_error == np.mean((votes > 0) != (z > 0))
+    assert found.n_support == model.n_support > 0
     assert (found.primal, found.squared_norm, found.gap, found.finite) == (None, None, None, True)
     # On a grid many scores are exactly zero, so that float32 and float64 votes differ.
-    A, B, rows = np.round(X), np.round(Z), np.arange(N_TEST)
-    evaluator = build(Linear(), (A, y, B, z))
+    A, B = np.round(X), np.round(Z)
     fit = Perceptron("linear", output="voted", max_epochs=20, random_state=0).fit(A, y)
-    low, high = evaluator.score_bounds(fit.model_, rows)
-    for votes in (fit.decision_function(B), evaluator.test_scores(fit.model_, rows)):
-        assert ((low <= votes) & (votes <= high)).all()
+    low, high = build(Linear(), (A, y, B, z)).score_bounds(fit.model_, rows)
+    scores = scores_of(fit.model_, Linear(), B, A)
+    sure, unsure = (each @ fit.model_.survivals for each in (np.sign(scores), scores == 0))
+    np.testing.assert_array_equal((low, high), (sure - unsure, sure + unsure))
+    claimed = fit.decision_function(B)
+    assert ((low <= claimed) & (claimed <= high)).all()
     assert 0 < np.sum(low < high) < N_TEST
 
 
