@@ -84,6 +84,9 @@ def test_parameters_that_a_warm_start_cannot_change_are_named():
         with pytest.raises(ValueError, match=f"continues? a fit with {next(iter(changed))}="):
             model.set_params(**changed).fit(X, y)
         model.set_params(**before)
+    budgeted = BSGD(budget=10, max_epochs=1, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"continues a fit with C=1\.0, got 3\.0"):
+        budgeted.set_params(C=3.0).fit(X, y)
     # What was refused has changed nothing.
     whole = Pegasos(max_epochs=4, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.fit(X, y).decision_function(X), whole.decision_function(X))
@@ -117,7 +120,7 @@ def test_ctrl_c_leaves_a_usable_model(model, y):
     epochs = "estimator__max_epochs" if isinstance(model, OneVsRest) else "max_epochs"
     model = clone(model).set_params(**{epochs: 1}).fit(X, y)  # compiles
     model.set_params(**{epochs: 10**9})
-    later = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    later = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     later.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
