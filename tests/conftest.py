@@ -60,7 +60,7 @@ _LEFT_OUT = {
     ),
     "darwin": (
         "orphans of a worker are only adopted on Linux",
-        ["faults", "harness/test_process.py"],
+        ["faults", "harness/test_worker.py"],
     ),
 }
 _REASON, collect_ignore = _LEFT_OUT.get(sys.platform, ("", []))

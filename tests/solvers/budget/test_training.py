@@ -127,6 +127,18 @@ def test_each_step_moves_w_by_what_the_account_says(
     assert record.objectives is None
 
 
+def test_only_the_exact_dual_is_a_bound(rbf_task, optimum):
+    best = optimum(rbf_task, 4.0).value
+    mixed = []
+    for seed in range(5):
+        solver = BSCA(gamma=0.5, C=4.0, budget=4, max_epochs=10, record_objectives=True)
+        solver.set_params(random_state=seed).fit(rbf_task.X, rbf_task.y)
+        for record in solver.trace_:
+            assert record.objectives.dual_exact <= best * (1 + 1e-9) <= record.objectives.primal
+            mixed.append(record.objectives.dual_mixed)
+    assert max(mixed) > best
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_records_of_epochs_are_those_of_the_definitions(rbf_task, method):
     X, y, C = rbf_task.X, rbf_task.y, 4.0
