@@ -244,12 +244,17 @@ def table(results: Results) -> pd.DataFrame:
     """Medians and ranges of the measures shown: :func:`.summary.results_table`.
 
     The ranges of test errors are intervals, and those that are not separable from the best are
-    marked: :func:`.errors.intervals`.
+    marked: :func:`.errors.intervals`. With folds test errors are of the first cross-validation.
     """
     finals = results.runs[results.runs["ok"]]
     if "suboptimality" in finals:
         finals = summary.floor_suboptimality(finals)
-    values = [summary.run_values(finals, name) for name in shown(results) if name in finals]
+    once = intervals.first_folds(finals, folds(results))
+    values = [
+        summary.run_values(once if name == "test_error" else finals, name)
+        for name in shown(results)
+        if name in finals
+    ]
     frame = summary.results_table(
         results.runs,
         pd.concat([*values, derived_values(results)], ignore_index=True),
@@ -264,8 +269,12 @@ def table(results: Results) -> pd.DataFrame:
 @once
 def errors(results: Results) -> pd.DataFrame:
     """The intervals of the test errors: :func:`.errors.intervals`."""
-    folds = {task.label: task.folds for task in results.tasks_of(SvmTask) if task.folds}
-    return intervals.intervals(results.runs, folds)
+    return intervals.intervals(results.runs, folds(results))
+
+
+def folds(results: Results) -> dict[str, int]:
+    """The number of folds of each task that has them."""
+    return {task.label: task.folds for task in results.tasks_of(SvmTask) if task.folds}
 
 
 # ---- feasibility: which runs solved their problem, and what that took

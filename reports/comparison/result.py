@@ -20,7 +20,7 @@ from ...harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
 from ...harness.results.measures import Measure
 from ..frames import RUN, by_solver
 from ..results import Results
-from ..statistics.errors import SolverErrors
+from ..statistics.errors import SolverErrors, first_folds
 from . import change as changes
 from .change import Change, Verdict
 
@@ -179,7 +179,7 @@ def _changes(
             if barred:
                 change = Change()
             elif item.is_error and "n_test" in runs[0]:
-                change = _errors(runs, sides[0].folds.get(task), len(group), by_chance=not fixed)
+                change = _errors(runs, sides[0].folds, by_chance=not fixed)
             else:
                 change = changes.change(
                     a,
@@ -221,14 +221,13 @@ def _barred(item: Compared, pairs: pd.DataFrame, runs: Sequence[pd.DataFrame]) -
     return ""
 
 
-def _errors(runs: list[pd.DataFrame], folds: int | None, n: int, *, by_chance: bool) -> Change:
-    """The test errors; of cross-validations the first, as others test on the same points."""
-    if folds is not None:
-        runs = [side[side["seed"] < folds] for side in runs]
+def _errors(runs: list[pd.DataFrame], folds: Mapping[str, int], *, by_chance: bool) -> Change:
+    """The test errors of the runs of a task."""
+    runs = [first_folds(side, folds) for side in runs]
     errors = [SolverErrors.of(side) for side in runs]
     if errors[0] is None or errors[1] is None or errors[0].n_test != errors[1].n_test:
         return Change()
-    return changes.error_change(errors[0], errors[1], n=n, by_chance=by_chance)
+    return changes.error_change(errors[0], errors[1], n=len(runs[0]), by_chance=by_chance)
 
 
 def _judged(

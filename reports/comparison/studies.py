@@ -30,6 +30,9 @@ from .result import Compared, Comparison, Difference, Side, compared
 SESSION = 1.1
 #: Checkpoints of a study that does not say how far apart they are.
 _CHECKPOINT_FACTOR = 1.19
+#: Nothing smaller is compared of a suboptimality, relative to the optimum: of sums in double
+#: precision that is rounding, and of kernel entries in single precision even more is.
+_LEAST = 1e-9
 
 _SUM_TITLES = {
     "evaluations": "Evaluations requested",
@@ -322,7 +325,8 @@ def _repeats(frames: list[pd.DataFrame]) -> set[str]:
 def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
     """The values of the runs that have a result, as :class:`Side` has them.
 
-    Suboptimality and gap are floored at what the certificate of the reference optimum resolves. A
+    Suboptimality and gap are floored at what the certificate of the reference optimum resolves, and
+    at what double precision does. A
     run of a feasibility method that did not solve its generated problem never reached its end: its
     costs are infinite.
     """
@@ -332,8 +336,12 @@ def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
         traces = summary.trace_suboptimality(traces, results.runs)
         floored = summary.floor_suboptimality(runs)
         # fmax: without a certificate the gap itself; an unknown gap stays unknown.
-        gap = pd.Series(np.fmax(runs["gap"], runs["reference_gap"]), index=runs.index)
-        runs = floored.assign(gap=gap.where(runs["gap"].notna()))
+        lowest = np.fmax(runs["reference_gap"], _LEAST * runs["reference_primal"])
+        gap = pd.Series(np.fmax(runs["gap"], lowest), index=runs.index)
+        runs = floored.assign(
+            gap=gap.where(runs["gap"].notna()),
+            suboptimality=floored["suboptimality"].clip(lower=_LEAST),
+        )
     if "found" in runs:
         runs = _without_unsolved(runs, results, measures)
     parts = [summary.run_values(runs, name) for name in measures if name in runs]

@@ -123,6 +123,11 @@ def difference(first: SolverErrors, second: SolverErrors) -> Interval:
     return Interval(p - q, p - q - math.hypot(below, seeds), p - q + math.hypot(above, seeds))
 
 
+def first_folds(runs: pd.DataFrame, folds: Mapping[str, int]) -> pd.DataFrame:
+    """The runs of tasks with folds of their first cross-validation; others test the same points."""
+    return runs[runs["seed"].to_numpy() < [folds.get(task, math.inf) for task in runs["task"]]]
+
+
 def intervals(runs: pd.DataFrame, folds: Mapping[str, int] = MappingProxyType({})) -> pd.DataFrame:
     """The interval of each solver's error, and whether it may be the best of its task.
 
@@ -132,10 +137,10 @@ def intervals(runs: pd.DataFrame, folds: Mapping[str, int] = MappingProxyType({}
     Columns task, solver, value, low, high and best (not separable from the best).
     """
     rows: list[dict[str, Any]] = []
-    for task, group in runs[runs["status"] != "skipped"].groupby("task", sort=False):
+    runs = first_folds(runs[runs["status"] != "skipped"], folds)
+    for task, group in runs.groupby("task", sort=False):
         per_solver: dict[str, SolverErrors] = {}
         complete = set()
-        group = group[group["seed"] < folds.get(str(task), math.inf)]
         for _, solver, solver_runs in by_solver(group):
             errors = SolverErrors.of(solver_runs[solver_runs["ok"]])
             if errors is not None:
