@@ -258,11 +258,11 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         ndarray or list
             A class or state for each point; for a custom structure the list of the outputs.
         """
-        scores = self.scores(X)
-        if isinstance(self.structure, str) and self.structure == "multiclass":
+        scores, fitted = self.scores(X), self._fitted_structure
+        if fitted == "multiclass":
             return self.classes_[scores.argmax(axis=1)]
-        outputs = self._outputs(scores, self._starts(len(scores), lengths))
-        if self.structure == "chain":
+        outputs = self._outputs(scores, _starts(fitted, len(scores), lengths))
+        if fitted == "chain":
             return self.classes_[np.concatenate([*outputs, np.empty(0, dtype=np.int64)])]
         return outputs
 
@@ -277,18 +277,25 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         lengths : array-like of int, optional
             See :meth:`fit`.
         """
-        predicted = self.predict(X, lengths)
-        if isinstance(self.structure, str):
+        predicted, fitted = self.predict(X, lengths), self._fitted_structure
+        if isinstance(fitted, str):
             y = column_or_1d(y)
             check_consistent_length(X, y)
-        if self.structure == "multiclass":
+        if fitted == "multiclass":
             return float(np.mean(predicted == y))
-        if self.structure == "chain":
-            starts = self._starts(len(predicted), lengths)
+        if fitted == "chain":
+            starts = _starts(fitted, len(predicted), lengths)
             right = np.split(predicted == y, starts[1:-1])
             return float(np.mean([part.mean() for part in right if len(part)]))
         losses = [self.structure_.loss(t, p) for t, p in zip(y, predicted, strict=True)]
         return 1.0 - float(np.mean(losses)) / self.structure_.max_loss
+
+    @property
+    def _fitted_structure(self) -> str | StructuredProblem:
+        """What ``structure`` was when the model was fitted."""
+        if not hasattr(self, "classes_"):
+            return self.structure_
+        return "multiclass" if isinstance(self.structure_, MultiClass) else "chain"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -316,7 +323,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         self, n_points: int, y: Any, lengths: Any
     ) -> tuple[StructuredProblem, Any, np.ndarray]:
         """The structure, the training outputs, and where each input begins."""
-        starts = self._starts(n_points, lengths)
+        starts = _starts(self.structure, n_points, lengths)
         self.__dict__.pop("classes_", None)  # of an earlier fit
         if isinstance(self.structure, StructuredProblem):
             targets = list(y)
@@ -334,19 +341,6 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         if self.structure == "multiclass":
             return MultiClass(len(self.classes_)), labels, starts
         return LinearChain(len(self.classes_)), np.split(labels, starts[1:-1]), starts
-
-    def _starts(self, n_points: int, lengths: Any) -> np.ndarray:
-        """Where the points of each input begin, and the number of points."""
-        if lengths is None:
-            lengths = [n_points] if self.structure == "chain" else np.ones(n_points, dtype=int)
-        elif self.structure == "multiclass":
-            raise ValueError("structure='multiclass' has a point an input: leave out lengths")
-        lengths = np.asarray(lengths)
-        if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 1).any():
-            raise ValueError("lengths must be whole numbers >= 1, one for each input")
-        if lengths.sum() != n_points:
-            raise ValueError(f"lengths sum to {lengths.sum()}, but X has {n_points} points")
-        return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
 
     def _outputs(self, scores: np.ndarray, starts: np.ndarray) -> list[Any]:
         weights = self.model_.weights
@@ -369,3 +363,17 @@ def _expansion(working: WorkingSet, X: Any) -> StructuredExpansion:
         n_train=working.oracle.n,
         dtype=working.oracle.dtype.name,
     )
+
+
+def _starts(structure: str | StructuredProblem, n_points: int, lengths: Any) -> np.ndarray:
+    """Where the points of each input begin, and the number of points."""
+    if lengths is None:
+        lengths = [n_points] if structure == "chain" else np.ones(n_points, dtype=int)
+    elif structure == "multiclass":
+        raise ValueError("structure='multiclass' has a point an input: leave out lengths")
+    lengths = np.asarray(lengths)
+    if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 1).any():
+        raise ValueError("lengths must be whole numbers >= 1, one for each input")
+    if lengths.sum() != n_points:
+        raise ValueError(f"lengths sum to {lengths.sum()}, but X has {n_points} points")
+    return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

@@ -80,3 +80,7 @@ def test_folds_are_one_test_of_all_their_points(make, results_of):
     exact = binomtest(int(whole.sum()), 119).proportion_ci(0.95, method="wilson")
     expected = (whole.mean(), exact.low, exact.high)
     assert found[["value", "low", "high"]].tolist() == pytest.approx(expected)
+    # The fourth run tests points again that have been tested.
+    row = analysis.table(results).set_index("measure").loc["test_error"]
+    rates = [mask.mean() for mask in masks]
+    assert (row["n"], row["median"]) == (3, pytest.approx(np.median(rates)))

@@ -143,6 +143,19 @@ def changes(folder):
     return compare(folder(before, drawing=drawing), folder(after, drawing=drawing))
 
 
+def test_below_double_precision_no_objective_is_told_from_another(folder):
+    def side(value):
+        return folder(
+            lambda record: replace(
+                record, suboptimality=value, gap=100 * value, reference_gap=-1e-14
+            )
+        )
+
+    changes = compare(side(0.0), side(1e-10))
+    for measure in ("suboptimality", "gap"):
+        assert value(changes, measure, solver="SMO")["verdict"] == "identical"
+
+
 def test_each_solver_is_judged_by_its_own_runs_and_what_differs_is_named(changes):
     # One run of a solver that draws nothing tells counts, but no time.
     row = value(changes, "evaluations", solver="SMO")
