@@ -240,7 +240,7 @@ class Paper:
                     f"its parts are {', '.join(parts)}"
                 )
         whole = {row.id for row in self.rows}.intersection(only)
-        begun = tuple(whole.symmetric_difference(only))
+        begun = tuple(set(only) - whole)
         return [row for row in self.rows if row.id in whole or row.id.startswith(begun)]
 
 
