@@ -91,8 +91,9 @@ def times_compare(results: Results) -> bool:
 @once
 def cautions(results: Results) -> list[str]:
     """What limits the comparison: :func:`.integrity.cautions`."""
-    folded = [task.label for task in results.tasks_of(SvmTask) if task.folds is not None]
-    of_runs = integrity.cautions(results.runs, _raw_traces(results), environments(results), folded)
+    of_runs = integrity.cautions(
+        results.runs, _raw_traces(results), environments(results), [*folds(results)]
+    )
     of_study = [] if results.notes else described.part_of_study(results.study, words(results))
     return [*of_study, *results.notes, *of_runs]
 
@@ -249,9 +250,9 @@ def table(results: Results) -> pd.DataFrame:
     finals = results.runs[results.runs["ok"]]
     if "suboptimality" in finals:
         finals = summary.floor_suboptimality(finals)
-    once = intervals.first_folds(finals, folds(results))
+    tested_once = intervals.first_folds(finals, folds(results))
     values = [
-        summary.run_values(once if name == "test_error" else finals, name)
+        summary.run_values(tested_once if name == "test_error" else finals, name)
         for name in shown(results)
         if name in finals
     ]

@@ -17,7 +17,8 @@ from ...harness.planning.fingerprint import content_version, read_sources
 from ...harness.planning.plan import kind_named
 from ...harness.results.measures import Measure, counter_measures, measures_of
 from ...harness.results.stores import displayed, local_folder
-from ..described import CellTask, SvmSolver, SvmTask
+from .. import analysis
+from ..described import CellTask, SvmSolver
 from ..errors import ReportError
 from ..frames import is_number, json_object, records
 from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, derived_measures
@@ -180,7 +181,7 @@ def _side(name: str, results: Results, solver: str = "") -> Side:
         pd.DataFrame(),
         frozenset(s.label for s in study.solvers if isinstance(s, SvmSolver) and s.deterministic),
         solver,
-        {t.label: t.folds for t in study.tasks if isinstance(t, SvmTask) and t.folds is not None},
+        analysis.folds(results),
         results,
     )
 

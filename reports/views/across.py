@@ -112,8 +112,8 @@ def across_section(results: Results) -> Iterator[Section]:
     if not ERROR_TARGET.levels(ok).notna().any():
         return
     dataset_of, all_questions = datasets(results), questions(results)
-    once = errors.first_folds(results.runs, analysis.folds(results))
-    fronts = errors.fronts(once, ("test_error", costs[-1], "n_support"))
+    tested_once = errors.first_folds(results.runs, analysis.folds(results))
+    fronts = errors.fronts(tested_once, ("test_error", costs[-1], "n_support"))
     data = {
         "n_tasks": len(dataset_of),
         "n_datasets": len(set(dataset_of.values())),
