@@ -303,7 +303,7 @@ def unpacked(value: Any, prefix: str, arrays: Mapping[str, np.ndarray]) -> Any:
         return sparse.csr_matrix(parts, shape=inside)
     if kind == "array":
         return arrays[prefix[:-1]]
-    by_kind = {model.kind: model for model in _descendants(Model)}
+    by_kind = {getattr(model, "kind", None): model for model in _descendants(Model)}
     if kind not in by_kind:
         raise ValueError(f"there is no model of kind {kind!r}")
     return by_kind[kind](
