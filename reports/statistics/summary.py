@@ -277,21 +277,13 @@ _NO_VALUE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the runs of a solver on a task have in common, for all measures.
+    """What the runs of a solver on a task have in common, for all measures."""
 
-    Attributes
-    ----------
-    skipped, complete, some : bool
-        Whether all runs were skipped, all succeeded, any succeeded.
-    other_problem : str
-    without : dict of str to str
-        Why there is no value of the measures whose trait no run has, by measure.
-    """
-
-    skipped: bool
-    complete: bool
-    some: bool
+    skipped: bool  # all runs were skipped
+    complete: bool  # all succeeded
+    some: bool  # any succeeded
     other_problem: str
+    # Why there is no value of the measures whose trait no run has, by measure.
     without: Mapping[str, str]
 
     @classmethod

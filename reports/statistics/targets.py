@@ -47,17 +47,11 @@ _MEASURED = ("cpu_s", "wall_s")
 
 @dataclass(frozen=True)
 class Target:
-    """A value for runs to reach and keep.
-
-    Attributes
-    ----------
-    value : {"test_error", "suboptimality"}
-    margin : float
-        Test errors may exceed that of the task's reference optimum by so much, as a fraction of
-        the test points; a suboptimality may be so large.
-    """
+    """A value for runs to reach and keep: a test error or a suboptimality."""
 
     value: str
+    # Test errors may exceed that of the task's reference optimum by so much, as a fraction of the
+    # test points; a suboptimality may be so large.
     margin: float
 
     @property
