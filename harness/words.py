@@ -42,9 +42,9 @@ def shown(value: object) -> str:
 def visible(text: str, limit: int = MESSAGE_LIMIT) -> str:
     r"""Text from elsewhere as one line that is safe to show; applied twice, it changes nothing.
 
-    Breaks of lines become spaces. Control, bidirectional and invisible characters become escapes
-    such as ``\x00`` and ``\u202e``. All other text stays as it is, in any script. One of more
-    characters than the limit loses its end, and the result says how long it was.
+    Breaks of lines become spaces; control, bidirectional and invisible characters become escapes
+    such as ``\x00`` and ``\u202e``; other text stays, in any script. What is longer than the limit
+    loses its end, and the result says how long it was.
     """
     line = _BREAKS.sub(" ", text).strip(" ")
     # What is beyond the limit now is beyond it with escapes too.

@@ -127,8 +127,6 @@ def tune(work: WorkT, dataset: Dataset, fit: Fit[WorkT]) -> Tuned:
 
 
 class _Trials(Generic[WorkT]):
-    """The trials of one run."""
-
     def __init__(self, work: WorkT, search: Search, dataset: Dataset, fit: Fit[WorkT]) -> None:
         self.work, self.search, self.dataset, self.fit = work, search, dataset, fit
         self.done: list[Trial] = []

@@ -437,7 +437,6 @@ class DaskExecutor:
                 self._news.get_nowait()()
 
     def _submit(self, flight: _Flight) -> None:
-        """Hand a job to the scheduler."""
         task = f"{_NAME}-{uuid.uuid4().hex}"
         self._flights[task] = flight
         try:
@@ -501,7 +500,6 @@ class DaskExecutor:
             self._say(f"worker {address} gets no runs: {reason}")
 
     def _begun(self, task: str, address: str, machine: str) -> None:
-        """A worker has begun a task."""
         flight = self._flights.get(task)
         if flight is not None:
             flight.address, flight.machine = address, machine
