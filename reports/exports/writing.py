@@ -61,12 +61,9 @@ class Artefact:
 def write_all(
     folder: Path, artefacts: Iterable[Artefact], origin: Origin, *, force: bool = False
 ) -> tuple[list[Path], list[Path]]:
-    """Write files and their manifest; existing files with the same bytes stay.
+    """Write files and their manifest; the files that are new or changed, and the others.
 
-    The manifest keeps what it says of other files of earlier exports to the folder, as long as they
-    are there.
-
-    The files, without the manifest.
+    The manifest keeps what it says of other files of earlier exports, as long as they are there.
     """
     artefacts = list(artefacts)
     with exclusive(folder):

@@ -55,11 +55,9 @@ def dataset_counts(n_datasets: int, rng: np.random.Generator) -> npt.NDArray[np.
 def resampled_means(
     tasks: Mapping[str, Resampled], datasets: Mapping[str, str], shape: tuple[int, ...]
 ) -> Array:
-    """The means over the tasks in resamples of datasets and runs.
+    """The means over the tasks in resamples of datasets and runs; NaN of no task with a value.
 
     A dataset that is drawn twice has its runs drawn twice, independently.
-
-    NaN where a resample has no task with a value.
     """
     # The products are small: several threads would wait for each other longer than they compute.
     with threadpool_limits(1, user_api="blas"):

@@ -234,11 +234,9 @@ def leaders(
 ) -> pd.DataFrame:
     """The solvers with the lowest median test error after a budget was spent.
 
-    A run that ends before keeps its final error; one without a checkpoint by then has none, and its
-    solver does not compete.
-
-    Columns task, budget, solver, error, first: the solvers that compete, and whether no other has a
-    lower median.
+    A run that ends before keeps its final error; a solver with a run without a checkpoint by then
+    does not compete. Columns task, budget, solver, error and first (whether no other has a lower
+    median).
     """
     complete = runs.groupby(["task", "solver"])["ok"].all()
     rows = []
@@ -270,9 +268,7 @@ def problems(spent: pd.DataFrame, runs: pd.DataFrame, cost: str) -> pd.DataFrame
     """The costs of the runs that were tried and whose costs are known, as problems to solve.
 
     A solver is left out on a task if a cost of its runs there is not counted. A run that failed has
-    solved nothing.
-
-    ``spent`` is a part of :func:`costs_to_targets`, of one cost. Columns task, solver, seed,
+    solved nothing. Of ``spent``, :func:`costs_to_targets` of one cost: columns task, solver, seed,
     target, value (infinite: never) and upper_bound (the value is only known to be at most this).
     """
     counted = runs if cost in _MEASURED else runs[runs["instrumented"]]
@@ -296,9 +292,8 @@ def data_profile(problems: pd.DataFrame) -> pd.DataFrame:
     """The share of problems that each solver solved within a cost (Moré and Wild 2009).
 
     The runs of a solver share the weight of their problem, so that each task with a target counts
-    once, however many runs it has.
-
-    One row for each step of each curve: solver, cost (ascending) and share (after the step).
+    once, however many runs it has. One row for each step of each curve: solver, cost (ascending)
+    and share (after the step).
     """
     key = [problems[name] for name in (*_PAIR, "target")]
     weight = 1 / problems.groupby(key)["value"].transform("size")
