@@ -231,8 +231,7 @@ def read_libsvm(file: LocalFile) -> SparseRows:
 
 
 def read_csv(file: LocalFile, options: Options, format: str) -> Table:
-    """Read a table of text, plain or compressed, with the separator, header and missing words asked
-    for.
+    """Read a table of text, plain or compressed, with this separator, header and missing words.
 
     Arrow parses the file. Where it refuses it, or a value turns out to be wrong later, Python's own
     reader goes over the file once more to find the number of the line. Raises `DataError` if the
