@@ -184,10 +184,7 @@ class RecordBase:
 
 
 def record_of(values: Mapping[str, Any]) -> RecordBase:
-    """The record, of whatever kind, of which these are the :meth:`~RecordBase.values`.
-
-    A RecordError if they are of another schema.
-    """
+    """The record, of whatever kind, with these :meth:`~RecordBase.values`; else a RecordError."""
     from .feasibility import FeasibilityRecord
     from .svm import Record
 
