@@ -279,10 +279,7 @@ def problems(spent: pd.DataFrame, runs: pd.DataFrame, cost: str) -> pd.DataFrame
 
 
 def in_squares(problems: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The problems with costs in units of n², the entries of the kernel matrix of a task.
-
-    A task of which n is not known has no problems.
-    """
+    """The problems with costs in units of n², the entries of a task's kernel matrix, of known n."""
     size = runs.groupby("task")["n_train"].median()
     n = problems["task"].map(size)
     return problems.assign(value=problems["value"] / n**2)[n.notna()].reset_index(drop=True)
