@@ -591,7 +591,7 @@ def draw_medians(
 def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) -> Drawing | None:
     """The share of problems that each solver solved within a cost; None if none was solved.
 
-    ``steps`` is of :func:`marginbench.reports.statistics.profiles.data_profile`; ``solvers`` are
+    ``steps`` is of :func:`marginbench.reports.statistics.targets.data_profile`; ``solvers`` are
     those that have problems: one without a step has solved none.
     """
     positive = steps.loc[steps["cost"] > 0, "cost"].to_numpy(np.float64)
