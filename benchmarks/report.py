@@ -91,17 +91,7 @@ class Cost(NamedTuple):
 
 
 def command(*words):
-    """Run a command of the user to its end in a process of its own, and measure it.
-
-    Parameters
-    ----------
-    *words : str
-        Behind ``marginbench``.
-
-    Returns
-    -------
-    Cost
-    """
+    """The Cost of a command of the user, in a process of its own; words stand behind its name."""
     began = time.perf_counter()
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
@@ -126,12 +116,6 @@ def write(folder, shape, seed=0):
 
     One run in 50 fails half way. The last two solvers do not minimise the objective. Of more than
     four, the one before them is seen only at its end.
-
-    Parameters
-    ----------
-    folder : Path
-    shape : Shape
-    seed : int
     """
     rng = np.random.default_rng(seed)
     tasks = [f"task-{place}" for place in range(shape.tasks)]

@@ -49,19 +49,12 @@ _NAN = float("nan")
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: a solver on a task.
-
-    Attributes
-    ----------
-    solver, shape : str
-    task : GeneratedTask
-    settings : dict
-        What the solver is given beside C, gamma, tolerance, cache and seed.
-    """
+    """One fit: a solver on a task."""
 
     solver: str
     shape: str
     task: GeneratedTask
+    # What the solver is given beside C, gamma, tolerance, cache and seed.
     settings: dict = field(default_factory=dict)
 
     @property
@@ -105,13 +98,7 @@ def _data(task):
 
 
 def measure(cell, classes):
-    """The measures of one fit, by name; of one that fails, the reason.
-
-    Parameters
-    ----------
-    cell : Cell
-    classes : mapping of str to class
-    """
+    """The measures of one fit, by name; of one that fails, the reason."""
     with _one_thread():
         return work.measure(cell, classes, _of_exact if cell.exact else _of_other)
 

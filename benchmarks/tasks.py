@@ -98,12 +98,7 @@ class Points:
 
 @cache
 def points(storage):
-    """Two overlapping classes, of numbers or of rows like documents.
-
-    Parameters
-    ----------
-    storage : {"dense", "sparse"}
-    """
+    """Two overlapping classes, of numbers ("dense") or of rows like documents ("sparse")."""
     rng = np.random.RandomState(0)
     n = _N_TRAIN + _N_TEST
     if storage == "dense":
@@ -129,13 +124,7 @@ def gram(kernel, storage):
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: a solver on a task.
-
-    Attributes
-    ----------
-    solver, kernel, storage : str
-    bias : bool
-    """
+    """One fit: a solver on a task."""
 
     solver: str
     kernel: str
@@ -173,12 +162,7 @@ class Cell:
 
 
 def lacks_package(solver):
-    """Whether a solver class needs a package that is not installed.
-
-    Parameters
-    ----------
-    solver : class
-    """
+    """Whether a solver class needs a package that is not installed."""
     package = getattr(solver, "requires", "")
     try:
         return bool(package) and not metadata.version(package)
@@ -187,13 +171,7 @@ def lacks_package(solver):
 
 
 def cells(classes):
-    """Every combination that a solver is for.
-
-    Parameters
-    ----------
-    classes : mapping of str to class
-        Solvers by name.
-    """
+    """Every combination that a solver is for."""
     return [
         Cell(name, kernel, storage, bias)
         for name, solver in classes.items()
@@ -215,13 +193,9 @@ def kernels_of(name, solver):
 class Optimum(NamedTuple):
     """What is known of the least objective of a task.
 
-    Attributes
-    ----------
-    bound : float
-        Not above it, and within :data:`REFERENCE_GAP` of it.
-    nu : float
-        The mean hinge loss of the reference over its norm: with this nu the slack-constrained
-        form (SBP12 eq. 2.3) has the same solution.
+    ``bound`` is not above it, and within :data:`REFERENCE_GAP` of it. ``nu`` is the mean hinge loss
+    of the reference over its norm: with it the slack-constrained form (SBP12 eq. 2.3) has the same
+    solution.
     """
 
     bound: float
@@ -235,21 +209,9 @@ def optimum(kernel, storage, bias):
 
 
 def certified(K, y, C, bias):
-    """The optimum for a kernel matrix, certified.
+    """The optimum for a kernel matrix of float64; a RuntimeError if its certificate does not hold.
 
     The dual variables come from scikit-learn; P and D are computed here.
-
-    Parameters
-    ----------
-    K : ndarray of float64, shape (n, n)
-    y : ndarray, shape (n,)
-    C : float
-    bias : bool
-
-    Raises
-    ------
-    RuntimeError
-        If the certificate does not hold.
     """
     alpha = _dual(K, y, C) if bias else _dual_without_bias(K, y, C)
     scores = K @ (alpha * y)
@@ -303,12 +265,7 @@ def suboptimality(model, cell):
 def scores_and_norm(model, K, X):
     """Scores of the training points, and the squared norm, from a model's coefficients.
 
-    Parameters
-    ----------
-    model : Solver
-        With ``support_`` and ``dual_coef_``, or with ``coef_``.
-    K : ndarray of float64, shape (n, n)
-    X : array, shape (n, d)
+    The model has ``support_`` and ``dual_coef_``, or ``coef_``; K is that of the training points X.
     """
     if hasattr(model, "dual_coef_"):
         beta = np.ravel(model.dual_coef_)

@@ -29,12 +29,7 @@ _NAN = float("nan")
 
 
 def importable(kind="svm"):
-    """The solvers that can be imported, by name, and why the others cannot.
-
-    Parameters
-    ----------
-    kind : {"svm", "feasibility"}
-    """
+    """The solvers that can be imported, by name, and why the others cannot."""
     found, broken = {}, {}
     for name in solver_names(kind):
         try:
@@ -65,10 +60,7 @@ def _failures(broken):
 def measures(model, cell):
     """The measures of a fitted estimator, by name; the test error is in percent.
 
-    Raises
-    ------
-    ValueError
-        If its predictions are not labels, or its objective is not finite.
+    A ValueError if its predictions are not labels, or its objective is not finite.
     """
     found = counted(model, *cell.testing())
     if model.scalarization is not None:
@@ -79,16 +71,7 @@ def measures(model, cell):
 def counted(model, Z, labels):
     """The measures of any fitted estimator, by name, without those of its objective.
 
-    Parameters
-    ----------
-    model : Solver
-    Z, labels : array
-        Test points, and -1 or 1 for each.
-
-    Raises
-    ------
-    ValueError
-        If its predictions are not labels.
+    A ValueError if its predictions are not labels, -1 or 1.
     """
     predicted = model.predict(Z)
     if not np.isin(predicted, (-1.0, 1.0)).all():
@@ -102,13 +85,7 @@ def counted(model, Z, labels):
 
 
 def above_optimum(gap):
-    """The suboptimality that is recorded.
-
-    Raises
-    ------
-    ValueError
-        If it is not finite.
-    """
+    """The suboptimality that is recorded; a ValueError if it is not finite."""
     if not np.isfinite(gap):
         raise ValueError(f"the objective is {gap}")
     return max(float(gap), FLOOR)
@@ -124,15 +101,7 @@ def _counts(counters):
 
 
 def measure(cell, classes, measures=measures):
-    """The measures of one fit, by name; of one that fails, the reason.
-
-    Parameters
-    ----------
-    cell : Cell
-    classes : mapping of str to class
-    measures : callable, optional
-        Takes the fitted estimator and the cell.
-    """
+    """The measures of one fit, by name; of one that fails, the reason."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -226,12 +195,7 @@ class Feasibility(_BaseCounts):
 
 
 def columns(problem):
-    """Unit columns, shape (8, 120): on one side of a hyperplane, or their negatives among them.
-
-    Parameters
-    ----------
-    problem : {"separable", "inseparable"}
-    """
+    """Unit columns, shape (8, 120): on one side of a hyperplane, or their negatives among them."""
     A = np.random.RandomState(0).standard_normal((8, 120))
     A /= np.linalg.norm(A, axis=0)
     if problem == "separable":
@@ -242,13 +206,7 @@ def columns(problem):
 
 
 def separate(solver, name):
-    """The measures of one method on one problem; it is unsolved without a certificate that holds.
-
-    Parameters
-    ----------
-    solver : class
-    name : {"separable", "inseparable"}
-    """
+    """The measures of a method on a problem; it is unsolved without a certificate that holds."""
     A = columns(name)
     kernel = "kernel" in solver().get_params()
     problem = FeasibilityProblem.gram(A.T @ A) if kernel else FeasibilityProblem.linear(A)

@@ -26,13 +26,7 @@ _CHUNK_ENTRIES = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Points and labels of the training or of the test part.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix, shape (n, d)
-    y : integer ndarray, shape (n,)
-    """
+    """Points and labels of the training or of the test part; ``X`` is an array or a CSR matrix."""
 
     X: Matrix
     y: Labels
@@ -56,12 +50,10 @@ def fingerprint(content: Content) -> str:
     Dense and sparse storage of the same values, in float32 or float64 (where float32 holds the
     values exactly), have the same fingerprint; explicit zeros do not count.
 
-    Notes
-    -----
-    For the training part, then the test part: the shape; the SHA-256 of the number of non-zeros
-    of each row; that of their columns, ascending in a row; that of their values; that of the
-    labels. Integers are 64 bits and values IEEE doubles, all little-endian. The streams are
-    hashed apart so that the result does not depend on the size of a chunk.
+    For the training part, then the test part: the shape; the SHA-256 of the number of non-zeros of
+    each row; that of their columns, ascending in a row; that of their values; that of the labels.
+    Integers are 64 bits and values IEEE doubles, all little-endian. The streams are hashed apart so
+    that the result does not depend on the size of a chunk.
     """
     total = hashlib.sha256(b"marginbench content 1\n")
     for _, part in content.parts():

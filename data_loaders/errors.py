@@ -28,19 +28,9 @@ class DataWarning(UserWarning):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """The end of an "unknown name" message: the nearest valid name, or all of them.
+    """The end of an "unknown name" message: ``" (did you mean 'x'?)"`` or ``" (known: a, b)"``.
 
-    Parameters
-    ----------
-    name : str
-        What the user wrote.
-    known : iterable of str
-        The valid names.
-
-    Returns
-    -------
-    str
-        ``" (did you mean 'x'?)"``, else ``" (known: a, b)"``; empty if there is no valid name.
+    Empty if there is no valid name.
     """
     by_folded = {word.casefold(): word for word in known}
     near = difflib.get_close_matches(str(name).casefold(), by_folded, n=1, cutoff=0.6)

@@ -76,23 +76,12 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A file at hand: where to read it, and what to call it in messages.
-
-    Parameters
-    ----------
-    path : Path
-    origin : str
-        The path in a mirror folder, or the address that it was downloaded from.
-    member : str, optional
-        Name of the file in the zip archive `path`.
-    max_bytes : int
-        The most bytes that it may unpack to.
-    """
+    """A file at hand: where to read it, and what to call it in messages."""
 
     path: Path
-    origin: str
-    member: str | None = None
-    max_bytes: int = DEFAULT_MAX_BYTES
+    origin: str  # the path in a mirror folder, or the address that it was downloaded from
+    member: str | None = None  # its name in the zip archive ``path``
+    max_bytes: int = DEFAULT_MAX_BYTES  # the most that it may unpack to
 
 
 @dataclass(frozen=True)

@@ -203,8 +203,7 @@ _N_SAMPLE = 22_697
 
 
 def sample_adult(content: Content, params: Parameters) -> Content:
-    """Rows of the training part, drawn by a fixed seed, and what ``params["test"]`` says: the rows
-    that were not drawn, or all of them.
+    """Rows of the training part, drawn by a fixed seed; the test part is the others or all of them.
 
     The published test part is not used: Yu and Joachims (2008) count 32 562 points in all, and do
     not say whether those that they trained on are among the ones that they tested on.

@@ -41,30 +41,16 @@ _KEY = b"marginbench"
 
 @dataclass(frozen=True)
 class Header:
-    """The header of a file.
-
-    Parameters
-    ----------
-    name : str
-        The dataset.
-    params : dict
-        All parameters; empty for a dataset that takes none.
-    source_fingerprint : str or None
-        The pinned fingerprint of the raw content.
-    transform_version : int
-    decided : list of str
-        What was decided when a user's file was read, a line each; empty for registered sources.
-        Not compared when a file is read.
-    schema_version : int
-        Of the columns and metadata.
-    """
+    """The header of a file."""
 
     name: str
-    params: dict[str, Value]
-    source_fingerprint: str | None
+    params: dict[str, Value]  # all parameters; empty for a dataset that takes none
+    source_fingerprint: str | None  # the pinned fingerprint of the raw content
     transform_version: int
+    # What was decided when a user's file was read, a line each; empty for registered sources. Not
+    # compared when a file is read.
     decided: list[str] = field(default_factory=list)
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = SCHEMA_VERSION  # of the columns and metadata
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +65,7 @@ class Stored:
 class Unusable(Exception):
     """A file that does not hold the requested content.
 
-    Attributes
-    ----------
-    state : {"missing", "damaged", "outdated"}
-        Outdated: whole, but made by another version of the source or of this module.
+    Outdated is one that is whole, but made by another version of the source or of this module.
     """
 
     def __init__(self, state: Literal["missing", "damaged", "outdated"], detail: str) -> None:

@@ -31,14 +31,7 @@ def version() -> str:
 
 
 def environment() -> dict[str, Any]:
-    """The setting as every run records it.
-
-    Returns
-    -------
-    dict
-        ``marginbench``, ``commit`` and ``dirty`` (None when not run from a checkout), ``python``,
-        ``platform``, ``processor``, ``cores``, ``memory_mb``, ``libraries`` and ``blas``.
-    """
+    """The setting as every run records it; the commit is None when not run from a checkout."""
     import psutil
 
     commit, dirty = _checkout_state()

@@ -56,16 +56,11 @@ def interrupts_raised() -> Iterator[None]:
 
 @contextlib.contextmanager
 def interrupts_deferred() -> Iterator[Callable[[], None]]:
-    """Defer a Ctrl-C in this block; a second one is not deferred.
+    """Defer a Ctrl-C in this block; the function that it yields raises one that has been.
 
     A process that is being started, or a file that is being moved, is not left half done. A second
     one ends a command at once: its workers end with it, and the next command tidies up. Elsewhere
     it is raised.
-
-    Yields
-    ------
-    callable
-        Raises a KeyboardInterrupt if there has been a Ctrl-C, as the end of the block does.
     """
     if not _replaceable():
         yield lambda: None

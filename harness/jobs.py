@@ -55,39 +55,23 @@ def _adapter(cls: Any) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the parent enforces from outside while a job runs.
+    """What the parent enforces from outside while a job runs."""
 
-    Attributes
-    ----------
-    seconds : mapping
-        Longest time in each phase. All stretches of a phase count together; only in "evaluate" each
-        counts by itself.
-    memory : float
-        Megabytes resident, child processes included.
-    total : float
-        Longest time of all phases together.
-    cpu : float
-        Most CPU seconds in "solve", of all threads and child processes together.
-    """
-
+    # The longest time in each phase. All stretches of a phase count together; only in "evaluate"
+    # each counts by itself.
     seconds: Mapping[Phase, float]
-    memory: float
-    total: float = math.inf
-    cpu: float = math.inf
+    memory: float  # megabytes resident, child processes included
+    total: float = math.inf  # seconds of all phases together
+    cpu: float = math.inf  # CPU seconds in "solve", of all threads and child processes together
 
 
 @dataclass(frozen=True)
 class Job:
-    """Work with its limits.
+    """Work with its limits; the tag is the caller's name for it.
 
-    Attributes
-    ----------
-    tag : str
-        The caller's name for it.
-    foreign : bool
-        The work runs code from outside the project. Its worker serves no other job: what such
-        code leaves behind in its process (settings, threads, patched modules) must not reach the
-        runs of others.
+    Foreign work runs code from outside the project. Its worker serves no other job: what such code
+    leaves behind in its process (settings, threads, patched modules) must not reach the runs of
+    others.
     """
 
     tag: str
@@ -149,13 +133,7 @@ def _plain(value: Any) -> Any:
 
 
 def decoded(body: bytes, work: Work) -> Message:
-    """The message that a worker sent while it did some work.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """The message that a worker sent while it did some work; a ValueError if it is none."""
     try:
         fields = json.loads(body)
         kind = fields.pop("type")
@@ -173,40 +151,25 @@ def decoded(body: bytes, work: Work) -> Message:
 
 @dataclass
 class Outcome:
-    """The outcome of a job, whatever ended it.
+    """The outcome of a job, whatever ended it; times are those that the parent saw."""
 
-    Attributes
-    ----------
-    status : str
-        "done" (``value`` holds the result), "failed" (it raised), "data" (the data could not be
-        loaded), "storage" (a file could not be written), "user" (a mistake of the user), or
-        "timeout", "memory", "crashed".
-    reason : str
-        One line.
-    phase : str
-        Where it ended.
-    columns : dict
-        Columns of the record that it sent before it ended.
-    trace : list of CheckpointBase
-        What it reported before it ended.
-    solve_s, data_s, compile_s, evaluation_s : float
-        Seconds in each phase as the parent saw them.
-    setting : dict
-        Columns of the record that tell where it ran; empty: on this machine, with these options.
-    """
-
+    # "done" (``value`` holds the result), "failed" (it raised), "data" (the data could not be
+    # loaded), "storage" (a file could not be written), "user" (a mistake of the user), or what
+    # ended it.
     status: Literal["done", "failed", "data", "storage", "user", "timeout", "memory", "crashed"]
     value: Any = None
-    reason: str = ""
+    reason: str = ""  # one line
     traceback: str = ""
-    phase: Phase = "start"
+    phase: Phase = "start"  # where it ended
+    # Columns of the record that it sent before it ended.
     columns: dict[str, Any] = field(default_factory=dict)
-    trace: list[CheckpointBase] = field(default_factory=list)
+    trace: list[CheckpointBase] = field(default_factory=list)  # what it reported before it ended
     solve_s: float = 0.0
     data_s: float = 0.0
     compile_s: float = 0.0
     evaluation_s: float = 0.0
     peak_memory_mb: float | None = None
+    # Columns of the record that tell where it ran; empty: on this machine, with these options.
     setting: dict[str, Any] = field(default_factory=dict)
 
 

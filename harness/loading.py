@@ -108,19 +108,8 @@ class SolverSpec:
 def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> type[Any]:
     """The class that a solver's name means. Runs the code of a user's file.
 
-    Parameters
-    ----------
-    text : str
-        A registry name, "file.py:Class" or "package.module:Class".
-    folder : str or Path, optional
-        Where a relative file is looked for; the current folder by default.
-    kind : str
-        The kind of studies whose registry is looked into.
-
-    Raises
-    ------
-    SolverError
-        If there is no such file or class, or importing raises.
+    A relative file is looked for in ``folder``, by default the current one; a registry name in the
+    registry of this kind of studies. SolverError if there is no such class, or importing raises.
     """
     cls = load_named(text, folder, kind=kind)
     if not inspect.isclass(cls):

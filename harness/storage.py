@@ -27,20 +27,7 @@ _PATH_ERRORS = frozenset(
 
 @contextlib.contextmanager
 def storing(path: Path, remedy: str = _REMEDY) -> Iterator[None]:
-    """Turn an error of the system in this block into one line about the file that it writes.
-
-    Parameters
-    ----------
-    path : Path
-        What is written.
-    remedy : str
-        What the user can do.
-
-    Raises
-    ------
-    StorageError
-        If the block raises an OSError.
-    """
+    """Turn an OSError in this block into a StorageError: one line with the path and the remedy."""
     try:
         yield
     except FileNotFoundError:
@@ -70,21 +57,9 @@ def _reason(error: OSError) -> str:
 
 @contextlib.contextmanager
 def exclusive(folder: Path, seconds: float = 0.0) -> Iterator[None]:
-    """Lock a folder against other writers in this block.
+    """Lock a folder, which is made if need be, against other writers in this block.
 
-    Parameters
-    ----------
-    folder : Path
-        It is made if it does not exist.
-    seconds : float
-        How long another command is waited for.
-
-    Raises
-    ------
-    UserError
-        If it is no folder, or another command is writing there.
-    StorageError
-        If it cannot be written to.
+    A UserError if it is no folder, or if another command still writes there after these seconds.
     """
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: is not a folder; choose another --out")
@@ -111,10 +86,7 @@ def exclusive(folder: Path, seconds: float = 0.0) -> Iterator[None]:
 def lock_file(descriptor: int, *, shared: bool = False, wait: bool = False) -> None:
     """Lock an open file until it is closed; on Windows, where nothing is run, it does nothing.
 
-    Raises
-    ------
-    OSError
-        If another process has locked it, unless it is waited for.
+    It is an OSError if another process has locked it, unless it is waited for.
     """
     if fcntl is not None:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX

@@ -42,19 +42,9 @@ def shown(value: object) -> str:
 def visible(text: str, limit: int = MESSAGE_LIMIT) -> str:
     r"""Text from elsewhere as one line that is safe to show; applied twice, it changes nothing.
 
-    Breaks of lines become spaces. Control, bidirectional and invisible characters become escapes
-    such as ``\x00`` and ``\u202e``. All other text stays as it is, in any script.
-
-    Parameters
-    ----------
-    text : str
-    limit : int
-        The most characters of the result. A longer text loses its end, and the result says how
-        long the text was.
-
-    Returns
-    -------
-    str
+    Breaks of lines become spaces; control, bidirectional and invisible characters become escapes
+    such as ``\x00`` and ``\u202e``; other text stays, in any script. What is longer than the limit
+    loses its end, and the result says how long it was.
     """
     line = _BREAKS.sub(" ", text).strip(" ")
     # What is beyond the limit now is beyond it with escapes too.
@@ -68,18 +58,8 @@ def visible(text: str, limit: int = MESSAGE_LIMIT) -> str:
 def visible_lines(text: str, limit: int = TRACEBACK_LIMIT) -> str:
     """Text of several lines, such as a traceback, that is safe to show.
 
-    Like :func:`visible`, but tabs and new lines stay, and a text that is too long loses its
-    middle: a traceback begins with where it was called and ends with what was raised.
-
-    Parameters
-    ----------
-    text : str
-    limit : int
-        The most characters of the result.
-
-    Returns
-    -------
-    str
+    Like :func:`visible`, but tabs and new lines stay, and a text that is too long loses its middle:
+    a traceback begins with where it was called and ends with what was raised.
     """
     head = _escaped(text[: limit + 1], "\t\n")
     if len(head) <= limit:

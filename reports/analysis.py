@@ -283,21 +283,11 @@ def folds(results: Results) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Solved:
-    """The runs of a study with their outcome, and what the solved ones needed.
+    """The runs of a study with their outcome, and what the solved ones needed."""
 
-    Attributes
-    ----------
-    runs : DataFrame
-        Of :func:`.summary.with_outcome`.
-    costs : dict of str to Measure
-        What a run needs, in the order of the columns.
-    table : DataFrame
-        Of :func:`.summary.solved_table`.
-    """
-
-    runs: pd.DataFrame
-    costs: dict[str, Measure]
-    table: pd.DataFrame
+    runs: pd.DataFrame  # of ``summary.with_outcome``
+    costs: dict[str, Measure]  # what a run needs, in the order of the columns
+    table: pd.DataFrame  # of ``summary.solved_table``
 
 
 @once

@@ -95,31 +95,16 @@ _MOST_IN_WORDS = 2
 
 @dataclass(frozen=True)
 class Derived:
-    """A measure that its record does not hold, and that has a column in the table of results.
+    """A measure that its record does not hold, and that has a column in the table of results."""
 
-    Attributes
-    ----------
-    name : str
-        Unique among all measures.
-    measure : Measure
-        With its place in the table.
-    values : callable
-        The values of runs from the frames runs, traces and of :func:`.targets.costs_to_targets`:
-        as of :func:`.summary.run_values`, without ``measure``.
-    group : str
-        What its column stands under, with others of the group.
-    note : str
-        A sentence below the tables that have the column.
-    titled_as : str
-        The name of the measure whose title it takes; empty: it has its own.
-    """
-
-    name: str
-    measure: Measure
+    name: str  # unique among all measures
+    measure: Measure  # with its place in the table
+    # The values of runs from the frames runs, traces and of ``targets.costs_to_targets``: as of
+    # ``summary.run_values``, without ``measure``.
     values: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
-    group: str = ""
-    note: str = ""
-    titled_as: str = ""
+    group: str = ""  # what its column stands under, with others of the group
+    note: str = ""  # a sentence below the tables that have the column
+    titled_as: str = ""  # the name of the measure whose title it takes; empty: it has its own
 
     def title_among(self, measures: Mapping[str, Measure]) -> str:
         """The heading of its column."""

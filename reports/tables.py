@@ -25,38 +25,18 @@ _MOST_COLUMNS = 9
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry of a table.
+    """One entry of a table."""
 
-    Attributes
-    ----------
-    value : str
-        A value, or why there is none.
-    range : str
-        Minimum to maximum, or what else belongs below the value; empty for nothing.
-    note : str
-        What a reader must know of the value, such as how many runs are behind it.
-    best, absent, incomplete : bool
-        Whether it is the best of its column, stands for no value, or counts too few runs.
-    code : bool
-        Whether it is a name of the code or a hash.
-    hint : str
-        What a short value stands for, in full.
-    shade : int or None
-        How far it is from the best, from 0 on; None: not shaded.
-    number : float or None
-        What the page sorts it by; None: by its text, after all numbers.
-    """
-
-    value: str
-    range: str = ""
-    note: str = ""
-    best: bool = False
-    absent: bool = False
-    incomplete: bool = False
-    code: bool = False
-    hint: str = ""
-    shade: int | None = None
-    number: float | None = None
+    value: str  # a value, or why there is none
+    range: str = ""  # minimum to maximum, or what else belongs below the value; empty for nothing
+    note: str = ""  # what a reader must know of the value, such as how many runs are behind it
+    best: bool = False  # of its column
+    absent: bool = False  # it stands for no value
+    incomplete: bool = False  # it counts too few runs
+    code: bool = False  # whether it is a name of the code or a hash
+    hint: str = ""  # what a short value stands for, in full
+    shade: int | None = None  # how far it is from the best, from 0 on; None: not shaded
+    number: float | None = None  # what the page sorts it by; None: by its text, after all numbers
 
     @property
     def long(self) -> bool:
@@ -78,26 +58,13 @@ NONE = Cell(formatting.DASH, absent=True)
 
 @dataclass(frozen=True)
 class Heading:
-    """The heading of a column.
-
-    Attributes
-    ----------
-    title : str
-    style : str
-        The class of its cells: "number", "wide", "reason" or "statuses".
-    group : str
-        The heading above it and its neighbours of the same group.
-    short : str
-        The heading in the terminal; empty: the terminal leaves the column out.
-    term : str
-        The name of its definition, see :func:`.views.common.glossary`; empty for none.
-    """
+    """The heading of a column."""
 
     title: str
-    style: str = ""
-    group: str = ""
-    short: str = ""
-    term: str = ""
+    style: str = ""  # the class of its cells: "number", "wide", "reason" or "statuses"
+    group: str = ""  # the heading above it and its neighbours of the same group
+    short: str = ""  # the heading in the terminal; empty: the terminal leaves the column out
+    term: str = ""  # the name of its definition, see ``views.common.glossary``; empty for none
 
     @property
     def long(self) -> bool:
@@ -107,37 +74,20 @@ class Heading:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the first cell of a row is its heading.
+    """A table; the first cell of a row is its heading."""
 
-    Attributes
-    ----------
-    label : str
-        Read out in its place.
-    headings : sequence of Heading
-    rows : sequence of sequence of Cell
-    style : str
-        A class for all of it.
-    differing : frozenset of int
-        The rows to point out, as their cells should agree and do not.
-    cards : bool
-        Whether each row is a card on a narrow screen: for rows that are read one by one, where a
-        reader of numbers compares down the columns.
-    name : str
-        The name of its files, unique on the page; empty: no export writes it.
-    caption : str
-        What its numbers are, for a table that stands alone.
-    numbers : DataFrame or None
-        What the cells say, not formatted; None where they are texts.
-    """
-
-    label: str
+    label: str  # read out in its place
     headings: Sequence[Heading]
     rows: Sequence[Sequence[Cell]]
-    style: str = ""
+    style: str = ""  # a class for all of it
+    # The rows to point out, as their cells should agree and do not.
     differing: frozenset[int] = frozenset()
-    name: str = ""
-    caption: str = ""
+    name: str = ""  # the name of its files, unique on the page; empty: no export writes it
+    caption: str = ""  # what its numbers are, for a table that stands alone
+    # What the cells say, not formatted; None where they are texts.
     numbers: pd.DataFrame | None = field(default=None, compare=False, repr=False)
+    # Whether each row is a card on a narrow screen: for rows that are read one by one, where a
+    # reader of numbers compares down the columns.
     cards: bool = False
 
     @property
@@ -173,14 +123,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Column(Heading):
-    """A column of a table whose rows are those of a frame.
+    """A column of a table whose rows are those of a frame."""
 
-    Attributes
-    ----------
-    of : callable or str
-        Its cell in a row of the frame; or the name of a column of texts.
-    """
-
+    # Its cell in a row of the frame, or the name of a column of texts.
     of: Callable[[Mapping[str, Any]], Cell] | str = ""
 
     def cell(self, row: Mapping[str, Any]) -> Cell:
@@ -276,12 +221,6 @@ class TerminalTable:
 
     In a terminal that is too narrow for it the ranges below values go; in one that is too narrow
     all the same each row is a line of its own.
-
-    Attributes
-    ----------
-    title : str
-    headings : sequence of Heading
-    rows : sequence of sequence of Cell
     """
 
     title: str

@@ -31,50 +31,23 @@ class LegendEntry:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a page.
+    """A figure of a page."""
 
-    Attributes
-    ----------
-    name : str
-        Its anchor on the page and the name of its files.
-    title : str
-        Its caption.
-    drawing : Drawing or None
-        With the frame that it shows; None when no run has anything to draw.
-    note : str
-        What stands below it.
-    legend : sequence of LegendEntry
-    link : str
-        The anchor that its caption leads to; empty for none.
-    """
-
-    name: str
+    name: str  # its anchor on the page and the name of its files
     title: str
-    drawing: Drawing | None
-    note: str = ""
+    drawing: Drawing | None  # with the frame that it shows; None when no run has anything to draw
+    note: str = ""  # what stands below it
     legend: Sequence[LegendEntry] = ()
-    link: str = ""
+    link: str = ""  # the anchor that its caption leads to; empty for none
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page.
+    """A section of a page."""
 
-    Attributes
-    ----------
-    anchor : str
-        Unique on the page: where links to it lead.
-    title : str
-        The heading.
-    template : str
-        The file in ``templates/`` that makes HTML of the data.
-    data : mapping
-        Words, figures, tables, and lists of them.
-    """
-
-    anchor: str
+    anchor: str  # unique on the page: where links to it lead
     title: str
-    template: str
+    template: str  # the file in ``templates/`` that makes HTML of the data
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -35,26 +35,14 @@ FIXED_TOTAL = 10_000.0
 
 
 def board(n, n_test=20_000, seed=0):
-    """A training board of n points and a test board.
-
-    Parameters
-    ----------
-    n, n_test, seed : int
-    """
+    """A training board of n points and a test board."""
     source = find("checkers")
     content = source.read({}, source.resolve({"n_train": n, "n_test": n_test, "seed": seed}))
     return content.train.X, content.train.y, content.test.X, content.test.y
 
 
 def timed(solver, data):
-    """CPU and wall seconds of a fit, and its training and test error.
-
-    Parameters
-    ----------
-    solver : Solver
-    data : tuple
-        See :func:`board`.
-    """
+    """CPU and wall seconds of a fit to a :func:`board`, and its training and test error."""
     X, y, Z, t = data
     cpu, wall = time.process_time(), time.perf_counter()
     solver.fit(X, y)
@@ -104,14 +92,7 @@ def compare(n, gamma, methods, seeds):
 def against_smo(n, gamma, rounds, methods):
     """Print CPU seconds to the solvers' tolerances, objectives and entries beside those of SMO.
 
-    Parameters
-    ----------
-    n : int
-    gamma : float
-    rounds : int
-        Fits of each method, in turn; the samples differ. Medians are shown.
-    methods : list of str
-        Names in :data:`SAMPLERS`.
+    Methods of ``SAMPLERS`` take turns; the samples differ by round, and medians are shown.
     """
     X, y, _, _ = board(n)
     print(f"checkers, {n} points, gamma {gamma:g}, medians of {rounds} rounds in turn")

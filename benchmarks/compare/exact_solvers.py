@@ -126,15 +126,7 @@ def gaussian(A, B, gamma):
 def recomputed(task, X, y, support, signed_alpha, bias):
     """Primal and dual value and largest violation, from the coefficients and float64 entries.
 
-    Parameters
-    ----------
-    task : Task
-    X : ndarray, shape (n, d)
-    y : ndarray, shape (n,)
-    support : ndarray of int, shape (m,)
-    signed_alpha : ndarray, shape (m,)
-        alpha_i y_i of the support vectors.
-    bias : float
+    ``signed_alpha`` are alpha_i y_i of the support vectors, whose places are ``support``.
     """
     points = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
     points -= points.mean(axis=0)

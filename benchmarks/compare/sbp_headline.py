@@ -60,16 +60,8 @@ TASKS = {
 class Path(Monitor):
     """Test errors along a run and the processor seconds of the solver alone until then.
 
-    Parameters
-    ----------
-    error : callable
-        The test error of a model.
-    final : float
-        The test error to reach.
-    quarter, limit : float
-        Seconds after which the run ends if that error is reached, and in any case.
-    first : float
-        Kernel evaluations at the first look.
+    The run ends after ``quarter`` seconds if it has reached the error ``final``, and after
+    ``limit`` in any case. ``first`` are the kernel evaluations at the first look.
     """
 
     error: object
@@ -114,26 +106,9 @@ class Path(Monitor):
 
 
 def measure(task, *, cache_size, seeds, budget, averaging):
-    """One fit of LIBSVM, and paths of SBP of at most ``budget`` times its seconds.
+    """LIBSVM's seconds and test error, and for each seed a Path of SBP.
 
-    Parameters
-    ----------
-    task : Real or GeneratedTask
-    cache_size : float
-        Of both solvers, MB.
-    seeds : int
-    budget : float
-    averaging : str
-        SBP's.
-
-    Returns
-    -------
-    float
-        LIBSVM's seconds.
-    float
-        Its test error.
-    list of Path
-        One for each seed.
+    A path has at most ``budget`` times LIBSVM's seconds; ``cache_size`` is of both solvers, MB.
     """
     X, y, X_test, y_test = task.data()
 

@@ -95,24 +95,13 @@ class OwnFile:
 
 @dataclass(frozen=True)
 class Own:
-    """What a name means: a file, a training and a test file, or what a file of code makes.
-
-    Attributes
-    ----------
-    files : tuple of OwnFile
-    options : Options or None
-        None for code: they are checked when it has run.
-    attribute : str
-        The name in a file of code.
-    params : mapping
-        As given.
-    """
+    """What a name means: a file, a training and a test file, or what a file of code makes."""
 
     name: str
     files: tuple[OwnFile, ...]
-    params: Mapping[str, Any]
-    options: Options | None = None
-    attribute: str = ""
+    params: Mapping[str, Any]  # as given
+    options: Options | None = None  # None for code: they are checked when it has run
+    attribute: str = ""  # the name in a file of code
 
     def hashes(self) -> list[str]:
         """SHA-256 of the files."""

@@ -258,7 +258,6 @@ def _result_of(code: Own) -> Any:
 
 
 def _read(file: OwnFile, options: Options) -> Any:
-    """The parts of a file."""
     # Imported here: a file that is cached needs none of it.
     from .arrays import read_npz
     from .tables import read_arff, read_csv, read_libsvm, read_parquet

@@ -50,28 +50,15 @@ def row_location(row: int) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table as it was read, with what its source itself says of its columns."""
 
-    Attributes
-    ----------
-    origin : str
-        What messages call it.
-    data : Table of Arrow
-    location : callable
-        Where a row stands in its file, for messages: "line 7" for a row counted from 0.
-    named : bool
-        Whether the names come from the source.
-    target : str
-        The column that the source itself says holds the classes; empty: none.
-    nominal, index : frozenset of str
-        Columns that the source itself says hold categories, or number or name the rows.
-    """
-
-    origin: str
-    data: Any
+    origin: str  # what messages call it
+    data: Any  # a table of Arrow
+    # Where a row stands in its file, for messages: "line 7" for a row counted from 0.
     location: Callable[[int], str] = row_location
-    named: bool = True
-    target: str = ""
+    named: bool = True  # whether the names come from the source
+    target: str = ""  # the column that the source itself says holds the classes; empty: none
+    # What the source itself says holds categories, and below what numbers or names the rows.
     nominal: frozenset[str] = frozenset()
     index: frozenset[str] = frozenset()
 
@@ -244,8 +231,7 @@ def read_libsvm(file: LocalFile) -> SparseRows:
 
 
 def read_csv(file: LocalFile, options: Options, format: str) -> Table:
-    """Read a table of text, plain or compressed, with the separator, header and missing words asked
-    for.
+    """Read a table of text, plain or compressed, with this separator, header and missing words.
 
     Arrow parses the file. Where it refuses it, or a value turns out to be wrong later, Python's own
     reader goes over the file once more to find the number of the line. Raises `DataError` if the

@@ -57,16 +57,7 @@ GATES = ("constructor", "warm-up", "fit", "solve")
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of one check.
-
-    Attributes
-    ----------
-    check : str
-        Its name.
-    verdict : {"pass", "fail", "not applicable", "not run"}
-    detail : str
-        One line: what to mend, or why the check does not apply or was not run.
-    """
+    """The outcome of one check; ``detail`` says what to mend, or why it does not apply."""
 
     check: str
     verdict: Verdict

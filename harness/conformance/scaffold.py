@@ -21,15 +21,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ -]*")
 
 @dataclass(frozen=True)
 class Names:
-    """What a new solver is called.
-
-    Attributes
-    ----------
-    class_name : str
-        In CamelCase.
-    module : str
-        In snake_case: the file without ``.py``.
-    """
+    """What a new solver is called: a class in CamelCase, a file without ``.py`` in snake_case."""
 
     class_name: str
     module: str

@@ -184,13 +184,7 @@ class Seen(NamedTuple):
 
 
 class Watch(Monitor):
-    """Takes every checkpoint that the solver offers.
-
-    Parameters
-    ----------
-    stop_after : int, optional
-        Ask the solver to stop at this checkpoint.
-    """
+    """Takes every checkpoint that the solver offers; at number ``stop_after``, it asks to stop."""
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.next_checkpoint = 0.0

@@ -36,28 +36,16 @@ _KERNEL = ("kernel", "gamma", "degree", "coef0")
 
 @dataclass(frozen=True)
 class Peer:
-    """A class whose parameters mean what those of a task mean.
+    """A class whose parameters mean what those of a task mean."""
 
-    Attributes
-    ----------
-    decided : tuple of str
-        Parameters that the task decides.
-    kernels : tuple of str
-        The kernels of tasks that it has as well; empty if it takes none.
-    solves : bool or None
-        Whether it solves the task's problem with bias on two classes, so that its coefficients
-        are judged and not only its predictions; None: if they turn out to.
-    unless : tuple of str
-        Parameters that make another problem of it.
-    several : str
-        How it differs from the task's problem if that has several classes.
-    """
-
-    decided: tuple[str, ...]
+    decided: tuple[str, ...]  # parameters that the task decides
+    # The kernels of tasks that it has as well; empty if it takes none.
     kernels: tuple[str, ...] = ()
+    # Whether it solves the task's problem with bias on two classes, so that its coefficients are
+    # judged and not only its predictions; None: if they turn out to.
     solves: bool | None = False
-    unless: tuple[str, ...] = ()
-    several: str = ""
+    unless: tuple[str, ...] = ()  # parameters that make another problem of it
+    several: str = ""  # how it differs from the task's problem if that has several classes
 
 
 _SHARED_KERNELS = ("linear", "poly", "rbf")

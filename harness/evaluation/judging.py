@@ -34,19 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A state of a run.
+    """A state of a run; the counts are None if the solver does not tell.
 
-    Attributes
-    ----------
-    n_iter : int or None
-        None if the solver does not tell.
-    counters : dict or None
-        Counts by name.
-    wall_s, cpu_s : float
-        Seconds by the clocks of the solver's own process.
-    model : PlainModel
-    final : bool
-        Whether it is the returned model.
+    The seconds are by the clocks of the solver's own process. The final one is the returned model.
     """
 
     n_iter: int | None
@@ -96,16 +86,9 @@ def _cpu_s() -> float:
 
 
 class RunMonitor(Monitor):
-    """Measures the time of a solver; its checkpoints are at growing counts of evaluations.
+    """Measures the time of a solver.
 
-    Parameters
-    ----------
-    rules : StoppingRules
-        A checkpoint is due where the evaluations are used up, too.
-    first_checkpoint : float
-        Evaluations at the first checkpoint.
-    factor : float
-        Growth from one checkpoint to the next.
+    Checkpoints are due at counts of evaluations that grow by the factor, and at the last one.
     """
 
     def __init__(self, rules: StoppingRules, first_checkpoint: float, factor: float) -> None:
@@ -130,25 +113,13 @@ class RunMonitor(Monitor):
 
 
 class TraceMonitor(RunMonitor):
-    """Takes snapshots at geometrically growing counts of evaluations.
+    """Takes snapshots at geometrically growing counts of evaluations and, if asked, each epoch.
 
     An evaluation is one of the kernel, an inner product of a method without a kernel, or the use of
     an entry of a stored kernel matrix in a product with a vector.
 
     Each is judged as soon as it is there, so that a run that is killed keeps its trace. The
     solver's random stream is not touched: judging draws nothing.
-
-    Parameters
-    ----------
-    judge : Judgement
-        Takes each snapshot, and decides what ends the run early.
-    first_checkpoint : float
-        Evaluations at the first checkpoint: the number of training points.
-    factor : float
-    each_epoch : bool
-        Whether there are checkpoints at the ends of epochs as well.
-    send : callable
-        Takes the phases.
     """
 
     def __init__(
@@ -279,27 +250,10 @@ _NO_SEPARATOR = "no separator has a margin above tol: the predictions mean nothi
 
 
 class Judgement:
-    """Judges the states of one run.
+    """Judges the states of one run, and decides what ends it early.
 
-    Parameters
-    ----------
-    problem : Problem
-    dataset : Dataset
-        The problem's.
-    certificate : bool
-        Whether coefficients are y_i alpha_i of a dual point.
-    tol : float
-        The accuracy that "converged" stands for.
-    rules : StoppingRules
-        What ends the run early.
-    send : callable
-        Takes each checkpoint.
-
-    Attributes
-    ----------
-    last : Checkpoint or None
-    final : Evaluation or None
-        Of the returned model.
+    ``certificate`` says whether coefficients are y_i alpha_i of a dual point; ``tol`` is the
+    accuracy that "converged" stands for. ``final`` becomes the evaluation of the returned model.
     """
 
     def __init__(

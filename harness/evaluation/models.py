@@ -51,23 +51,12 @@ _MAX_PARTS = 10_000
 
 @dataclass(frozen=True)
 class PlainModel:
-    """A model as numbers.
-
-    Attributes
-    ----------
-    kind : str
-        What sort of model it is.
-    intercept : float
-    arrays : mapping of str to ndarray
-        Real numbers; whoever uses them checks shapes and values.
-    parts : tuple of PlainModel
-        Of several classes: the predictor of each against the rest.
-    """
+    """A model as real numbers; whoever uses the arrays checks shapes and values."""
 
     kind: str
     intercept: float
     arrays: Mapping[str, Array] = field(default_factory=dict)
-    parts: tuple[PlainModel, ...] = ()
+    parts: tuple[PlainModel, ...] = ()  # of several classes: the predictor of each against the rest
 
     @property
     def finite(self) -> bool:
@@ -454,34 +443,23 @@ _FEASIBILITY = 1e-6
 class Evaluation:
     """Scores, errors and objectives of a model on a task.
 
-    Attributes
-    ----------
-    train_error, test_error : float
-        Fractions of misclassified points; f(x) > 0 predicts the positive class, and of several
-        classes the largest f_c(x) its class.
-    n_support : int
-        Points that the model keeps with a non-zero coefficient, those shared by classes once; 0
-        for a model that keeps none.
-    primal : float or None
-        1/2 ||w||^2 + C sum hinge, in C units, with w in the space of the model's own features;
-        None for a vote, which has no w. This and what follows are sums over several classes.
-    dual : float or None
-        Dual value, in C units; None if the coefficients are no feasible dual point.
-    squared_norm : float or None
-        ||w||^2.
-    mean_hinge : float
-        Mean hinge loss on the training set.
-    mistakes : ndarray of bool, shape (n_test,)
-        Which test points are misclassified.
+    Objectives are in C units and, of several classes, sums. Errors are fractions of misclassified
+    points: f(x) > 0 predicts the positive class, and of several classes the largest f_c(x) its
+    class.
     """
 
     train_error: float
     test_error: float
+    # Points that the model keeps with a non-zero coefficient, those shared by classes once; 0 for a
+    # model that keeps none.
     n_support: int
+    # 1/2 ||w||^2 + C sum hinge, with w in the space of the model's own features; None for a vote,
+    # which has no w.
     primal: float | None
-    dual: float | None
+    dual: float | None  # None if the coefficients are no feasible dual point
     squared_norm: float | None
-    mean_hinge: float
+    mean_hinge: float  # on the training set
+    # Which test points are misclassified, shape (n_test,).
     mistakes: Array = field(
         default_factory=lambda: np.zeros(0, dtype=bool), compare=False, repr=False
     )
@@ -516,17 +494,9 @@ class Evaluator:
     errors are those of the largest score, objectives are added up. What the predictor of a class is
     worth is computed again only when it has changed.
 
-    Parameters
-    ----------
-    points : TaskPoints
-        With the task's kernel; the one that a model claims is not looked at.
-    C : float
-    fit_intercept : bool
-        Whether the task has an unregularised bias.
-    y_train, y_test : ndarray, shape (n_points,)
-        Labels, -1 or +1, or three classes or more in the training part.
-    dual_certificate : bool
-        Whether the coefficients are y_i alpha_i of a dual point, so that a gap is defined.
+    The kernel is that of ``points``; the one that a model claims is not looked at. Labels are -1
+    and +1, or three classes or more. With ``dual_certificate``, coefficients are y_i alpha_i of a
+    dual point, so that a gap is defined.
     """
 
     def __init__(

@@ -25,19 +25,10 @@ class Fold:
     Seed s of n folds tests on fold ``s mod n`` of the permutation number ``s // n``, so that n
     seeds are one cross-validation and further ones repeat it with other folds. The test part of the
     dataset is not used.
-
-    Attributes
-    ----------
-    of : int
-        The number of folds.
-    number : int
-        The fold that is tested on, from 0.
-    permutation : int
-        Which of the ways to deal out the points.
     """
 
-    of: int
-    number: int
+    of: int  # the number of folds
+    number: int  # the fold that is tested on, from 0
     permutation: int
 
     @classmethod
@@ -89,20 +80,11 @@ def shown_kernel(kernel: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class StoppingRules:
-    """Rules that end a fit early, checked when a checkpoint is due and at the end of an epoch.
-
-    Attributes
-    ----------
-    evaluations : float
-        All that the run may ask for.
-    iterations : float
-    primal : float
-        The objective that is good enough; C units.
-    """
+    """Rules that end a fit early, checked when a checkpoint is due and at the end of an epoch."""
 
     evaluations: float = math.inf
     iterations: float = math.inf
-    primal: float = -math.inf
+    primal: float = -math.inf  # the objective that is good enough, in C units
 
     def spent(self, n_iter: int, evaluations: int | None) -> str:
         """What the run has used up by now, in words; empty if it may go on."""
@@ -155,28 +137,15 @@ class ReferenceWork(Work):
 
 @dataclass(frozen=True)
 class RunWork(Work):
-    """Run one solver on one task with one seed, and judge it.
-
-    Attributes
-    ----------
-    problem : Problem
-    solver : str
-        Name of its class, or of the function that makes it.
-    params : dict
-    search : Search or None
-        What is to be tuned before.
-    decided : tuple of str or None
-        The solver's parameters that stand for the problem's own; None: all of the same name.
-    rules : StoppingRules
-        What ends the run early.
-    """
+    """Run one solver on one task with one seed, and judge it."""
 
     problem: Problem
-    solver: str
+    solver: str  # name of its class, or of the function that makes it
     params: dict[str, Any]
     checkpoint: ClassVar[Any] = Checkpoint
     _: KW_ONLY
-    search: Search | None = None
+    search: Search | None = None  # what is to be tuned before
+    # The solver's parameters that stand for the problem's own; None: all of the same name.
     decided: tuple[str, ...] | None = None
     rules: StoppingRules = StoppingRules()
 
@@ -212,20 +181,13 @@ class RunWork(Work):
 class EstimatorWork(RunWork):
     """Run a classifier of another library on one task with one seed, and judge it.
 
-    Attributes
-    ----------
-    seed : int
-        Set where the class has one.
-    solves : bool or None
-        Whether its coefficients are those of a dual point of the problem; None: if they turn out to
-        be. Otherwise it is judged by its predictions.
-    tol : float
-        The accuracy that "converged" stands for.
+    If its coefficients are not those of a dual point, it is judged by its predictions.
     """
 
-    seed: int
+    seed: int  # set where the class has one
+    # Whether its coefficients are those of a dual point of the problem; None: if they turn out so.
     solves: bool | None = None
-    tol: float = DEFAULT_TOL
+    tol: float = DEFAULT_TOL  # the accuracy that "converged" stands for
 
     def run(self, send: Send) -> dict[str, Any]:
         from .estimators import measure_estimator
@@ -258,52 +220,26 @@ _LEAST = 10
 
 @dataclass(frozen=True)
 class Round:
-    """Trials of some configurations with the same resource.
+    """Trials of some configurations with the same resource."""
 
-    Attributes
-    ----------
-    keep : int
-        How many configurations take part: the best of the round before.
-    points : int
-        Points that each is fitted to.
-    evaluations : float
-        The most that each may ask for.
-    """
-
-    keep: int
-    points: int
-    evaluations: float = math.inf
+    keep: int  # how many configurations take part: the best of the round before
+    points: int  # points that each is fitted to
+    evaluations: float = math.inf  # the most that each may ask for
 
 
 @dataclass(frozen=True)
 class Search:
-    """The tuning of one run.
+    """The tuning of one run; the last four are limits for all trials together and for each."""
 
-    Attributes
-    ----------
-    configurations : tuple of dict
-        Values by parameter of the solver, in the order of the study.
-    params : dict
-        Every parameter of the solver by name, with None for what is tuned.
-    seed : tuple of int
-        The study's seed of tuning and the run's seed: all solvers have the same splits.
-    method : {"grid", "halving"}
-    resource : {"points", "kernel_evals"}
-        What halving doubles.
-    validation : float
-        Fraction of the training part that trials are scored on; without meaning if there are folds.
-    folds : int or None
-    seconds, evaluations : float
-        What all trials may take together.
-    trial_seconds, trial_evaluations : float
-        What each may take.
-    """
-
+    # Values by parameter of the solver, in the order of the study.
     configurations: tuple[dict[str, Any], ...]
+    # Every parameter of the solver by name, with None for what is tuned.
     params: dict[str, Any] = field(default_factory=dict)
+    # The study's seed of tuning and the run's seed: all solvers have the same splits.
     seed: tuple[int, int] = (0, 0)
     method: Literal["grid", "halving"] = "grid"
-    resource: Literal["points", "kernel_evals"] = "points"
+    resource: Literal["points", "kernel_evals"] = "points"  # what halving doubles
+    # Fraction of the training part that trials are scored on; unused with folds.
     validation: float = 0.25
     folds: int | None = None
     seconds: float = math.inf
@@ -314,13 +250,9 @@ class Search:
     def rounds(self, n_points: int, n_classes: int) -> list[Round]:
         """The rounds of trials with so many training points.
 
-        Of halving [JT16]_, the first has all configurations and the last all of the resource. Where
-        points are the resource there are no more rounds than leave the first one points enough.
-
-        References
-        ----------
-        .. [JT16] Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
-           optimization. AISTATS 2016.
+        Of halving (Jamieson and Talwalkar, AISTATS 2016), the first has all configurations and the
+        last all of the resource. Where points are the resource there are no more rounds than leave
+        the first one points enough.
         """
         n = len(self.configurations)
         if self.method == "grid":

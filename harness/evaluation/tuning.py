@@ -36,33 +36,20 @@ _GROWTH = 1.19
 
 @dataclass
 class Trial:
-    """One configuration in one round.
-
-    Attributes
-    ----------
-    params : dict
-    round : int
-    points : int
-        Points that it was fitted to; of folds the smallest number.
-    error : float or None
-        Fraction of misclassified validation points; None if there is no model to score.
-    kernel_evals : int or None
-        Requested evaluations, all folds together; None if the solver does not count.
-    cpu_s, wall_s : float
-        Seconds inside the solver.
-    ended : str
-        "completed", "cut short" (by its own limits or by what was left of those of the tuning; it
-        is scored all the same), "failed: ..." or "not tried" (nothing was left for it, or not for
-        all folds).
-    """
+    """One configuration in one round."""
 
     params: dict[str, Any]
     round: int
-    points: int
+    points: int  # points that it was fitted to; of folds the smallest number
+    # Fraction of misclassified validation points; None if there is no model to score.
     error: float | None = None
+    # Requested evaluations, all folds together; None if the solver does not count.
     kernel_evals: int | None = None
-    cpu_s: float = 0.0
+    cpu_s: float = 0.0  # seconds inside the solver
     wall_s: float = 0.0
+    # "completed", "cut short" (by its own limits or by what was left of those of the tuning; it is
+    # scored all the same), "failed: ..." or "not tried" (nothing was left for it, or not for all
+    # folds).
     ended: str = "not tried"
 
 
@@ -140,8 +127,6 @@ def tune(work: WorkT, dataset: Dataset, fit: Fit[WorkT]) -> Tuned:
 
 
 class _Trials(Generic[WorkT]):
-    """The trials of one run."""
-
     def __init__(self, work: WorkT, search: Search, dataset: Dataset, fit: Fit[WorkT]) -> None:
         self.work, self.search, self.dataset, self.fit = work, search, dataset, fit
         self.done: list[Trial] = []

@@ -52,27 +52,14 @@ _LISTS = (
 
 @dataclass(frozen=True)
 class Engine:
-    """Workers of a Dask cluster on which the runs of a study take place; it is planned here.
+    """Workers of a Dask cluster on which the runs of a study take place; it is planned here."""
 
-    Attributes
-    ----------
-    scheduler : str
-        Address of a scheduler that runs; empty to start a cluster.
-    cluster : str
-        What starts one: one of :data:`CLUSTERS`.
-    workers : int
-        How many jobs of it to start, each with one worker unless its options say otherwise.
-    options : mapping
-        Keyword arguments of its class.
-    timing : bool
-        Whether only machines of one model are used, each for one run at a time.
-    """
-
-    scheduler: str = ""
-    cluster: str = ""
+    scheduler: str = ""  # address of one that runs; empty to start a cluster
+    cluster: str = ""  # what starts one: one of CLUSTERS
+    # How many jobs of it to start, each with one worker unless its options say otherwise.
     workers: int = 1
-    options: Mapping[str, Any] = field(default_factory=dict)
-    timing: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments of its class
+    timing: bool = False  # whether only machines of one model are used, each for one run at a time
 
     def check_options(self) -> None:
         """Find mistakes in the options of a cluster; nothing is connected or started."""
@@ -112,9 +99,8 @@ def chosen_engine(
 ) -> Engine | None:
     """The engine that the user asks for; None for the processes of this machine.
 
-    ``options`` is a TOML file with the keyword arguments of the cluster's class, and ``jobs``;
-    ``jobs`` here is that of ``--jobs``. A UserError says what does not go together, or which
-    package is not installed.
+    ``options`` is a TOML file with the keyword arguments of the cluster's class, and ``jobs``. A
+    UserError says what does not go together, or which package is not installed.
     """
     if cluster is None and options is not None:
         raise UserError(f"--cluster-options {options}: needs --cluster, such as --cluster slurm")

@@ -128,12 +128,7 @@ class PackedJob:
     def unpacked(self, folder: Path) -> Job:
         """The job as it can be done here; the user's files go to a folder named by their content.
 
-        Raises
-        ------
-        UnfitError
-            If something that it needs is missing or differs.
-        StorageError
-            If the files cannot be written.
+        UnfitError if something that it needs is missing or differs.
         """
         work: Any = self.job.work
         here = needs_of(work)
@@ -330,13 +325,10 @@ class DaskExecutor:
 
     What happens elsewhere comes as functions in a queue, which the caller's thread calls: nothing
     else changes what is kept here. ``security`` is what a cluster that was started here asks of its
-    clients, and ``expected`` how many workers are to come, if it is known. With ``timing``
-    only machines of one model are used, each for one run at a time.
+    clients, and ``expected`` how many workers are to come, if it is known. With ``timing`` only
+    machines of one model are used, each for one run at a time.
 
-    Raises
-    ------
-    EngineError
-        If no scheduler answers there.
+    It is an EngineError if no scheduler answers there.
     """
 
     def __init__(
@@ -379,10 +371,7 @@ class DaskExecutor:
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run the jobs; yields what happens. Closing the iterator kills what still runs.
 
-        Raises
-        ------
-        EngineError
-            If the scheduler is gone, or no worker can be used.
+        EngineError if the scheduler is gone, or no worker can be used.
         """
         exhausted = False
         self._idle_since = time.monotonic()
@@ -448,7 +437,6 @@ class DaskExecutor:
                 self._news.get_nowait()()
 
     def _submit(self, flight: _Flight) -> None:
-        """Hand a job to the scheduler."""
         task = f"{_NAME}-{uuid.uuid4().hex}"
         self._flights[task] = flight
         try:
@@ -512,7 +500,6 @@ class DaskExecutor:
             self._say(f"worker {address} gets no runs: {reason}")
 
     def _begun(self, task: str, address: str, machine: str) -> None:
-        """A worker has begun a task."""
         flight = self._flights.get(task)
         if flight is not None:
             flight.address, flight.machine = address, machine
@@ -579,13 +566,7 @@ class DaskExecutor:
             self._client.cancel(futures, force=True)
 
     def _check_workers(self) -> None:
-        """Tell the user where nothing can go on.
-
-        Raises
-        ------
-        EngineError
-            If the scheduler is gone, or there are workers, but none can be used.
-        """
+        """EngineError where nothing can go on: no scheduler, or no worker that can be used."""
         if self._is_gone or self._client.status != "running":
             raise EngineError(
                 f"{self._address}: the Dask scheduler is gone (or another client has cancelled the "
@@ -634,13 +615,7 @@ class DaskExecutor:
 
 
 def check_answers(address: str) -> None:
-    """Find out whether a scheduler answers; its workers are left alone.
-
-    Raises
-    ------
-    EngineError
-        If none does.
-    """
+    """EngineError if no scheduler answers there; its workers are left alone."""
     _connected(address).close(timeout=_FAREWELL)
 
 

@@ -76,25 +76,11 @@ class Merge:
 
 
 def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
-    """Merge results folders of one study.
+    """Merge results folders of one study into a new folder or one of these.
 
-    Parameters
-    ----------
-    folders : sequence of Path
-        At least two.
-    out : Path
-        A new folder, or one of these.
-    prefer : str
-        One of the folders, or "newest": whose record is kept where two differ.
-
-    Raises
-    ------
-    UserError
-        If the folders are not of one study, or records differ and ``prefer`` does not decide.
-    BusyError
-        If a command writes to the merged folder.
-    StorageError
-        If something cannot be written.
+    ``prefer``, one of the folders or "newest", says whose record is kept where two differ. A
+    UserError if they are not of one study or it does not decide; a BusyError if a command writes
+    there.
     """
     folders = list(dict.fromkeys(folders))
     _check(folders, out, prefer)

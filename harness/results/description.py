@@ -18,13 +18,7 @@ _DIGEST = "digest"
 
 
 class DamagedDescriptionError(UserError):
-    """A ``study.json`` that was changed since it was written.
-
-    Attributes
-    ----------
-    why : str
-        One line that names it and says what is wrong.
-    """
+    """A ``study.json`` that was changed since it was written; ``why`` says how, with its path."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}; run the study again to write it anew")
@@ -47,14 +41,9 @@ def write_description(folder: Path, values: dict[str, Any]) -> None:
 
 
 def read_description(folder: Path) -> dict[str, Any] | None:
-    """The content of ``study.json`` after a check of its digest; None if there is no such file.
+    """The content of ``study.json``; None if there is no such file.
 
-    Raises
-    ------
-    DamagedDescriptionError
-        If it is damaged.
-    UserError
-        If another release has written it.
+    A DamagedDescriptionError if its digest does not match, a UserError if another release wrote it.
     """
     path = folder / FILE_NAME
     try:

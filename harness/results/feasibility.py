@@ -11,10 +11,7 @@ from .records import CheckpointBase, RecordBase
 
 @dataclass(frozen=True, kw_only=True)
 class Stage(CheckpointBase):
-    """A run after some iterations.
-
-    ``wall_s`` are seconds of iterations, without a kernel matrix that is shared.
-    """
+    """A run after some iterations; ``wall_s`` leaves out a kernel matrix that is shared."""
 
     phi_lo: float = column("lower bound on the margin; images: the least of all classes")
     phi_up: float = column("upper bound on the margin; images: the largest of all classes")

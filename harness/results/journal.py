@@ -74,29 +74,17 @@ Cell = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """The header of a record; :meth:`Journal.load` reads the rest.
+    """The header of a record; :meth:`Journal.load` reads the rest."""
 
-    Attributes
-    ----------
-    segment : str
-        Name of the file.
-    offset, size : int
-        Where its line is, in bytes.
-    cut : tuple of str
-        Names of the limits that may have cut the run short.
-    preferred : bool
-        Whether it was chosen over an earlier line in a merge.
-    """
-
-    segment: str
-    offset: int
+    segment: str  # name of the file
+    offset: int  # where its line is, in bytes
     size: int
     key: str
     task: str
     solver: str
     seed: int
-    cut: tuple[str, ...]
-    preferred: bool
+    cut: tuple[str, ...]  # names of the limits that may have cut the run short
+    preferred: bool  # whether it was chosen over an earlier line in a merge
     status: Status
     reason: str
     budget: str
@@ -132,21 +120,12 @@ class Start:
 
 @dataclass(frozen=True)
 class Damage:
-    """A damaged line.
-
-    Attributes
-    ----------
-    path : Path
-    line, byte : int
-        Its number, from 1, and where it begins.
-    key : str
-        The key that can be read in it; nothing vouches for it.
-    """
+    """A damaged line."""
 
     path: Path
-    line: int
-    byte: int
-    key: str = ""
+    line: int  # from 1
+    byte: int  # where it begins
+    key: str = ""  # the key that can be read in it; nothing vouches for it
 
     def __str__(self) -> str:
         return f"{self.path}: line {self.line} (byte {self.byte}) is damaged"
@@ -218,22 +197,8 @@ def segments_in(folder: Path) -> list[Path]:
 class Journal:
     """The journal of a results folder: what it holds, and a file of this command's own.
 
-    Parameters
-    ----------
-    results : Path
-        The results folder; its journal is made with the first line.
-
-    Attributes
-    ----------
-    entries : list of Entry
-        Every record, in the order in which they were read.
-    damages : list of Damage
-        Lines that are not as they were written.
-
-    Raises
-    ------
-    UserError
-        If another release has written it.
+    The folder is made with the first line. Entries are in the order in which they were read. A
+    UserError if another release has written it.
     """
 
     def __init__(self, results: Path) -> None:
@@ -532,10 +497,8 @@ class Journal:
     def close(self, *, quietly: bool = False) -> None:
         """End this command's file: its records are on the disk, and others see that it is whole.
 
-        Raises
-        ------
-        StorageError
-            If that fails, unless it is done ``quietly``: others see by the lock that nobody writes.
+        If that fails it is a StorageError, unless it is done ``quietly``: others see by the lock
+        that nobody writes.
         """
         if self._own is None:
             return

@@ -19,65 +19,32 @@ Format = Literal["percent", "count", "integer", "seconds", "scientific", "number
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity of a run.
+    """A quantity of a run."""
 
-    Attributes
-    ----------
-    title : str
-        As the heading of a column.
-    words : str
-        In a sentence and on an axis.
-    format : str
-        How its values read.
-    better : {"lower", "higher", ""}
-        Which way is better; empty where values of different solvers are not ranked.
-    short : str
-        The heading in the terminal; empty: tables there leave it out.
-    table : int
-        Its place among the columns of a table of results, in ascending order; 0: it is in none.
-    needs : str
-        A trait that the solver must have ("instrumented", "minimises"); empty for none.
-    absent : str
-        Why there is no value of a solver without that trait.
-    unknown : str
-        Why there may be no value otherwise; empty: it was not counted, or is not known.
-    meaning : str
-        What it is, in a sentence for readers of tables; empty: what the words say.
-    """
-
-    title: str
-    words: str
+    title: str  # as the heading of a column
+    words: str  # in a sentence and on an axis
     format: Format
+    # Empty where values of different solvers are not ranked.
     better: Literal["lower", "higher", ""] = ""
-    short: str = ""
+    short: str = ""  # the heading in the terminal; empty: tables there leave it out
+    # Its place among the columns of a table of results, in ascending order; 0: it is in none.
     table: int = 0
-    needs: str = ""
-    absent: str = ""
+    needs: str = ""  # a trait that the solver must have ("instrumented", "minimises")
+    absent: str = ""  # why there is no value of a solver without that trait
+    # Why there may be no value otherwise; empty: it was not counted, or is not known.
     unknown: str = ""
-    meaning: str = ""
+    meaning: str = ""  # a sentence for readers of tables; empty: what the words say
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a column of a record holds.
+    """What a column of a record holds."""
 
-    Attributes
-    ----------
-    doc : str
-        Its meaning, with the unit.
-    json : {"", "object", "array"}
-        Whether it is a text that holds such a JSON value.
-    low, high : float or None
-        The range that values must be in.
-    measure : Measure or None
-        How it is shown, if it is a quantity of the run.
-    """
-
-    doc: str
-    json: Literal["", "object", "array"] = ""
-    low: float | None = None
+    doc: str  # its meaning, with the unit
+    json: Literal["", "object", "array"] = ""  # whether it is a text that holds such a JSON value
+    low: float | None = None  # the range that values must be in
     high: float | None = None
-    measure: Measure | None = None
+    measure: Measure | None = None  # how it is shown, if it is a quantity of the run
 
 
 def column(

@@ -184,13 +184,7 @@ class RecordBase:
 
 
 def record_of(values: Mapping[str, Any]) -> RecordBase:
-    """The record, of whatever kind, of which these are the :meth:`~RecordBase.values`.
-
-    Raises
-    ------
-    RecordError
-        If they are of another schema.
-    """
+    """The record, of whatever kind, with these :meth:`~RecordBase.values`; else a RecordError."""
     from .feasibility import FeasibilityRecord
     from .svm import Record
 
@@ -209,12 +203,7 @@ def record_of(values: Mapping[str, Any]) -> RecordBase:
 
 
 def check_columns(cls: Any, values: Mapping[str, Any]) -> None:
-    """Check that the columns are those of the schema.
-
-    Raises
-    ------
-    RecordError
-    """
+    """RecordError if the columns are not those of the schema."""
     columns, of_trace = columns_of(cls).keys() | {"kind"}, columns_of(cls.checkpoint).keys()
     unknown = sorted(values.keys() ^ columns) or sorted(values["trace"].keys() ^ of_trace)
     if unknown:
@@ -236,10 +225,7 @@ def _floats(declared: Any) -> frozenset[str]:
 def parsed_columns(declared: Any, values: Any) -> dict[str, Any]:
     """Columns of a record or checkpoint that came from another process.
 
-    Raises
-    ------
-    ValueError
-        If one is not of the schema or holds what no run can have.
+    A ValueError if one is not of the schema or holds what no run can have.
     """
     if not isinstance(values, dict):
         raise ValueError("no columns of a record")

@@ -70,10 +70,7 @@ class StoreUrl:
     def parsed(cls, text: str | os.PathLike[str]) -> StoreUrl:
         """The URL that a text is.
 
-        Raises
-        ------
-        UserError
-            If its scheme is unknown, its bucket is missing, or it holds credentials.
+        A UserError if its scheme is unknown, its bucket is missing, or it holds credentials.
         """
         text = os.fspath(text)
         shown = without_credentials(text)

@@ -58,13 +58,7 @@ def watch(
 
 
 class _Lines:
-    """Lines that are redrawn in place on a terminal; elsewhere they are printed as they change.
-
-    Parameters
-    ----------
-    in_place : bool
-        Whether there are several looks.
-    """
+    """Lines that are redrawn in place on a terminal; elsewhere they are printed as they change."""
 
     def __init__(self, *, in_place: bool) -> None:
         from rich.console import Console

@@ -52,18 +52,10 @@ _COLUMNS = [
 def paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     """Every run of either side with the outcome of its counterpart.
 
-    Parameters
-    ----------
-    before, after : DataFrame
-        The runs of A and of B.
-
-    Returns
-    -------
-    DataFrame
-        Columns task, solver, seed, outcome, why (in words; empty if there is nothing to say),
-        status_a, status_b (empty where the run is not planned), seed_a and seed_b (of the records
-        that are compared) and same_reference (whether costs to targets and suboptimality are to
-        the same optimum). In the order of A, what is new last.
+    In the order of A, what is new last. Columns task, solver, seed, outcome, why (in words; empty
+    if there is nothing to say), status_a and status_b (empty where the run is not planned), seed_a
+    and seed_b (of the records that are compared) and same_reference (whether costs to targets and
+    suboptimality are to the same optimum).
     """
     sides = [{tuple(row[name] for name in RUN): row for row in records(s)} for s in (before, after)]
     rows = []
@@ -201,50 +193,30 @@ SEVERITY: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True)
 class Change:
-    """How a measure changed over pairs of runs.
+    """How a measure changed over pairs of runs."""
 
-    Attributes
-    ----------
-    n, n_unknown : int
-        Pairs with a value on both sides, and with a value on one side only.
-    n_runs : int
-        Different runs on the side with fewer of them: a single run may stand in several pairs.
-    before, after : float
-        Medians; infinite: the median run never reached the target.
-    scale : {"ratio", "difference"}
-        What the following are: B over A, or B less A of errors and where a value is zero.
-    mean, median : float
-        Geometric mean and median of the ratios, or mean and median of the differences, over the
-        pairs that are finite on both sides; NaN of none.
-    low, high : float
-        The interval of the mean; of exact values their range. NaN where there is none.
-    p : float
-        How probable a mean as far from no change would be by chance; NaN where nothing is tested.
-    exact : bool
-        Whether each pair tells the change itself, as nothing in it is by chance.
-    identical : bool
-        Whether all pairs have equal values.
-    reached_before, reached_after : int
-        Pairs in which A, and in which B, has a finite value.
-    lost, gained : int
-        Pairs in which only A, or only B, has a finite value, such as the cost of a target.
-    """
-
-    n: int = 0
-    n_unknown: int = 0
+    n: int = 0  # pairs with a value on both sides
+    n_unknown: int = 0  # pairs with a value on one side only
+    # Different runs on the side with fewer of them: a single run may stand in several pairs.
     n_runs: int = 0
-    before: float = math.nan
+    before: float = math.nan  # medians; infinite: the median run never reached the target
     after: float = math.nan
+    # What the following are: B over A, or B less A of errors and where a value is zero.
     scale: Scale = "ratio"
+    # Geometric mean and median of the ratios, or mean and median of the differences, over the pairs
+    # that are finite on both sides; NaN of none.
     mean: float = math.nan
     median: float = math.nan
+    # The interval of the mean; of exact values their range. NaN where there is none.
     low: float = math.nan
     high: float = math.nan
+    # How probable a mean as far from no change would be by chance; NaN where nothing is tested.
     p: float = math.nan
-    exact: bool = False
+    exact: bool = False  # whether each pair tells the change itself, as nothing in it is by chance
     identical: bool = False
-    reached_before: int = 0
+    reached_before: int = 0  # pairs in which A, and in which B, has a finite value
     reached_after: int = 0
+    # Pairs in which only A, or only B, has a finite value, such as the cost of a target.
     lost: int = 0
     gained: int = 0
 
@@ -397,19 +369,11 @@ def mean_over_tasks(
 
 
 class Judged(NamedTuple):
-    """A verdict on a measure.
-
-    Attributes
-    ----------
-    verdict : str
-    why : str
-        What a reader must know of it; empty for nothing.
-    beyond : bool
-        Whether it is a worsening of which the whole interval is beyond the bound.
-    """
+    """A verdict on a measure."""
 
     verdict: Verdict
-    why: str = ""
+    why: str = ""  # what a reader must know of it; empty for nothing
+    # Whether it is a worsening of which the whole interval is beyond the bound.
     beyond: bool = False
 
 

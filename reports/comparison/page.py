@@ -35,13 +35,7 @@ _NARROWEST = 1.2
 
 
 def write_page(comparison: Comparison, path: Path) -> Path:
-    """Write the page, atomically.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written.
-    """
+    """Write the page, atomically; a StorageError if that fails."""
     sides = comparison.before, comparison.after
     check_target(path, [side.results.folder for side in sides if side.results])
     with interrupts_deferred(), storing(path), replacing(path) as sink:

@@ -327,9 +327,8 @@ def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
     """The values of the runs that have a result, as :class:`Side` has them.
 
     Suboptimality and gap are floored at what the certificate of the reference optimum resolves, and
-    at what double precision does. A
-    run of a feasibility method that did not solve its generated problem never reached its end: its
-    costs are infinite.
+    at what double precision does. A run of a feasibility method that did not solve its generated
+    problem never reached its end: its costs are infinite.
     """
     runs = results.runs[results.runs["ok"]]
     traces = results.traces

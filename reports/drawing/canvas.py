@@ -62,14 +62,7 @@ _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4
 
 @dataclass(frozen=True)
 class SolverStyle:
-    """How a solver looks in every figure.
-
-    Attributes
-    ----------
-    color, marker : str
-    dashes : tuple of float
-        Empty for a line without gaps.
-    """
+    """How a solver looks in every figure; no dashes make a line without gaps."""
 
     color: str
     marker: str
@@ -107,18 +100,11 @@ def swatch(style: SolverStyle) -> Markup:
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a figure is drawn on.
+    """What a figure is drawn on."""
 
-    Attributes
-    ----------
-    width : float or None
-        In points, of a figure that stands alone; None on a page, where figures have their own.
-    extra : float
-        Points of height for a title and a legend.
-    """
-
+    # In points, of a figure that stands alone; None on a page, where figures have their own.
     width: float | None = None
-    extra: float = 0.0
+    extra: float = 0.0  # points of height for a title and a legend
 
     @property
     def scale(self) -> float:
@@ -185,14 +171,7 @@ def text_width(text: str, font: float = FONT) -> float:
 class Drawing:
     """A figure, for the page or for a file.
 
-    Attributes
-    ----------
-    draw : callable
-        Draws it on a sheet.
-    title, description : str
-        Read out in place of the figure.
-    data : DataFrame
-        The numbers that are drawn.
+    Title and description are read out in its place; ``data`` are the numbers that are drawn.
     """
 
     draw: Callable[[Sheet], Figure]

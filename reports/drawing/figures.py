@@ -159,26 +159,14 @@ _MARKERS_PER_CURVE = 6
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a figure.
-
-    Attributes
-    ----------
-    words : str
-        Below it.
-    format : str
-        How its ticks read: of :data:`marginbench.reports.formatting.FORMATS`; "share" for one from
-        0 to 100 %.
-    log : bool
-    limits : (float, float), optional
-        By default those of the numbers.
-    padding : (float, float)
-        Room below and above the numbers, in fractions of their range.
-    """
+    """An axis of a figure; the words stand below it."""
 
     words: str = ""
+    # Of FORMATS in reports/formatting.py; "share" for an axis from 0 to 100 %.
     format: str = "count"
     log: bool = True
-    limits: tuple[float, float] | None = None
+    limits: tuple[float, float] | None = None  # by default those of the numbers
+    # Room below and above the numbers, in fractions of their range.
     padding: tuple[float, float] = (0.03, 0.05)
 
     def set(self, axes: Axes, which: str, values: Array) -> None:
@@ -200,39 +188,20 @@ class Axis:
 
 @dataclass(frozen=True)
 class Lines:
-    """A figure of lines, to be drawn on a sheet.
+    """A figure of lines, to be drawn on a sheet."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        Columns solver, x and y; low and high for a band or a range, and drawn, which says what a
-        row is: "median" (by default), "run" (of seed, as a thin line), "failed run" (one that ends
-        in a cross), "end" (a lone marker, with x_low and x_high) or "dashed" (a thin dashed line).
-    x, y : Axis
-    styles : mapping of str to SolverStyle
-        By solver label; also the drawing order.
-    steps : bool
-        Whether a value holds until the next x.
-    levels : sequence of (float, str)
-        Dashed horizontal lines with their words.
-    floor : float
-        Where zero is drawn on a logarithmic axis.
-    markers : int
-        Marks on a line, apart from its end.
-    size : (float, float)
-        Of the figure, in points.
-    margins : tuple of float
-    """
-
+    # Columns solver, x and y; low and high for a band or a range, and drawn, which says what a row
+    # is: "median" (by default), "run" (of seed, as a thin line), "failed run" (one that ends in a
+    # cross), "end" (a lone marker, with x_low and x_high) or "dashed" (a thin dashed line).
     frame: pd.DataFrame
     x: Axis
     y: Axis
-    styles: Mapping[str, SolverStyle]
-    steps: bool = True
-    levels: Sequence[tuple[float, str]] = ()
-    floor: float = 0.0
-    markers: int = _MARKERS_PER_CURVE
-    size: tuple[float, float] = (WIDTH, HEIGHT)
+    styles: Mapping[str, SolverStyle]  # by solver label; also the drawing order
+    steps: bool = True  # whether a value holds until the next x
+    levels: Sequence[tuple[float, str]] = ()  # dashed horizontal lines with their words
+    floor: float = 0.0  # where zero is drawn on a logarithmic axis
+    markers: int = _MARKERS_PER_CURVE  # marks on a line, apart from its end
+    size: tuple[float, float] = (WIDTH, HEIGHT)  # in points
     margins: tuple[float, float, float, float] = MARGINS
 
     def __call__(self, sheet: Sheet) -> Figure:
@@ -380,15 +349,7 @@ def by_style(frame: pd.DataFrame, styles: Styles) -> Iterator[tuple[str, pd.Data
 
 @dataclass(frozen=True)
 class Quantities:
-    """The columns of the traces that a panel draws, and their measures.
-
-    Attributes
-    ----------
-    cost, value : str
-        A value against a cost.
-    spent, shown : Measure
-        Their measures.
-    """
+    """The columns of the traces that a panel draws, a value against a cost, and their measures."""
 
     cost: str
     value: str
@@ -513,28 +474,14 @@ def _trace_sentences(quantities: Quantities, data: TraceCurves, styles: Styles) 
 
 @dataclass(frozen=True)
 class Scale:
-    """What the small figures of a value share.
-
-    Attributes
-    ----------
-    shown : Measure
-        The value.
-    spent : str
-        The cost in words.
-    unit : str
-        Stands behind a cost: "n²".
-    x, y : tuple of float
-        Limits of the axes.
-    floor : float
-        Where a value of zero is drawn.
-    """
+    """What the small figures of a value share."""
 
     shown: Measure
-    spent: str
-    unit: str
-    x: tuple[float, float]
+    spent: str  # the cost in words
+    unit: str  # stands behind a cost: "n²"
+    x: tuple[float, float]  # limits of the axes
     y: tuple[float, float]
-    floor: float
+    floor: float  # where a value of zero is drawn
 
 
 def shared_scale(
@@ -593,24 +540,12 @@ def draw_small(
 
 @dataclass(frozen=True)
 class Against:
-    """What the horizontal axis of a figure is.
+    """What the horizontal axis of a figure is."""
 
-    Attributes
-    ----------
-    words : str
-        Below the axis, and in the caption.
-    say : callable
-        A place on it in words: "at 100 points".
-    format : str
-        How its ticks read: of :data:`marginbench.reports.formatting.FORMATS`.
-    linear : bool
-        Whether it has a linear scale; otherwise it has a logarithmic one.
-    """
-
-    words: str
-    say: Callable[[float], str]
-    format: str = "count"
-    linear: bool = False
+    words: str  # below the axis, and in the caption
+    say: Callable[[float], str]  # a place on it in words: "at 100 points"
+    format: str = "count"  # of FORMATS in reports/formatting.py
+    linear: bool = False  # otherwise its scale is logarithmic
 
 
 def draw_medians(
@@ -656,7 +591,7 @@ def draw_medians(
 def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) -> Drawing | None:
     """The share of problems that each solver solved within a cost; None if none was solved.
 
-    ``steps`` is of :func:`marginbench.reports.statistics.profiles.data_profile`; ``solvers`` are
+    ``steps`` is of :func:`marginbench.reports.statistics.targets.data_profile`; ``solvers`` are
     those that have problems: one without a step has solved none.
     """
     positive = steps.loc[steps["cost"] > 0, "cost"].to_numpy(np.float64)

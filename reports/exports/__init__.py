@@ -124,10 +124,7 @@ def export(
 def listed(results: Path | str) -> list[Listed]:
     """All that :func:`export` can write of a results folder, in the order of its page.
 
-    Raises
-    ------
-    ReportError
-        If the folder is not a results folder.
+    A ReportError if the folder is not a results folder.
     """
     from ...harness.results.stores import local_folder
     from ..results import load_results

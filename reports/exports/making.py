@@ -144,10 +144,7 @@ def rendered(
     *,
     transparent: bool = False,
 ) -> dict[str, bytes]:
-    """A figure in each of several formats.
-
-    By format; the same figure gives the same bytes.
-    """
+    """A figure by format, in each of several; the same figure gives the same bytes."""
     drawing = view.drawing
     assert drawing is not None
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():

@@ -23,48 +23,25 @@ _REMEDY = "make room there or allow writing, or give another folder as --out"
 
 @dataclass(frozen=True)
 class Origin:
-    """What a file is made from.
-
-    Attributes
-    ----------
-    study, results : str
-        The study, and its results folder as it was given.
-    records : str
-        SHA-256 of all that is recorded of its runs.
-    commits : tuple of str
-        Of the code that made the records.
-    marginbench, matplotlib : str
-        The versions that made the file; figures depend on both.
-    """
+    """What a file is made from."""
 
     study: str
-    results: str
-    records: str
-    commits: tuple[str, ...]
-    marginbench: str
+    results: str  # the folder as it was given
+    records: str  # SHA-256 of all that is recorded of its runs
+    commits: tuple[str, ...]  # of the code that made the records
+    marginbench: str  # the versions that made the file; figures depend on both
     matplotlib: str
 
 
 @dataclass(frozen=True)
 class Artefact:
-    """A file of an export.
+    """A file of an export."""
 
-    Attributes
-    ----------
-    path : str
-        Below the folder of the export, with slashes.
-    what : {"figure", "table", "data"}
-    name, title : str
-    command : str
-        Makes it again.
-    content : bytes
-    """
-
-    path: str
-    what: str
+    path: str  # below the folder of the export, with slashes
+    what: str  # "figure", "table" or "data"
     name: str
     title: str
-    command: str
+    command: str  # makes it again
     content: bytes
 
     def entry(self, origin: Origin) -> dict[str, Any]:
@@ -84,12 +61,9 @@ class Artefact:
 def write_all(
     folder: Path, artefacts: Iterable[Artefact], origin: Origin, *, force: bool = False
 ) -> tuple[list[Path], list[Path]]:
-    """Write files and their manifest; existing files with the same bytes stay.
+    """Write files and their manifest; the files that are new or changed, and the others.
 
-    The manifest keeps what it says of other files of earlier exports to the folder, as long as they
-    are there.
-
-    The files, without the manifest.
+    The manifest keeps what it says of other files of earlier exports, as long as they are there.
     """
     artefacts = list(artefacts)
     with exclusive(folder):

@@ -82,13 +82,8 @@ def paper_pages(
 ) -> dict[str, str]:
     """The pages by file name: the front page, and one for each paper.
 
-    Parameters
-    ----------
-    judged : sequence of Judged
-    links : mapping of str to str
-        The address of a study's page, by its name, from these pages.
-    archive : str
-        The SHA-256 of the journals beside them; empty if there are none.
+    ``links`` has the address of a study's page, by its name, from these pages; ``archive`` is the
+    SHA-256 of the journals beside them, empty if there are none.
     """
     shared = {
         "version": version(),

@@ -226,10 +226,7 @@ class Paper:
     def chosen(self, only: tuple[str, ...]) -> list[Row]:
         """The rows of these names, or whose names begin so; all for an empty one.
 
-        Raises
-        ------
-        ReportError
-            If there is none for one of them.
+        A ReportError if there is none for one of them.
         """
         for name in only:
             if not any(row.id.startswith(name) for row in self.rows):
@@ -253,13 +250,7 @@ def translated(source: Source, task: str, solver: str) -> tuple[str, str]:
 
 
 def read_paper(name: str) -> Paper:
-    """What a paper printed.
-
-    Raises
-    ------
-    ReportError
-        If there is no such paper, or its file does not make sense.
-    """
+    """What a paper printed; a ReportError if there is no such paper, or its file makes no sense."""
     if name not in PAPERS:
         raise ReportError(f"no paper {name!r}{suggest(name, PAPERS)}")
     file = resources.files("marginbench.studies") / "published" / f"{name}.toml"

@@ -41,27 +41,18 @@ Values = pd.Series
 class Estimate:
     """A measured quantity with its 95 % interval.
 
-    Attributes
-    ----------
-    value, low, high : float
-        Of several seeds the mean (of ratios the geometric one) and the interval of Student's t;
-        where a value is infinite, the median and the range, and for a claim about every run the
-        mean and the range. One run of a solver that draws nothing is its own interval; of one that
-        draws, the interval is everything.
-    n : int
-        Seeds, or sizes of a slope.
-    versions : tuple of str
-        Of the solvers' code.
-    failed : int
-        Runs that did not end as planned, and have no value.
+    Of several seeds the mean (of ratios the geometric one) and the interval of Student's t; where a
+    value is infinite, the median and the range, and for a claim about every run the mean and the
+    range. One run of a solver that draws nothing is its own interval; of one that draws, the
+    interval is everything.
     """
 
     value: float
     low: float
     high: float
-    n: int
-    versions: tuple[str, ...] = ()
-    failed: int = 0
+    n: int  # seeds, or sizes of a slope
+    versions: tuple[str, ...] = ()  # of the solvers' code
+    failed: int = 0  # runs that did not end as planned, and have no value
 
     def times(self, unit: float) -> Estimate:
         """The same in another unit."""
@@ -285,17 +276,8 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
 def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder: Path) -> Estimate:
     """The quantity of a row from the records of one results folder.
 
-    Parameters
-    ----------
-    row : Row
-    labels : mapping
-        The paper's words for tasks and solvers -> the labels in the study.
-    folder : Path
-
-    Raises
-    ------
-    Unmeasured
-        If there are no records, or what runs did gives no value.
+    ``labels`` are those in the study, by the paper's words for tasks and solvers. Unmeasured if
+    there are no records, or what runs did gives no value.
     """
     results = _results(folder, *_stamps(folder))
     parts = [Part(results, *labels[side]) for side in row.sides]

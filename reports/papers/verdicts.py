@@ -91,12 +91,7 @@ def _agrees(row: Row, value: float) -> bool:
 def verdict(paper: Paper, row: Row, folders: Mapping[str, Path]) -> Verdict:
     """The verdict on a row, from the first of the paper's sources with records of it.
 
-    Parameters
-    ----------
-    paper : Paper
-    row : Row
-    folders : mapping of str to Path
-        The results folders by the name of their study.
+    ``folders`` are the results folders by the name of their study.
     """
     if not row.measure:
         return Verdict(row, NOT_RUN, None, row.not_run, "", "")

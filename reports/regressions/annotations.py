@@ -26,26 +26,14 @@ _HASH = re.compile(r"[0-9a-f]{7,64}")
 
 @dataclass(frozen=True)
 class Annotation:
-    """A known change.
+    """A known change."""
 
-    Attributes
-    ----------
-    cells : tuple of str
-        Patterns as of file names, such as ``SMO *``.
-    measures : tuple of str
-        Patterns of measures; ``failed`` and ``gone`` are that a cell fails or is no more.
-    why : str
-    commit : str
-        Its hash or the beginning of it; empty: the commit that added the entry.
-    most : float
-        The largest ratio that is accepted, after / before.
-    """
-
-    cells: tuple[str, ...]
+    cells: tuple[str, ...]  # patterns as of file names, such as ``SMO *``
+    # Patterns; ``failed`` and ``gone`` are that a cell fails or is no more.
     measures: tuple[str, ...]
     why: str
-    commit: str = ""
-    most: float = math.inf
+    commit: str = ""  # its hash or the beginning of it; empty: the commit that added the entry
+    most: float = math.inf  # the largest ratio that is accepted, after / before
 
     def covers(self, cell: Cell, measure: str, ratio: float | None = None) -> bool:
         """Whether a change of a measure of a cell is meant; the ratio is that of its values."""

@@ -23,18 +23,10 @@ FAILED = "failed"
 
 
 class Cell(NamedTuple):
-    """One combination of parameters of a suite, such as a solver on a task.
+    """One combination of parameters of a suite, such as a solver on a task."""
 
-    Attributes
-    ----------
-    suite : str
-        Module and class, such as ``work.Work``.
-    name : str
-        The parameters, such as ``SMO rbf dense bias``.
-    """
-
-    suite: str
-    name: str
+    suite: str  # module and class, such as ``work.Work``
+    name: str  # the parameters, such as ``SMO rbf dense bias``
 
     @property
     def group(self) -> str:
@@ -43,27 +35,14 @@ class Cell(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What one value is of.
-
-    Attributes
-    ----------
-    cell : Cell
-    measure : str
-        The method without ``track_``, such as ``evaluations``, or whole, such as ``time_fit``.
-    """
+    """What one value is of."""
 
     cell: Cell
-    measure: str
+    measure: str  # the method without ``track_``, such as ``evaluations``, or whole: ``time_fit``
 
 
 class Benchmark(NamedTuple):
-    """One method of a suite, which has a value for each cell.
-
-    Attributes
-    ----------
-    suite, measure : str
-        As in :class:`Cell` and :class:`Key`.
-    """
+    """One method of a suite, which has a value for each cell; named as in Cell and Key."""
 
     suite: str
     measure: str
@@ -71,16 +50,11 @@ class Benchmark(NamedTuple):
 
 @dataclass(frozen=True)
 class Value:
-    """One value.
+    """One value; the number is None if the benchmark failed.
 
-    Attributes
-    ----------
-    number : float or None
-        None: the benchmark failed.
-    samples : tuple of float
-        Independent timings: one for each turn that a commit had while the two of a comparison took
-        turns. What one run of asv repeats is no sample: it all depends on that run's process and
-        moment.
+    Samples are independent timings: one for each turn that a commit had while the two of a
+    comparison took turns. What one run of asv repeats is no sample: it all depends on that run's
+    process and moment.
     """
 
     number: float | None
@@ -88,12 +62,7 @@ class Value:
 
 
 class Lane(NamedTuple):
-    """Where values may be compared: one machine with one environment.
-
-    Attributes
-    ----------
-    machine, environment : str
-    """
+    """Where values may be compared: one machine with one environment."""
 
     machine: str
     environment: str
@@ -101,28 +70,14 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All values of one commit on one lane.
+    """All values of one commit on one lane, without those that were skipped."""
 
-    Attributes
-    ----------
-    commit : str
-        The full hash.
-    date : int
-        Of the commit, in milliseconds since 1970, as asv records it.
-    lane : Lane
-    machine : mapping of str to str
-        What asv recorded of it: cpu, os, ram and so on.
-    values : mapping of Key to Value
-        Without those that were skipped.
-    versions : mapping of Benchmark to str
-        Of the code of all benchmarks that were run.
-    """
-
-    commit: str
-    date: int
+    commit: str  # the full hash
+    date: int  # of the commit, in milliseconds since 1970, as asv records it
     lane: Lane
-    machine: Mapping[str, str]
+    machine: Mapping[str, str]  # what asv recorded of it: cpu, os, ram and so on
     values: Mapping[Key, Value]
+    # Of the code of all benchmarks that were run.
     versions: Mapping[Benchmark, str] = field(default_factory=dict)
 
     def failed_cells(self) -> frozenset[Cell]:
@@ -153,22 +108,9 @@ _LARGEST_NUMBER, _SMALLEST_NUMBER = 1e150, 1e-150
 
 
 def read_results(folder: Path) -> list[Snapshot]:
-    """All snapshots of a results folder, in the order of lanes, dates and hashes.
+    """All snapshots with values of asv's ``results_dir``, in the order of lanes, dates and hashes.
 
-    Parameters
-    ----------
-    folder : Path
-        asv's ``results_dir``, with a folder for each machine.
-
-    Returns
-    -------
-    list of Snapshot
-        Without those in which nothing was measured.
-
-    Raises
-    ------
-    ReportError
-        If the folder holds no results, or a file in it is not one of asv's.
+    A ReportError if the folder holds no results, or a file in it is not one of asv's.
     """
     if not folder.is_dir():
         raise ReportError(f"{folder}: no folder of asv's results; 'asv run' makes one")

@@ -60,22 +60,12 @@ def _marks(history: History) -> list[Counter[str]]:
 
 
 class Step(NamedTuple):
-    """A change that stays.
+    """A change that stays."""
 
-    Attributes
-    ----------
-    place : int
-        The first commit of the new level.
-    before, after : float
-        The levels.
-    gap : int
-        How many commits before it have no value: any of them may be the cause as well.
-    """
-
-    place: int
-    before: float
+    place: int  # the first commit of the new level
+    before: float  # the levels
     after: float
-    gap: int = 0
+    gap: int = 0  # how many commits before it have no value: any of them may be the cause as well
 
     @property
     def ratio(self) -> float | None:
@@ -85,24 +75,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Moved:
-    """One value that changed for good.
-
-    Attributes
-    ----------
-    key : Key
-    measure : Compared
-    last : float
-        Its newest value.
-    steps : tuple of Step
-    known : tuple of Annotation or None
-        The known change that each step is.
-    """
+    """One value that changed for good."""
 
     key: Key
     measure: Compared
-    last: float
+    last: float  # its newest value
     steps: tuple[Step, ...]
-    known: tuple[Annotation | None, ...]
+    known: tuple[Annotation | None, ...]  # the known change that each step is
 
     def kind(self, index: int) -> str:
         """What the step at a place of its list is: "known", "worse" or "better"."""
@@ -115,32 +94,17 @@ class Moved:
 
 @dataclass(frozen=True)
 class History:
-    """What was measured on one lane, commit by commit.
-
-    Attributes
-    ----------
-    lane : Lane
-    commits : tuple of Commit
-        The oldest first.
-    newest : Regressions or None
-        The newest commit against the one before it; None of a single commit.
-    moved : tuple of Moved
-        The values that changed for good; the ones with the newest change first.
-    failures : mapping of Cell to tuple of int
-        The places of the commits at which cells failed.
-    unmeasured : tuple of int
-        How many commits lead to each without being measured.
-    notes : tuple of str
-        What a reader must know, a sentence each.
-    """
+    """What was measured on one lane, commit by commit."""
 
     lane: Lane
-    commits: tuple[Commit, ...]
+    commits: tuple[Commit, ...]  # the oldest first
+    # The newest commit against the one before it; None of a single commit.
     newest: Regressions | None
+    # The values that changed for good; the ones with the newest change first.
     moved: tuple[Moved, ...]
-    failures: Mapping[Cell, tuple[int, ...]]
-    unmeasured: tuple[int, ...]
-    notes: tuple[str, ...] = ()
+    failures: Mapping[Cell, tuple[int, ...]]  # the places of the commits at which cells failed
+    unmeasured: tuple[int, ...]  # how many commits lead to each without being measured
+    notes: tuple[str, ...] = ()  # what a reader must know, a sentence each
 
     @property
     def verdict(self) -> str:

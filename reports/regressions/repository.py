@@ -18,20 +18,11 @@ _SHORT = 10
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit.
-
-    Attributes
-    ----------
-    hash : str
-    subject : str
-        Empty where the repository is not at hand.
-    date : str
-        The day, year first; empty where unknown.
-    """
+    """A commit; without the repository at hand it has a hash alone."""
 
     hash: str
     subject: str = ""
-    date: str = ""
+    date: str = ""  # the day, year first
 
     @property
     def short(self) -> str:
@@ -40,18 +31,7 @@ class Commit:
 
 
 class Repository:
-    """A git repository, read only.
-
-    Parameters
-    ----------
-    folder : Path
-        A folder in its working tree.
-
-    Raises
-    ------
-    ReportError
-        If there is none.
-    """
+    """The git repository around a folder, read only; a ReportError if there is none."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

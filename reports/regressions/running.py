@@ -50,22 +50,12 @@ _STEADY = "(track|peakmem|mem)_"
 
 @dataclass(frozen=True)
 class Plan:
-    """Which benchmarks are run, by regular expressions of their names.
+    """Which benchmarks are run, by regular expressions of their names."""
 
-    Attributes
-    ----------
-    counts : tuple of str
-        What another load of the machine does not change, memory too: once a side, both sides side
-        by side.
-    timed : tuple of str
-        In turns, one side at a time.
-    turns : int
-        How often each side has its turn; of fewer than three there is no interval.
-    """
-
+    # What no other load of the machine changes, memory too: once, the sides side by side.
     counts: tuple[str, ...]
-    timed: tuple[str, ...] = ()
-    turns: int = 3
+    timed: tuple[str, ...] = ()  # in turns, one side at a time
+    turns: int = 3  # how often each side has its turn; of fewer than three there is no interval
 
 
 #: What the command runs: all counts, and the memory and time of a fit of each solver.

@@ -47,18 +47,10 @@ _CONFIGURATION = "asv.conf.json"
 
 @dataclass(frozen=True)
 class SiteHistory:
-    """What was measured commit by commit.
+    """What was measured commit by commit."""
 
-    Attributes
-    ----------
-    lanes : sequence of History
-        Never empty; the first one is shown first.
-    commit_url : str
-        What a hash is put behind to show the commit on the web; empty for none.
-    """
-
-    lanes: Sequence[History]
-    commit_url: str = ""
+    lanes: Sequence[History]  # never empty; the first one is shown first
+    commit_url: str = ""  # what a hash is put behind to show the commit on the web; empty for none
 
     @property
     def verdict(self) -> str:
@@ -112,35 +104,20 @@ _KINDS: Mapping[str, str] = {"svm": "Studies of SVM solvers", "feasibility": "Fe
 
 @dataclass(frozen=True)
 class StudyEntry:
-    """What the overview says of a study.
+    """What the overview says of a study."""
 
-    Attributes
-    ----------
-    slug : str
-        Its folder in ``studies/``.
-    kind, name, title, description : str
-    finding : str
-        Its first finding; empty where there is nothing to compare.
-    facts : tuple of (str, str)
-        Runs, dates, machine and version, by heading.
-    counts : tuple of (str, int)
-        Runs by how they ended, in words; those that count none are left out.
-    solvers : tuple of (str, int or None)
-        Labels, and the place of their colour in the figure; None: grey.
-    figure : tuple of (Markup, str, str) or None
-        The first figure of its page, with caption and anchor.
-    """
-
-    slug: str
+    slug: str  # its folder in ``studies/``
     kind: str
     name: str
     title: str
     description: str
-    finding: str
-    facts: tuple[tuple[str, str], ...]
+    finding: str  # its first finding; empty where there is nothing to compare
+    facts: tuple[tuple[str, str], ...]  # runs, dates, machine and version, by heading
+    # What no other load of the machine changes, memory too: once, the sides side by side.
     counts: tuple[tuple[str, int], ...]
+    # Labels, and the place of their colour in the figure; None: grey.
     solvers: tuple[tuple[str, int | None], ...]
-    figure: tuple[Markup, str, str] | None
+    figure: tuple[Markup, str, str] | None  # the first figure of its page, with caption and anchor
 
     @property
     def folder(self) -> str:

@@ -41,23 +41,13 @@ _POINT_COLUMNS = [*_SHARED, "cost_low", "cost_high"]
 
 @dataclass(frozen=True)
 class Steps:
-    """What a solver's runs on a task had spent, and reached, at their checkpoints.
-
-    Attributes
-    ----------
-    task, solver : str
-    starts : array, shape (n_runs,)
-        Where each run begins among the checkpoints.
-    costs : array, shape (n_checkpoints,)
-        Ascending in each run.
-    values : array, shape (n_values, n_checkpoints)
-    """
+    """What a solver's runs on a task had spent, and reached, at their checkpoints."""
 
     task: str
     solver: str
-    starts: npt.NDArray[np.int64]
-    costs: Array
-    values: Array
+    starts: npt.NDArray[np.int64]  # shape (n_runs,): where each run begins among the checkpoints
+    costs: Array  # shape (n_checkpoints,), ascending in each run
+    values: Array  # shape (n_values, n_checkpoints)
 
     @property
     def only_ends(self) -> bool:
@@ -117,22 +107,15 @@ class Steps:
 
 
 class Medians(NamedTuple):
-    """The medians of the runs of each task and solver, against a cost.
+    """The medians of the runs of each task and solver, against a cost."""
 
-    Attributes
-    ----------
-    curves : DataFrame
-        Columns task, solver, cost, median, low and high (of
-        :func:`marginbench.reports.frames.spread_of`), n_runs (that contribute), n_running (of them,
-        not yet ended at this cost) and n_planned. A curve starts where every contributing run has
-        its first checkpoint and ends with its longest run.
-    points : DataFrame
-        Final states of the solvers that report nothing in between, one checkpoint per run: median
-        and range of the cost (cost, cost_low, cost_high) and of the value (median, low, high),
-        n_runs, n_planned. Solvers that spent nothing of this cost are left out.
-    """
-
+    # Columns task, solver, cost, median, low and high (of ``frames.spread_of``), n_runs (that
+    # contribute), n_running (of them, not yet ended at this cost) and n_planned. A curve starts
+    # where every contributing run has its first checkpoint and ends with its longest run.
     curves: pd.DataFrame
+    # Final states of the solvers that report nothing in between, one checkpoint per run: median and
+    # range of the cost (cost, cost_low, cost_high) and of the value (median, low, high), n_runs,
+    # n_planned. Solvers that spent nothing of this cost are left out.
     points: pd.DataFrame
 
 

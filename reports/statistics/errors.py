@@ -42,19 +42,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class SolverErrors:
-    """The test errors of a solver's runs on a task.
+    """The test errors of a solver's runs on a task."""
 
-    Attributes
-    ----------
-    rates : ndarray, shape (n_runs,)
-        Fractions.
-    n_test : int
-    mistakes : ndarray of bool, shape (n_runs, n_test), or None
-        Which points each run gets wrong; None where that is not recorded.
-    """
-
-    rates: npt.NDArray[np.float64]
+    rates: npt.NDArray[np.float64]  # fractions, shape (n_runs,)
     n_test: int
+    # Which points each run gets wrong, shape (n_runs, n_test); None where not recorded.
     mistakes: Mask | None = None
 
     @classmethod

@@ -33,10 +33,7 @@ def generator() -> np.random.Generator:
 
 
 def run_weights(n_runs: int, n: int, rng: np.random.Generator) -> Array:
-    """The share of each run in n resamples of all runs.
-
-    Rows sum to 1.
-    """
+    """The share of each run in n resamples of all runs; rows sum to 1."""
     if n_runs == 1:
         return np.ones((n, 1))
     # Counting draws is several times faster than drawing the counts.
@@ -45,21 +42,16 @@ def run_weights(n_runs: int, n: int, rng: np.random.Generator) -> Array:
 
 
 def dataset_counts(n_datasets: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """How often each dataset is drawn in each resample.
-
-    Rows sum to ``n_datasets``.
-    """
+    """How often each dataset is drawn in each resample; rows sum to ``n_datasets``."""
     return rng.multinomial(n_datasets, np.full(n_datasets, 1 / n_datasets), size=RESAMPLES)
 
 
 def resampled_means(
     tasks: Mapping[str, Resampled], datasets: Mapping[str, str], shape: tuple[int, ...]
 ) -> Array:
-    """The means over the tasks in resamples of datasets and runs.
+    """The means over the tasks in resamples of datasets and runs; NaN of no task with a value.
 
     A dataset that is drawn twice has its runs drawn twice, independently.
-
-    NaN where a resample has no task with a value.
     """
     # The products are small: several threads would wait for each other longer than they compute.
     with threadpool_limits(1, user_api="blas"):
@@ -168,10 +160,7 @@ def _cost_matrix(problems: pd.DataFrame, solvers: Sequence[str]) -> Array:
 
 
 def _shares(costs: Array, weights: Array) -> Array:
-    """Wins of all pairs of solvers with weighted runs.
-
-    NaN for pairs of which one has no run.
-    """
+    """Wins of all pairs of solvers with weighted runs; NaN where one of a pair has no run."""
     _, n_solvers, n_runs = costs.shape
     least, most = costs
     shares = np.full((len(weights), n_solvers, n_solvers), 0.5)

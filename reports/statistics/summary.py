@@ -31,10 +31,7 @@ _ANY = ("separable", "inseparable", "margin_at_most_tol")
 
 
 def with_outcome(runs: pd.DataFrame, tasks: Iterable[Task]) -> pd.DataFrame:
-    """Add whether each run solved its problem, and the seconds that it was allowed.
-
-    A copy with ``solved`` (bool) and ``limit`` (NaN without a record).
-    """
+    """A copy with ``solved`` (bool) and ``limit``, the seconds allowed (NaN without a record)."""
     answers = {
         task.label: _ANSWERS.get(task.generator, _ANY) if isinstance(task, CellTask) else _ANY
         for task in tasks
@@ -50,12 +47,10 @@ def with_outcome(runs: pd.DataFrame, tasks: Iterable[Task]) -> pd.DataFrame:
 
 
 def solved_table(runs: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.DataFrame:
-    """What each method needed on the instances that it solved.
+    """What each method needed on the instances that it solved, as :func:`results_table` has it.
 
-    All methods end with the same certificate, so that their costs can be ranked.
-
-    Of :func:`marginbench.reports.statistics.summary.results_table`; best are medians of methods
-    that solved every instance.
+    All methods end with the same certificate, so that their costs can be ranked: best are medians
+    of methods that solved every instance.
     """
     ranked = {name: replace(item, better="lower") for name, item in measures.items()}
     solved = runs[runs["solved"]]
@@ -104,10 +99,9 @@ def resolution(frame: pd.DataFrame) -> pd.Series:
 
 
 def floor_suboptimality(frame: pd.DataFrame) -> pd.DataFrame:
-    """Floor the column suboptimality at the certificate's resolution.
+    """A copy with suboptimality floored at the certificate's ``resolution``.
 
-    A copy with suboptimality floored, ``resolution``, and ``suboptimality_is_bound``: True where
-    the value is only known to be at most the resolution.
+    ``suboptimality_is_bound`` is True where the value is only known to be at most that.
     """
     lowest = resolution(frame)
     # fmax: without a certificate (NaN) the value itself; an unknown value stays unknown.
@@ -277,21 +271,13 @@ _NO_VALUE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the runs of a solver on a task have in common, for all measures.
+    """What the runs of a solver on a task have in common, for all measures."""
 
-    Attributes
-    ----------
-    skipped, complete, some : bool
-        Whether all runs were skipped, all succeeded, any succeeded.
-    other_problem : str
-    without : dict of str to str
-        Why there is no value of the measures whose trait no run has, by measure.
-    """
-
-    skipped: bool
-    complete: bool
-    some: bool
+    skipped: bool  # all runs were skipped
+    complete: bool  # all succeeded
+    some: bool  # any succeeded
     other_problem: str
+    # Why there is no value of the measures whose trait no run has, by measure.
     without: Mapping[str, str]
 
     @classmethod

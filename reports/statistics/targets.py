@@ -47,17 +47,11 @@ _MEASURED = ("cpu_s", "wall_s")
 
 @dataclass(frozen=True)
 class Target:
-    """A value for runs to reach and keep.
-
-    Attributes
-    ----------
-    value : {"test_error", "suboptimality"}
-    margin : float
-        Test errors may exceed that of the task's reference optimum by so much, as a fraction of
-        the test points; a suboptimality may be so large.
-    """
+    """A value for runs to reach and keep: a test error or a suboptimality."""
 
     value: str
+    # Test errors may exceed that of the task's reference optimum by so much, as a fraction of the
+    # test points; a suboptimality may be so large.
     margin: float
 
     @property
@@ -240,11 +234,9 @@ def leaders(
 ) -> pd.DataFrame:
     """The solvers with the lowest median test error after a budget was spent.
 
-    A run that ends before keeps its final error; one without a checkpoint by then has none, and its
-    solver does not compete.
-
-    Columns task, budget, solver, error, first: the solvers that compete, and whether no other has a
-    lower median.
+    A run that ends before keeps its final error; a solver with a run without a checkpoint by then
+    does not compete. Columns task, budget, solver, error and first (whether no other has a lower
+    median).
     """
     complete = runs.groupby(["task", "solver"])["ok"].all()
     rows = []
@@ -276,9 +268,7 @@ def problems(spent: pd.DataFrame, runs: pd.DataFrame, cost: str) -> pd.DataFrame
     """The costs of the runs that were tried and whose costs are known, as problems to solve.
 
     A solver is left out on a task if a cost of its runs there is not counted. A run that failed has
-    solved nothing.
-
-    ``spent`` is a part of :func:`costs_to_targets`, of one cost. Columns task, solver, seed,
+    solved nothing. Of ``spent``, :func:`costs_to_targets` of one cost: columns task, solver, seed,
     target, value (infinite: never) and upper_bound (the value is only known to be at most this).
     """
     counted = runs if cost in _MEASURED else runs[runs["instrumented"]]
@@ -289,10 +279,7 @@ def problems(spent: pd.DataFrame, runs: pd.DataFrame, cost: str) -> pd.DataFrame
 
 
 def in_squares(problems: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The problems with costs in units of n², the entries of the kernel matrix of a task.
-
-    A task of which n is not known has no problems.
-    """
+    """The problems with costs in units of n², the entries of a task's kernel matrix, of known n."""
     size = runs.groupby("task")["n_train"].median()
     n = problems["task"].map(size)
     return problems.assign(value=problems["value"] / n**2)[n.notna()].reset_index(drop=True)
@@ -302,9 +289,8 @@ def data_profile(problems: pd.DataFrame) -> pd.DataFrame:
     """The share of problems that each solver solved within a cost (Moré and Wild 2009).
 
     The runs of a solver share the weight of their problem, so that each task with a target counts
-    once, however many runs it has.
-
-    One row for each step of each curve: solver, cost (ascending) and share (after the step).
+    once, however many runs it has. One row for each step of each curve: solver, cost (ascending)
+    and share (after the step).
     """
     key = [problems[name] for name in (*_PAIR, "target")]
     weight = 1 / problems.groupby(key)["value"].transform("size")

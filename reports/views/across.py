@@ -35,20 +35,11 @@ _SMALL_P = 0.001
 
 @dataclass(frozen=True)
 class Question:
-    """What it costs to stay at a target: one answer for each task and solver.
-
-    Attributes
-    ----------
-    target : Target
-    cost : str
-        A column of the traces.
-    words : str
-        "Kernel evaluations to stay within 1 % of the optimum".
-    """
+    """What it costs to stay at a target: one answer for each task and solver."""
 
     target: Target
-    cost: str
-    words: str
+    cost: str  # a column of the traces
+    words: str  # "Kernel evaluations to stay within 1 % of the optimum"
 
     @property
     def name(self) -> str:

@@ -27,22 +27,12 @@ from .explorer import explorer_data, explorer_json
 
 @dataclass(frozen=True)
 class Definition:
-    """An entry of the glossary.
+    """An entry of the glossary."""
 
-    Attributes
-    ----------
-    term : str
-        What headings call it by, see :class:`marginbench.reports.tables.Heading`.
-    title : str
-    words : str
-        What it means.
-    facts : sequence of str
-        Unit, which way is better, and why a value may be absent: a sentence each.
-    """
-
-    term: str
+    term: str  # what headings call it by, see ``tables.Heading``
     title: str
     words: str
+    # Unit, which way is better, and why a value may be absent: a sentence each.
     facts: tuple[str, ...] = ()
 
 

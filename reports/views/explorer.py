@@ -69,11 +69,10 @@ def explorer_json(results: Results) -> Markup:
 
 @once
 def explorer_data(results: Results) -> dict[str, Any] | None:
-    """What the explorer shows.
+    """What the explorer shows; None if no run has a checkpoint to draw.
 
     ``spec`` (of Vega-Lite, without its data), ``tasks``, ``solvers``, ``costs``, ``values`` and
     ``series``: for each task, solver, cost and value (by their places) the medians.
-    None if no run has a checkpoint to draw.
     """
     traces = _with_further(results)
     costs, values = _axes(results, traces)

@@ -55,12 +55,9 @@ class Slope(NamedTuple):
 def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
     """Least-squares slope of log(value) against log(size), one value for each size.
 
-    Runs of one size are repeats on the same training points: whatever sets that size apart from the
-    others sets all of them apart, so they are not independent and more of them do not make the
-    slope more certain. Their median stands for the size, and the interval rests on how far the
-    medians lie from the line.
-
-    None with fewer than three different sizes, which leave nothing to judge the line by.
+    Runs of one size are repeats on the same training points, so they are not independent, and more
+    of them do not make the slope more certain. Their median stands for the size, and the interval
+    rests on how far the medians lie from the line. None with fewer than three different sizes.
     """
     frame = pd.DataFrame({"size": sizes, "value": values}, dtype=np.float64)
     if not bool((np.isfinite(frame) & (frame > 0)).all(axis=None)):
@@ -81,12 +78,10 @@ def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
 def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
     """The families of a study's tasks, with at least three numbers of training points each.
 
-    The tasks of a family have the same dataset, kernel, C or C n, bias and dataset parameters but
-    for ``n_train``, and the same test points as far as the generator keeps them. A task may be in
-    one family by its C and in another by its C n.
-
-    Columns family (counted from 0 in the order of the study), task, n, and total, the C n that the
-    tasks share, NaN where they share C; ascending in n.
+    They have the same dataset, kernel, C or C n, bias and dataset parameters but for ``n_train``,
+    and the same test points as far as the generator keeps them. A task may be in one by its C and
+    in another by its C n. Columns family (counted from 0 in the order of the study), task, n, and
+    total, the C n that the tasks share, NaN where they share C; ascending in n.
     """
     groups: dict[str, list[dict[str, object]]] = {}
     for task in tasks:
@@ -144,11 +139,9 @@ def slopes(members: pd.DataFrame) -> pd.DataFrame:
     """The slopes of each family and solver: see :func:`fit_slope`.
 
     Runs that failed are left out, whatever they had spent; ``left_out`` counts them, as a slope
-    over the runs that did end is not the slope of those that did not.
-
-    A row for each family, solver and measure of :data:`FITTED`, with the columns slope, low, high,
-    degrees_of_freedom (NaN where there are too few sizes), n_sizes, smallest, largest (sizes with a
-    value), n_runs (fitted) and left_out (failed or skipped runs).
+    over the runs that did end is not the slope of those that did not. A row for each family, solver
+    and measure of :data:`FITTED`: slope, low, high, degrees_of_freedom (NaN where there are too few
+    sizes), n_sizes, smallest, largest (sizes with a value), n_runs (fitted) and left_out.
     """
     rows = []
     for (family, solver), group in members.groupby(["family", "solver"], sort=False):

@@ -15,7 +15,7 @@ In x and y, for entropy on the simplex (section 5.3; log x is kept, exp(log x) i
     log x <- log x - x_step A'w_y,         y <- onto the ball(y + y_step A w_x)
 
 x_step = gamma / alpha_x and y_step = gamma / alpha_y are those of section 5.4 (:func:`step_sizes`).
-Three forms of it: columns in one pass over A (x in ``passes._mirror_block``), a Gram matrix (MPKFP,
+Three forms of it: columns in one pass over A (x in ``passes.mirror_block``), a Gram matrix (MPKFP,
 section 6.1, where y is known by its coefficients and responses), and cones with their own prox
 mappings (MPCFP, section 6.2). The averages of A'w_y and A w_x are carried along: bounds cost no
 product more.

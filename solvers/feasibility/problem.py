@@ -263,10 +263,7 @@ def _first(chosen: np.ndarray) -> int | None:
 
 
 def _check_entries(G: np.ndarray, lengths: np.ndarray) -> None:
-    """Raise ValueError unless G = G' and no entry exceeds the product of both lengths.
-
-    Rounding is allowed for.
-    """
+    """ValueError unless G = G' and no entry exceeds the product of both lengths, up to rounding."""
     tolerance = 64 * np.finfo(G.dtype).eps * float(np.abs(np.diagonal(G)).max())
     for lo in range(0, len(G), _ROWS):
         block, hi = G[lo : lo + _ROWS, lo:], lo + _ROWS

@@ -116,7 +116,6 @@ def _largest(norms: np.ndarray) -> float:
 
 
 def _frame(X: Matrix) -> Frame:
-    """The frame of these training points."""
     if X.shape[0] == 0:
         return Frame(np.zeros(X.shape[1]), np.arange(X.shape[1]))
     X = as_dense(X)
