@@ -11,7 +11,7 @@ import pytest
 from marginbench.harness.errors import InterruptedRunError, StudyError, UserError
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Ended, Outcome
-from marginbench.harness.planning.preflight import DatasetWork, DescribeWork, describe_solver
+from marginbench.harness.planning.preflight import DescribeWork, describe_solver
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
@@ -32,19 +32,20 @@ def two_solvers(make_study):
     return make_study(task=[TASK], solver=[SMO, {"name": "SDCA"}], seeds=2)
 
 
+def written(folder):
+    return {(path, path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.rglob("*.*")}
+
+
 def test_a_second_call_repeats_and_writes_nothing(tmp_path, two_solvers):
     first, second = FakeExecutor(), FakeExecutor()
     before = run_study(two_solvers, tmp_path, executor=first)
     assert (before.planned, before.already_recorded, len(first.ran)) == (4, 0, 4)
-    files = {path: path.stat() for path in tmp_path.rglob("*") if path.is_file()}
+    files = written(tmp_path)
     after = run_study(two_solvers, tmp_path, executor=second)
     assert (after.planned, after.already_recorded, len(second.ran)) == (4, 4, 0)
     assert before.statuses == after.statuses == {"converged": 4}
     assert (before.exit_code, before.changed, after.exit_code, after.changed) == (0, True, 0, False)
-    kept = {path: path.stat() for path in tmp_path.rglob("*") if path.is_file()}
-    assert {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in kept.items()} == {
-        path: (stat.st_ino, stat.st_mtime_ns) for path, stat in files.items()
-    }
+    assert written(tmp_path) == files
     # Of more seeds only the new ones are run.
     run_study(select(two_solvers, seeds=3), tmp_path, executor=second)
     seeds = [job.work.params.get("random_state") for job in second.ran]
@@ -52,7 +53,9 @@ def test_a_second_call_repeats_and_writes_nothing(tmp_path, two_solvers):
 
 
 def test_what_is_recorded_of_a_run(tmp_path, two_solvers):
-    run_study(two_solvers, tmp_path, executor=FakeExecutor(), jobs=2)
+    found = {"C": 3.0, "tuning": "[]", "tuning_evals": 7}
+    killed = Outcome("timeout", reason="too long", columns=found, phase="solve", solve_s=2.0)
+    run_study(two_solvers, tmp_path, executor=FakeExecutor(SDCA=killed), jobs=2)
     record = records_of(tmp_path)["SMO", 1]
     assert record.suboptimality == pytest.approx(0.05)
     assert (record.reference_primal, record.reference_hash) == (10.0, "r" * 64)
@@ -60,6 +63,9 @@ def test_what_is_recorded_of_a_run(tmp_path, two_solvers):
     params = json.loads(record.params)
     assert (params["C"], params["gamma"], params["random_state"]) == (1.0, 0.1, 1)
     assert params["tol"] == 1e-3  # a default
+    # What a run found before it was killed.
+    record = records_of(tmp_path)["SDCA", 0]
+    assert (record.status, record.C, record.tuning_evals, record.wall_s) == ("timeout", 3.0, 7, 2.0)
     described = json.loads((tmp_path / "study.json").read_text())
     assert described["seeds"] == [0, 1]
     assert described["tasks"][0]["kernel"] == {"name": "rbf", "gamma": 0.1}
@@ -137,18 +143,6 @@ def test_of_several_commands_none_repeats_what_others_have_recorded(
     assert exchanged == [0, 1]
 
 
-def test_each_command_begins_with_a_share_of_its_own(tmp_path, two_solvers):
-    other = Journal(tmp_path)
-    other.append_plan(two_solvers.name, {})
-    executor = FakeExecutor()
-    run_study(two_solvers, tmp_path, executor=executor)
-    other.close()
-    # Its file is the second one, and so is its share.
-    shares = [int(job.tag[:8], 16) % 2 for job in executor.ran]
-    assert len(shares) == 4
-    assert shares == sorted(shares, reverse=True)
-
-
 def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
     tmp_path, two_solvers
 ):
@@ -168,39 +162,11 @@ def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
     executor, told = FakeExecutor(), Ends()
     assert run_study(two_solvers, tmp_path, executor=executor, progress=told).exit_code == 0
     assert told.lines == ["waiting for 1 run of other commands"]
-    assert [job.tag for job in executor.ran][-1] == key
-    assert len(executor.ran) == 4
-
-
-def test_unsupported_combinations_are_skipped_with_a_reason(tmp_path, make_study):
-    study = make_study(
-        task=[TASK, {**TASK, "label": "bias", "fit_intercept": True}],
-        solver=[{"name": "Pegasos"}, {"name": "LIBSVM"}],
-    )
-    executor = FakeExecutor()
-    summary = run_study(study, tmp_path, executor=executor)
-    skipped = {(r.task, r.solver): r.reason for r in Journal(tmp_path).records() if r.reason}
-    assert skipped.keys() == {("digits", "LIBSVM"), ("bias", "Pegasos")}
-    assert skipped["digits", "LIBSVM"].startswith("LIBSVM always fits a bias, which the task has")
-    assert summary.statuses == {"skipped": 2, "converged": 2}
-    assert (summary.exit_code, len(executor.ran)) == (0, 2)
-
-
-def test_data_that_cannot_be_loaded_fail_their_runs_only(tmp_path, make_study):
-    class OneBroken(FakeExecutor):
-        def answer(self, job):
-            if isinstance(job.work, DatasetWork) and job.work.dataset == "adult":
-                return Outcome("data", reason="adult: cannot fetch a9a")
-            return super().answer(job)
-
-    study = make_study(task=[TASK, {**TASK, "dataset": "adult"}])
-    summary = run_study(study, tmp_path, executor=OneBroken())
-    assert summary.statuses == {"converged": 1, "failed": 1}
-    assert summary.data_errors == ("adult: cannot fetch a9a",)
-    assert summary.exit_code == 3
-    again = FakeExecutor()
-    summary = run_study(study, tmp_path, executor=again)  # now they can be had
-    assert (summary.statuses, summary.exit_code) == ({"converged": 2}, 0)
+    *own, last = [job.tag for job in executor.ran]
+    assert last == key
+    # Each command begins with a share of its own; that of the second file comes first here.
+    shares = [int(tag[:8], 16) % 2 for tag in own]
+    assert shares == [1, 1, 0]
 
 
 def test_without_a_reference_only_its_columns_are_missing(tmp_path, make_study):
@@ -219,12 +185,12 @@ def test_without_a_reference_only_its_columns_are_missing(tmp_path, make_study):
     assert records_of(tmp_path)["SMO", 0].suboptimality == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize("params", [{"class_weight": "balanced"}, {"max_iter": 0}])
-def test_parameters_are_checked_before_anything_runs(tmp_path, make_study, params):
+def test_parameters_are_checked_before_anything_runs(tmp_path, make_study):
     executor = FakeExecutor()
-    study = make_study(task=[TASK], solver=[{"name": "SMO", "params": params}])
-    with pytest.raises(StudyError, match=f"solver 'SMO': '?{next(iter(params))}"):
-        run_study(study, tmp_path, executor=executor)
+    for params in ({"class_weight": "balanced"}, {"max_iter": 0}):
+        study = make_study(task=[TASK], solver=[{"name": "SMO", "params": params}])
+        with pytest.raises(StudyError, match=f"solver 'SMO': '?{next(iter(params))}"):
+            run_study(study, tmp_path, executor=executor)
     assert executor.ran == []
 
 
@@ -244,17 +210,15 @@ def test_a_deterministic_solver_runs_once(tmp_path, make_study):
 
 
 def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path):
-    file = tmp_path / "mine.py"
+    file, found = tmp_path / "mine.py", {}
     file.write_text(
         "from marginbench import SMO\n"
         "class Inherits(SMO): pass\n"
         "class Says(SMO):\n    deterministic = True\n"
         "class SaysToo(Says): pass\n"
     )
-    found = {
-        name: describe_solver(DescribeWork(f"{file}:{name}", "svm")).traits["deterministic"]
-        for name in ("Inherits", "Says", "SaysToo")
-    }
+    for name in ("Inherits", "Says", "SaysToo"):
+        found[name] = describe_solver(DescribeWork(f"{file}:{name}", "svm")).traits["deterministic"]
     assert found == {"Inherits": False, "Says": True, "SaysToo": True}
 
 
@@ -269,54 +233,23 @@ def test_only_values_that_are_known_are_checked(tmp_path):
         "        if isinstance(self.size, str): raise KeyError('a bug')\n"
         "    def _solve(self, problem, monitor): ...\n"
     )
-    given = (
-        {"nu": -1.0},
-        {"nu": 1.0, "size": np.ones(3)},
-        {"nu": "reference"},  # of the task
-        {"nu": -1.0, "sizes": 1},  # an unknown parameter is told as such
-        {},
-        {"nu": 1.0, "size": "broken"},  # the runs tell
-    )
-    found = describe_solver(DescribeWork(f"{file}:Mine", "svm", given))
+    known = ({"nu": -1.0}, {"nu": 1.0, "size": np.ones(3)})
+    # Values of the task, parameters that there are not, and bugs are told by the runs.
+    unknown = ({"nu": "reference"}, {"nu": -1.0, "sizes": 1}, {}, {"nu": 1.0, "size": "broken"})
+    found = describe_solver(DescribeWork(f"{file}:Mine", "svm", known + unknown))
     assert found.refusals == ("nu is below 0", "", "", "", "", "")
 
 
 def test_a_folder_keeps_the_runs_of_one_study(tmp_path, make_study):
-    first = make_study(name="first", task=[TASK], solver=[{"name": "SMO"}], seeds=1)
+    first, other = make_study(name="first", task=[TASK]), make_study(name="other", task=[TASK])
+    description = tmp_path / "study.json"
     run_study(first, tmp_path, executor=FakeExecutor())
-    before = (tmp_path / "study.json").read_bytes()
-    other = make_study(name="other", task=[TASK], solver=[{"name": "SDCA"}], seeds=1)
-    with pytest.raises(UserError, match="holds the study 'first'; choose another --out"):
-        run_study(other, tmp_path, executor=FakeExecutor())
-    assert (tmp_path / "study.json").read_bytes() == before
-    assert list(records_of(tmp_path)) == [("SMO", 0)]
-    (tmp_path / "study.json").write_text("{")  # damaged: the records tell
-    with pytest.raises(UserError, match="holds the study 'first'"):
-        run_study(other, tmp_path, executor=FakeExecutor())
+    for content in (description.read_text(), "{"):  # damaged: the records tell
+        description.write_text(content)
+        with pytest.raises(UserError, match="holds the study 'first'; choose another --out"):
+            run_study(other, tmp_path, executor=FakeExecutor())
     assert run_study(first, tmp_path, executor=FakeExecutor()).already_recorded == 1
-    assert json.loads((tmp_path / "study.json").read_text())["name"] == "first"
-
-
-def test_what_a_run_found_before_it_was_killed_is_recorded(tmp_path, make_study):
-    found = {"C": 3.0, "tuning": "[]", "tuning_evals": 7}
-    killed = Outcome("timeout", reason="too long", columns=found, phase="solve", solve_s=2.0)
-    run_study(make_study(task=[TASK]), tmp_path, executor=FakeExecutor(SMO=killed))
-    record = records_of(tmp_path)["SMO", 0]
-    assert (record.status, record.C, record.tuning_evals, record.wall_s) == ("timeout", 3.0, 7, 2.0)
-
-
-def test_an_interrupt_keeps_what_is_recorded(tmp_path, two_solvers):
-    executor, results = FakeExecutor(), tmp_path / "a"
-    executor.interrupt_after = 3
-    with pytest.raises(InterruptedRunError, match="3 of 4 runs are recorded") as caught:
-        run_study(two_solvers, results, executor=executor, command="marginbench run small")
-    assert "run the same command again to resume: marginbench run small" in str(caught.value)
-    summary = caught.value.summary
-    assert (summary.statuses, summary.results) == ({"converged": 3}, results)
-    assert executor.closed
-    rest = FakeExecutor()
-    assert run_study(two_solvers, results, executor=rest).statuses == {"converged": 4}
-    assert len(rest.ran) == 1
+    assert json.loads(description.read_text())["name"] == "first"
 
 
 def test_an_interrupt_is_raised_where_nothing_is_half_done(tmp_path, two_solvers):

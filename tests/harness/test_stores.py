@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import threading
 import time
@@ -81,7 +82,8 @@ def begun(store, tmp_path, monkeypatch):
 
         def run(study, executor):
             with command:
-                return run_study(study, folder, executor=executor, exchange=exchange)
+                options = {"executor": executor, "exchange": exchange}
+                return run_study(study, folder, command="the command", **options)
 
         return run, folder
 
@@ -127,8 +129,11 @@ def test_an_interrupted_command_pushes_what_it_has(board, store, alone, begun):
 
     seen = Counter()
     run, _ = begun("here")
-    with pytest.raises(InterruptedRunError, match="3 of 6 runs are recorded in "):
+    with pytest.raises(InterruptedRunError) as caught:
         run(board, Counting(seen, before))
+    words = r"interrupted; 3 of 6 runs are recorded in .*; run the same .* resume: the command"
+    assert re.fullmatch(words, str(caught.value))
+    assert sum(caught.value.summary.statuses.values()) == 3
     assert len(values(store)) == 3
     # Nothing is done again, also by who has no mirror yet.
     run, _ = begun("there")

@@ -169,12 +169,16 @@ def test_a_mistake_is_one_line_that_names_line_key_and_value(text, old, new, mes
     assert not new or line in range(first, first + new.count("\n") + 1)
 
 
-def test_a_file_that_is_no_study_is_refused():
+def test_what_is_no_study_is_refused():
     methods = FEASIBILITY[FEASIBILITY.index("[[method]]") :]
     with pytest.raises(StudyError, match=r"needs at least one \[\[cell\]\] or \[\[images\]\]"):
         parse(f'kind = "feasibility"\nname = "small"\n{methods}')
     with pytest.raises(StudyError, match=r"^study\.toml: not valid TOML: .*line 2"):
         parse('name = "x"\nseeds = = 3\n')
+    with pytest.raises(StudyError, match=r"unknown study 'quikstart' \(did you mean 'quickstart'"):
+        load_study("quikstart")
+    with pytest.raises(StudyError, match=r"no such study file: nowhere/study\.toml"):
+        load_study("nowhere/study.toml")
 
 
 def test_all_mistakes_are_told_a_line_each_if_they_can_be_read():
@@ -189,35 +193,30 @@ def test_all_mistakes_are_told_a_line_each_if_they_can_be_read():
     assert told[-1][1] == "10 more mistakes"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line"), [("dataset", "dataste", 7), ("[[task]]", "[[tasks]]", 6)]
-)
-def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(old, new, line):
-    told = mistakes(VALID.replace(old, new))
-    assert told[0][0] == line
-    assert told[0][1].startswith("unknown key 'task")
+def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing():
+    for old, new, line in (("dataset", "dataste", 7), ("[[task]]", "[[tasks]]", 6)):
+        told = mistakes(VALID.replace(old, new))
+        assert told[0][0] == line
+        assert told[0][1].startswith("unknown key 'task")
 
 
 @pytest.mark.parametrize(
     ("made", "message"),
     [
         (
-            lambda: Study(name="x", task=[{"dataset": "digits"}], solver=["SMO", object]),
+            lambda: Study(name="x", task=[{"dataset": np.ones(3)}], solver=["SMO"]),
+            "Study: task[1].dataset = array([1., 1., 1.]): should be a valid string\n"
             "Study: solver[1] = 'SMO': give a dictionary",
-        ),
-        (
-            lambda: Study(name="x", task=[{"dataset": np.ones(3)}], solver=[{"name": "SMO"}]),
-            "Study: task[1].dataset = array([1., 1., 1.]): should be a valid string",
         ),
         (lambda: Task(dataset="digits", C=-1), "Task: C = -1: should be greater than 0"),
         (lambda: Budget(timout=1), "Budget: unknown key 'timout' (did you mean 'timeout'?)"),
-        (lambda: run("quickstart", solvers=[object]), "<class 'object'> is no name; give a text"),
+        (lambda: run("quickstart", solvers=[1]), "1 is no name; give a text, such as 'SMO' or"),
     ],
 )
 def test_a_mistake_in_python_is_a_line(made, message):
     with pytest.raises(UserError) as caught:
         made()
-    assert message in caught.value.lines[0]
+    assert str(caught.value).startswith(message)
 
 
 def test_names_are_found_in_any_case_and_labels_are_made_unique():
@@ -246,22 +245,6 @@ def test_a_solver_file_is_looked_for_beside_the_study(tmp_path):
     with pytest.raises(SolverError, match=r"no such file: .*other\.py"):
         load_study(path)
     assert SolverEntry(name="/a:b/mine.py:Mine", label="x").class_name == "Mine"
-
-
-def test_an_unknown_study_suggests_the_nearest():
-    with pytest.raises(StudyError, match=r"unknown study 'quikstart' \(did you mean 'quickstart'"):
-        load_study("quikstart")
-    with pytest.raises(StudyError, match=r"no such study file: nowhere/study\.toml"):
-        load_study("nowhere/study.toml")
-
-
-def test_a_label_is_one_that_a_table_can_show():
-    for part, named in ((SolverEntry, {"name": "SMO"}), (Task, {"dataset": "digits"})):
-        for label in ("evil\u202egnp", "filler\u3164", "two\nlines", "x" * 101):
-            with pytest.raises(StudyError, match=r"must (hold printable|have at most 100)"):
-                part(**named, label=label)
-        for label in ("naïve Bayes", "支持向量机", "ไทย", "e\u0301", "x" * 100):
-            assert part(**named, label=label).label == label
 
 
 FORMS = '''# a comment with [brackets] = "and quotes
@@ -340,9 +323,8 @@ def test_every_key_has_its_line_and_nothing_else_has_one(ends):
 
 def test_lines_of_a_long_file_are_given_up_and_not_waited_for(monkeypatch):
     monkeypatch.setattr(toml, "_PATIENCE", toml._PATIENCE / 100)
-    rows = "".join("  [1, 2],\n" for _ in range(2000))
     started = time.process_time()
-    lines = key_lines(f"a = 1\nb = [\n{rows}]\nc = 2\n")
+    lines = key_lines("a = 1\nb = [\n" + "  [1, 2],\n" * 2000 + "]\nc = 2\n")
     assert lines["a",] == 1
     assert time.process_time() - started < 2
 
@@ -371,7 +353,7 @@ def mutated(text, draw):
 def test_a_spoilt_study_is_read_or_refused_in_a_line_for_each_mistake():
     draw, names = random.Random(1), study_names()
     texts = [FORMS, *(load_study(name).to_toml() for name in names)]
-    read = refused = 0
+    refused = 0
     for _ in range(120):
         text = mutated(draw.choice(texts), draw)
         try:
@@ -385,15 +367,13 @@ def test_a_spoilt_study_is_read_or_refused_in_a_line_for_each_mistake():
             content = content[: draw.randrange(len(content))] + b"\xff"
         try:
             parse_study(content, where="study.toml")
-            read += 1
         except (StudyError, SolverError) as error:
             refused += 1
             for line in str(error).split("\n"):
                 assert line.startswith("study.toml")
                 assert line.isprintable()
                 assert len(line) <= MESSAGE_LIMIT
-    assert read > 0
-    assert refused > 50
+    assert 50 < refused < 120
 
 
 def test_numbers_of_numpy_are_pythons_own():

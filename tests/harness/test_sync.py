@@ -156,49 +156,32 @@ def test_several_commands_of_a_machine_use_one_mirror(mirror_of):
     assert journal(first.folder) == journal(elsewhere.folder)
 
 
-def test_a_folder_that_was_copied_to_a_store_is_read(mirror_of, store):
-    (store / "journal").mkdir(parents=True)
-    (store / "journal" / f"{FIRST}.jsonl").write_bytes(line(1))
-    mirror = mirror_of("here")
-    assert journal(mirror.folder) == {f"{FIRST}.jsonl": line(1)}
-    mirror.exchange()
-    assert [*journal(store)] == [f"{FIRST}.jsonl"]
-    (store / "journal" / f"{FIRST}.jsonl").write_bytes(line(1) + line(2))
-    mirror.exchange()
-    assert journal(mirror.folder) == {f"{FIRST}.jsonl": line(1) + line(2)}
-
-
-@pytest.mark.parametrize("damage", ["gone", "short"])
-def test_what_a_store_has_lost_comes_back_from_who_wrote_it(mirror_of, store, damage):
+@pytest.mark.parametrize("kept", [0, 20])
+def test_what_a_store_has_lost_comes_back_from_who_wrote_it(mirror_of, store, kept):
     mirror = mirror_of("here")
     for number in range(3):
         append(mirror, line(number))
         mirror.exchange()
     middle = store / "journal" / sorted(journal(store))[1]
-    if damage == "gone":
-        middle.unlink()
+    if kept:
+        os.truncate(middle, kept)
     else:
-        os.truncate(middle, 20)
+        middle.unlink()
     there = mirror_of("there")
-    content = journal(there.folder)[f"{FIRST}.jsonl"]
-    assert content == (line(0) + line(1))[: len(line(0)) + 20 * (damage == "short")]
+    assert journal(there.folder)[f"{FIRST}.jsonl"] == line(0) + line(1)[:kept]
     there.exchange()
-    assert len(journal(store)) == (2 if damage == "gone" else 3)
+    assert len(journal(store)) == (3 if kept else 2)
     mirror.exchange()
     there.exchange()
     assert journal(there.folder) == journal(mirror.folder)
 
 
-def test_files_that_are_not_of_a_results_folder_stay_where_they_are(mirror_of, store):
-    for name in ("logs/a.txt", "journal/a.txt", "journal/.a.jsonl", "sources/.hidden", "notes.txt"):
-        (store / name).parent.mkdir(parents=True, exist_ok=True)
-        (store / name).write_text("there")
-    mirror = mirror_of("here")
-    assert [path for path in mirror.folder.rglob("*") if path.is_file()] == []
-
-
-def test_no_name_in_a_store_leads_out_of_the_mirror(mirror_of, tmp_path, monkeypatch):
-    names = ("journal/../../a.jsonl", "/a/journal/b.jsonl", "sources/../a")
+def test_names_in_a_store_that_are_not_of_a_results_folder_are_left(
+    mirror_of, tmp_path, monkeypatch
+):
+    outside = ("journal/../../a.jsonl", "/a/journal/b.jsonl", "sources/../a")
+    others = ("logs/a.txt", "journal/a.txt", "journal/.a.jsonl", "sources/.hidden", "notes.txt")
+    names = outside + others
     monkeypatch.setattr(Store, "list", lambda self: dict.fromkeys(names, Item(1, "")))
     monkeypatch.setattr(Store, "get", lambda self, name: b"x")
     mirror_of("here")

@@ -48,15 +48,13 @@ def test_a_long_text_says_how_long_it_was():
     assert len(shown) == 500
     assert shown.endswith("x... (5 242 880 characters)")
     assert visible("x" * 500, 500) == "x" * 500
-
-
-def test_a_long_traceback_keeps_its_head_and_tail():
+    # A traceback keeps its head and tail.
     text = "Traceback (most recent call last):\n" + "  frame\n" * 10_000 + "ValueError: at last"
     shown = visible_lines(text)
     assert len(shown) == 10_000
     assert shown.startswith("Traceback (most recent call last):\n  frame\n")
     assert shown.endswith("  frame\nValueError: at last")
-    assert f"... ({len(text):,} characters) ...".replace(",", " ") in shown
+    assert "... (80 054 characters) ..." in shown
 
 
 @given(TEXTS, st.integers(40, 200))
