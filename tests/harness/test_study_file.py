@@ -32,15 +32,12 @@ name = "SMO"
 FEASIBILITY = """
 kind = "feasibility"
 name = "small"
-[budget]
-timeout = 20.0
 [[cell]]
 label = "easy"
 generator = "ldfp"
 tol = 0.0
 m = 8
 n = 100
-kappa = 1.5
 instances = 2
 published = { MPLFP = 1.5, PCT = "TO" }
 [[images]]
@@ -133,7 +130,6 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (VALID, "gamma = 0.1", 'kernel = "rbff"', "task[1].kernel = 'rbff' is not known (did you"),
         (VALID, "seeds = 2", "seeds = 0", "seeds = 0: should be greater than or equal to 1"),
         (VALID, "gamma = 0.1", "gamma = inf", "task[1].gamma = inf: should be a finite number"),
-        (VALID, "timeout = 5.0", "timeout = 0", "budget.timeout = 0: should be greater than 0"),
         (VALID, "[budget]", "[budget]\ncheckpoint_factor = 1.009", "budget.checkpoint_factor = 1."),
         (VALID, "C = 10", 'C = [1, 2]\nzp = ["C"]', "unknown key 'task[1].zp' (did you mean 'zip"),
         (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
@@ -147,7 +143,6 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (VALID, '"SMO"', TWICE, "two entries of [[solver]] have the label 'A' (case does not coun"),
         (FEASIBILITY, '= "feasi', '= "feasa', "kind = 'feasability' is not known (did you mean"),
         (FEASIBILITY, "m = 8\n", "", "the key 'cell[1].m' is missing"),
-        (FEASIBILITY, "gammas = [0.5, 2.0]", "gammas = []", "images[1].gammas"),
         (FEASIBILITY, "n_train = 100", "dataset_params = { size = 3 }", "images[1]: digits: unkno"),
         (FEASIBILITY, '"mplfp"', '"mplfp"\nother_problem = true', "method[1].other_problem is for"),
         (FEASIBILITY, '"mplfp"', '"mplfp"\ntune = { tol = [0.1] }', "method[1].tune: only solvers"),
@@ -156,7 +151,6 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (TUNED, "folds = 3", 'resource = "kernel_evals"', "tuning.resource = 'kernel_evals' doub"),
         (TUNED, "C = [0.1, 1]", "C = [0, 1]", "task[1].tune = {'C': [0, 1], 'gamma': [0.1]}: C m"),
         (TUNED, "gamma = [0.1]", "degree = [2]", "task[1].tune = {'C': [0.1, 1], 'degree': [2]}: "),
-        (TUNED, "C = [0.1, 1]", 'C = ["a"]', "task[1].tune.C[1] = 'a': should be a valid number"),
         (TUNED, "tune = { C", "C = 1\ntune = { C", "task[1].tune = {'C': [0.1, 1], 'gamma': [0.1"),
         (TUNED, "tune = { max", "params.max_epochs = 1\ntune = { max", "solver[1]: max_epochs"),
     ],
@@ -303,7 +297,6 @@ def test_every_key_has_its_line_and_nothing_else_has_one(ends):
     for path, start in {
         ("quoted key",): '"quoted key"',
         ("dotted", "a", "c"): 'dotted."a".c',
-        ("quotes",): "quotes",
         ("inline", "d", 1, "e"): "inline",
         ("list", 1, 1): "list",
         ("table", "sub"): "[table.sub]",

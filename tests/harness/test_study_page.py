@@ -23,11 +23,6 @@ def blocks(page, language):
 
 STUDIES = blocks(PAGE, "toml")
 ABOUT_TUNING = blocks((DOCS / "tuning.md").read_text(encoding="utf-8"), "toml")
-REST = {
-    "name": 'name = "example"\n',
-    "[[task]]": '[[task]]\ndataset = "digits"\n',
-    "[[solver]]": '[[solver]]\nname = "Pegasos"\n',
-}
 #: Has a parameter that is a list.
 OWN = """
 from marginbench import SMO, hyperparameters
@@ -42,9 +37,9 @@ def completed(text):
     """A part of a study with what it leaves out."""
     if text.startswith("kind"):
         return text
-    head = "" if text.startswith("name") else REST["name"]
-    missing = [rest for key, rest in REST.items() if key != "name" and key not in text]
-    return head + text + "".join(missing)
+    head = "" if text.startswith("name") else 'name = "example"\n'
+    task = "" if "[[task]]" in text else '[[task]]\ndataset = "digits"\n'
+    return head + text + task + ("" if "[[solver]]" in text else '[[solver]]\nname = "Pegasos"\n')
 
 
 def labels_of(text):

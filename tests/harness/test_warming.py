@@ -13,6 +13,8 @@ from marginbench.harness.execution import warming
 from marginbench.harness.execution.runner import RunSummary
 from marginbench.solvers.registration import registry
 
+from ..faults.conftest import only_long
+
 
 def warm(*arguments):
     result = CliRunner().invoke(build_app(lambda results, command: results), ["warm", *arguments])
@@ -71,28 +73,19 @@ def test_a_folder_that_cannot_be_written_is_told_and_does_no_harm(tmp_path, monk
 
 @pytest.mark.slow
 @pytest.mark.posix
-@pytest.mark.skipif(
-    os.environ.get("MARGINBENCH_FAULTS") != "long", reason="MARGINBENCH_FAULTS=long is not set"
-)
+@only_long
 def test_nothing_is_left_to_compile_afterwards(tmp_path):
     environment = os.environ | {"MARGINBENCH_CACHE": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
 
     def marginbench(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "marginbench", *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=600,
-        )
-        return done.stdout
+        command = [sys.executable, "-m", "marginbench", *arguments]
+        options = {"cwd": tmp_path, "env": environment, "timeout": 600}
+        return subprocess.check_output(command, text=True, **options)
 
     assert marginbench("warm").startswith("compiled ")
     assert marginbench("warm").startswith("nothing to compile")
     (folder,) = tmp_path.glob("compiled/*")
-    kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.nbi")}
+    kept = {path: path.stat().st_mtime_ns for path in folder.glob("*.nbi")}
     marginbench("run", "quickstart", "--out", "quickstart", "--quiet")
-    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*.nbi")} == kept
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*.nbi")} == kept

@@ -24,19 +24,10 @@ from marginbench.harness.results.svm import Checkpoint
 
 PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
 PLAIN = FitWork(PROBLEM, "Pegasos", {}, 1.19)
-TUNED = FitWork(
-    PROBLEM,
-    "Pegasos",
-    {"C": 1.0},
-    1.19,
-    search=Search(configurations({"C": [1.0, 10.0]}), params={"C": None, "tol": 0.1}),
-)
-FOUND = TUNED.columns_of({"C": 10.0}) | {
-    "tuning": "[]",
-    "tuning_wall_s": 1.0,
-    "tuning_cpu_s": 1.0,
-    "tuning_evals": 5,
-}
+SEARCH = Search(configurations({"C": [1.0, 10.0]}), params={"C": None, "tol": 0.1})
+TUNED = FitWork(PROBLEM, "Pegasos", {"C": 1.0}, 1.19, search=SEARCH)
+SPENT = {"tuning_wall_s": 1.0, "tuning_cpu_s": 1.0, "tuning_evals": 5}
+FOUND = TUNED.columns_of({"C": 10.0}) | {"tuning": "[]"} | SPENT
 
 
 class Worker(SimpleNamespace):
@@ -61,16 +52,9 @@ class Worker(SimpleNamespace):
 
 
 def watched(work, folder, *messages, cpu=math.inf, **more):
-    limits = Limits(
-        dict.fromkeys(("data", "compile", "solve", "evaluate"), 9.0) | more, 1000.0, cpu=cpu
-    )
+    seconds = dict.fromkeys(("data", "compile", "solve", "evaluate"), 9.0) | more
     process = Worker(messages=list(messages), log=folder / "log")
-    return JobWatch(Job("k", work, limits), process, fresh=False)
-
-
-def test_tuning_that_takes_too_long_is_ended(tmp_path):
-    outcome = watched(TUNED, tmp_path, PhaseMessage("tune"), tune=0.0).check()
-    assert (outcome.status, outcome.reason) == ("timeout", "tuning took longer than 0 s")
+    return JobWatch(Job("k", work, Limits(seconds, 1000.0, cpu=cpu)), process, fresh=False)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +76,8 @@ def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path):
     assert outcome.columns["C"] == 10.0
     assert json.loads(outcome.columns["params"]) == {"C": 10.0, "tol": 0.1}
     assert outcome.columns["tuning_evals"] == 5
+    outcome = watched(TUNED, tmp_path, PhaseMessage("tune"), tune=0.0).check()
+    assert (outcome.status, outcome.reason) == ("timeout", "tuning took longer than 0 s")
 
 
 @pytest.mark.parametrize(

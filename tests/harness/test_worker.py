@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 
-import psutil
 import pytest
 
 from marginbench.harness.execution import guardian
 from marginbench.harness.execution.worker import WorkerProcess
 from marginbench.harness.jobs import Job, Limits, Work
 
-from ..faults.conftest import wait_for
+from ..faults.conftest import running, wait_for
 
 TREE = """
 import os, subprocess, sys, time
@@ -80,24 +79,19 @@ def started(begin, tmp_path, monkeypatch):
     sys.modules.pop("starts_children", None)
 
 
-def running(pids):
-    found = []
-    for pid in pids:
-        try:
-            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                found.append(pid)
-        except psutil.NoSuchProcess:
-            pass
-    return found
+def left(pids):
+    """Those of the processes that run."""
+    found = {int(words.split()[0]) for words in running(lambda process: process.pid in pids)}
+    return [pid for pid in pids if pid in found]
 
 
 def test_killing_a_worker_kills_all_that_it_has_started(started):
     process, pids = started()
-    assert running(pids) == pids
+    assert left(pids) == pids
     family = [member.pid for member in process.family()]
     assert set(pids) <= set(family)
     process.kill()
-    assert running(pids) == []
+    assert left(pids) == []
 
 
 @pytest.mark.slow
@@ -114,7 +108,7 @@ def test_where_orphans_are_not_adopted_sessions_and_marks_are_killed(
     process, pids = started("crash")
     wait_for(lambda: not process.alive)
     process.kill()
-    assert running(pids) == [pids[2]]
+    assert left(pids) == [pids[2]]
     os.kill(pids[2], signal.SIGKILL)
     assert process.exit_words == "the process was killed by SIGABRT"
 
