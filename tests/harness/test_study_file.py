@@ -67,8 +67,6 @@ tune = { C = [0.1, 1], gamma = [0.1] }
 name = "SGD"
 tune = { max_epochs = [1, 5] }
 """
-#: A solver in the place of "SMO", and another whose label is nearly the same.
-TWICE = '"SMO"\nlabel = "a"\n[[solver]]\nname = "SBP"\nlabel = "A"'
 
 
 def parse(text):
@@ -140,7 +138,6 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (VALID, '"SMO"', '"SMO"\nparams = 3', "solver[1].params = 3: write it as a table, { key"),
         (VALID, '"SMO"', '"nowhere.py:Mine"', "solver[1].name: no such file: /"),
         (VALID, '"SMO"', '"SMO"\nparams = { tol = "reference" }', "solver[1].params.tol = 'refere"),
-        (VALID, '"SMO"', TWICE, "two entries of [[solver]] have the label 'A' (case does not coun"),
         (FEASIBILITY, '= "feasi', '= "feasa', "kind = 'feasability' is not known (did you mean"),
         (FEASIBILITY, "m = 8\n", "", "the key 'cell[1].m' is missing"),
         (FEASIBILITY, "n_train = 100", "dataset_params = { size = 3 }", "images[1]: digits: unkno"),
