@@ -12,17 +12,9 @@ from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, Des
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
 REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
-GOOD = Outcome(
-    "done",
-    {
-        "status": "converged",
-        "n_iter": 5,
-        "counters": {"kernel_evals": 100},
-        "wall_s": 0.5,
-        "primal": 10.5,
-        "test_error": 0.1,
-    },
-)
+COUNTERS = {"kernel_evals": 100}
+FIT = {"status": "converged", "n_iter": 5, "counters": COUNTERS, "wall_s": 0.5, "primal": 10.5}
+GOOD = Outcome("done", FIT | {"test_error": 0.1})
 
 
 class FakeExecutor:
@@ -37,7 +29,6 @@ class FakeExecutor:
         self.data = data or Outcome("done", DATA)
         self.reference = Outcome("done", REFERENCE)
         self.ran = []
-        self.interrupt_after = None
         self.closed = False
 
     def execute(self, jobs):
@@ -52,8 +43,6 @@ class FakeExecutor:
             return Outcome("done", job.work.run(lambda message: None))
         if isinstance(job.work, ReferenceWork):
             return self.reference
-        if self.interrupt_after == len(self.ran):
-            raise KeyboardInterrupt
         self.ran.append(job)
         return self.outcomes.get(job.work.solver, GOOD)
 

@@ -13,22 +13,6 @@ from marginbench.harness.study.toml import completed_study
 from marginbench.reports.command import add_commands
 from marginbench.solvers.numeric.compiling import cache_folder
 
-SMALL_STUDY = {
-    "name": "small",
-    "seeds": 1,
-    "budget": {"timeout": 20.0, "memory": 2000.0},
-    "reference": {"tol": 1e-6},
-    "task": [
-        {
-            "label": "board",
-            "dataset": "checkers",
-            "dataset_params": {"n_train": 200, "n_test": 100},
-            "gamma": 10.0,
-            "C": 1.0,
-        }
-    ],
-    "solver": [{"name": "SMO"}],
-}
 #: A task of a few points.
 BOARD = {
     "dataset": "checkers",
@@ -36,6 +20,14 @@ BOARD = {
     "gamma": 10.0,
     "C": 1.0,
     "reference": False,
+}
+SMALL_STUDY = {
+    "name": "small",
+    "seeds": 1,
+    "budget": {"timeout": 20.0, "memory": 2000.0},
+    "reference": {"tol": 1e-6},
+    "task": [BOARD],
+    "solver": [{"name": "SMO"}],
 }
 
 
@@ -67,7 +59,7 @@ def known_commits():
 
 @pytest.fixture(scope="session")
 def make_study():
-    """Builds a study: one task of 200 points, SMO, one seed; with changes where they are given."""
+    """Builds a study: SMO on a task of a few points, one seed; with changes where given."""
     return lambda **changes: Study.model_validate({**SMALL_STUDY, **changes})
 
 

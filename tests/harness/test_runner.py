@@ -3,22 +3,15 @@
 import json
 import shutil
 import signal
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from marginbench.harness.errors import (
-    InterruptedRunError,
-    StudyError,
-    UserError,
-)
+from marginbench.harness.errors import InterruptedRunError, StudyError, UserError
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.jobs import Ended, Outcome
-from marginbench.harness.planning.preflight import (
-    DatasetWork,
-    DescribeWork,
-    describe_solver,
-)
+from marginbench.harness.jobs import Outcome
+from marginbench.harness.planning.preflight import DescribeWork, describe_solver
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
@@ -39,19 +32,20 @@ def two_solvers(make_study):
     return make_study(task=[TASK], solver=[SMO, {"name": "SDCA"}], seeds=2)
 
 
+def written(folder):
+    return {(path, path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.rglob("*.*")}
+
+
 def test_a_second_call_repeats_and_writes_nothing(tmp_path, two_solvers):
     first, second = FakeExecutor(), FakeExecutor()
     before = run_study(two_solvers, tmp_path, executor=first)
     assert (before.planned, before.already_recorded, len(first.ran)) == (4, 0, 4)
-    files = {path: path.stat() for path in tmp_path.rglob("*") if path.is_file()}
+    files = written(tmp_path)
     after = run_study(two_solvers, tmp_path, executor=second)
     assert (after.planned, after.already_recorded, len(second.ran)) == (4, 4, 0)
     assert before.statuses == after.statuses == {"converged": 4}
     assert (before.exit_code, before.changed, after.exit_code, after.changed) == (0, True, 0, False)
-    kept = {path: path.stat() for path in tmp_path.rglob("*") if path.is_file()}
-    assert {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in kept.items()} == {
-        path: (stat.st_ino, stat.st_mtime_ns) for path, stat in files.items()
-    }
+    assert written(tmp_path) == files
     # Of more seeds only the new ones are run.
     run_study(select(two_solvers, seeds=3), tmp_path, executor=second)
     seeds = [job.work.params.get("random_state") for job in second.ran]
@@ -59,104 +53,82 @@ def test_a_second_call_repeats_and_writes_nothing(tmp_path, two_solvers):
 
 
 def test_what_is_recorded_of_a_run(tmp_path, two_solvers):
-    run_study(two_solvers, tmp_path, executor=FakeExecutor(), jobs=2)
+    found = {"C": 3.0, "tuning": "[]", "tuning_evals": 7}
+    killed = Outcome("timeout", reason="too long", columns=found, phase="solve", solve_s=2.0)
+    run_study(two_solvers, tmp_path, executor=FakeExecutor(SDCA=killed), jobs=2)
     record = records_of(tmp_path)["SMO", 1]
     assert record.suboptimality == pytest.approx(0.05)
-    assert (record.reference_primal, record.reference_hash) == (10.0, "r" * 64)
     assert (record.n_train, record.fingerprint, record.jobs) == (100, "f" * 64, 2)
     params = json.loads(record.params)
     assert (params["C"], params["gamma"], params["random_state"]) == (1.0, 0.1, 1)
     assert params["tol"] == 1e-3  # a default
+    # What a run found before it was killed.
+    record = records_of(tmp_path)["SDCA", 0]
+    assert (record.status, record.C, record.tuning_evals, record.wall_s) == ("timeout", 3.0, 7, 2.0)
     described = json.loads((tmp_path / "study.json").read_text())
     assert described["seeds"] == [0, 1]
-    assert described["tasks"][0]["kernel"] == {"name": "rbf", "gamma": 0.1}
     assert described["tasks"][0]["citation"] == "cite"
     keys = [run["key"] for run in described["planned"]]
     assert [record.key for record in Journal(tmp_path).records()] == keys
 
 
-def test_every_failure_counts_for_the_exit_code(tmp_path, two_solvers):
-    executor = FakeExecutor(SDCA=Outcome("crashed", reason="killed by SIGSEGV"))
-    summary = run_study(two_solvers, tmp_path, executor=executor)
+def test_failures_count_for_the_exit_code_until_they_are_run_again_as_asked(tmp_path, two_solvers):
+    bad = FakeExecutor(SDCA=Outcome("crashed", reason="killed by SIGSEGV"))
+    summary = run_study(two_solvers, tmp_path, executor=bad)
     assert summary.statuses == {"converged": 2, "crashed": 2}
     assert summary.unexpected[0] == "digits / SDCA / seed 0: crashed (killed by SIGSEGV)"
     assert summary.exit_code == 1
     # ... also when the failures are only found on disk.
-    assert run_study(two_solvers, tmp_path, executor=FakeExecutor()).exit_code == 1
-
-
-def test_failures_are_run_again_only_when_asked(tmp_path, two_solvers):
-    bad = FakeExecutor(SDCA=Outcome("failed", reason="ValueError: no"))
-    run_study(two_solvers, tmp_path, executor=bad)
     still, again = FakeExecutor(), FakeExecutor()
-    assert run_study(two_solvers, tmp_path, executor=still).statuses["failed"] == 2
+    assert run_study(two_solvers, tmp_path, executor=still).exit_code == 1
     summary = run_study(two_solvers, tmp_path, executor=again, retry_failed=True)
     assert (len(still.ran), len(again.ran)) == (0, 2)
-    assert summary.statuses == {"converged": 4}
+    assert (summary.statuses, summary.exit_code) == ({"converged": 4}, 0)
 
 
 @pytest.mark.parametrize(
-    ("status", "limit", "value", "repeated"),
+    ("status", "limit", "before", "now", "repeated"),
     [
-        ("timeout", "timeout", 21.0, True),
-        ("timeout", "timeout", 19.0, False),
-        ("timeout", "memory", 9000.0, False),
-        ("memory", "memory", 9000.0, True),
-        ("memory", "timeout", 99.0, False),
+        ("timeout", "timeout", 20.0, 21.0, True),
+        ("timeout", "timeout", 20.0, 19.0, False),
+        ("timeout", "memory", 2000.0, 9000.0, False),
+        ("memory", "memory", 2000.0, 9000.0, True),
+        ("memory", "timeout", 20.0, 99.0, False),
+        ("timeout", "cpu_timeout", 1.0, 2.0, True),
+        # No limit is the widest.
+        ("timeout", "cpu_timeout", 1.0, None, True),
+        ("timeout", "cpu_timeout", None, 1.0, False),
     ],
 )
-def test_a_raised_limit_gives_another_chance(tmp_path, two_solvers, status, limit, value, repeated):
-    run_study(two_solvers, tmp_path, executor=FakeExecutor(SDCA=Outcome(status, reason="x")))
-    budget = two_solvers.budget.model_copy(update={limit: value})
-    executor = FakeExecutor()
-    run_study(two_solvers.model_copy(update={"budget": budget}), tmp_path, executor=executor)
-    assert len(executor.ran) == (2 if repeated else 0)
-
-
-class Yields(FakeExecutor):
-    """Gives others their turn after each run."""
-
-    def __init__(self, turn):
-        super().__init__()
-        self.turn = turn
-
-    def execute(self, jobs):
-        for event in super().execute(jobs):
-            yield event
-            if isinstance(event, Ended) and self.ran:
-                self.turn()
+def test_a_raised_limit_gives_another_chance(
+    tmp_path, make_study, status, limit, before, now, repeated
+):
+    study = make_study(task=[TASK])
+    executor = FakeExecutor(SMO=Outcome(status, reason="x"))
+    for value in (before, now):
+        budget = study.budget.model_copy(update={limit: value})
+        run_study(study.model_copy(update={"budget": budget}), tmp_path, executor=executor)
+    assert len(executor.ran) == (2 if repeated else 1)
 
 
 def test_of_several_commands_none_repeats_what_others_have_recorded(
     tmp_path, two_solvers, monkeypatch
 ):
     monkeypatch.setattr("marginbench.harness.execution.runner.EXCHANGE_S", 10.0)
-    other, exchanged = FakeExecutor(), []
-    executor = Yields(lambda: other.ran or run_study(two_solvers, tmp_path, executor=other))
-    # The other command comes while a run of this one is not recorded yet, and so does it, too.
-    summary = run_study(
-        two_solvers,
-        tmp_path,
-        executor=executor,
-        exchange=lambda: exchanged.append(len(executor.ran)),
-    )
+    executor, other, exchanged = FakeExecutor(), FakeExecutor(), []
+
+    class Meets(Told):
+        def ended(self, record):
+            if not other.ran:
+                run_study(two_solvers, tmp_path, executor=other)
+
+    options = {"exchange": lambda: exchanged.append(len(executor.ran)), "progress": Meets()}
+    summary = run_study(two_solvers, tmp_path, executor=executor, **options)
     assert summary.statuses == {"converged": 4}
     assert len(executor.ran) + len(other.ran) == 4
     assert summary.already_recorded == len(other.ran) == 3
     # At the beginning and at the end: there was not enough time between them.
     assert exchanged == [0, 1]
-
-
-def test_each_command_begins_with_a_share_of_its_own(tmp_path, two_solvers):
-    other = Journal(tmp_path)
-    other.append_plan(two_solvers.name, {})
-    executor = FakeExecutor()
-    run_study(two_solvers, tmp_path, executor=executor)
-    other.close()
-    # Its file is the second one, and so is its share.
-    shares = [int(job.tag[:8], 16) % 2 for job in executor.ran]
-    assert len(shares) == 4
-    assert shares == sorted(shares, reverse=True)
 
 
 def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
@@ -178,45 +150,11 @@ def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
     executor, told = FakeExecutor(), Ends()
     assert run_study(two_solvers, tmp_path, executor=executor, progress=told).exit_code == 0
     assert told.lines == ["waiting for 1 run of other commands"]
-    assert [job.tag for job in executor.ran][-1] == key
-    assert len(executor.ran) == 4
-
-
-def test_unsupported_combinations_are_skipped_with_a_reason(tmp_path, make_study):
-    study = make_study(
-        task=[TASK, {**TASK, "label": "bias", "fit_intercept": True}],
-        solver=[{"name": "Pegasos"}, {"name": "LIBSVM"}],
-    )
-    executor = FakeExecutor()
-    summary = run_study(study, tmp_path, executor=executor)
-    records = Journal(tmp_path).records()
-    reasons = {(r.task, r.solver): r.reason for r in records if r.reason}
-    assert reasons == {
-        ("digits", "LIBSVM"): "LIBSVM always fits a bias, which the task has not; set "
-        "fit_intercept = true there, or other_problem = true for the solver",
-        ("bias", "Pegasos"): "Pegasos has no unregularised bias, which the task asks "
-        "for; set fit_intercept = false there, or other_problem = true for the solver",
-    }
-    assert summary.statuses == {"skipped": 2, "converged": 2}
-    assert summary.exit_code == 0
-    assert len(executor.ran) == 2
-
-
-def test_data_that_cannot_be_loaded_fail_their_runs_only(tmp_path, make_study):
-    class OneBroken(FakeExecutor):
-        def answer(self, job):
-            if isinstance(job.work, DatasetWork) and job.work.dataset == "adult":
-                return Outcome("data", reason="adult: cannot fetch a9a")
-            return super().answer(job)
-
-    study = make_study(task=[TASK, {**TASK, "dataset": "adult"}])
-    summary = run_study(study, tmp_path, executor=OneBroken())
-    assert summary.statuses == {"converged": 1, "failed": 1}
-    assert summary.data_errors == ("adult: cannot fetch a9a",)
-    assert summary.exit_code == 3
-    again = FakeExecutor()
-    summary = run_study(study, tmp_path, executor=again)  # now they can be had
-    assert (summary.statuses, summary.exit_code) == ({"converged": 2}, 0)
+    *own, last = [job.tag for job in executor.ran]
+    assert last == key
+    # Each command begins with a share of its own; that of the second file comes first here.
+    shares = [int(tag[:8], 16) % 2 for tag in own]
+    assert shares == [1, 1, 0]
 
 
 def test_without_a_reference_only_its_columns_are_missing(tmp_path, make_study):
@@ -235,63 +173,40 @@ def test_without_a_reference_only_its_columns_are_missing(tmp_path, make_study):
     assert records_of(tmp_path)["SMO", 0].suboptimality == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"class_weight": "balanced"}, "solver 'SMO': 'class_weight' changes the problem"),
-        ({"max_iter": 0}, "solver 'SMO': max_iter must be a whole number >= 1, got 0"),
-    ],
-)
-def test_parameters_are_checked_before_anything_runs(tmp_path, make_study, params, message):
+def test_parameters_are_checked_before_anything_runs(tmp_path, make_study):
     executor = FakeExecutor()
-    study = make_study(task=[TASK], solver=[{"name": "SMO", "params": params}])
-    with pytest.raises(StudyError, match=message):
-        run_study(study, tmp_path, executor=executor)
+    for params in ({"class_weight": "balanced"}, {"max_iter": 0}):
+        study = make_study(task=[TASK], solver=[{"name": "SMO", "params": params}])
+        with pytest.raises(StudyError, match=f"solver 'SMO': '?{next(iter(params))}"):
+            run_study(study, tmp_path, executor=executor)
     assert executor.ran == []
 
 
 def test_a_deterministic_solver_runs_once(tmp_path, make_study):
-    entries = [
-        {"name": "SMO"},
-        {"name": "SMO", "label": "again", "seeds": 2},
-        {"name": "LIBSVM"},
-        {"name": "SDCA"},
-    ]
-    study = make_study(task=[TASK], solver=entries, seeds=3)
+    solvers = [{"name": "SMO"}, {**SMO, "label": "again", "seeds": 2}, {"name": "SDCA"}]
+    # Where it is tuned, the seed decides which points values are tried on.
+    tuned = {"dataset": "digits", "label": "tuned", "gamma": 0.1, "tune": {"C": [1.0, 10.0]}}
+    study = make_study(task=[TASK, tuned], solver=solvers, seeds=3)
     run_study(study, tmp_path, executor=FakeExecutor())
     found = json.loads((tmp_path / "study.json").read_text())
-    planned = [(run["solver"], run["seed"]) for run in found["planned"]]
-    assert [run for run in planned if run[0] != "SDCA"] == [
-        *(("SMO", 0), ("again", 0), ("again", 1), ("LIBSVM", 0))
-    ]
-    assert [solver["deterministic"] for solver in found["solvers"]] == [True, True, True, False]
+    planned = Counter(f"{run['task']} {run['solver']}" for run in found["planned"])
+    once = {"digits SMO": 1, "digits again": 2, "digits SDCA": 3}
+    assert planned == once | {"tuned SMO": 3, "tuned again": 2, "tuned SDCA": 3}
+    assert [solver["deterministic"] for solver in found["solvers"]] == [True, True, False]
     # The whole study: nothing is missing from the page.
-    assert found["of"]["runs"] == len(planned) == 7
-
-
-def test_a_deterministic_solver_whose_task_is_tuned_has_every_seed(tmp_path, make_study):
-    # The seed decides which points values are tried on, and so what is chosen.
-    task = {k: v for k, v in TASK.items() if k != "C"} | {"tune": {"C": [1.0, 10.0]}}
-    study = make_study(task=[task], solver=[{"name": "SMO"}], seeds=3)
-    told = Told()
-    run_study(study, tmp_path, executor=FakeExecutor(), progress=told)
-    assert told.lines == []
-    found = json.loads((tmp_path / "study.json").read_text())
-    assert [run["seed"] for run in found["planned"]] == [0, 1, 2]
+    assert found["of"]["runs"] == len(found["planned"])
 
 
 def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path):
-    file = tmp_path / "mine.py"
+    file, found = tmp_path / "mine.py", {}
     file.write_text(
         "from marginbench import SMO\n"
         "class Inherits(SMO): pass\n"
         "class Says(SMO):\n    deterministic = True\n"
         "class SaysToo(Says): pass\n"
     )
-    found = {
-        name: describe_solver(DescribeWork(f"{file}:{name}", "svm")).traits["deterministic"]
-        for name in ("Inherits", "Says", "SaysToo")
-    }
+    for name in ("Inherits", "Says", "SaysToo"):
+        found[name] = describe_solver(DescribeWork(f"{file}:{name}", "svm")).traits["deterministic"]
     assert found == {"Inherits": False, "Says": True, "SaysToo": True}
 
 
@@ -306,66 +221,23 @@ def test_only_values_that_are_known_are_checked(tmp_path):
         "        if isinstance(self.size, str): raise KeyError('a bug')\n"
         "    def _solve(self, problem, monitor): ...\n"
     )
-    given = (
-        {"nu": -1.0},
-        {"nu": 1.0, "size": np.ones(3)},
-        {"nu": "reference"},  # of the task
-        {"nu": -1.0, "sizes": 1},  # an unknown parameter is told as such
-        {},
-        {"nu": 1.0, "size": "broken"},  # the runs tell
-    )
-    found = describe_solver(DescribeWork(f"{file}:Mine", "svm", given))
+    known = ({"nu": -1.0}, {"nu": 1.0, "size": np.ones(3)})
+    # Values of the task, parameters that there are not, and bugs are told by the runs.
+    unknown = ({"nu": "reference"}, {"nu": -1.0, "sizes": 1}, {}, {"nu": 1.0, "size": "broken"})
+    found = describe_solver(DescribeWork(f"{file}:Mine", "svm", known + unknown))
     assert found.refusals == ("nu is below 0", "", "", "", "", "")
 
 
 def test_a_folder_keeps_the_runs_of_one_study(tmp_path, make_study):
-    first = make_study(name="first", task=[TASK], solver=[{"name": "SMO"}], seeds=1)
+    first, other = make_study(name="first", task=[TASK]), make_study(name="other", task=[TASK])
+    description = tmp_path / "study.json"
     run_study(first, tmp_path, executor=FakeExecutor())
-    before = (tmp_path / "study.json").read_bytes()
-    other = make_study(name="other", task=[TASK], solver=[{"name": "SDCA"}], seeds=1)
-    with pytest.raises(
-        UserError, match="holds the study 'first'; choose another --out for 'other'"
-    ):
-        run_study(other, tmp_path, executor=FakeExecutor())
-    assert (tmp_path / "study.json").read_bytes() == before
-    assert list(records_of(tmp_path)) == [("SMO", 0)]
-    (tmp_path / "study.json").write_text("{")  # damaged: the records tell
-    with pytest.raises(UserError, match="holds the study 'first'"):
-        run_study(other, tmp_path, executor=FakeExecutor())
+    for content in (description.read_text(), "{"):  # damaged: the records tell
+        description.write_text(content)
+        with pytest.raises(UserError, match="holds the study 'first'; choose another --out"):
+            run_study(other, tmp_path, executor=FakeExecutor())
     assert run_study(first, tmp_path, executor=FakeExecutor()).already_recorded == 1
-    assert json.loads((tmp_path / "study.json").read_text())["name"] == "first"
-
-
-def test_what_a_run_found_before_it_was_killed_is_recorded(tmp_path, make_study):
-    found = {"C": 3.0, "tuning": "[]", "tuning_evals": 7}
-    killed = Outcome("timeout", reason="too long", columns=found, phase="solve", solve_s=2.0)
-    run_study(make_study(task=[TASK]), tmp_path, executor=FakeExecutor(SMO=killed))
-    record = records_of(tmp_path)["SMO", 0]
-    assert (record.status, record.C, record.tuning_evals, record.wall_s) == ("timeout", 3.0, 7, 2.0)
-
-
-def test_an_interrupt_keeps_what_is_recorded(tmp_path, two_solvers):
-    executor, results = FakeExecutor(), tmp_path / "a"
-    executor.interrupt_after = 3
-    with pytest.raises(InterruptedRunError, match="3 of 4 runs are recorded") as caught:
-        run_study(two_solvers, results, executor=executor, command="marginbench run small")
-    assert "run the same command again to resume: marginbench run small" in str(caught.value)
-    assert (caught.value.summary.statuses, caught.value.summary.results) == (
-        {"converged": 3},
-        results,
-    )
-    assert executor.closed
-    rest = FakeExecutor()
-    assert run_study(two_solvers, results, executor=rest).statuses == {"converged": 4}
-    assert len(rest.ran) == 1
-
-    def interrupted(job):
-        raise KeyboardInterrupt
-
-    executor.answer = interrupted
-    with pytest.raises(InterruptedRunError, match="before the first run") as caught:
-        run_study(two_solvers, tmp_path / "b", executor=executor)
-    assert caught.value.summary is None
+    assert json.loads(description.read_text())["name"] == "first"
 
 
 def test_an_interrupt_is_raised_where_nothing_is_half_done(tmp_path, two_solvers):
@@ -378,8 +250,9 @@ def test_an_interrupt_is_raised_where_nothing_is_half_done(tmp_path, two_solvers
         return answer(job)
 
     executor.answer = interrupted
-    with pytest.raises(InterruptedRunError):
+    with pytest.raises(InterruptedRunError, match="before the first run") as caught:
         run_study(two_solvers, tmp_path, executor=executor)
+    assert caught.value.summary is None
     assert len(handled) == 1
     assert executor.closed
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,5 +1,6 @@
 """Parts of a study: by names, by numbers, by expressions, and what a folder plans of them."""
 
+import itertools
 import random
 import time
 from pathlib import Path
@@ -13,174 +14,18 @@ from marginbench.harness.planning.manifest import Scope, merged
 from marginbench.harness.results.description import read_description
 from marginbench.harness.study.model import Budget
 from marginbench.harness.study.select import MAX_LENGTH, of_its_own, select
-from marginbench.harness.study.toml import load_study, parse_study
+from marginbench.harness.study.toml import load_study
 from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 
 from .conftest import BOARD
-from .test_study_file import VALID, parse
+from .test_study_file import FEASIBILITY, VALID, parse
 
-FEASIBILITY = """
-kind = "feasibility"
-name = "small"
-[[cell]]
-label = "easy"
-generator = "ldfp"
-tol = 0.0
-m = 8
-n = 100
-instances = 2
-[[cell]]
-label = "none"
-generator = "lap"
-tol = 1e-2
-m = 3
-n = 30
-instances = 1
-[[method]]
-name = "MPLFP"
-[[method]]
-name = "PCT"
-label = "PCT, 3 steps"
-params = { max_iter = 3 }
-"""
-
-
-@pytest.mark.parametrize(
-    ("selection", "tasks", "solvers"),
-    [
-        ({"datasets": ["EASY"]}, ["easy"], ["MPLFP", "PCT, 3 steps"]),
-        ({"datasets": ["lap,ldfp"]}, ["none", "easy"], ["MPLFP", "PCT, 3 steps"]),
-        ({"solvers": ["pct"]}, ["easy", "none"], ["PCT, 3 steps"]),
-        ({"solvers": ["PCT, 3 steps", "MPLFP"]}, ["easy", "none"], ["PCT, 3 steps", "MPLFP"]),
-        ({"solvers": ["vn"]}, ["easy", "none"], ["VN"]),
-    ],
-)
-def test_tasks_and_methods_are_selected_by_label_or_name(selection, tasks, solvers):
-    chosen = select(parse(FEASIBILITY), **selection)
-    assert [task.label for task in chosen.tasks] == tasks
-    assert [entry.label for entry in chosen.solvers] == solvers
-
-
-def test_seeds_and_timeout_are_changed_and_nothing_else():
-    chosen = select(parse(FEASIBILITY), seeds=1, timeout=3)
-    assert [task.instances for task in chosen.tasks] == [1, 1]
-    assert chosen.budget == Budget(timeout=3.0)
-    # A study does not have more instances than it says.
-    assert [task.instances for task in select(parse(FEASIBILITY), seeds=9).tasks] == [2, 1]
-    quickstart = load_study("quickstart")
-    part = select(quickstart, datasets=["Checkers"], solvers=["smo,SBP"], seeds=1)
-    assert [task for task in quickstart.tasks if task.label == "checkers"] == list(part.tasks)
-    assert [entry.label for entry in part.solvers] == ["SMO-textbook", "SBP"]
-    assert part.most_seeds == 1
-    digits = [task for task in quickstart.tasks if getattr(task, "dataset", "") == "digits"]
-    assert list(select(quickstart, datasets=["digits"]).tasks) == digits
-
-
-def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("my data.csv").write_text("x,y\n" + "1,a\n2,b\n" * 9)
-    quickstart = load_study("quickstart")
-    tasks = select(quickstart, datasets=["my data.csv", "heart"]).tasks
-    study = of_its_own(quickstart, tasks, ["smo", "SBP"])
-    assert (study.name, study.title) == (
-        "my-data-heart-SMO-SBP",
-        "SMO, SBP on my data.csv, heart",
-    )
-    # The same as in a study file, not what the quickstart sets.
-    entries = [(entry.label, entry.params) for entry in study.solvers]
-    assert entries == [("SMO", {}), ("SBP", {})]
-    assert study.budget == Budget()
-    assert (study.description, study.cost) == ("", "")
-    assert type(study).model_validate(study.model_dump()).name == study.name
-    # Without solvers those of the quickstart, under their names there.
-    assert of_its_own(quickstart, tasks, None).solvers == quickstart.solvers
-    many = of_its_own(quickstart, tasks * 9, ["SMO"]).name
-    assert len(many) == 100
-    assert many != of_its_own(quickstart, tasks * 9, ["SBP"]).name
-
-
-def test_the_label_of_a_grid_means_all_that_it_stands_for():
-    study = parse(
-        VALID.replace("C = 10", 'C = [1, 10]\nlabel = "ours"')
-        + 'label = "S"\nparams = { tol = [0.1, 0.2] }\n[[solver]]\nname = "LIBSVM"\n'
-    )
-    assert select(study, datasets=["OURS"]).task == study.task
-    assert select(study, datasets=["ours, C=10"]).task == study.task[1:]
-    assert select(study, datasets=["digits"]).task == study.task
-    assert select(study, solvers=["s"]).solver == study.solver[:2]
-    assert select(study, solvers=["SMO"]).solver == study.solver[:2]
-    with pytest.raises(StudyError, match=r"unknown dataset 'our' \(did you mean 'ours'\?\)"):
-        select(study, datasets=["our"])
-
-
-def test_a_label_may_have_a_comma():
-    study = parse(VALID.replace('dataset = "digits"', 'dataset = "digits"\nlabel = "a, b"'))
-    assert select(study, datasets=["A, b"]).task == study.task
-
-
-def test_a_path_may_have_a_comma(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("my data, v2.csv").write_text("a,target\n1,0\n2,1\n")
-    (task,) = select(parse(VALID), datasets=["my data, v2.csv"]).task
-    assert task.dataset == "my data, v2.csv"
-
-
-def test_a_selected_file_keeps_its_parameters(tmp_path):
-    file = tmp_path / "own.py"
-    file.write_text("class Own: pass\n")
-    study = parse(VALID.replace('"SMO"', f'"{file}:Own"\nparams = {{ tol = 0.5 }}'))
-    for name in (f"{file}:Own", "own"):
-        assert select(study, solvers=[name]).solver == study.solver
-
-
-def test_selection_adds_what_the_study_does_not_have(tmp_path):
-    study, file = parse(VALID), tmp_path / "own.py"
-    file.write_text("class Own: pass\n")
-    chosen = select(study, datasets=["breast-cancer"], solvers=["LIBSVM", "SMO", f"{file}:Own"])
-    (task,) = chosen.task
-    assert task.dataset == "breast-cancer"
-    assert None not in (task.gamma, task.C)
-    assert [entry.label for entry in chosen.solver] == ["LIBSVM", "SMO", "Own"]
-    assert chosen.solver[1] in study.solver
-
-
-@pytest.mark.parametrize(
-    ("text", "selection", "message"),
-    [
-        (VALID, {"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
-        (VALID, {"solvers": [","]}, "no solver is selected"),
-        (VALID, {"solvers": ["MPLFP"]}, "MPLFP is a solver for studies of the kind 'feasibility'"),
-        (VALID, {"solvers": ["mine.py"]}, "'mine.py' is a file; name the class in it too, as in "),
-        # Cells are not made from the names of datasets.
-        (FEASIBILITY, {"datasets": ["digits"]}, "unknown dataset 'digits' (known: easy, ldfp, non"),
-        (FEASIBILITY, {"solvers": ["SMO"]}, "SMO is a solver for studies of the kind 'svm'"),
-        (FEASIBILITY, {"solvers": ["PCT, 4 stepps"]}, "unknown solver '4 stepps' (did you mean 'P"),
-    ],
-)
-def test_a_wrong_selection_is_refused(text, selection, message):
-    with pytest.raises(StudyError) as caught:
-        select(parse(text), **selection)
-    assert str(caught.value).startswith(message)
-
-
-def test_a_file_whose_name_no_table_could_show_is_refused(tmp_path):
-    study = load_study("quickstart")
-    name = "A" * 101
-    for file, cls, message in (
-        ("evil\u202e.py", "A", r"its name must hold printable characters only"),
-        ("long.py", name, r"its label must have at most 100 characters, not 101"),
-    ):
-        (tmp_path / file).write_text(f"class {cls}: pass\n", encoding="utf-8")
-        with pytest.raises(StudyError, match=message) as raised:
-            select(study, solvers=[f"{tmp_path / file}:{cls}"])
-        assert "\u202e" not in str(raised.value)
-
-
-GRID = b"""
+GRID = """
 name = "grid"
 seeds = 2
 [[task]]
+label = "ours"
 dataset = "digits"
 C = [1, 10]
 gamma = 0.5
@@ -193,20 +38,117 @@ C = 10
 fit_intercept = true
 [[solver]]
 name = "SBP"
+label = "S"
 params = { nu = 0.5, max_epochs = [1, 2] }
 [[solver]]
 name = "SDCA"
 """
+OURS = ["ours, C=1", "ours, C=10"]
 
 
 @pytest.fixture(scope="module")
 def grid():
-    return parse_study(GRID, where="grid.toml")
+    return parse(GRID)
 
 
-def chosen(study, text):
-    selection = select(study, where=text).selection
-    return set(selection.runs)
+@pytest.mark.parametrize(
+    ("text", "selection", "tasks", "solvers"),
+    [
+        (FEASIBILITY, {"datasets": ["EASY"]}, ["easy"], None),
+        (FEASIBILITY, {"datasets": ["digits"]}, ["ten digits"], None),
+        (FEASIBILITY, {"solvers": ["mpkfp", "MPLFP"]}, None, ["with a kernel", "mplfp"]),
+        (FEASIBILITY, {"solvers": ["vn"]}, None, ["VN"]),
+        (GRID, {"datasets": ["line, with BIAS", "ours"]}, ["line, with bias", *OURS], None),
+        (GRID, {"datasets": ["ours, c=10"]}, ["ours, C=10"], None),
+        (GRID, {"datasets": ["checkers,digits"]}, ["line, with bias", *OURS], None),
+        (GRID, {"datasets": ["breast-cancer"]}, ["breast-cancer"], None),
+        (GRID, {"solvers": ["s"]}, None, ["S, max_epochs=1", "S, max_epochs=2"]),
+        (GRID, {"solvers": ["sdca, SBP"]}, None, ["SDCA", "S, max_epochs=1", "S, max_epochs=2"]),
+        (GRID, {"solvers": ["SDCA", "LIBSVM"]}, None, ["SDCA", "LIBSVM"]),
+    ],
+)
+def test_tasks_and_solvers_are_selected_by_label_or_name(text, selection, tasks, solvers):
+    study = parse(text)
+    chosen = select(study, **selection)
+    for now, before, labels in (
+        (chosen.tasks, study.tasks, tasks),
+        (chosen.solvers, study.solvers, solvers),
+    ):
+        own = {entry.label: entry for entry in before}
+        assert [entry.label for entry in now] == (list(own) if labels is None else labels)
+        assert all(own.get(entry.label, entry) == entry for entry in now)
+
+
+def test_seeds_and_timeout_are_changed_and_nothing_else():
+    study = parse(FEASIBILITY)
+    chosen = select(study, seeds=1, timeout=3)
+    assert [task.instances for task in chosen.tasks] == [1, 1]
+    assert chosen.budget == Budget(timeout=3.0)
+    # A study does not have more instances than it says.
+    assert select(study, seeds=9).tasks == study.tasks
+
+
+def test_files_are_selected_by_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my data, v2.csv").write_text("a,target\n1,0\n2,1\n")
+    Path("own.py").write_text("class Own: pass\n")
+    file = f"{tmp_path}/own.py:Own"
+    chosen = select(parse(VALID), datasets=["my data, v2.csv"], solvers=["SMO", file])
+    assert [task.dataset for task in chosen.tasks] == ["my data, v2.csv"]
+    assert [entry.label for entry in chosen.solvers] == ["SMO", "Own"]
+    study = parse(VALID.replace('"SMO"', f'"{file}"\nparams = {{ tol = 0.5 }}'))
+    for name in (file, "own"):
+        assert select(study, solvers=[name]).solver == study.solver
+
+
+def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my data.csv").write_text("x,y\n" + "1,a\n2,b\n" * 9)
+    quickstart = load_study("quickstart")
+    tasks = select(quickstart, datasets=["my data.csv", "heart"]).tasks
+    study = of_its_own(quickstart, tasks, ["smo", "SBP"])
+    assert study.name == "my-data-heart-SMO-SBP"
+    assert study.title == "SMO, SBP on my data.csv, heart"
+    # The same as in a study file, not what the quickstart sets.
+    entries = [(entry.label, entry.params) for entry in study.solvers]
+    assert entries == [("SMO", {}), ("SBP", {})]
+    assert study.budget == Budget()
+    # Without solvers those of the quickstart, under their names there.
+    assert of_its_own(quickstart, tasks, None).solvers == quickstart.solvers
+    long = [of_its_own(quickstart, tasks * 9, [solver]).name for solver in ("SMO", "SBP")]
+    assert [len(name) for name in long] == [100, 100]
+    assert long[0] != long[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "selection", "message"),
+    [
+        (VALID, {"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
+        (VALID, {"solvers": [","]}, "no solver is selected"),
+        (VALID, {"solvers": ["MPLFP"]}, "MPLFP is a solver for studies of the kind 'feasibility'"),
+        (VALID, {"solvers": ["mine.py"]}, "'mine.py' is a file; name the class in it too, as in "),
+        (GRID, {"datasets": ["our"]}, "unknown dataset 'our' (did you mean 'ours'?)"),
+        # Cells are not made from the names of datasets.
+        (FEASIBILITY, {"datasets": ["adult"]}, "unknown dataset 'adult' (known: easy, ldfp, ten"),
+        (FEASIBILITY, {"solvers": ["with akernel"]}, "unknown solver 'with akernel' (did you mean"),
+    ],
+)
+def test_a_wrong_selection_is_refused(text, selection, message):
+    with pytest.raises(StudyError) as caught:
+        select(parse(text), **selection)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_file_whose_name_no_table_could_show_is_refused(tmp_path):
+    for file, cls, message in (
+        ("evil\u202e.py", "A", r"its name must hold printable characters only"),
+        ("blank\u3164.py", "A", r"its name must hold printable characters only"),
+        ("long.py", "A" * 101, r"its label must have at most 100 characters, not 101"),
+    ):
+        (tmp_path / file).write_text(f"class {cls}: pass\n", encoding="utf-8")
+        with pytest.raises(StudyError, match=message) as raised:
+            select(parse(VALID), solvers=[f"{tmp_path / file}:{cls}"])
+        assert "\u202e" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -232,12 +174,13 @@ def chosen(study, text):
     ],
 )
 def test_an_expression_chooses_the_runs_of_which_it_is_true(grid, text, holds):
-    expected = {(t.label, s.label, seed) for t, s, seed in all_runs_of(grid) if holds(t, s, seed)}
-    assert chosen(grid, text) == expected
-
-
-def all_runs_of(study):
-    return [(t, s, seed) for t in study.task for s in study.solver for seed in range(study.seeds)]
+    runs = itertools.product(grid.task, grid.solver, range(grid.seeds))
+    expected = {(t.label, s.label, seed) for t, s, seed in runs if holds(t, s, seed)}
+    part = select(grid, where=text)
+    assert part.selection.runs == expected
+    # Only what is chosen is prepared.
+    assert {task.label for task in part.task} == {task for task, _, _ in expected}
+    assert {entry.label for entry in part.solver} == {solver for _, solver, _ in expected}
 
 
 @pytest.mark.parametrize(
@@ -297,15 +240,6 @@ def test_a_seed_that_a_deterministic_solver_does_not_have(tmp_path, make_study):
         run_study(none, tmp_path, whole=whole, executor=InProcess())
 
 
-def test_only_what_is_chosen_is_prepared(grid):
-    part = select(grid, where='C == 1 and solver == "SDCA"')
-    assert [task.label for task in part.task] == ["digits, C=1"]
-    assert [entry.label for entry in part.solver] == ["SDCA"]
-    cells = select(load_study("mpfp14-table2"), where="m == 100 and seed < 3 and class == 'VN'")
-    assert {task.m for task in cells.tasks} == {100}
-    assert {seed for _, _, seed in cells.selection.runs} == {0, 1, 2}
-
-
 def test_parts_that_are_no_product_add_up(tmp_path, make_study):
     whole = make_study(
         task=[BOARD | {"C": [1.0, 2.0]}],
@@ -337,21 +271,18 @@ def test_parts_that_are_no_product_add_up(tmp_path, make_study):
 @pytest.mark.slow
 def test_a_large_grid_is_planned_in_time(tmp_path):
     """Seconds, not minutes: no step goes through all entries for each run."""
-    values = ", ".join(str(number) for number in range(1, 5001))
-    text = GRID.decode().replace("C = [1, 10]", f"C = [{values}]")
-    whole = parse_study(text.encode(), where="grid.toml")
-    planned = [
-        {"task": task, "solver": solver, "seed": seed, "key": "k", "file": "f"}
-        for task, solver, seed in whole.runs()
-    ]
+    whole = parse(GRID.replace("C = [1, 10]", f"C = {[*range(1, 5001)]}"))
     now = {
         "tasks": [{"label": task.label} for task in whole.tasks],
         "solvers": [{"label": entry.label} for entry in whole.solvers],
-        "planned": planned,
+        "planned": [
+            {"task": task, "solver": solver, "seed": seed, "key": "k", "file": "f"}
+            for task, solver, seed in whole.runs()
+        ],
         "command": "run",
     }
     started = time.process_time()
     assert len(select(whole, where="C > 4999").tasks) == 1
     found = merged(now, None, whole, Scope(whole, whole).content(tmp_path))
-    assert found["of"]["runs"] == len(planned) == 5001 * 3 * 2
+    assert found["of"]["runs"] == 5001 * 3 * 2
     assert time.process_time() - started < 20

@@ -17,14 +17,12 @@ def here(in_this_process, tmp_path, monkeypatch):
 
 
 def test_a_new_study_is_valid_and_never_overwrites(run, tmp_path):
-    assert run("study", "new", "mine")[:2] == (
-        0,
-        "mine.toml is written; run it: marginbench run mine.toml\n",
-    )
+    said = "mine.toml is written; run it: marginbench run mine.toml\n"
+    assert run("study", "new", "mine") == (0, said, "")
     before = (tmp_path / "mine.toml").read_text()
     code, _, err = run("study", "new", "mine.toml")
     assert (code, (tmp_path / "mine.toml").read_text()) == (2, before)
-    assert err == ("marginbench: mine.toml exists and is left as it is; choose another name\n")
+    assert err == "marginbench: mine.toml exists and is left as it is; choose another name\n"
     assert run("study", "validate", "mine.toml") == (0, "ok: 2 tasks x 3 solvers: 14 runs\n", "")
     code, _, err = run("study", "new", "../mine")
     assert (code, err.count("\n")) == (2, 1)
@@ -46,14 +44,9 @@ def test_a_shipped_study_is_shown_as_it_runs(run):
     assert lines[0] == "quickstart: Quickstart: five kernel solvers and LIBSVM on small data"
     # SMO and LIBSVM are deterministic: one seed of three.
     assert "4 tasks x 6 solvers: 56 runs, 12 skipped" in lines
-    assert (
-        "skipped: LIBSVM on digits: LIBSVM always fits a bias, which the task has not; set "
-        "fit_intercept = true there, or other_problem = true for the solver"
-    ) in lines
-    assert (
-        "checkers           dataset=checkers, n_train=2000, n_test=2000, kernel=rbf, gamma=10, "
-        "C=1, fit_intercept=false"
-    ) in lines
+    assert any(line.startswith("skipped: LIBSVM on digits: LIBSVM always fits") for line in lines)
+    task = "dataset=checkers, n_train=2000, n_test=2000, kernel=rbf, gamma=10, C=1"
+    assert f"checkers           {task}, fit_intercept=false" in lines
     assert "SBP           12 runs, nu=reference, max_epochs=10" in lines
     found = json.loads(run("study", "show", "quickstart", "--json")[1])
     assert (found["n_runs"], found["budget"]["timeout"]) == (56, 60.0)
@@ -62,52 +55,41 @@ def test_a_shipped_study_is_shown_as_it_runs(run):
 
 
 def test_a_kernel_in_a_file_of_ones_own(run, tmp_path):
-    (tmp_path / "mine.py").write_text(
-        "from marginbench.solvers import Linear\n\n\nclass Mine(Linear):\n    pass\n"
-    )
-    (tmp_path / "mine.toml").write_text(
+    (tmp_path / "mine.py").write_text("from marginbench.solvers import Linear as Mine\n")
+    study = (
         'name = "mine"\n[[task]]\ndataset = "digits"\nkernel = "mine.py:Mine"\n'
         '[[solver]]\nname = "SMO"\n'
     )
-    assert run("study", "validate", "mine.toml")[0] == 0
-    for text, words in (
-        (':Mine"', ':Absent"'),
-        (':Mine"', ':Mine"\ngamma = 2.0'),
+    for words, message in (
+        (':Mine"', ""),
+        (':Absent"', "Absent"),
+        (':Mine"\ngamma = 2.0', "in kern"),
     ):
-        study = (tmp_path / "mine.toml").read_text()
-        (tmp_path / "wrong.toml").write_text(study.replace(text, words))
-        code, _, err = run("study", "validate", "wrong.toml")
-        assert (code, err.count("\n")) == (2, 1)
-        assert "Absent" in err or "in kernel_params" in err
+        (tmp_path / "mine.toml").write_text(study.replace(':Mine"', words))
+        code, _, err = run("study", "validate", "mine.toml")
+        assert (code, err.count("\n")) == ((2, 1) if message else (0, 0))
+        assert message in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["study", "validate", "mine.toml"], "make up to 2500000000 runs; 200000 are possible"),
-        (
-            ["run", "--seeds", "40000", "--dry-run"],
-            "4 tasks x 6 solvers with their seeds make up to 960000 runs; 200000 are possible",
-        ),
-        (["run", "--jobs", "1000000000", "--dry-run"], "jobs must be from 1 to 1000, not"),
-    ],
-)
-def test_more_runs_than_can_be_planned_are_refused_at_once(run, tmp_path, arguments, message):
+def test_more_runs_than_can_be_planned_are_refused_at_once(run, tmp_path):
     (tmp_path / "mine.toml").write_text(
         'name = "huge"\nseeds = 100000\n[[task]]\ndataset = "digits"\n'
         f"C = {[*range(1, 251)]}\n[[solver]]\n"
         f'name = "Pegasos"\nparams = {{ max_epochs = {[*range(1, 101)]} }}\n'
     )
     began = time.process_time()
-    code, out, err = run(*arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert message in err
+    for arguments, words in (
+        (("study", "validate", "mine.toml"), "make up to 2500000000 runs"),
+        (("run", "--seeds", "40000", "--dry-run"), "4 tasks x 6 solvers with their seeds make up"),
+    ):
+        code, out, err = run(*arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert words in err
+        assert "runs; 200000 are possible" in err
     assert time.process_time() - began < 20.0, "nothing is listed to be counted"
 
 
 def test_methods_that_do_not_fit_a_task_do_not_count():
     study = load_study("mpfp14-table2")
-    found = overview(study, InProcess(), lambda line: None)
-    assert found.n_runs == 552
-    text = study.cost.partition("552 runs")
-    assert text[1], "the study says how many runs it has"
+    assert overview(study, InProcess(), lambda line: None).n_runs == 552
+    assert "552 runs" in study.cost

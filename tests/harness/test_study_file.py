@@ -4,7 +4,6 @@ import random
 import re
 import time
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,15 +32,12 @@ name = "SMO"
 FEASIBILITY = """
 kind = "feasibility"
 name = "small"
-[budget]
-timeout = 20.0
 [[cell]]
 label = "easy"
 generator = "ldfp"
 tol = 0.0
 m = 8
 n = 100
-kappa = 1.5
 instances = 2
 published = { MPLFP = 1.5, PCT = "TO" }
 [[images]]
@@ -109,9 +105,7 @@ def test_what_is_tuned_is_read():
     tuning = study.tuning
     assert (tuning.method, tuning.folds, tuning.resource) == ("halving", 3, "points")
     assert study.task[0].tune == {"C": [0.1, 1.0], "gamma": [0.1]}
-    assert study.task[0].why_no_reference == (
-        "its C and gamma are tuned: each solver has its own problem"
-    )
+    assert study.task[0].why_no_reference.startswith("its C and gamma are tuned")
     assert study.solver[0].tune == {"max_epochs": [1, 5]}
     # As a results folder stores it.
     assert Study.model_validate(study.model_dump()) == study
@@ -125,19 +119,6 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
     assert task.portable(tmp_path) == {}
 
 
-def test_the_class_of_a_file_is_what_follows_its_last_colon():
-    assert SolverEntry(name="/a:b/mine.py:Mine", label="x").class_name == "Mine"
-
-
-def test_the_studies_of_the_page_on_tuning_are_valid():
-    page = Path(__file__).resolve().parents[2] / "docs" / "tuning.md"
-    blocks = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    limited, tuned = map(parse, blocks)
-    assert set(limited.budget.rules) == {"kernel_evals", "iterations", "stop"}
-    assert tuned.task[0].tune
-    assert tuned.solver[1].tune
-
-
 @pytest.mark.parametrize(
     ("text", "old", "new", "message"),
     [
@@ -147,71 +128,28 @@ def test_the_studies_of_the_page_on_tuning_are_valid():
         (VALID, "gamma = 0.1", 'kernel = "rbff"', "task[1].kernel = 'rbff' is not known (did you"),
         (VALID, "seeds = 2", "seeds = 0", "seeds = 0: should be greater than or equal to 1"),
         (VALID, "gamma = 0.1", "gamma = inf", "task[1].gamma = inf: should be a finite number"),
-        (VALID, "timeout = 5.0", "timeout = 0", "budget.timeout = 0: should be greater than 0"),
-        (
-            VALID,
-            "timeout =",
-            "checkpoint_factor = 1.009\n#",
-            "budget.checkpoint_factor = 1.009: sho",
-        ),
+        (VALID, "[budget]", "[budget]\ncheckpoint_factor = 1.009", "budget.checkpoint_factor = 1."),
         (VALID, "C = 10", 'C = [1, 2]\nzp = ["C"]', "unknown key 'task[1].zp' (did you mean 'zip"),
         (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
-        (VALID, 'name = "mine"', "", "the key 'name' is missing"),
         (VALID, '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', '_' and"),
         (VALID, "[[solver]]", "[solver]", "[solver] is one table where a study has a list of the"),
         (VALID, "[budget]\ntimeout", "budget", "budget = 5.0: write it as a table [budget]"),
         (VALID, '[[solver]]\nname = "SMO"\n', "", "a study needs at least one [[solver]]"),
         (VALID, '"SMO"', '"SMO"\nparams = 3', "solver[1].params = 3: write it as a table, { key"),
         (VALID, '"SMO"', '"nowhere.py:Mine"', "solver[1].name: no such file: /"),
-        (
-            VALID,
-            '"SMO"',
-            '"SMO"\nparams = { tol = "reference" }',
-            "solver[1].params.tol = 'reference': only nu can be taken from the reference optimum",
-        ),
-        (
-            VALID,
-            '"SMO"',
-            '"SMO"\nlabel = "a"\n[[solver]]\nname = "SBP"\nlabel = "A"',
-            "two entries of [[solver]] have the label 'A' (case does not count); give each its own",
-        ),
+        (VALID, '"SMO"', '"SMO"\nparams = { tol = "reference" }', "solver[1].params.tol = 'refere"),
         (FEASIBILITY, '= "feasi', '= "feasa', "kind = 'feasability' is not known (did you mean"),
-        (FEASIBILITY, "[[images]]", "[[image]]", "unknown key 'image' (did you mean 'images'?)"),
         (FEASIBILITY, "m = 8\n", "", "the key 'cell[1].m' is missing"),
-        (FEASIBILITY, "gammas = [0.5, 2.0]", "gammas = []", "images[1].gammas"),
-        (
-            FEASIBILITY,
-            "n_train = 100",
-            "dataset_params = { size = 3 }",
-            "images[1]: digits: unknown parameter 'size' (known: positive)",
-        ),
+        (FEASIBILITY, "n_train = 100", "dataset_params = { size = 3 }", "images[1]: digits: unkno"),
         (FEASIBILITY, '"mplfp"', '"mplfp"\nother_problem = true', "method[1].other_problem is for"),
-        (FEASIBILITY, '"mplfp"', '"SMO"', "method[1].name: SMO is a solver for studies of the ki"),
-        (
-            FEASIBILITY,
-            '"ten digits"',
-            '"Easy"',
-            "two entries of [[cell]] and [[images]] have the label 'Easy' (case does not count); "
-            "give each its own",
-        ),
-        (
-            FEASIBILITY,
-            '[[method]]\nname = "mplfp"',
-            '[[method]]\nname = "mplfp"\ntune = { tol = [0.1] }',
-            "method[1].tune: only solvers of SVM tasks are tuned",
-        ),
+        (FEASIBILITY, '"mplfp"', '"mplfp"\ntune = { tol = [0.1] }', "method[1].tune: only solvers"),
+        (FEASIBILITY, '"ten digits"', '"Easy"', "two entries of [[cell]] and [[images]] have the"),
         (TUNED, "folds = 3", "folds = 3\nvalidation = 0.5", "tuning: validation and folds exclude"),
         (TUNED, "folds = 3", 'resource = "kernel_evals"', "tuning.resource = 'kernel_evals' doub"),
         (TUNED, "C = [0.1, 1]", "C = [0, 1]", "task[1].tune = {'C': [0, 1], 'gamma': [0.1]}: C m"),
         (TUNED, "gamma = [0.1]", "degree = [2]", "task[1].tune = {'C': [0.1, 1], 'degree': [2]}: "),
-        (TUNED, "C = [0.1, 1]", 'C = ["a"]', "task[1].tune.C[1] = 'a': should be a valid number"),
         (TUNED, "tune = { C", "C = 1\ntune = { C", "task[1].tune = {'C': [0.1, 1], 'gamma': [0.1"),
-        (
-            TUNED,
-            "tune = { max",
-            "params = { max_epochs = 1 }\ntune = { max",
-            "solver[1]: max_epoch",
-        ),
+        (TUNED, "tune = { max", "params.max_epochs = 1\ntune = { max", "solver[1]: max_epochs"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_line_key_and_value(text, old, new, message):
@@ -222,86 +160,61 @@ def test_a_mistake_is_one_line_that_names_line_key_and_value(text, old, new, mes
     assert not new or line in range(first, first + new.count("\n") + 1)
 
 
-def test_a_feasibility_study_needs_cells_or_images():
+def test_what_is_no_study_is_refused():
     methods = FEASIBILITY[FEASIBILITY.index("[[method]]") :]
     with pytest.raises(StudyError, match=r"needs at least one \[\[cell\]\] or \[\[images\]\]"):
         parse(f'kind = "feasibility"\nname = "small"\n{methods}')
-
-
-def test_bad_syntax_names_the_line():
     with pytest.raises(StudyError, match=r"^study\.toml: not valid TOML: .*line 2"):
         parse('name = "x"\nseeds = = 3\n')
+    with pytest.raises(StudyError, match=r"unknown study 'quikstart' \(did you mean 'quickstart'"):
+        load_study("quikstart")
+    with pytest.raises(StudyError, match=r"no such study file: nowhere/study\.toml"):
+        load_study("nowhere/study.toml")
 
 
-def test_all_mistakes_are_told_a_line_each():
+def test_all_mistakes_are_told_a_line_each_if_they_can_be_read():
     names = VALID.replace('"digits"', '"digit"').replace('name = "SMO"', 'name = "SMOO"')
     keys = VALID.replace("seeds = 2", "sedes = 2\ntitel = 3")
     for text in (names, keys):
         places = [line for line, _ in mistakes(text) if line]
         assert len(places) == 2
         assert places == sorted(places)
-
-
-def test_no_more_mistakes_are_told_than_can_be_read():
     told = mistakes(VALID + "".join(f"k{number} = 0\n" for number in range(30)))
     assert len(told) == 21
     assert told[-1][1] == "10 more mistakes"
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "line"),
-    [
-        ('name = "x"\n[[task]]\ndataste = "digits"\n', "unknown key 'task[1].dataste' (did you", 3),
-        (
-            'name = "x"\n[[tasks]]\ndataset = "digits"\n',
-            "unknown key 'tasks' (did you",
-            2,
-        ),
-    ],
-)
-def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(text, message, line):
-    told = mistakes(f'{text}[[solver]]\nname = "SMO"\n')
-    assert told[0][0] == line
-    assert told[0][1].startswith(message)
-
-
-class OfTheirOwn:
-    """Stands for a solver's class."""
+def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing():
+    for old, new, line in (("dataset", "dataste", 7), ("[[task]]", "[[tasks]]", 6)):
+        told = mistakes(VALID.replace(old, new))
+        assert told[0][0] == line
+        assert told[0][1].startswith("unknown key 'task")
 
 
 @pytest.mark.parametrize(
     ("made", "message"),
     [
         (
-            lambda: Study(name="x", task=[{"dataset": "digits"}], solver=["SMO", OfTheirOwn]),
+            lambda: Study(name="x", task=[{"dataset": np.ones(3)}], solver=["SMO"]),
+            "Study: task[1].dataset = array([1., 1., 1.]): should be a valid string\n"
             "Study: solver[1] = 'SMO': give a dictionary",
-        ),
-        (
-            lambda: Study(name="x", task=[{"dataset": np.ones(3)}], solver=[{"name": "SMO"}]),
-            "Study: task[1].dataset = array([1., 1., 1.]): should be a valid string",
-        ),
-        (
-            lambda: Study(name="../x", task=[{"dataset": "digits"}], solver=[{"name": "SMO"}]),
-            "Study: name = '../x': may hold letters, digits,",
         ),
         (lambda: Task(dataset="digits", C=-1), "Task: C = -1: should be greater than 0"),
         (lambda: Budget(timout=1), "Budget: unknown key 'timout' (did you mean 'timeout'?)"),
-        (lambda: run("quickstart", solvers=[OfTheirOwn]), "OfTheirOwn'> is no name; give a text"),
+        (lambda: run("quickstart", solvers=[1]), "1 is no name; give a text, such as 'SMO' or"),
     ],
 )
 def test_a_mistake_in_python_is_a_line(made, message):
     with pytest.raises(UserError) as caught:
         made()
-    assert message in caught.value.lines[0]
+    assert str(caught.value).startswith(message)
 
 
 def test_names_are_found_in_any_case_and_labels_are_made_unique():
     study = parse(VALID.replace('"digits"', '"DIGITS"') + '[[solver]]\nname = "smo"\n')
     assert [task.dataset for task in study.task] == ["digits"]
-    assert [(entry.name, entry.label) for entry in study.solver] == [
-        ("SMO", "SMO"),
-        ("SMO", "smo-2"),
-    ]
+    entries = [(entry.name, entry.label) for entry in study.solver]
+    assert entries == [("SMO", "SMO"), ("SMO", "smo-2")]
 
 
 def test_width_and_C_come_from_the_dataset_where_they_are_left_out():
@@ -322,33 +235,7 @@ def test_a_solver_file_is_looked_for_beside_the_study(tmp_path):
     path.write_text(VALID.replace('"SMO"', '"other.py:Mine"'))
     with pytest.raises(SolverError, match=r"no such file: .*other\.py"):
         load_study(path)
-
-
-def test_an_unknown_study_suggests_the_nearest():
-    with pytest.raises(StudyError, match=r"unknown study 'quikstart' \(did you mean 'quickstart'"):
-        load_study("quikstart")
-    with pytest.raises(StudyError, match=r"no such study file: nowhere/study\.toml"):
-        load_study("nowhere/study.toml")
-
-
-@pytest.mark.parametrize(
-    ("label", "message"),
-    [
-        ("evil\u202egnp", "must hold printable characters only"),
-        ("filler\u3164", "must hold printable characters only"),
-        ("two\nlines", "must hold printable characters only"),
-        ("x" * 101, "must have at most 100 characters, not 101"),
-    ],
-)
-def test_a_label_that_no_table_could_show(label, message):
-    for part, named in ((SolverEntry, {"name": "SMO"}), (Task, {"dataset": "digits"})):
-        with pytest.raises(StudyError, match=message):
-            part(**named, label=label)
-
-
-@pytest.mark.parametrize("label", ["naïve Bayes", "支持向量机", "ไทย", "e\u0301", "x" * 100])
-def test_labels_in_any_script(label):
-    assert SolverEntry(name="SMO", label=label).label == label
+    assert SolverEntry(name="/a:b/mine.py:Mine", label="x").class_name == "Mine"
 
 
 FORMS = '''# a comment with [brackets] = "and quotes
@@ -375,7 +262,7 @@ date = 1979-05-27 07:32:00
 [table]
 key = true
 [table.sub]
-key = 0x_F
+key = 0xF
 [[task]]
 C = 1.0
 [task.params]
@@ -387,7 +274,7 @@ seed = 2
 [[task]]
   C = 2.0
   "\\u0043x" = 3
-'''.replace("0x_F", "0xF")
+'''
 
 
 def paths_of(value, path=()):
@@ -406,13 +293,10 @@ def test_every_key_has_its_line_and_nothing_else_has_one(ends):
     assert set(lines) == set(paths_of(tomllib.loads(text)))
     for path, start in {
         ("quoted key",): '"quoted key"',
-        ("literal.key",): "'literal.key'",
         ("dotted", "a", "c"): 'dotted."a".c',
-        ("quotes",): "quotes",
         ("inline", "d", 1, "e"): "inline",
         ("list", 1, 1): "list",
         ("table", "sub"): "[table.sub]",
-        ("task", 1): "[[task]]",
         ("task", 0, "params", "x"): "x = 1",
         ("task", 0, "runs", 1, "seed"): "seed = 2",
         ("task", 1, "Cx"): '  "\\u0043x"',
@@ -420,9 +304,7 @@ def test_every_key_has_its_line_and_nothing_else_has_one(ends):
         assert text.split(ends)[lines[path] - 1].startswith(start), path
     tasks = [number for number, line in enumerate(text.split(ends), 1) if line == "[[task]]"]
     assert [lines["task", 0], lines["task", 1]] == tasks
-
-
-def test_a_key_that_is_not_written_has_the_line_of_its_table():
+    # A key that is not written has the line of its table.
     file = StudyFile("study.toml", "[[task]]\nC = 1\n")
     assert file.line(("task", 0, "gamma")) == 1
     assert file.at(("task", 0, "C", "x")) == "study.toml:2"
@@ -431,9 +313,8 @@ def test_a_key_that_is_not_written_has_the_line_of_its_table():
 
 def test_lines_of_a_long_file_are_given_up_and_not_waited_for(monkeypatch):
     monkeypatch.setattr(toml, "_PATIENCE", toml._PATIENCE / 100)
-    rows = "".join("  [1, 2],\n" for _ in range(2000))
     started = time.process_time()
-    lines = key_lines(f"a = 1\nb = [\n{rows}]\nc = 2\n")
+    lines = key_lines("a = 1\nb = [\n" + "  [1, 2],\n" * 2000 + "]\nc = 2\n")
     assert lines["a",] == 1
     assert time.process_time() - started < 2
 
@@ -462,7 +343,7 @@ def mutated(text, draw):
 def test_a_spoilt_study_is_read_or_refused_in_a_line_for_each_mistake():
     draw, names = random.Random(1), study_names()
     texts = [FORMS, *(load_study(name).to_toml() for name in names)]
-    read = refused = 0
+    refused = 0
     for _ in range(120):
         text = mutated(draw.choice(texts), draw)
         try:
@@ -476,15 +357,13 @@ def test_a_spoilt_study_is_read_or_refused_in_a_line_for_each_mistake():
             content = content[: draw.randrange(len(content))] + b"\xff"
         try:
             parse_study(content, where="study.toml")
-            read += 1
         except (StudyError, SolverError) as error:
             refused += 1
             for line in str(error).split("\n"):
                 assert line.startswith("study.toml")
                 assert line.isprintable()
                 assert len(line) <= MESSAGE_LIMIT
-    assert read > 0
-    assert refused > 50
+    assert 50 < refused < 120
 
 
 def test_numbers_of_numpy_are_pythons_own():

@@ -1,5 +1,6 @@
-"""docs/study-files.md: its studies are valid, and what it says of them is so."""
+"""docs/study-files.md: its studies are valid, and what it says of them is so; docs/tuning.md."""
 
+import itertools
 import re
 import shlex
 from pathlib import Path
@@ -12,23 +13,22 @@ from marginbench.harness.planning.report import overview
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import parse_study
 
-PAGE = (Path(__file__).parents[2] / "docs" / "study-files.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-STUDIES = [text for language, text in BLOCKS if language == "toml"]
-REST = {
-    "name": 'name = "example"\n',
-    "[[task]]": '[[task]]\ndataset = "digits"\n',
-    "[[solver]]": '[[solver]]\nname = "Pegasos"\n',
-}
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "study-files.md").read_text(encoding="utf-8")
 
 
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+
+
+STUDIES = blocks(PAGE, "toml")
+ABOUT_TUNING = blocks((DOCS / "tuning.md").read_text(encoding="utf-8"), "toml")
+#: Has a parameter that is a list.
 OWN = """
-from marginbench import SMO
-from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench import SMO, hyperparameters
 
 @hyperparameters
 class MySolver(SMO):
-    "With a parameter that is a list."
     sizes: tuple = ()
 """
 
@@ -37,10 +37,9 @@ def completed(text):
     """A part of a study with what it leaves out."""
     if text.startswith("kind"):
         return text
-    missing = {key: rest for key, rest in REST.items() if key not in text or key == "name"}
-    head = "" if text.startswith("name") else missing.pop("name")
-    missing.pop("name", None)
-    return head + text + "".join(missing.values())
+    head = "" if text.startswith("name") else 'name = "example"\n'
+    task = "" if "[[task]]" in text else '[[task]]\ndataset = "digits"\n'
+    return head + text + task + ("" if "[[solver]]" in text else '[[solver]]\nname = "Pegasos"\n')
 
 
 def labels_of(text):
@@ -54,7 +53,7 @@ def found(words):
     return text
 
 
-@pytest.mark.parametrize("text", STUDIES, ids=range(len(STUDIES)))
+@pytest.mark.parametrize("text", STUDIES + ABOUT_TUNING, ids=itertools.count())
 def test_every_study_of_the_page_is_valid(text, tmp_path):
     (tmp_path / "my_solver.py").write_text(OWN)
     study = parse_study(completed(text).encode(), where="page.toml", folder=str(tmp_path))
@@ -84,7 +83,7 @@ MISTAKES = (
     ("max_epochs", "max_epoch"),
     ("max_epochs = 20", "max_epochs = 0"),
 )
-[MESSAGES] = [text for language, text in BLOCKS if language == "text"]
+[MESSAGES] = blocks(PAGE, "text")
 
 
 @pytest.mark.parametrize(

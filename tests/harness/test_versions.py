@@ -1,5 +1,6 @@
 """Versions of a solver: told by content, named with the commit, and never mixed in one folder."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from marginbench.harness.planning.fingerprint import (
     read_sources,
     version_of,
 )
-from marginbench.harness.planning.report import as_json, chosen, explain, in_words
+from marginbench.harness.planning.report import chosen, explain, in_words
 from marginbench.harness.results.description import read_description, write_description
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
@@ -43,7 +44,7 @@ class Mine(Perceptron):
 
 
 class Folder:
-    """A results folder, a user's solver that is edited, and what each command said."""
+    """A results folder, a user's solver that is edited, and what the last command said."""
 
     def __init__(self, folder, make_study):
         self.results, self.file = folder / "results", folder / "mine.py"
@@ -54,21 +55,14 @@ class Folder:
             solver=[{"name": f"{self.file}:Mine"}, {"name": "Perceptron"}],
             seeds=1,
         )
-        self.said = []
-        self.ran = 0
 
     def edit(self, passes):
         self.file.write_text(SOLVER.format(passes=passes))
 
     def run(self, **selection):
         executor, progress = Lenient(), Told()
-        summary = run_study(
-            select(self.whole, **selection),
-            self.results,
-            whole=self.whole,
-            progress=progress,
-            executor=executor,
-        )
+        options = {"whole": self.whole, "progress": progress, "executor": executor}
+        summary = run_study(select(self.whole, **selection), self.results, **options)
         self.said, self.ran = progress.lines, executor.runs
         return summary
 
@@ -76,9 +70,11 @@ class Folder:
         """The keys of the records that count."""
         return {cell: entry.key for cell, entry in Journal(self.results).current.items()}
 
-    def versions(self):
-        runs = pd.read_parquet(self.results / "runs.parquet")
-        return runs.groupby("solver")["version"].nunique()
+    def described_with(self, change):
+        """Change what study.json says of the study."""
+        described = read_description(self.results)
+        change(described["study"])
+        write_description(self.results, described)
 
 
 @pytest.fixture
@@ -91,65 +87,37 @@ def test_a_folder_never_mixes_versions(folder):
     first = folder.keys()
     assert len(first) == 4
     folder.edit(2)
+    folder.run(datasets=["a"])
+    results = load_results(folder.results)
+    assert "The runs of Mine are of 2 versions" in "\n".join(analysis.cautions(results))
     folder.run()
-    assert folder.ran == 2
+    assert folder.ran == 1
     changed = {cell for cell, key in folder.keys().items() if key != first[cell]}
     assert changed == {("a", "Mine", 0), ("b", "Mine", 0)}
-    assert folder.versions().to_dict() == {"Mine": 1, "Perceptron": 1}
-    assert "2 records of other versions or settings no longer count" in folder.said
-    # Code that is edited back needs no new run.
+    runs = pd.read_parquet(folder.results / "runs.parquet")
+    assert runs.groupby("solver")["version"].nunique().to_dict() == {"Mine": 1, "Perceptron": 1}
+    results = load_results(folder.results)
+    assert not [text for text in analysis.cautions(results) if "versions of its code" in text]
+    assert "1 record of other versions or settings no longer count" in folder.said
+    # Code that is edited back needs no new run; damaged sources are written anew.
     folder.edit(1)
+    for path in (folder.results / "sources").iterdir():
+        path.write_bytes(path.read_bytes().replace(b"a", b"b"))
+        assert read_sources(folder.results, path.stem) is None
     summary = folder.run()
+    for record in Journal(folder.results).records():
+        parts = json.loads(record.key_parts)
+        assert hash_json(parts) == record.key
+        assert hash_json(read_sources(folder.results, parts["source"])) == parts["source"]
+        assert parts["source"].startswith(content_version(record.version))
     assert (folder.ran, summary.already_recorded) == (0, 4)
     assert folder.keys() == first
     assert "2 records of this version count again" in folder.said
 
 
-def test_a_part_after_an_edit_leaves_two_versions_and_a_caution(folder):
-    folder.run()
-    folder.edit(2)
-    folder.run(datasets=["a"])
-    results = load_results(folder.results)
-    found = [
-        text for text in analysis.cautions(results) if "The runs of Mine are of 2 versions" in text
-    ]
-    assert len(found) == 1
-    folder.run()
-    results = load_results(folder.results)
-    assert not [text for text in analysis.cautions(results) if "versions of its code" in text]
-
-
-def test_a_record_says_what_its_key_is_made_of(folder):
-    folder.run()
-    for record in Journal(folder.results).records():
-        parts = json.loads(record.key_parts)
-        assert hash_json(parts) == record.key
-        assert parts["labels"] == [record.task, record.solver]
-        assert parts["source"].startswith(content_version(record.version))
-        files = read_sources(folder.results, parts["source"])
-        assert hash_json(files) == parts["source"]
-        assert ({"mine.py", "shared_step.py"} <= set(files)) == (record.solver == "Mine")
-
-
-def test_damaged_sources_are_written_anew(folder):
-    folder.run()
-    for path in (folder.results / "sources").iterdir():
-        path.write_bytes(path.read_bytes().replace(b"a", b"b"))
-        assert read_sources(folder.results, path.stem) is None
-    folder.run()
-    for path in (folder.results / "sources").iterdir():
-        assert read_sources(folder.results, path.stem)
-
-
 def git(folder, *arguments):
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b.example"]
-    done = subprocess.run(
-        ["git", "-C", str(folder), *identity, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
+    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b.example"]
+    return subprocess.check_output([*command, *arguments], text=True).strip()
 
 
 def test_a_version_names_the_commit_of_a_clean_tree(tmp_path, monkeypatch):
@@ -173,15 +141,15 @@ def test_a_version_names_the_commit_of_a_clean_tree(tmp_path, monkeypatch):
     assert version_of(digest, file) == "3f2a9c01d4"  # uncommitted changes
 
 
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def explained(folder):
     before = contents(folder.results)
     found = explain(folder.results, InProcess())
     assert contents(folder.results) == before  # explaining changes nothing
     return {(item.task, item.solver): item for item in found}
-
-
-def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def differences(item):
@@ -212,28 +180,22 @@ def test_a_changed_file_is_named(folder):
 
 
 def test_each_other_part_of_a_key_is_named(folder, monkeypatch):
+    def change(study):
+        study["solvers"]["Perceptron"]["params"] = {"max_epochs": 3}
+        study["tasks"]["b"]["gamma"] = 5.0
+        study["settings"]["budget"]["checkpoint_factor"] = 2.0
+
     folder.run()
-    described = read_description(folder.results)
-    described["study"]["solvers"]["Perceptron"]["params"] = {"max_epochs": 3}
-    described["study"]["tasks"]["b"]["gamma"] = 5.0
-    described["study"]["settings"]["budget"]["checkpoint_factor"] = 2.0
-    write_description(folder.results, described)
+    folder.described_with(change)
     versions = numeric_versions() | {"numpy": "9.9"}
     monkeypatch.setattr("marginbench.harness.planning.plan.numeric_versions", lambda: versions)
     found = explained(folder)
     numpy = f"versions.numpy: {metadata.version('numpy')} -> 9.9"
-    default = Perceptron().max_epochs
-    assert differences(found["a", "Perceptron"]) == [
-        f"params.max_epochs: {default} -> 3",
-        "task.checkpoint_factor: 1.19 -> 2.0",
-        numpy,
-    ]
-    assert differences(found["b", "Mine"]) == [
-        "params.gamma: 10.0 -> 5.0",
-        "task.checkpoint_factor: 1.19 -> 2.0",
-        "task.kernel.gamma: 10.0 -> 5.0",
-        numpy,
-    ]
+    factor, epochs = "task.checkpoint_factor: 1.19 -> 2.0", Perceptron().max_epochs
+    expected = [f"params.max_epochs: {epochs} -> 3", factor, numpy]
+    assert differences(found["a", "Perceptron"]) == expected
+    expected = [factor, *(f"{name}: 10.0 -> 5.0" for name in ("params.gamma", "task.kernel.gamma"))]
+    assert sorted(differences(found["b", "Mine"])) == sorted([*expected, numpy])
 
 
 def test_what_is_not_recorded_is_told_apart(folder):
@@ -261,17 +223,14 @@ def test_what_is_not_recorded_is_told_apart(folder):
 
 def test_a_raised_limit_is_named(folder):
     folder.run()
-    timeouts = folder.results.with_name("timeouts")
-    shutil.copytree(folder.results, timeouts, ignore=shutil.ignore_patterns("journal"))
-    with closing(Journal(timeouts)) as journal:
-        journal.append_plan("small", folder.keys())
-        for record in Journal(folder.results).records():
+    records, keys = list(Journal(folder.results).records()), folder.keys()
+    shutil.rmtree(folder.results / "journal")
+    with closing(Journal(folder.results)) as journal:
+        journal.append_plan("small", keys)
+        for record in records:
             journal.append_record(replace(record, status="timeout"), ["timeout"])
-    folder.results = timeouts
     assert {item.state for item in explained(folder).values()} == {"recorded"}
-    described = read_description(folder.results)
-    described["study"]["settings"]["budget"]["timeout"] = 99.0
-    write_description(folder.results, described)
+    folder.described_with(lambda study: study["settings"]["budget"].update(timeout=99.0))
     item = explained(folder)["a", "Mine"]
     assert item.state == "repeated"
     assert item.reason == "it ended with 'timeout', and timeout is higher now"
@@ -280,29 +239,18 @@ def test_a_raised_limit_is_named(folder):
 def test_what_options_added_is_explained_and_no_more(folder):
     folder.run()
     folder.run(solvers=["Pegasos"], datasets=["a"], seeds=2)
-    assert sorted(explained(folder)) == [
-        ("a", "Mine"),
-        ("a", "Pegasos"),
-        ("a", "Perceptron"),
-        ("b", "Mine"),
-        ("b", "Perceptron"),
-    ]
+    pairs = [*itertools.product("ab", ["Mine", "Perceptron"]), ("a", "Pegasos")]
+    assert explained(folder).keys() == set(pairs)
     found = explain(folder.results, InProcess())
     assert [item.seed for item in found if item.solver == "Pegasos"] == [0, 1]
     assert {item.state for item in found} == {"recorded"}
 
 
-def test_a_run_is_found_by_key_and_labels(folder):
+def test_a_run_is_found_by_key_and_those_of_many_seeds_share_a_line(folder):
     folder.run()
     found = explain(folder.results, InProcess())
-    item = found[1]
-    for name in (item.key[:12], "a/Perceptron/0"):
-        assert chosen(found, name) == [item]
-    with pytest.raises(UserError, match="no planned run 'a/Perceptron/7'; give the beg"):
-        chosen(found, "a/Perceptron/7")
+    assert chosen(found, found[1].key[:12]) == [found[1]]
     with pytest.raises(UserError, match="no results here"):
         explain(folder.file.parent, InProcess())
-    seeds = [replace(item, seed=seed) for seed in (7, 0, 2, 1, 4, 5, 11, 10, 12)]
+    seeds = [replace(found[1], seed=seed) for seed in (7, 0, 2, 1, 4, 5, 11, 10, 12)]
     assert " / seeds 0 to 2, 4, 5, 7, 10 to 12: " in list(in_words(seeds))[1]
-    (row,) = json.loads(as_json([item]))
-    assert (row["task"], row["solver"], row["state"]) == ("a", "Perceptron", "recorded")

@@ -13,27 +13,12 @@ from marginbench.harness.execution import warming
 from marginbench.harness.execution.runner import RunSummary
 from marginbench.solvers.registration import registry
 
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder of machine code to which each study adds a file."""
-    folder = tmp_path / "code"
-    monkeypatch.setattr(warming, "cache_folder", lambda: folder)
-
-    def compiles(study, place, **options):
-        if study.name in compiles.left:
-            (folder / f"{study.name}.nbi").write_text(study.name)
-        return RunSummary(place, 1, 0, dict(compiles.statuses))
-
-    compiles.statuses = {"converged": 1}
-    compiles.left = ("warm", "warm-feasibility", "quickstart")
-    monkeypatch.setattr(warming, "run_study", compiles)
-    return folder, compiles
+from ..faults.conftest import only_long
 
 
-def said(*arguments):
+def warm(*arguments):
     result = CliRunner().invoke(build_app(lambda results, command: results), ["warm", *arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert result.exit_code == 0
     return result.output
 
 
@@ -56,55 +41,51 @@ def test_every_solver_is_run_on_every_type_of_points_with_every_kernel():
     assert quickstart.seeds == 1
 
 
-def test_it_says_what_it_did_and_then_that_nothing_is_left(folder):
-    place, compiles = folder
-    assert said().startswith("compiled 3 of 3 functions of ")
-    compiles.left = ()
-    assert said().startswith("nothing to compile, 3 functions of ")
-    found = json.loads(said("--json"))
-    assert (found["compiled"], found["kept"], found["folder"]) == (0, 3, str(place))
+def test_it_says_what_it_did_and_what_is_left(tmp_path, monkeypatch):
+    folder = tmp_path / "code"
+    statuses, left = {"converged": 1}, ["warm", "warm-feasibility", "quickstart"]
 
+    def compiles(study, place, **options):
+        """Leaves a file of machine code in the folder."""
+        if study.name in left:
+            (folder / f"{study.name}.nbi").write_text(study.name)
+        return RunSummary(place, 1, 0, statuses)
 
-def test_a_run_that_was_cut_short_leaves_something_to_do(folder):
-    _, compiles = folder
-    compiles.statuses = {"timeout": 1, "failed": 3}
-    assert "3 runs ended before everything was compiled; run the command again" in said()
+    monkeypatch.setattr(warming, "cache_folder", lambda: folder)
+    monkeypatch.setattr(warming, "run_study", compiles)
+    assert warm().startswith("compiled 3 of 3 functions of ")
+    left.clear()
+    assert warm().startswith("nothing to compile, 3 functions of ")
+    found = json.loads(warm("--json"))
+    assert (found["compiled"], found["kept"], found["folder"]) == (0, 3, str(folder))
+    statuses = {"timeout": 1, "failed": 3}
+    assert "3 runs ended before everything was compiled; run the command again" in warm()
 
 
 def test_a_folder_that_cannot_be_written_is_told_and_does_no_harm(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(warming, "cache_folder", lambda: tmp_path / "file" / "code")
-    result = CliRunner().invoke(build_app(lambda results, command: results), ["warm"])
-    assert result.exit_code == 0
-    assert "machine code cannot be kept here (Not a directory)" in result.output
-    assert "set NUMBA_CACHE_DIR" in result.output
-    assert result.output.count("\n") == 1
+    said = warm()
+    assert "machine code cannot be kept here (Not a directory)" in said
+    assert "set NUMBA_CACHE_DIR" in said
+    assert said.count("\n") == 1
 
 
 @pytest.mark.slow
 @pytest.mark.posix
-@pytest.mark.skipif(
-    os.environ.get("MARGINBENCH_FAULTS") != "long", reason="MARGINBENCH_FAULTS=long is not set"
-)
+@only_long
 def test_nothing_is_left_to_compile_afterwards(tmp_path):
     environment = os.environ | {"MARGINBENCH_CACHE": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
 
     def marginbench(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "marginbench", *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=600,
-        )
-        return done.stdout
+        command = [sys.executable, "-m", "marginbench", *arguments]
+        options = {"cwd": tmp_path, "env": environment, "timeout": 600}
+        return subprocess.check_output(command, text=True, **options)
 
     assert marginbench("warm").startswith("compiled ")
     assert marginbench("warm").startswith("nothing to compile")
     (folder,) = tmp_path.glob("compiled/*")
-    kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.nbi")}
+    kept = {path: path.stat().st_mtime_ns for path in folder.glob("*.nbi")}
     marginbench("run", "quickstart", "--out", "quickstart", "--quiet")
-    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*.nbi")} == kept
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*.nbi")} == kept

@@ -13,27 +13,22 @@ from marginbench.harness.words import visible, visible_lines
 TEXTS = st.text(st.characters(min_codepoint=0, max_codepoint=sys.maxunicode), max_size=300)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_text_in_any_script_stays_as_it_is():
+    for text in (
         "plain ASCII, with signs: <b>&\\n</b>",
         "naïve e\u0301t\u00e9",
         "Метод опорных векторов",
         "支持向量机　サポートベクターマシン",
         "شاهد ניסיון ไทย हिन्दी",
         "1\u202f234\u00a0€ · 2.2·10⁻⁴",
-    ],
-)
-def test_text_in_any_script_stays_as_it_is(text):
-    assert visible(text) == text
-    assert visible_lines(text) == text
+    ):
+        assert visible(text) == visible_lines(text) == text
 
 
 @pytest.mark.parametrize(
     "code",
-    [0x00, 0x1B, 0x7F, 0x85, 0xAD, 0x034F, 0x061C, 0x115F, 0x180E, 0x200B, 0x200D, 0x200E, 0x200F]
-    + [*range(0x202A, 0x202F), 0x2028, 0x2029, 0x2060, *range(0x2066, 0x206A), 0x2800, 0x3164]
-    + [0xD800, 0xE000, 0xFE0F, 0xFEFF, 0xFFA0, 0x0378, 0xE0001, 0xE0041, 0xE0100, 0x10FFFF],
+    [0x00, 0x7F, 0xAD, 0x034F, 0x115F, 0x180E, 0x200B, 0x202A, 0x2028, 0x2029, 0x2066, 0x2800]
+    + [0x3164, 0xD800, 0xE000, 0xFE00, 0xFE0F, 0xFEFF, 0xFFA0, 0x0378, 0xE0001, 0xE0100, 0xE01EF],
 )
 def test_what_cannot_be_seen_is_an_escape(code):
     shown = visible(f"a{chr(code)}b")
@@ -53,15 +48,13 @@ def test_a_long_text_says_how_long_it_was():
     assert len(shown) == 500
     assert shown.endswith("x... (5 242 880 characters)")
     assert visible("x" * 500, 500) == "x" * 500
-
-
-def test_a_long_traceback_keeps_its_head_and_tail():
+    # A traceback keeps its head and tail.
     text = "Traceback (most recent call last):\n" + "  frame\n" * 10_000 + "ValueError: at last"
     shown = visible_lines(text)
     assert len(shown) == 10_000
     assert shown.startswith("Traceback (most recent call last):\n  frame\n")
     assert shown.endswith("  frame\nValueError: at last")
-    assert f"... ({len(text):,} characters) ...".replace(",", " ") in shown
+    assert "... (80 054 characters) ..." in shown
 
 
 @given(TEXTS, st.integers(40, 200))

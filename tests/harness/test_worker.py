@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 
-import psutil
 import pytest
 
 from marginbench.harness.execution import guardian
 from marginbench.harness.execution.worker import WorkerProcess
 from marginbench.harness.jobs import Job, Limits, Work
 
-from ..faults.conftest import wait_for
+from ..faults.conftest import running, wait_for
 
 TREE = """
 import os, subprocess, sys, time
@@ -47,50 +46,52 @@ class Starts(Work):
 
 
 @pytest.fixture
-def started(tmp_path, monkeypatch):
-    """Starts a worker whose job leaves children of every sort; the process ids of all."""
+def begin(tmp_path):
+    """Begins a worker."""
+    processes = []
+
+    def begun():
+        processes.append(WorkerProcess(tmp_path / "log", 1))
+        return processes[-1]
+
+    yield begun
+    for process in processes:
+        process.kill()
+
+
+@pytest.fixture
+def started(begin, tmp_path, monkeypatch):
+    """Begins a worker whose job leaves children of every sort; it and the process ids of all."""
     (tmp_path / "starts_children.py").write_text(TREE)
     monkeypatch.syspath_prepend(tmp_path)
-    processes = []
 
     def start(how=""):
         import starts_children
 
-        process = WorkerProcess(tmp_path / "log", 1)
-        processes.append(process)
-        note = tmp_path / "note"
+        process, note = begin(), tmp_path / "note"
         job = Job("", starts_children.Starts(str(note), how), Limits({}, 1000.0))
         process.send(pickle.dumps(job))
         wait_for(lambda: note.is_file() and len(note.read_text().split()) == 3)
         pids = [int(word) for word in note.read_text().split()]
-        return [*pids, int((tmp_path / "note-2").read_text())]
+        return process, [*pids, int((tmp_path / "note-2").read_text())]
 
-    start.processes = processes
     yield start
-    for process in processes:
-        process.kill()
     sys.modules.pop("starts_children", None)
 
 
-def running(pids):
-    found = []
-    for pid in pids:
-        try:
-            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                found.append(pid)
-        except psutil.NoSuchProcess:
-            pass
-    return found
+def left(pids):
+    """Those of the processes that run."""
+    found = {int(words.split()[0]) for words in running(lambda process: process.pid in pids)}
+    return [pid for pid in pids if pid in found]
 
 
 def test_killing_a_worker_kills_all_that_it_has_started(started):
-    pids = started()
-    assert running(pids) == pids
-    (process,) = started.processes
+    process, pids = started()
+    assert left(pids) == pids
     family = [member.pid for member in process.family()]
     assert set(pids) <= set(family)
     process.kill()
-    assert running(pids) == []
+    assert left(pids) == []
 
 
 @pytest.mark.slow
@@ -104,26 +105,20 @@ def test_where_orphans_are_not_adopted_sessions_and_marks_are_killed(
         f"runpy.run_path({guardian.__file__!r}, run_name='__main__')\n"
     )
     monkeypatch.setattr(guardian, "__file__", str(program))
-    pids = started("crash")
-    (process,) = started.processes
+    process, pids = started("crash")
     wait_for(lambda: not process.alive)
     process.kill()
-    assert running(pids) == [pids[2]]
+    assert left(pids) == [pids[2]]
     os.kill(pids[2], signal.SIGKILL)
     assert process.exit_words == "the process was killed by SIGABRT"
 
 
-def test_cpu_seconds_of_children_count(tmp_path):
-    process = WorkerProcess(tmp_path / "log", 1)
-    try:
-        # Its own start costs as much.
-        wait_for(lambda: any(True for _ in process.receive(math.inf)))
-        before = process.cpu_s()
-        job = Job("", _Burns(), Limits({}, 1000.0))
-        process.send(pickle.dumps(job))
-        wait_for(lambda: process.cpu_s() - before > 0.75)
-    finally:
-        process.kill()
+def test_cpu_seconds_of_children_count(begin):
+    process = begin()
+    wait_for(lambda: any(True for _ in process.receive(math.inf)))
+    before = process.cpu_s()  # its own start costs as much
+    process.send(pickle.dumps(Job("", _Burns(), Limits({}, 1000.0))))
+    wait_for(lambda: process.cpu_s() - before > 0.75)
 
 
 class _Burns(Work):
@@ -133,14 +128,11 @@ class _Burns(Work):
             subprocess.run([sys.executable, "-S", "-c", code], check=True)
 
 
-def test_modules_beside_the_current_folder_are_not_imported(tmp_path, monkeypatch):
+def test_modules_beside_the_current_folder_are_not_imported(begin, tmp_path, monkeypatch):
     for name in ("json", "numpy", "marginbench", "psutil"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONPATH", raising=False)  # it may name the current folder
-    process = WorkerProcess(tmp_path / "log", 1)
-    try:
-        wait_for(lambda: process.alive and any(True for _ in process.receive(math.inf)))
-    finally:
-        process.kill()
+    process = begin()
+    wait_for(lambda: process.alive and any(True for _ in process.receive(math.inf)))
     assert (tmp_path / "log").read_text() == ""
