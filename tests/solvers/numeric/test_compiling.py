@@ -35,7 +35,6 @@ FILES = {
         "from .numeric.compiling import njit\n"
         "@njit()\ndef difference(pair):\n    return pair.a - pair.b\n"
     ),
-    "other.py": "from .pair import difference\n",
 }
 CALL = """
 from solvers.loop import loop
