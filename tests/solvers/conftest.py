@@ -42,43 +42,15 @@ class Optimum:
     value: float
 
 
-def _rbf_task():
-    rng = np.random.default_rng(20120626)
-    n, gamma = 150, 0.5
-    y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
-    X = rng.standard_normal((n, 2)) + np.outer(y, [0.8, 0.4])
-    return Task(
-        X, y, {"kernel": "rbf", "gamma": gamma}, np.exp(-gamma * cdist(X, X, "sqeuclidean"))
-    )
-
-
-def _linear_task():
-    rng = np.random.default_rng(20080705)
-    n = 200
-    y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
-    X = rng.standard_normal((n, 5)) + 0.5 * y[:, None]
-    return Task(X, y, {"kernel": "linear"}, X @ X.T)
-
-
-_TASKS = {"rbf": _rbf_task, "linear": _linear_task}
-
-
 def dual_optimum(Q, y, C=None, *, bias=False):
     """Maximise the dual by Clarabel; C=None leaves alpha without an upper bound."""
     n = len(y)
     alpha = qpsolvers.solve_qp(
-        sparse.csc_matrix(Q),
-        -np.ones(n),
-        A=sparse.csc_matrix(y[None, :]) if bias else None,
-        b=np.zeros(1) if bias else None,
-        lb=np.zeros(n),
-        ub=None if C is None else np.full(n, 1.0) * C,
-        solver="clarabel",
-        tol_gap_abs=1e-12,
-        tol_gap_rel=1e-12,
-        tol_feas=1e-12,
-        max_iter=500,
-    )
+        sparse.csc_matrix(Q), -np.ones(n),
+        A=sparse.csc_matrix(y[None, :]) if bias else None, b=np.zeros(1) if bias else None,
+        lb=np.zeros(n), ub=None if C is None else np.full(n, 1.0) * C, solver="clarabel",
+        tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12, max_iter=500,
+    )  # fmt: skip
     assert alpha is not None, "Clarabel found no solution"
     squared_norm = float(alpha @ Q @ alpha)
     return Optimum(alpha, squared_norm, float(alpha.sum()) - 0.5 * squared_norm)
@@ -136,20 +108,26 @@ def full_alpha(model, y):
     return alpha * y
 
 
-@pytest.fixture(scope="session", params=["rbf", "linear"])
+@pytest.fixture(scope="session", params=["rbf_task", "linear_task"])
 def task(request):
     """The RBF problem (n=150, d=2) and the linear one (n=200, d=5), both with overlap."""
-    return _TASKS[request.param]()
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="session")
 def rbf_task():
-    return _rbf_task()
+    rng = np.random.default_rng(20120626)
+    y = np.where(rng.permutation(150) < 75, 1.0, -1.0)
+    X = rng.standard_normal((150, 2)) + np.outer(y, [0.8, 0.4])
+    return Task(X, y, {"kernel": "rbf", "gamma": 0.5}, np.exp(-0.5 * cdist(X, X, "sqeuclidean")))
 
 
 @pytest.fixture(scope="session")
 def linear_task():
-    return _linear_task()
+    rng = np.random.default_rng(20080705)
+    y = np.where(rng.permutation(200) < 100, 1.0, -1.0)
+    X = rng.standard_normal((200, 5)) + 0.5 * y[:, None]
+    return Task(X, y, {"kernel": "linear"}, X @ X.T)
 
 
 @pytest.fixture(scope="session")

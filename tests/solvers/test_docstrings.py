@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import inspect
 
+import pytest
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 from sklearn.base import BaseEstimator
 
@@ -12,9 +13,7 @@ from marginbench.solvers import kernels
 from marginbench.solvers.models import objectives
 from marginbench.solvers.numeric.water_level import water_level
 
-CLASSES = [
-    getattr(solvers, name) for name in solvers.__all__ if inspect.isclass(getattr(solvers, name))
-]
+CLASSES = [member for name in solvers.__all__ if inspect.isclass(member := getattr(solvers, name))]
 FUNCTIONS = [
     kernels.make_kernel,
     water_level.py_func,
@@ -37,32 +36,23 @@ def signature_names(function):
     return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
 
 
-def test_class_docstrings_name_the_parameters():
-    for cls in CLASSES:
-        doc = ClassDoc(cls)
-        assert doc["Summary"], f"{cls.__name__} has no summary line"
-        if inspect.isabstract(cls) or cls.__init__ is object.__init__:
-            continue
-        documented = names(doc["Parameters"])
-        if dataclasses.is_dataclass(cls) and not documented:
-            documented = names(doc["Attributes"])[: len(dataclasses.fields(cls))]
-        assert documented == signature_names(cls.__init__), cls.__name__
-
-
-def test_every_parameter_of_an_estimator_has_a_type_a_default_and_a_description():
-    for cls in CLASSES:
-        if not issubclass(cls, BaseEstimator) or inspect.isabstract(cls):
-            continue
-        signature = inspect.signature(cls).parameters
-        for entry in ClassDoc(cls)["Parameters"]:
-            where = f"{cls.__name__}: {entry.name}"
-            kind, found, default = entry.type.partition(", default=")
-            assert kind, where
-            assert "".join(entry.desc).strip(), where
-            if found:
-                assert ast.literal_eval(default) == signature[entry.name].default, where
-            else:
-                assert signature[entry.name].default is inspect.Parameter.empty, where
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_class_docstring_names_the_parameters_with_their_types_and_defaults(cls):
+    doc = ClassDoc(cls)
+    assert doc["Summary"]
+    if inspect.isabstract(cls) or cls.__init__ is object.__init__:
+        return
+    documented = names(doc["Parameters"])
+    if dataclasses.is_dataclass(cls) and not documented:
+        documented = names(doc["Attributes"])[: len(dataclasses.fields(cls))]
+    assert documented == signature_names(cls.__init__)
+    signature = inspect.signature(cls).parameters
+    for entry in doc["Parameters"] if issubclass(cls, BaseEstimator) else ():
+        kind, found, default = entry.type.partition(", default=")
+        assert kind, entry.name
+        assert "".join(entry.desc).strip(), entry.name
+        expected = ast.literal_eval(default) if found else inspect.Parameter.empty
+        assert signature[entry.name].default == expected, entry.name
 
 
 def test_function_docstrings_name_the_parameters():
@@ -76,6 +66,5 @@ def test_function_docstrings_name_the_parameters():
 def test_solver_docstrings_say_what_they_cost_and_where_they_come_from():
     for cls in solvers.registry().values():
         doc = ClassDoc(cls)
-        notes = " ".join(doc["Notes"])
         assert doc["References"], cls.__name__
-        assert "Kernel evaluations" in notes or not cls.instrumented, cls.__name__
+        assert "Kernel evaluations" in " ".join(doc["Notes"]) or not cls.instrumented, cls.__name__

@@ -1,7 +1,11 @@
 """What every solver has in common: scikit-learn's conventions, checks, errors, attributes."""
 
-import importlib.util
+import dataclasses
+import re
+import runpy
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ from sklearn.utils.estimator_checks import (
 
 from marginbench import solvers
 from marginbench.solvers import KernelExpansion, LinearModel, Solver, registry
+from marginbench.solvers.numeric.counters import SERVED
 
 #: Solvers whose model is an expansion over training points, with any kernel.
 EXPANSIONS = [
@@ -20,21 +25,19 @@ EXPANSIONS = [
     *("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
     *("CuttingPlane", "Nystrom", "LowRankSVM", "Falkon", "EigenPro", "LIBSVMSubsample"),
 ]
-#: Those of them that look for a separator.
-FEASIBILITY = ["MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"]
 #: Solvers without a kernel.
 LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA", "BundleClassifier", "OCAS", "LIBLINEAR"]
 LINEAR += ["SklearnSGD"]
 #: Solvers whose model has points of its own.
 BUDGET = ["BSCA", "BSGD"]
 NAMES = [*EXPANSIONS, *BUDGET, *LINEAR, "RandomFourierFeatures"]
-#: These draw nothing where there are no more points than they would draw, as here.
-WITHOUT_DRAWS = ["CuttingPlane", "LIBSVMSubsample"]
-UNSEEDED = ["SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", "OCAS"]
-UNSEEDED += [*WITHOUT_DRAWS, *FEASIBILITY]
+UNSEEDED = [
+    *("SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", "OCAS"),
+    *("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
+    # These draw nothing where there are no more points than they would draw, as here.
+    *("CuttingPlane", "LIBSVMSubsample"),
+]
 SEEDED = [name for name in NAMES if name not in UNSEEDED]
-NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures", *FEASIBILITY]
-NO_OBJECTIVE += ["Falkon", "EigenPro"]
 #: One solver of each family, on which the quick tests run all of scikit-learn's checks.
 REPRESENTATIVES = [
     *("SMO", "Pegasos", "Perceptron", "BSCA", "LinearSDCA", "BundleClassifier"),
@@ -68,16 +71,16 @@ def stored(X, storage):
 
 def takes_kernel(name, kernel):
     """Whether a solver takes a kernel of this name."""
+    if kernel == "laplacian":
+        return name in EXPANSIONS and not name.startswith("LIBSVM")
     return name in EXPANSIONS or name in BUDGET or kernel == ("linear" if name in LINEAR else "rbf")
 
 
+@pytest.fixture(scope="module")
 def conformance():
     """The script that writes docs/conformance.md, which holds the expected failures."""
     path = Path(__file__).resolve().parents[2] / "docs" / "conformance.py"
-    spec = importlib.util.spec_from_file_location("conformance", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(path)))
 
 
 @pytest.fixture(params=NAMES)
@@ -106,32 +109,29 @@ def test_the_registry_holds_every_solver_by_its_class_name():
         for name in [*NAMES, "BundleRegressor", "StructuredSVM", "RandomFourierMap"]
     ],
 )
-def test_scikit_learn_checks(name):
+def test_scikit_learn_checks(name, conformance):
     estimator = getattr(solvers, name)()
     # The points of some checks cannot be told apart: more steps than these change nothing there.
     fewer = {"budget": 8, "max_epochs": 5, "max_iter": 100}
     known = estimator.get_params()
     estimator.set_params(**{key: fewer[key] for key in fewer if key in known})
-    _, failed = conformance().failures(estimator)
-    expected = conformance().expected_failures(estimator)
+    _, failed = conformance.failures(estimator)
+    expected = conformance.expected_failures(estimator)
     assert failed.keys() <= expected.keys(), failed
     # What only rounding breaks may hold on another processor.
-    certain = {check for check, why in expected.items() if why not in conformance().UNCERTAIN}
+    certain = {check for check, why in expected.items() if why not in conformance.UNCERTAIN}
     assert certain <= failed.keys()
 
 
-def test_the_page_of_conformance_lists_every_estimator_and_reason():
-    module = conformance()
-    lines = module.PAGE.read_text(encoding="utf-8").splitlines()
-    rows = {line.split("`")[1]: line for line in lines if line.startswith("| `")}
-    numbered = (line.split(". ", 1) for line in lines if line.split(". ")[0].isdigit())
-    reasons = {why.removesuffix("."): number for number, why in numbered}
-    made = module.estimators()
-    assert rows.keys() == made.keys()
+def test_the_page_of_conformance_lists_every_estimator_and_reason(conformance):
+    page = conformance.PAGE.read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(.*?)` (.*)$", page, re.MULTILINE))
+    estimators = conformance.estimators()
+    assert rows.keys() == estimators.keys()
     for name, row in rows.items():
-        expected = module.expected_failures(made[name])
+        expected = conformance.expected_failures(estimators[name])
         assert f"| {len(expected)} |" in row
-        assert all(check in row and f"({reasons[why]})" in row for check, why in expected.items())
+        assert all(check in row and f". {why}." in page for check, why in expected.items())
 
 
 #: Tolerances so small that a run finds the optimum to more digits than scikit-learn looks at.
@@ -149,10 +149,16 @@ EXACT_OPTIMA = {
 
 
 @pytest.mark.parametrize(
-    ("name", "class_weight"), [*((name, None) for name in EXACT_OPTIMA), ("SMO", "balanced")]
+    ("name", "params"),
+    [
+        *((name, {}) for name in EXACT_OPTIMA),
+        ("SMO", {"class_weight": "balanced"}),
+        ("SDCA", {"stopping": "gradient", "shrinking": True}),
+    ],
+    ids=str,
 )
-def test_a_weight_is_a_number_of_repetitions(name, class_weight):
-    solver = make(name, **EXACT_OPTIMA[name], dtype="float64", class_weight=class_weight)
+def test_a_weight_is_a_number_of_repetitions(name, params):
+    solver = make(name, **EXACT_OPTIMA[name], dtype="float64", **params)
     check_sample_weight_equivalence_on_dense_data(name, solver)
     if name not in ("Nystrom", "RandomFourierFeatures"):  # slow, and their features are dense
         check_sample_weight_equivalence_on_sparse_data(name, solver)
@@ -176,9 +182,9 @@ def test_any_two_labels_will_do(name, points):
 
 
 def test_scores_are_the_kernel_expansion(expansion, points):
+    X, y = points
+    Z = np.random.default_rng(1).standard_normal((11, 3))
     for kernel in sorted(KERNELS):
-        X, y = points
-        Z = np.random.default_rng(1).standard_normal((11, 3))
         solver = make_exact(expansion, kernel=kernel, gamma=0.7, degree=2, coef0=0.5).fit(X, y)
         K = KERNELS[kernel](Z, solver.support_vectors_)
         by_hand = K @ solver.dual_coef_[0] + solver.intercept_[0]
@@ -188,68 +194,52 @@ def test_scores_are_the_kernel_expansion(expansion, points):
         assert solver.decision_function(Z).dtype == np.float64
 
 
-@pytest.mark.parametrize("storage", ["dense", "float32", "csr"])
-def test_attributes_of_a_linear_solver(points, storage):
-    X, y = points
-    X = stored(X, storage)
-    for name in LINEAR:
-        solver = make(name, random_state=0).fit(X, y)
-        assert isinstance(solver.model_, LinearModel)
-        assert solver.coef_.shape == (1, 3)
-        assert solver.coef_.dtype == np.float64
-        np.testing.assert_array_equal(solver.intercept_, [0.0])
-        assert not hasattr(solver, "dual_coef_")
-        assert type(solver.n_iter_) is int
-        if solver.instrumented:
-            assert solver.counters_.kernel_evals == solver.counters_.kernel_evals_computed == 0
-            assert type(solver.counters_.inner_products) is int
-            assert solver.counters_.inner_products > 0
-        np.testing.assert_allclose(solver.decision_function(X), X @ solver.coef_[0], rtol=1e-12)
-
-
-def test_fitted_attributes(expansion, points):
+def test_fitted_attributes_counters_and_certificates(name, points):
     for storage in ("dense", "float32", "csr"):
         X, y = stored(points[0], storage), points[1]
-        solver = make(expansion, random_state=0)
+        solver, served = make(name, C=0.7, random_state=0), dataclasses.replace(SERVED)
         assert solver.fit(X, y) is solver
-        n_support = solver.model_.n_support
-        assert isinstance(solver.model_, KernelExpansion)
-        assert 0 < n_support <= 40
-        assert solver.dual_coef_.shape == (1, n_support)
-        assert solver.dual_coef_.dtype == np.float64
-        assert solver.support_.shape == (n_support,)
-        assert solver.support_.dtype == np.int64
-        assert (np.diff(solver.support_) > 0).all()
-        assert solver.support_vectors_.shape == (n_support, 3)
-        assert sparse.issparse(solver.support_vectors_) == (storage == "csr")
-        difference = solver.support_vectors_ - X[solver.support_]
-        assert abs(difference).max() == 0
-        assert (solver.dual_coef_ != 0).all()
-        assert solver.intercept_.shape == (1,)
-        assert solver.intercept_.dtype == np.float64
-        assert type(solver.n_iter_) is int
-        assert solver.n_iter_ > 0
+        counters = solver.counters_
+        if solver.instrumented:
+            assert counters.kernel_evals == SERVED.asked - served.asked
+            assert counters.kernel_evals_computed == SERVED.computed - served.computed
         assert solver.n_features_in_ == 3
         assert solver.status_ in ("converged", "budget")
-        if solver.instrumented:
-            # SMO looks at some points anew, for the rounding; a textbook run does not.
-            asked = np.inf if expansion == "SMO" else solver.counters_.kernel_evals
-            assert asked >= solver.counters_.kernel_evals_computed > 0
-        if expansion not in ("SMO", "LIBSVM", "LIBSVMSubsample"):
+        assert type(solver.n_iter_) is int
+        assert solver.n_iter_ > 0
+        assert solver.intercept_.shape == (1,)
+        if name not in ("SMO", "LIBSVM", "LIBSVMSubsample"):
             assert solver.intercept_[0] == 0
-
-
-def test_the_declared_certificate_is_feasible(name, points):
-    X, y = points
-    solver = make(name, C=0.7, random_state=0).fit(X, y)
-    if solver.certificate == "dual":
-        linear = name in LINEAR
-        alpha = solver.model_.dual_coef * y if linear else solver.dual_coef_[0] * y[solver.support_]
-        assert alpha.min() >= 0
-        assert 0 < alpha.max() <= 0.7
-    if solver.intercept_[0] != 0:
-        assert abs(solver.dual_coef_.sum()) <= 1e-9
-    assert (solver.scalarization is None) == (name in NO_OBJECTIVE)
+        if name in LINEAR:
+            assert isinstance(solver.model_, LinearModel)
+            assert (solver.coef_.shape, solver.coef_.dtype) == ((1, 3), np.float64)
+            assert not hasattr(solver, "dual_coef_")
+            if solver.instrumented:
+                assert counters.kernel_evals == counters.kernel_evals_computed == 0
+                assert counters.inner_products > 0
+            np.testing.assert_allclose(solver.decision_function(X), X @ solver.coef_[0], rtol=1e-12)
+        elif name in EXPANSIONS:
+            n_support = solver.model_.n_support
+            assert isinstance(solver.model_, KernelExpansion)
+            assert 0 < n_support <= 40
+            assert (solver.dual_coef_.shape, solver.dual_coef_.dtype) == ((1, n_support), float)
+            assert (solver.dual_coef_ != 0).all()
+            assert (solver.support_.shape, solver.support_.dtype) == ((n_support,), np.int64)
+            assert (np.diff(solver.support_) > 0).all()
+            assert solver.support_vectors_.shape == (n_support, 3)
+            assert sparse.issparse(solver.support_vectors_) == (storage == "csr")
+            assert abs(solver.support_vectors_ - X[solver.support_]).max() == 0
+            if solver.instrumented:
+                # SMO looks at some points anew, for the rounding; a textbook run does not.
+                asked = np.inf if name == "SMO" else counters.kernel_evals
+                assert asked >= counters.kernel_evals_computed > 0
+        if solver.certificate == "dual":
+            coef = solver.model_.dual_coef if name in LINEAR else solver.dual_coef_[0]
+            alpha = coef * (y if name in LINEAR else y[solver.support_])
+            assert 0 <= alpha.min() <= alpha.max() <= 0.7
+            assert alpha.max() > 0
+            if solver.intercept_[0] != 0:
+                assert abs(coef.sum()) <= 1e-9
 
 
 def test_kernels_given_as_matrix_and_as_function(expansion, points):
@@ -265,56 +255,43 @@ def test_kernels_given_as_matrix_and_as_function(expansion, points):
         np.testing.assert_allclose(solver.decision_function(wrap(X)), expected, rtol=0, atol=atol)
 
 
-def test_scores_do_not_depend_on_the_storage_of_the_points(name):
-    for kernel in ("rbf", "linear", "poly"):
-        if not takes_kernel(name, kernel):
-            continue
-        X = sparse.random(50, 200, density=0.03, format="csr", random_state=1)
-        y = np.arange(50) % 2
-        solver = make_exact(name, kernel=kernel, gamma=0.5, coef0=1.0).fit(X, y)
-        expected = solver.decision_function(X)
-        np.testing.assert_allclose(solver.decision_function(X.toarray()), expected, rtol=1e-6)
-        np.testing.assert_allclose(solver.decision_function(X.tocsc()), expected, rtol=1e-6)
+def test_the_storage_of_the_points_does_not_matter_and_is_left_alone(name):
+    X = sparse.random(50, 200, density=0.03, format="csr", random_state=1)
+    y = np.arange(50) % 2
+    # Each entry in two parts, not in the order of the features.
+    parts = np.argsort(np.tile(X.tocoo().row, 2), kind="stable") % X.nnz
+    twice = sparse.csr_matrix((X.data[parts] / 2, X.indices[parts], 2 * X.indptr), X.shape)
+    before = [array.copy() for array in (twice.data, twice.indices, twice.indptr)]
+    # Rounding decides when scikit-learn's loss has stopped falling.
+    params = {"min_improvement": 0.0} if name == "SklearnSGD" else {}
+    for kernel in filter(partial(takes_kernel, name), ("rbf", "linear", "poly", "laplacian")):
+        solver = make_exact(name, kernel=kernel, gamma=0.5, coef0=1.0, **params)
+        expected = solver.fit(X.toarray(), y).decision_function(X.toarray())
+        solver.fit(twice, y)
+        for Z in (X.toarray(), X.tocsc(), twice, twice[:1]):
+            scores = solver.decision_function(Z)
+            np.testing.assert_allclose(scores, expected[: Z.shape[0]], rtol=1e-6)
+        for array, copy in zip((twice.data, twice.indices, twice.indptr), before, strict=True):
+            np.testing.assert_array_equal(array, copy)
 
 
 @pytest.mark.parametrize("name", SEEDED)
 def test_the_seed_decides_the_run_and_leaves_the_global_state_alone(points, name):
     X, y = points
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    first, again, other = (
-        make(name, max_epochs=3, random_state=seed).fit(X, y) for seed in (1, 1, 2)
+    tol = 1e-12 if name == "LIBLINEAR" else 0.0
+    first, again, other, generator = (
+        make(name, max_epochs=3, tol=tol, random_state=seed).fit(X, y)
+        for seed in (1, 1, 2, np.random.default_rng(1))
     )
-    np.testing.assert_array_equal(coefficients(first), coefficients(again))
+    for same in (again, generator):
+        np.testing.assert_array_equal(coefficients(first), coefficients(same))
     assert first.counters_ == again.counters_
     assert not np.array_equal(first.decision_function(X), other.decision_function(X))
-    generator = make(name, max_epochs=3, random_state=np.random.default_rng(1)).fit(X, y)
-    np.testing.assert_array_equal(coefficients(first), coefficients(generator))
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_the_users_arrays_are_left_alone_and_an_entry_given_twice_is_the_sum(name, points):
-    X, y = points
-    frozen = X.copy()
-    frozen.flags.writeable = False
-    make(name, random_state=0).fit(frozen, y)
-
-    # Unsorted indices and one entry given twice.
-    data = np.array([1.0, 2, 3, 4, 5, 6])
-    indices = np.array([2, 0, 0, 1, 0, 2], dtype=np.int32)
-    indptr = np.array([0, 3, 5, 6], dtype=np.int32)
-    stored = sparse.csr_matrix((data, indices, indptr), shape=(3, 3), copy=True)
-    # Rounding decides when scikit-learn's loss has stopped falling.
-    given = {"gamma": 0.1, **({"min_improvement": 0.0} if name == "SklearnSGD" else {})}
-    solver = make_exact(name, **given).fit(stored, [0, 1, 0])
-    expected = make_exact(name, **given).fit(stored.toarray(), [0, 1, 0])
-    np.testing.assert_allclose(coefficients(solver), coefficients(expected), rtol=1e-6)
-    np.testing.assert_array_equal(stored.data, data)
-    np.testing.assert_array_equal(stored.indices, indices)
-    np.testing.assert_array_equal(stored.indptr, indptr)
-
-
-def assert_one_line(failure):
-    assert "\n" not in str(failure.value)
+    # The iterations of these are passes and products; they have tests of their own.
+    if name not in ("LIBLINEAR", "Falkon"):
+        assert (first.status_, first.n_iter_) == ("budget", 3 * len(y))
 
 
 def with_value(value, storage):
@@ -322,7 +299,6 @@ def with_value(value, storage):
 
     def spoil(X, y):
         X = X.copy()
-        X[:9] = 0.0
         X[17, 2] = X[30, 1] = value
         return stored(X, storage), y
 
@@ -331,14 +307,9 @@ def with_value(value, storage):
 
 MISTAKES = {
     "NaN": (with_value(np.nan, "dense"), r"NaN.* row 17, column 2"),
-    "infinity": (with_value(np.inf, "dense"), r"inf.* row 17, column 2"),
-    "-infinity, csr": (with_value(-np.inf, "csr"), r"inf.* row 17, column 2"),
-    "NaN, csr": (with_value(np.nan, "csr"), r"NaN.* row 17, column 2"),
     "NaN, float32": (with_value(np.nan, "float32"), r"NaN.* row 17, column 2"),
-    "one class": (
-        lambda X, y: (X, np.full(40, 7)),
-        r"needs at least two classes in y, got only one class.*7",
-    ),
+    "-infinity, csr": (with_value(-np.inf, "csr"), r"inf.* row 17, column 2"),
+    "one class": (lambda X, y: (X, np.full(40, 7)), "two classes in y, got only one class.*7"),
     "no points": (lambda X, y: (np.empty((0, 3)), []), "0 sample"),
     "no features": (lambda X, y: (np.empty((4, 0)), [0, 1, 0, 1]), "0 feature"),
     "no points, csr": (lambda X, y: (sparse.csr_matrix((0, 3)), []), "0 sample"),
@@ -353,54 +324,37 @@ def test_a_mistake_in_the_data_is_one_line(points, mistake):
     for name in NAMES:
         with pytest.raises(ValueError, match=message) as failure:
             make(name).fit(X, y)
-        assert_one_line(failure)
+        assert "\n" not in str(failure.value)
 
 
 @pytest.mark.parametrize("name", [*LINEAR, "RandomFourierFeatures"])
 def test_points_whose_norms_overflow_are_refused(name):
     X = np.array([[1e200, 1.0], [-1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    with pytest.raises(ValueError, match="squared norms of these points overflow") as failure:
+    with pytest.raises(ValueError, match="squared norms of these points overflow"):
         make_exact(name, gamma=1.0).fit(X, [1, 0, 1, 0])
-    assert_one_line(failure)
 
 
 @pytest.mark.timeout(60)
 def test_a_kernel_that_overflows_is_an_error(expansion, points):
-    for bias in (False, True):
-        name = expansion
-        # Neither a "converged" model of NaN, nor a run that never ends.
-        supported = registry()[name]
-        if not (supported.supports_bias if bias else supported.supports_no_bias):
-            continue
-        X, y = points
-        solver = make(name, kernel="poly", degree=60, gamma=100.0, fit_intercept=bias)
+    """Neither a "converged" model of NaN, nor a run that never ends."""
+    solver_class = registry()[expansion]
+    biases = [False] * solver_class.supports_no_bias + [True] * solver_class.supports_bias
+    for bias in biases:
+        solver = make(expansion, kernel="poly", degree=60, gamma=100.0, fit_intercept=bias)
         with (
             np.errstate(over="ignore", invalid="ignore"),
             pytest.raises(ValueError, match="the poly kernel of these points overflows float"),
         ):
-            solver.fit(X, y)
+            solver.fit(*points)
 
 
-def test_an_intercept_that_is_neither_true_nor_false_is_refused(points):
+def test_an_intercept_that_is_unclear_or_not_supported_is_refused(points):
     with pytest.raises(ValueError, match=r"fit_intercept.*'no'"):
         make("SMO", fit_intercept="no").fit(*points)
-
-
-def test_a_bias_that_is_not_supported_is_refused(points):
     for name in (name for name in NAMES if not registry()[name].supports_bias):
-        with pytest.raises(
-            ValueError, match=f"{name} has no unregularised bias: set fit_intercept=False"
-        ):
+        message = f"{name} has no unregularised bias: set fit_intercept=False"
+        with pytest.raises(ValueError, match=message):
             make(name, fit_intercept=True).fit(*points)
-
-
-def test_the_limit_of_epochs_ends_the_run(points):
-    X, y = points
-    # The iterations of these are passes and products; they have tests of their own.
-    for name in set(SEEDED) - {"LIBLINEAR", "Falkon"}:
-        solver = make(name, max_epochs=2, tol=0.0, random_state=0).fit(X, y)
-        assert solver.status_ == "budget"
-        assert solver.n_iter_ == 2 * len(y)
 
 
 def test_a_solver_that_returns_no_solution_is_told_so(points):

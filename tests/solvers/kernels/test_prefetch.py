@@ -92,6 +92,16 @@ def test_rows_computed_ahead_are_counted_when_computed_and_when_asked_for(points
     assert (alone.counters.kernel_evals, alone.counters.kernel_evals_computed) == (600, 600)
 
 
+def test_rows_of_points_that_stay_at_their_bound_are_not_computed_ahead(points):
+    # After an epoch all points but 30 are at their small bounds; the rows of these stay stored.
+    X, y = points
+    weights = np.where(np.arange(600) % 20, 1e-3, 1.0)
+    solver = SDCA("rbf", gamma=1e-4, tol=0.0, max_epochs=5, cache_size=0.0, random_state=0)
+    counters = solver.fit(X, y, sample_weight=weights).counters_
+    assert counters.kernel_evals > (600 + 3 * 30) * 600
+    assert counters.kernel_evals_computed <= (600 + 30) * 600
+
+
 @pytest.mark.parametrize(
     ("kernel", "n", "dtype", "expected"),
     [

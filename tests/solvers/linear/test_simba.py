@@ -43,6 +43,38 @@ def test_cost(linear_task, epochs):
     np.testing.assert_array_equal(solver.coef_, looked.coef_)
 
 
+def twin(Z, capacity, rate, step, draws):
+    """The steps on signed points, with sorted probabilities and sums of all of them."""
+    n, d = Z.shape
+    p, p_sum, u, w_sum = np.full(n, 1 / n), np.zeros(n), np.zeros(d), np.zeros(d)
+    for row, column in draws:
+        u += step * Z[np.searchsorted(np.cumsum(p), row)]
+        length = max(1.0, np.linalg.norm(u))
+        w_sum += u / length
+        gains = np.empty(n)
+        gains[np.argsort(-p, kind="stable")] = np.clip(capacity - 2 * np.arange(n), 0, 2)
+        j = np.searchsorted(np.cumsum(u**2), column * (u @ u))
+        gains += Z[:, j] * (u @ u) / (length * u[j])
+        gains = rate * np.clip(gains, -1 / rate, 1 / rate)
+        p_sum += p
+        p *= 1 - gains + gains**2
+        p /= p.sum()
+    return u, p, w_sum, p_sum
+
+
+@pytest.mark.parametrize("step", [0.01, 0.2])
+def test_steps_are_the_literal_ones(step):
+    rng = np.random.default_rng(3)
+    Z = rng.standard_normal((23, 4)) + 0.3
+    Z /= np.linalg.norm(Z, axis=1).max()
+    draws = rng.random((300, 2))
+    state = np.zeros(4), np.full(23, 1 / 23), np.zeros(4), np.zeros(23)
+    u, p, w_sum, p_sum = state
+    primal_dual_steps(Z, Z.T.copy(), 7.3, 0.05, step, draws, u, p, w_sum, p_sum)
+    for found, expected in zip(state, twin(Z, 7.3, 0.05, step, draws), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
 def test_no_probability_sinks_to_zero():
     # The response of thirty points is 1 in every step, that of two is next to nothing.
     Z = np.concatenate([np.full((30, 1), 1.0), np.full((2, 1), 0.001)])

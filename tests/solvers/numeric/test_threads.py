@@ -11,6 +11,8 @@ import pytest
 
 from marginbench.solvers.numeric.threads import in_parts
 
+needs_threads = pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread needs no pool")
+
 
 @numba.njit(nogil=True)
 def _add_place(out, start, stop):
@@ -18,11 +20,15 @@ def _add_place(out, start, stop):
         out[t] += t
 
 
-@pytest.mark.parametrize("length", [0, 1, 4096, 8192, 100_003])
-def test_every_element_is_visited_once(length):
+def _visits_all(length):
     out = np.zeros(length)
     in_parts(_add_place, length, out)
-    np.testing.assert_array_equal(out, np.arange(length))
+    return bool((out == np.arange(length)).all())
+
+
+@pytest.mark.parametrize("length", [0, 1, 4096, 8192, 100_003])
+def test_every_element_is_visited_once(length):
+    assert _visits_all(length)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows takes long to start a process")
@@ -38,31 +44,20 @@ def test_work_of_every_length_shares_the_threads():
         "    assert (out == 1).all()\n"
         "print(threading.active_count())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "NUMBA_NUM_THREADS": "8"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(done.stdout) <= 8
-
-
-def _visit_all(length):
-    out = np.zeros(length)
-    in_parts(_add_place, length, out)
-    return bool((out == np.arange(length)).all())
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "8"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    assert int(done.stdout) <= 8, done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
-@pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread needs no pool")
+@needs_threads
 def test_a_forked_process_has_a_pool_of_its_own():
-    assert _visit_all(100_000)
+    assert _visits_all(100_000)
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert pool.apply_async(_visit_all, (100_000,)).get(timeout=30)
+        assert pool.apply_async(_visits_all, (100_000,)).get(timeout=30)
 
 
-@pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread needs no pool")
+@needs_threads
 def test_what_fails_in_a_part_is_raised():
     def fails_late(out, start, stop):
         if start > 0:
