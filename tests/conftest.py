@@ -28,7 +28,6 @@ FIRST = (
     "solvers/numeric",
     "solvers/feasibility/test_verdicts.py",
     "solvers/budget/test_training.py",
-    "solvers/test_cross_solver.py",
     "solvers/feasibility/test_rivals.py",
     "solvers/test_estimators.py",
     "solvers/cuts/test_structured.py",

@@ -444,8 +444,8 @@ class Evaluation:
     """Scores, errors and objectives of a model on a task.
 
     Objectives are in C units and, of several classes, sums. Errors are fractions of misclassified
-    points: f(x) > 0 predicts the positive class, and of several classes the largest f_c(x) its
-    class.
+    points: f(x) > 0 predicts the class with the larger label, and of several classes
+    the largest f_c(x) its class.
     """
 
     train_error: float
@@ -515,8 +515,9 @@ class Evaluator:
         self._y: dict[Role, Array] = {"train": np.asarray(y_train), "test": np.asarray(y_test)}
         classes = np.unique(y_train)
         self._classes = classes if len(classes) > 2 else None
+        self._positive = classes[-1]
         # Of each problem the signs of the training points: of two classes there is one.
-        labels = classes if self._classes is not None else [1]
+        labels = classes if self._classes is not None else [self._positive]
         self._signs = [np.where(self._y["train"] == label, 1.0, -1.0) for label in labels]
         self._last: dict[int, tuple[bytes, str, _Scored]] = {}
 
@@ -626,7 +627,7 @@ class Evaluator:
     def _mistakes(self, role: Role, scores: list[Array]) -> Array:
         y = self._y[role]
         if self._classes is None:
-            return np.asarray((scores[0] > 0) != (y > 0))
+            return np.asarray((scores[0] > 0) != (y == self._positive))
         stacked = np.stack(scores)
         # Of a diverged model nothing is right: NaN is the largest number for argmax.
         finite = np.isfinite(stacked).all(axis=0)

@@ -7,6 +7,7 @@ with the same key that differ, the one that is preferred is written again, so th
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -33,8 +34,8 @@ NEWEST = "newest"
 OF_THE_MACHINE = frozenset(
     {
         *("started_at", "wall_s", "cpu_s", "system_s", "compile_s"),
-        *("evaluation_s", "data_s"),
-        *("tuning_wall_s", "tuning_cpu_s", "peak_memory_mb", "environment", "jobs", "threads"),
+        *("evaluation_s", "data_s", "tuning_wall_s", "tuning_cpu_s", "tuning_s"),
+        *("peak_memory_mb", "environment", "jobs", "threads"),
         *("budget", "version", "traceback"),
     }
 )
@@ -157,7 +158,13 @@ class _Side:
 
 
 def _not_of_the_machine(values: object) -> dict[str, Any]:
-    return {name: value for name, value in vars(values).items() if name not in OF_THE_MACHINE}
+    columns = {name: value for name, value in vars(values).items() if name not in OF_THE_MACHINE}
+    if columns.get("tuning"):
+        columns["tuning"] = [
+            {name: value for name, value in trial.items() if name not in OF_THE_MACHINE}
+            for trial in json.loads(columns["tuning"])
+        ]
+    return columns
 
 
 def _check(folders: Sequence[Path], out: Path, prefer: str) -> None:

@@ -191,6 +191,8 @@ class Task(DatasetTask):
         for name, choices in values.items():
             if name not in tunable:
                 raise ValueError(f"{name} cannot be tuned; give values of {', '.join(tunable)}")
+            if name == "degree":
+                choices[:] = [int(value) if value.is_integer() else value for value in choices]
             if name != "C" and kernel is not None:
                 for value in choices:
                     kernel.of({name: value})

@@ -86,25 +86,34 @@ def regressions(
     # Read first: a mistake in the file of known changes ends the command before it measures.
     accepted = annotations.between(repository, against.hash, judged.hash)
     if results is None:
-        before, after = _measured(repository, against, judged, suite or [], short, again)
+        pairs = [_measured(repository, against, judged, suite or [], short, again)]
     else:
-        before, after = _read(results, against, judged)
-    # A benchmark without a value in the base would pass with any value in the head.
-    for name in before.unmeasured():
-        raise ReportError(
-            f"{against.short}: asv got no value of {name}, so nothing of it can be compared; "
-            "--again measures it again"
-        )
-    names = {each.measure for each in (*before.versions, *after.versions)}
+        pairs = _read(results, against, judged)
     changed = repository.changed and repository.commit("HEAD") == judged
-    comparison = regressions(
-        before,
-        after,
-        (against, judged),
-        annotations=accepted,
-        bounds=bounds_of(bound or [], names),
-        notes=["Changes that are not committed were not measured."] if changed else [],
-    )
+    comparisons = []
+    for before, after in pairs:
+        # A benchmark without a value in the base would pass with any value in the head.
+        for name in before.unmeasured():
+            raise ReportError(
+                f"{against.short}: asv got no value of {name}, so nothing of it can be compared; "
+                "--again measures it again"
+            )
+        names = {each.measure for each in (*before.versions, *after.versions)}
+        notes = ["Changes that are not committed were not measured."] if changed else []
+        if len(pairs) > 1:
+            lane = f"{before.lane.environment} on {before.lane.machine}"
+            notes.append(f"The worst of {len(pairs)} environments: {lane}.")
+        comparisons.append(
+            regressions(
+                before,
+                after,
+                (against, judged),
+                annotations=accepted,
+                bounds=bounds_of(bound or [], names),
+                notes=notes,
+            )
+        )
+    comparison = max(comparisons, key=lambda each: each.exit_code)
     show(comparison, html, as_json=as_json, all_rows=all_rows)
 
 
@@ -130,16 +139,16 @@ def _tell(line: str) -> None:
         print(visible(line), file=sys.stderr, flush=True)
 
 
-def _read(folder: Path, base: Commit, head: Commit) -> tuple[Snapshot, Snapshot]:
-    """Two snapshots of one lane; of several lanes the first that has both."""
+def _read(folder: Path, base: Commit, head: Commit) -> list[tuple[Snapshot, Snapshot]]:
+    """The snapshots of both commits on each lane that has them."""
     from ..regressions.asv_files import read_results
 
     by_lane: dict[object, dict[str, Snapshot]] = {}
     for each in read_results(folder):
         by_lane.setdefault(each.lane, {})[each.commit] = each
-    for lane in by_lane.values():
-        if base.hash in lane and head.hash in lane:
-            return lane[base.hash], lane[head.hash]
+    lanes = [each for each in by_lane.values() if base.hash in each and head.hash in each]
+    if lanes:
+        return [(each[base.hash], each[head.hash]) for each in lanes]
     commits = {commit for lane in by_lane.values() for commit in lane}
     missing = [each.short for each in (base, head) if each.hash not in commits]
     what = " and ".join(missing) or f"{base.short} and {head.short} on one machine"

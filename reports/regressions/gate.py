@@ -133,7 +133,7 @@ class Regressions(Comparison):
     @property
     def advice(self) -> pd.DataFrame:
         """Times and memory that changed beyond what sessions differ by."""
-        rows = self.frame[self.frame["verdict"] == "advice"]
+        rows = self.frame[(self.frame["verdict"] == "advice") & (self.frame["why"] == _TIMES)]
         return ordered(rows[(rows["low"] > SESSION) | (rows["high"] < 1 / SESSION)])
 
     @cached_property
@@ -189,6 +189,9 @@ def regressions(
         cell: 1 if cell in failing else min(n, turns.get(cell, 1))
         for cell, n in _turns(before).items()
     }
+    if max(turns.values(), default=1) == 1:
+        # A time of one turn has no interval; what asv recorded of it is compared.
+        measures = {name: replace(item, sampled=False) for name, item in measures.items()}
     a = _side("A", before, base, both, measures, turns, gone, set())
     b = _side("B", after, head, both, measures, turns, gone, broken)
     b = replace(b, values=_with_lost(a, b, measures, broken))
@@ -200,7 +203,7 @@ def regressions(
         *tables,
         environment=differences(_machine(before), _machine(after)),
         code=[],
-        times=_TIMES if any(item.advice for item in measures.values()) else "",
+        times=_TIMES if any(item.advice == _TIMES for item in measures.values()) else "",
         cautions=[*notes, *_accepted(tables[0]), *_notes(before, after)],
         title="Regressions",
     )

@@ -68,9 +68,9 @@ class Step(NamedTuple):
     gap: int = 0  # how many commits before it have no value: any of them may be the cause as well
 
     @property
-    def ratio(self) -> float | None:
-        """After / before; None where that is not a positive finite number."""
-        return self.after / self.before if self.before > 0 and self.after > 0 else None
+    def ratio(self) -> float:
+        """After / before; more than nothing is infinitely more."""
+        return self.after / self.before if self.before > 0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -210,22 +210,21 @@ def _fitted(
     """The levels of times, by asv's step detection; it fits one to values that rise steadily."""
     from asv.step_detect import detect_steps
 
-    def parts(first: int, last: int, level: float) -> Iterator[Level]:
-        present = [each for each in values[first:last] if each is not None]
-        start, end = present[: len(present) // 4], present[-(len(present) // 4) :]
+    def parts(present: list[tuple[int, float]]) -> Iterator[Level]:
+        numbers = [value for _, value in present]
+        start, end = numbers[: len(numbers) // 4], numbers[-(len(numbers) // 4) :]
         if len(start) > 1 and (
             (max(start) < min(end) and beyond(max(start), min(end)))
             or (max(end) < min(start) and beyond(min(start), max(end)))
         ):
-            middle = (first + last) // 2
-            for begin, stop in ((first, middle), (middle, last)):
-                half = [each for each in values[begin:stop] if each is not None]
-                yield from parts(begin, stop, float(median(half)))
+            middle = len(present) // 2
+            yield from parts(present[:middle])
+            yield from parts(present[middle:])
         else:
-            yield first, last - first, level
+            yield present[0][0], len(present), float(median(numbers))
 
-    for first, last, level, *_ in detect_steps(values):
-        yield from parts(first, last, level)
+    for first, last, *_ in detect_steps(values):
+        yield from parts([(i, x) for i in range(first, last) if (x := values[i]) is not None])
 
 
 def _moved(

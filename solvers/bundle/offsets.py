@@ -82,7 +82,8 @@ def _bracket(at: Callable[[float], _Point], guess: float) -> tuple[_Point, _Poin
         return near, near
     rising = near.slope > 0
     step = 0.1
-    while step < 1e15:
+    # Scores of wrong points say how far it may have to go.
+    while step < 1e15 * max(1.0, near.value):
         far = at(guess - step if rising else guess + step)
         if far.slope == 0 or (far.slope > 0) != rising:
             return (far, near) if rising else (near, far)

@@ -197,8 +197,8 @@ class SNKP(EntropyParameters, GramMethod):
     Notes
     -----
     Kernel evaluations: n^2 once (about half of them computed), then 1 product with the stored
-    matrix in an iteration; n^2 evaluations in each iteration if it does not fit. Memory: the matrix
-    and 12 n numbers.
+    matrix in an iteration and 2 for the start; n^2 evaluations for each if it does not fit. Memory:
+    the matrix and 12 n numbers.
     """
 
 

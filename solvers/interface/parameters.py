@@ -51,7 +51,8 @@ class WarmStartParameters:
     ----------
     warm_start : bool
         Continue the last fit, with its points, labels and weights and its random numbers: two fits
-        of 5 epochs are one of 10. ``n_iter_`` goes on, and ``counters_`` are those of the last fit.
+        of 5 epochs are one of 10, if the first did not converge. ``n_iter_`` goes on, and
+        ``counters_`` are those of the last fit.
     """
 
     warm_start: bool = False

@@ -14,7 +14,7 @@ from .matrices import matmul
 _RIDGE = 1e-13
 # A gap below this part of what cancels in it is rounding.
 _NOISE = 4e-16
-_MOST_STEPS = 10_000
+_MOST_STEPS = 1000
 # So many variables have room at first.
 _ROOM = 32
 

@@ -78,6 +78,18 @@ def test_parts_of_a_study_become_the_whole(folder):
     assert read_description(folder / "out") == whole
 
 
+def test_clocks_of_tuning_may_differ_and_its_trials_may_not(folder):
+    def trials(seconds, error):
+        return json.dumps([{"params": {"C": 1.0}, "error": error, "cpu_s": seconds}])
+
+    edit(folder / "one", "a", tuning=trials(1.0, 0.25), tuning_cpu_s=1.0)
+    edit(folder / "two", "a", tuning=trials(2.0, 0.25), tuning_cpu_s=2.0)
+    assert merge([folder / "one", folder / "two"], folder / "out").alike == 2
+    edit(folder / "two", "a", tuning=trials(2.0, 0.5))
+    with pytest.raises(UserError, match="tuning differs"):
+        merge([folder / "one", folder / "two"], folder / "other")
+
+
 def test_records_that_differ_are_refused_and_named(folder):
     edited = edit(folder / "two", "a", test_error=0.123, started_at="9999-01-01T00:00:00+00:00")
     before = records(folder / "one")[edited.key]

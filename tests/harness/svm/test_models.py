@@ -94,6 +94,14 @@ def test_expansions(kernel, storage):
     assert quick.primal != found.primal
 
 
+@pytest.mark.parametrize("values", [(0, 1), (1, 2), (-7, -3)])
+def test_of_two_numbers_the_larger_one_is_positive(values):
+    model = expansion(KERNELS[0], y.astype(float), 0.25)
+    first, second = ([values[label] for label in (labels > 0).astype(int)] for labels in (y, z))
+    found = build(data=(X, np.array(first), Z, np.array(second))).evaluate(model)
+    assert found == build().evaluate(model)
+
+
 @pytest.mark.parametrize(("excess", "feasible"), [(0.9e-6, True), (1.1e-6, False)])
 def test_a_gap_needs_a_feasible_dual_point_to_a_millionth(excess, feasible):
     for wrong in (C * (1 + excess), -C * excess):

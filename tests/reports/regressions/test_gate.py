@@ -173,6 +173,10 @@ def test_times_and_memory_advise_beyond_their_bounds(snapshot):
     assert slower.exit_code == 0
     assert regressions(timed([1.0] * 5), timed([2.0] * 2)).advice.empty
     assert regressions(timed([1.0] * 5), timed([1.05] * 5)).advice.empty
+    # One turn, as asv records it, has no interval and is compared all the same.
+    assert list(regressions(timed([1.0]), timed([10.0])).advice["mean"]) == [pytest.approx(10)]
+    for bound, code in ((1.3, 1), (20.0, 0)):
+        assert regressions(timed([1.0]), timed([10.0]), bounds={"time": bound}).exit_code == code
 
     def peak(size):
         return snapshot({(RBF, "peakmem_fit"): size})

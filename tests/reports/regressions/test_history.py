@@ -100,6 +100,13 @@ def test_times_have_steps_where_levels_differ(levels, places):
         assert [step.place for step in found] == places
 
 
+def test_a_steady_rise_has_its_step_at_a_commit_with_a_value():
+    rise = [1 + 0.05 * i if i not in (7, 8, 9) else None for i in range(16)]
+    assert [(each.place, each.gap) for each in steps_of(rise, watched("time_fit"))] == [(6, 0)]
+    rise[6] = None
+    assert [(each.place, each.gap) for each in steps_of(rise, watched("time_fit"))] == [(10, 4)]
+
+
 def test_an_outlier_makes_no_step_in_times_and_hides_none():
     values = wobbling([(1.0, 20), (2.0, 20)], 0)
     values[3], values[28] = 9.0, 0.1

@@ -110,6 +110,16 @@ def test_smooth_losses_have_balanced_planes_below_the_risk():
             assert elsewhere >= value + balanced @ (other - scores) - rounding
 
 
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic()])
+def test_the_offset_of_huge_scores_is_found(loss):
+    y, weights = np.array([1.0, -1.0, 1.0, -1.0]), np.full(4, 0.25)
+    # The offset parts the classes: it lies between their scores, and no error is left.
+    scores = 1e18 * np.array([-3.0, -5.0, -3.5, -4.5])
+    value, _, b = loss.without_offset(scores, y, weights)
+    assert 3.5e18 <= b <= 4.5e18
+    assert value == 0.0
+
+
 @pytest.mark.parametrize("n", [4, 2000, 5000])
 @pytest.mark.parametrize("kind", ["even", "tied", "one far", "heavy", "equal"])
 def test_weighted_quantiles_are_those_of_the_sorted_values(kind, n):
