@@ -24,7 +24,7 @@ from .transforms import as_float32, every
 #: Indices are stored in 32 bits.
 _MAX_WIDTH = 2**31 - 1
 #: Larger integers are not told apart in float64, nor do all of them fit into int64.
-_MAX_LABEL = 2**53
+_MAX_LABEL = 2**53 - 1
 _INDEX = rb"\+?[0-9]+"
 _NUMBER = rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 #: Of these alone Python's numbers are what `_NUMBER` says; scikit-learn takes others, too.

@@ -301,4 +301,5 @@ def solved(results: Results) -> Solved:
     # A counter of iterations says what the column of iterations says.
     titles = {measure.title: name for name, measure in reversed(needed.items())}
     needed = {name: measure for name, measure in needed.items() if titles[measure.title] == name}
-    return Solved(runs, needed, summary.solved_table(runs, needed))
+    table = summary.solved_table(runs, needed, rank_times=times_compare(results))
+    return Solved(runs, needed, table)

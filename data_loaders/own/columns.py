@@ -71,6 +71,9 @@ def content_of(data: Sequence[Table | SparseRows], options: Options) -> tuple[Co
     for each in tables:
         if not each.n_rows:
             raise DataError(f"{each.origin}: there are no rows; is this the right file?")
+    # A test table may have them in another order.
+    numeric = tuple(_column_of(tables[0], each, "numeric") for each in options.numeric)
+    options = replace(options, numeric=numeric)
     tables = [_with_numbers(each, options) for each in tables]
     first = tables[0]
     for other in tables[1:]:
@@ -120,6 +123,8 @@ def _content_of_sparse(data: Sequence[SparseRows], options: Options) -> tuple[Co
     for each in data:
         if not each.n_rows:
             raise DataError(f"{each.origin}: there are no rows; is this the right file?")
+        if np.isnan(each.X.data).any():
+            raise DataError(f"{each.origin}: a feature is NaN; fill in what sparse rows miss")
     targets = [
         read_target(pa.chunked_array([each.words], pa.string()), each.origin, "label")
         for each in data
@@ -183,8 +188,9 @@ class _Chosen:
 def _with_numbers(table: Table, options: Options) -> Table:
     """The table with numbers in place of the texts of numeric columns, null for other texts."""
     data = table.data
-    for each in options.numeric:
-        name = _column_of(table, each, "numeric")
+    for name in map(str, options.numeric):
+        if name not in table.names:
+            continue  # refused with the other columns
         column = data[name]
         if pa.types.is_string(column.type):
             values = cleaned(column, options.decimal)
@@ -303,8 +309,7 @@ def _kept_rows(
                 remedies = "'drop'"
                 if name != chosen.target:
                     remedies += ", 'mean', 'median' or 'most_frequent'"
-                as_numbers = {_column_of(table, each, "numeric") for each in options.numeric}
-                what = "number" if name in as_numbers else "value"
+                what = "number" if name in options.numeric else "value"
                 raise DataError(
                     f"{table.origin}, {table.location(_first_row(pc.is_null(column)))}: column "
                     f"{shown_word(name)} has no {what}; set missing to {remedies}, in "

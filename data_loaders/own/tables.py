@@ -173,9 +173,9 @@ def _plain(column: Any) -> Any:
     """Numbers as float64 or int64, texts; nulls for missing values. Other types stay."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _plain(pc.cast(column, kind.value_type))
+        return _plain(pa.chunked_array([each.dictionary_decode() for each in column.chunks]))
     if pa.types.is_boolean(kind):
-        return pc.cast(column, pa.string())
+        return pc.if_else(column, "True", "False")
     if kind in (pa.int64(), pa.uint64()):
         # Classes above 2^53 would not be told apart in float64.
         return column

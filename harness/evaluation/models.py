@@ -515,7 +515,7 @@ class Evaluator:
         self._y: dict[Role, Array] = {"train": np.asarray(y_train), "test": np.asarray(y_test)}
         classes = np.unique(y_train)
         self._classes = classes if len(classes) > 2 else None
-        self._positive = classes[-1]
+        self._negative, self._positive = classes[0], classes[-1]
         # Of each problem the signs of the training points: of two classes there is one.
         labels = classes if self._classes is not None else [self._positive]
         self._signs = [np.where(self._y["train"] == label, 1.0, -1.0) for label in labels]
@@ -625,13 +625,13 @@ class Evaluator:
         return dual_value(alpha, predictor.dual_squared_norm(squared_norm))
 
     def _mistakes(self, role: Role, scores: list[Array]) -> Array:
-        y = self._y[role]
+        y, stacked = self._y[role], np.stack(scores)
+        # Of a diverged model nothing is right; for argmax NaN is the largest number.
+        diverged = ~np.isfinite(stacked).all(axis=0)
         if self._classes is None:
-            return np.asarray((scores[0] > 0) != (y == self._positive))
-        stacked = np.stack(scores)
-        # Of a diverged model nothing is right: NaN is the largest number for argmax.
-        finite = np.isfinite(stacked).all(axis=0)
-        return np.asarray((self._classes[stacked.argmax(axis=0)] != y) | ~finite)
+            predicted = np.where(scores[0] > 0, self._positive, self._negative)
+            return np.asarray((predicted != y) | diverged)
+        return np.asarray((self._classes[stacked.argmax(axis=0)] != y) | diverged)
 
 
 def _sum(values: list[float | None]) -> float | None:

@@ -237,5 +237,5 @@ def misclassified(scores: npt.NDArray[Any], y: npt.NDArray[Any], classes: npt.ND
     """How many points a model's scores put into another class; all whose scores are not finite."""
     finite = np.isfinite(scores)
     if scores.ndim == 1:
-        return int(np.sum(((scores > 0) != (y == classes[-1])) | ~finite))
+        return int(np.sum((np.where(scores > 0, classes[-1], classes[0]) != y) | ~finite))
     return int(np.sum((classes[scores.argmax(axis=1)] != y) | ~finite.all(axis=1)))

@@ -227,7 +227,9 @@ def _errors(runs: list[pd.DataFrame], folds: Mapping[str, int], *, by_chance: bo
     errors = [SolverErrors.of(side) for side in runs]
     if errors[0] is None or errors[1] is None or errors[0].n_test != errors[1].n_test:
         return Change()
-    return changes.error_change(errors[0], errors[1], n=len(runs[0]), by_chance=by_chance)
+    # The one run of a deterministic side is in every pair.
+    pairs = max(map(len, runs))
+    return changes.error_change(errors[0], errors[1], n=pairs, by_chance=by_chance)
 
 
 def _judged(
@@ -392,7 +394,10 @@ class Comparison:
         return self.frame.iloc[:0]
 
     def _count(self, outcome: str) -> int:
-        return int((self.pairs["outcome"] == outcome).sum())
+        """How many pairs, or where B has no result, how many runs of it: one may be in several."""
+        pairs = self.pairs[self.pairs["outcome"] == outcome]
+        of_b = outcome in (changes.FAILED_B, changes.MISSING_B)
+        return len(pairs.drop_duplicates(["task", "solver", "seed_b"]) if of_b else pairs)
 
     @cached_property
     def n_newly_failed(self) -> int:

@@ -46,7 +46,9 @@ def with_outcome(runs: pd.DataFrame, tasks: Iterable[Task]) -> pd.DataFrame:
     )
 
 
-def solved_table(runs: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.DataFrame:
+def solved_table(
+    runs: pd.DataFrame, measures: Mapping[str, Measure], *, rank_times: bool
+) -> pd.DataFrame:
     """What each method needed on the instances that it solved, as :func:`results_table` has it.
 
     All methods end with the same certificate, so that their costs can be ranked: best are medians
@@ -56,7 +58,12 @@ def solved_table(runs: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.Data
     solved = runs[runs["solved"]]
     values = [run_values(solved, name) for name in measures if name in solved]
     return results_table(
-        runs, pd.concat(values, ignore_index=True), ranked, success="solved", overlap=False
+        runs,
+        pd.concat(values, ignore_index=True),
+        ranked,
+        success="solved",
+        rank_times=rank_times,
+        overlap=False,
     )
 
 

@@ -78,10 +78,10 @@ def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
 def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
     """The families of a study's tasks, with at least three numbers of training points each.
 
-    They have the same dataset, kernel, C or C n, bias and dataset parameters but for ``n_train``,
-    and the same test points as far as the generator keeps them. A task may be in one by its C and
-    in another by its C n. Columns family (counted from 0 in the order of the study), task, n, and
-    total, the C n that the tasks share, NaN where they share C; ascending in n.
+    They have the same dataset, kernel, C or C n, bias, folds, tuning and dataset parameters but for
+    ``n_train``, and the same test points as far as the generator keeps them. A task may be in one
+    by its C and in another by its C n. Columns family (counted from 0 in the order of the study),
+    task, n, and total, the C n that the tasks share, NaN where they share C; ascending in n.
     """
     groups: dict[str, list[dict[str, object]]] = {}
     for task in tasks:
@@ -105,7 +105,7 @@ def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _all_but_size(task: SvmTask, shared: Mapping[str, float]) -> str:
-    described = task.model_dump(include={"dataset", "dataset_params", "kernel"})
+    described = task.model_dump(include={"dataset", "dataset_params", "kernel", "folds", "tune"})
     described["dataset_params"].pop(_SIZE, None)
     described |= {"bias": task.fit_intercept, **shared}
     return json.dumps(described, sort_keys=True, default=repr)
@@ -157,7 +157,7 @@ def slopes(members: pd.DataFrame) -> pd.DataFrame:
                     "smallest": used["n"].min(),
                     "largest": used["n"].max(),
                     "n_runs": len(used),
-                    "left_out": int((~group["ok"]).sum()),
+                    "left_out": int((~group["ok"] & (group["status"] != "skipped")).sum()),
                 }
             )
     return pd.DataFrame(rows, columns=_SLOPE_COLUMNS)

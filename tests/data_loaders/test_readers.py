@@ -128,11 +128,12 @@ def test_limits_of_libsvm_text(tmp_path):
     assert libsvm.read_file(wide, 2**31 - 1, (-1, 1)).X.indices[0] == 2**31 - 2
     message = refused(libsvm.read_file, wide, 2**31, (-1, 1))
     assert message.startswith("it: a width of 2147483648 features was asked for; at")
-    large = file(tmp_path / "it", b"9007199254740992 1:1\n-9007199254740992 2:1\n")
-    assert libsvm.read_rows([large], 4, None).y.tolist() == [2**53, -(2**53)]
-    for label in ("1e300", "-9007199254740994"):
+    large = file(tmp_path / "it", b"9007199254740991 1:1\n-9007199254740991 2:1\n")
+    assert libsvm.read_rows([large], 4, None).y.tolist() == [2**53 - 1, 1 - 2**53]
+    # The first would be read as the number before it.
+    for label in ("9007199254740993", "1e300", "-9007199254740994"):
         message = refused(libsvm.read_rows, [file(tmp_path / "it", f"{label} 1:1\n".encode())], 4)
-        assert message == f"it, line 1: label '{label}' is over 9007199254740992 in size"
+        assert message == f"it, line 1: label '{label}' is over 9007199254740991 in size"
     for text in (b"", b"# nothing else\n", gzip.compress(b"")):
         assert refused(libsvm.read_rows, [file(tmp_path / "it", text)]) == "it: the file is empty"
     alike = file(tmp_path / "it", b"-1 1:1\n-1 2:1\n")

@@ -68,7 +68,12 @@ def test_costs_are_those_of_the_solved_runs(results, make, results_of):
     records.append(make.method_record("t", "PCT", 1, 10**6, **LIMIT))
     results = results_of(records)
     assert needed(results, "t", "SPCT", "n_iter")["best"]
+    assert needed(results, "t", "SPCT", "cpu_s")["best"]
     assert not needed(results, "t", "PCT", "n_iter")["best"]
+    # Times of runs that shared the machine are not ranked, counts are.
+    results = results_of([replace(record, jobs=2) for record in records])
+    assert needed(results, "t", "SPCT", "n_iter")["best"]
+    assert not needed(results, "t", "SPCT", "cpu_s")["best"]
 
 
 @pytest.mark.parametrize(

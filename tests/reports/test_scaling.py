@@ -89,6 +89,7 @@ def test_a_family_differs_in_its_size_alone():
         *(task(n, f"two {n}", C=2.0) for n in SIZES[:2]),
         task(500, "biased", fit_intercept=True),
         task(500, "noisy", dataset_params={"n_train": 500, "noise": 0.1}),
+        task(500, "folds", folds=4),
         task(500, "not loaded"),
         task(100, "again"),
     ]

@@ -257,6 +257,7 @@ def test_arrays_that_do_not_fit_together(here):
         ((X.astype("M8[D]"), y), "mine: X does not hold numbers alone (dates or durations"),
         (([[10**400], [1], [2], [3]], y), "mine: X does not hold numbers alone (int too large"),
         ((X, pd.Series([1, 0, pd.NA, 1], dtype=object)), "mine, row 3: column 'target' has no val"),
+        ((sparse.csr_matrix([[np.nan]] * 4), y), "mine: a feature is NaN"),
         (({"X": X},), "mine: has the arrays X; expected X and y, or X_train"),
         ((3,), "mine: is a int; expected a table, a Bunch"),
     ]:

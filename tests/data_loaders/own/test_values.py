@@ -295,6 +295,26 @@ def test_texts_are_read_as_numbers_where_asked(loaded):
     assert found == {(k % 5, price[k], k) for k in range(1, 61) if k % 5}
 
 
+def test_a_number_names_the_column_of_the_training_table(frame, here):
+    """The test table has the same columns in another order, some of them texts of numbers."""
+    frame = frame.assign(income=frame["income"].map("{} %".format))
+    frame[:40].to_csv("x.csv", index=False)
+    frame[40:][["income", "town", "y", "job", "age"]].to_csv("test.csv", index=False)
+    by_number, by_name = (
+        load("x.csv", {"test": "test.csv", "missing": "mean", "numeric": [column]})
+        for column in (3, "income")
+    )
+    assert by_number.decided == by_name.decided
+    np.testing.assert_array_equal(by_number.X_test, by_name.X_test)
+
+
+def test_truth_is_spelt_alike_in_every_format(frame, here):
+    frame.assign(y=frame["y"] == "yes").to_parquet("x.parquet")
+    frame.assign(y=frame["y"] == "yes").to_csv("x.csv", index=False)
+    labels = [load(name, {"positive": True}).y_train for name in ("x.parquet", "x.csv")]
+    np.testing.assert_array_equal(*labels)
+
+
 def test_training_rows_can_be_fewer(loaded):
     table = "k,b,y\n" + "".join(f"{k},{k % 3},{'abb'[k % 3]}\n" for k in range(300))
     all_of_them = loaded(table, scale="none")

@@ -21,7 +21,7 @@ from marginbench.harness.evaluation.svm import (
     StoppingRules,
     configurations,
 )
-from marginbench.harness.evaluation.tuning import tune
+from marginbench.harness.evaluation.tuning import misclassified, tune
 from marginbench.harness.jobs import ColumnsMessage, PhaseMessage
 
 PROBLEM = Problem(
@@ -265,3 +265,8 @@ def test_what_all_trials_may_take_bounds_the_tuning_from_outside():
     assert replace(search, method="halving").solving_s == 70.0
     assert replace(search, seconds=25.0).solving_s == 25.0
     assert math.isinf(Search(GRID).solving_s)
+
+
+def test_a_row_of_a_class_that_was_not_fitted_is_a_mistake():
+    scores, y = np.array([1.0, -1.0, 1.0, np.nan]), np.array([1, 0, 2, 0])
+    assert misclassified(scores, y, np.array([0, 1])) == 2

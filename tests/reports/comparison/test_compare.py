@@ -100,6 +100,26 @@ def value(found, measure, task="a", solver="SBP"):
     return frame.loc[place]
 
 
+def test_one_run_of_a_deterministic_side_is_in_every_pair(folder):
+    def worse(record):
+        if record.solver == "SMO":
+            return record
+        return replace(record, test_error=0.45, mistakes=packed(np.arange(200) < 90))
+
+    def failed(record):
+        return replace(record, status="crashed", trace=[]) if record.solver == "SMO" else record
+
+    results = folder(worse, seeds=range(5))
+    there = value(compare(results, solver="SBP", against="SMO"), "test_error", solver="SBP")
+    back = value(compare(results, solver="SMO", against="SBP"), "test_error", solver="SMO")
+    assert (there["verdict"], back["verdict"]) == ("worsening", "improvement")
+    assert there["n"] == back["n"] == 5
+    assert there["low"] == pytest.approx(-back["high"])
+    # One run for each of two tasks fails, however many seeds have no counterpart for it.
+    lacking = compare(folder(failed, seeds=range(5)), solver="SMO", against="SBP")
+    assert lacking.n_newly_failed == 2
+
+
 def test_a_folder_against_itself_or_its_store_is_identical(plain, tmp_path, monkeypatch):
     found = compare(plain, str(plain))
     assert (found.verdict, found.exit_code) == ("identical", EXIT_OK)
