@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api.typing import SeriesGroupBy
 from scipy import stats
 
@@ -370,9 +371,9 @@ def _estimate(
         raise Unmeasured("neither side reached what is asked for")
     if np.isnan(numbers).any() or (n == 1 and draws):
         # Where neither side got there, any ratio is possible; so it is for another seed.
-        return Estimate(float(np.nanmedian(numbers)), -math.inf, math.inf, n, versions)
+        return Estimate(_median(numbers), -math.inf, math.inf, n, versions)
     if not np.isfinite(numbers).all():
-        return Estimate(float(np.median(numbers)), numbers.min(), numbers.max(), n, versions)
+        return Estimate(_median(numbers), numbers.min(), numbers.max(), n, versions)
     mean = float(numbers.mean())
     if every:
         return Estimate(mean, numbers.min(), numbers.max(), n, versions)
@@ -380,6 +381,13 @@ def _estimate(
     if n > 1:
         half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * numbers.std(ddof=1) / math.sqrt(n))
     return Estimate(mean, mean - half, mean + half, n, versions)
+
+
+def _median(numbers: NDArray[np.float64]) -> float:
+    """The median of what is known; of the two infinities in the middle the lower one."""
+    present = np.sort(numbers[~np.isnan(numbers)])
+    low, high = present[(len(present) - 1) // 2], present[len(present) // 2]
+    return float(low if math.isinf(low) else (low + high) / 2)
 
 
 def _slope(row: Row, parts: list[Part]) -> Estimate:

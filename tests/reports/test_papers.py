@@ -254,6 +254,7 @@ def test_what_is_never_reached_has_an_interval():
         ([math.inf], True, (math.inf, -math.inf, math.inf)),
         ([math.inf], False, (math.inf, math.inf, math.inf)),
         ([1.0, math.nan, 3.0], True, (2.0, -math.inf, math.inf)),
+        ([-math.inf, math.nan, math.inf], True, (-math.inf, -math.inf, math.inf)),
         ([1.0, math.inf, 3.0], True, (3.0, 1.0, math.inf)),
     ):
         found = _estimate(pd.Series(numbers), draws, ())
