@@ -64,11 +64,11 @@ def repo(tmp_path):
     return Repo(tmp_path / "repo")
 
 
-def results_file(commit, values, cells):
+def results_file(commit, values, cells, env):
     """What asv writes for a commit, of benchmarks with one parameter."""
     params = [[repr(cell) for cell in cells]]
     content = {
-        "commit_hash": commit, "env_name": "virtualenv-py3.11", "date": 1_700_000_000_000,
+        "commit_hash": commit, "env_name": env, "date": 1_700_000_000_000,
         "params": {"machine": "vm", "cpu": "Example CPU"}, "python": "3.11", "requirements": {},
         "env_vars": {}, "durations": {}, "version": 2,
         "result_columns": ["result", "params", "version"],
@@ -77,12 +77,12 @@ def results_file(commit, values, cells):
     return json.dumps(content)
 
 
-def write_folder(folder, by_commit, cells):
+def write_folder(folder, by_commit, cells, env="virtualenv-py3.11"):
     """Write a folder of asv's results: commits -> benchmarks -> values of the cells."""
-    (folder / "vm").mkdir(parents=True)
+    (folder / "vm").mkdir(parents=True, exist_ok=True)
     for commit, values in by_commit.items():
-        path = folder / "vm" / f"{commit[:8]}-virtualenv-py3.11.json"
-        path.write_text(results_file(commit, values, cells), encoding="utf-8")
+        path = folder / "vm" / f"{commit[:8]}-{env}.json"
+        path.write_text(results_file(commit, values, cells, env), encoding="utf-8")
     return folder
 
 
