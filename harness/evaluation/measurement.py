@@ -32,8 +32,9 @@ from .judging import (
     load_task_data,
     read_only,
 )
+from .models import mistaken
 from .svm import DEFAULT_TOL, FitWork
-from .tuning import TrialMonitor, misclassified, tuned_work
+from .tuning import TrialMonitor, tuned_work
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -160,7 +161,7 @@ def try_part(
         raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
     evaluator = build_evaluator(work.problem, part, certificate=False)
     scores = evaluator.test_scores(monitor.model, np.arange(part.n_test))
-    return misclassified(scores, part.y_test, np.unique(y))
+    return int(np.count_nonzero(mistaken(scores, part.y_test, np.unique(y))))
 
 
 #: What this process was warmed up for: the solver with its parameters, and the types of the data.

@@ -444,8 +444,8 @@ class Evaluation:
     """Scores, errors and objectives of a model on a task.
 
     Objectives are in C units and, of several classes, sums. Errors are fractions of misclassified
-    points: f(x) > 0 predicts the class with the larger label, and of several classes
-    the largest f_c(x) its class.
+    points: f(x) > 0 predicts the class with the larger label, and of several classes the largest
+    f_c(x) its class.
     """
 
     train_error: float
@@ -494,8 +494,8 @@ class Evaluator:
     errors are those of the largest score, objectives are added up. What the predictor of a class is
     worth is computed again only when it has changed.
 
-    The kernel is that of ``points``; the one that a model claims is not looked at. Labels are -1
-    and +1, or three classes or more. With ``dual_certificate``, coefficients are y_i alpha_i of a
+    The kernel is that of ``points``; the one that a model claims is not looked at. Labels are
+    those of two classes or more. With ``dual_certificate``, coefficients are y_i alpha_i of a
     dual point, so that a gap is defined.
     """
 
@@ -513,11 +513,9 @@ class Evaluator:
         self.n_train, self.n_test = len(y_train), len(y_test)
         self._points = points
         self._y: dict[Role, Array] = {"train": np.asarray(y_train), "test": np.asarray(y_test)}
-        classes = np.unique(y_train)
-        self._classes = classes if len(classes) > 2 else None
-        self._negative, self._positive = classes[0], classes[-1]
+        self._classes = np.unique(y_train)
         # Of each problem the signs of the training points: of two classes there is one.
-        labels = classes if self._classes is not None else [self._positive]
+        labels = self._classes if len(self._classes) > 2 else self._classes[-1:]
         self._signs = [np.where(self._y["train"] == label, 1.0, -1.0) for label in labels]
         self._last: dict[int, tuple[bytes, str, _Scored]] = {}
 
@@ -532,8 +530,7 @@ class Evaluator:
         # A diverged model has infinities and NaNs; they are a result here, not a surprise.
         with np.errstate(over="ignore", invalid="ignore"):
             each = [self._score(c, part, dtype) for c, part in enumerate(parts)]
-            mistakes = self._mistakes("test", [one.scores["test"] for one in each])
-            on_train = self._mistakes("train", [one.scores["train"] for one in each])
+            mistakes, on_train = self._mistakes("test", each), self._mistakes("train", each)
         return Evaluation(
             train_error=float(np.count_nonzero(on_train)) / self.n_train,
             test_error=float(np.count_nonzero(mistakes)) / self.n_test,
@@ -570,7 +567,7 @@ class Evaluator:
     def _parts(self, model: Model | PlainModel) -> tuple[PlainModel, ...]:
         """The model of each problem."""
         plain = plain_model(model)
-        if self._classes is None:
+        if self.n_problems == 1:
             if plain.kind == _SEVERAL:
                 raise EvaluationError("the task has two classes, but the model is one of several")
             return (plain,)
@@ -585,7 +582,7 @@ class Evaluator:
         return [_PREDICTORS[part.kind](part, self._points) for part in self._parts(model)]
 
     def _columns(self, each: list[Array]) -> Array:
-        return each[0] if self._classes is None else np.stack(each, axis=1)
+        return each[0] if self.n_problems == 1 else np.stack(each, axis=1)
 
     def _score(self, c: int, model: PlainModel, dtype: str) -> _Scored:
         digest = model.digest
@@ -624,14 +621,23 @@ class Evaluator:
             return None
         return dual_value(alpha, predictor.dual_squared_norm(squared_norm))
 
-    def _mistakes(self, role: Role, scores: list[Array]) -> Array:
-        y, stacked = self._y[role], np.stack(scores)
-        # Of a diverged model nothing is right; for argmax NaN is the largest number.
-        diverged = ~np.isfinite(stacked).all(axis=0)
-        if self._classes is None:
-            predicted = np.where(scores[0] > 0, self._positive, self._negative)
-            return np.asarray((predicted != y) | diverged)
-        return np.asarray((self._classes[stacked.argmax(axis=0)] != y) | diverged)
+    def _mistakes(self, role: Role, each: list[_Scored]) -> Array:
+        columns = self._columns([one.scores[role] for one in each])
+        return mistaken(columns, self._y[role], self._classes)
+
+
+def mistaken(scores: Array, y: Array, classes: Array) -> Array:
+    """Which points a model's scores, a column for each of several classes, put into another class.
+
+    Of a diverged model nothing is right: a score that is not finite is a mistake.
+    """
+    if scores.ndim == 1:
+        return np.asarray(
+            (np.where(scores > 0, classes[-1], classes[0]) != y) | ~np.isfinite(scores)
+        )
+    # For argmax NaN is the largest number.
+    diverged = ~np.isfinite(scores).all(axis=1)
+    return np.asarray((classes[scores.argmax(axis=1)] != y) | diverged)
 
 
 def _sum(values: list[float | None]) -> float | None:

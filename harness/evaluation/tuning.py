@@ -231,11 +231,3 @@ def _stratified_order(y: npt.NDArray[Any], rng: np.random.Generator, rows: Rows)
         members = rng.permutation(np.flatnonzero(y == label))
         position[members] = (np.arange(len(members)) + rng.random()) / len(members)
     return rows[np.argsort(position, kind="stable")]
-
-
-def misclassified(scores: npt.NDArray[Any], y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> int:
-    """How many points a model's scores put into another class; all whose scores are not finite."""
-    finite = np.isfinite(scores)
-    if scores.ndim == 1:
-        return int(np.sum((np.where(scores > 0, classes[-1], classes[0]) != y) | ~finite))
-    return int(np.sum((classes[scores.argmax(axis=1)] != y) | ~finite.all(axis=1)))

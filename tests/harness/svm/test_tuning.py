@@ -13,6 +13,7 @@ from scipy import sparse
 from marginbench import SMO, Pegasos
 from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.evaluation.measurement import try_part
+from marginbench.harness.evaluation.models import mistaken
 from marginbench.harness.evaluation.svm import (
     FitWork,
     Problem,
@@ -21,7 +22,7 @@ from marginbench.harness.evaluation.svm import (
     StoppingRules,
     configurations,
 )
-from marginbench.harness.evaluation.tuning import misclassified, tune
+from marginbench.harness.evaluation.tuning import tune
 from marginbench.harness.jobs import ColumnsMessage, PhaseMessage
 
 PROBLEM = Problem(
@@ -269,4 +270,4 @@ def test_what_all_trials_may_take_bounds_the_tuning_from_outside():
 
 def test_a_row_of_a_class_that_was_not_fitted_is_a_mistake():
     scores, y = np.array([1.0, -1.0, 1.0, np.nan]), np.array([1, 0, 2, 0])
-    assert misclassified(scores, y, np.array([0, 1])) == 2
+    assert mistaken(scores, y, np.array([0, 1])).tolist() == [False, False, True, True]
