@@ -6,7 +6,8 @@ first fit, which has to get its memory, and of the second. All of them fit a bia
 tolerance and with the same bound on their cache. Objectives and violations are recomputed from the
 coefficients with float64 kernel entries. Solvers that are not installed are left out (``pip install
 marginbench[peers]`` brings them). ``--real`` takes the tasks whose data are real, ``--points`` the
-first so many points of each; ``OMP_NUM_THREADS=1`` and ``taskset -c 0`` make it one thread.
+first so many points of each; ``OMP_NUM_THREADS=1`` and ``taskset -c 0`` make it one thread. Several
+threads are compared by ``--clock wall``, on a machine that does nothing else.
 """
 
 import argparse
@@ -90,6 +91,7 @@ TASKS = {
 }
 REAL = [name for name, task in TASKS.items() if isinstance(task, Task)]
 TIMES = ("first", "later", "predict")
+CLOCKS = {"cpu": time.process_time, "wall": time.perf_counter}
 TOL = 1e-3
 
 
@@ -150,18 +152,17 @@ def recomputed(task, X, y, support, signed_alpha, bias):
     }
 
 
-def timed(call):
-    """What it returns, and its CPU seconds."""
-    start = time.process_time()
-    result = call()
-    return result, time.process_time() - start
-
-
-def fit_twice(name, solver_name, cache_size, n_points, check):
+def fit_twice(name, solver_name, cache_size, n_points, clock, check):
     """Two timed fits and a prediction, as a dict of numbers.
 
     The cache's size is in MB. ``check``: recompute objective and violation, which takes a while.
     """
+
+    def timed(call):
+        start = CLOCKS[clock]()
+        result = call()
+        return result, CLOCKS[clock]() - start
+
     task = TASKS[name]
     make, dtype, _ = SOLVERS[solver_name]
     X, y, Z, z = task.data()
@@ -200,7 +201,7 @@ def in_a_process(*words):
 def measure(tasks, solvers, rounds, *limits):
     """Numbers by task and solver: medians of the times, the rest from the first round.
 
-    ``limits`` are the cache's size and the number of points.
+    ``limits`` are the cache's size, the number of points and the clock.
     """
     table = {}
     for name in tasks:
@@ -252,15 +253,17 @@ def main():
     parser.add_argument("--solvers", nargs="+", default=list(SOLVERS), choices=SOLVERS)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cache-size", type=float, default=2000.0, help="MB, for each of them")
-    parser.add_argument("--once", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--clock", default="cpu", choices=CLOCKS, help="what seconds are of")
+    parser.add_argument("--once", nargs=6, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
-        name, solver, cache_size, n_points, check = options.once
-        print(json.dumps(fit_twice(name, solver, float(cache_size), int(n_points), check == "1")))
+        name, solver, cache_size, n_points, clock, check = options.once
+        limits = float(cache_size), int(n_points), clock
+        print(json.dumps(fit_twice(name, solver, *limits, check == "1")))
         return
     solvers = [name for name in options.solvers if find_spec(SOLVERS[name][2])]
     tasks = REAL if options.real else options.tasks
-    limits = options.cache_size, options.points
+    limits = options.cache_size, options.points, options.clock
     show(measure(tasks, solvers, options.rounds, *limits), solvers)
 
 

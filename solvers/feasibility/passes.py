@@ -22,6 +22,7 @@ from numba.extending import overload
 
 from ..numeric.compiling import njit
 from ..numeric.exponential import exponential
+from ..numeric.extremes import largest, smallest
 
 # Sums may be reordered, which vectorises them; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz"}
@@ -107,7 +108,7 @@ def mirror_block(lo, hi, step, side, p, p_lead, weights, room):
         responses[i] += p_lead[i]
     _significant(x_new, weights[0])
     _significant(w_new, weights[1])
-    return _total(x_new), _total(w_new), _greatest(logs), _least(responses)
+    return _total(x_new), _total(w_new), logs[largest(logs)], responses[smallest(responses)]
 
 
 @njit(error_model="numpy")
@@ -137,7 +138,7 @@ def smooth(A, ys, mu, weights, images, width):
 def _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block):
     """Weights exp(-(p - lowest) / mu) of one block; earlier sums follow a new lowest p."""
     part = weights[lo:hi]
-    low = _least(p[: hi - lo])
+    low = np.float64(p[smallest(p[: hi - lo])])
     if low < lowest:
         if lowest < np.inf:
             factor = math.exp((low - lowest) / mu)
@@ -159,27 +160,11 @@ def exponentials(values):
         values[i] = exponential(_LEAST_EXPONENT if value < _LEAST_EXPONENT else value)
 
 
-@njit(error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
-def _least(values):
-    low = np.inf
-    for value in values:
-        low = min(low, value)
-    return low
-
-
-@njit(error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
-def _greatest(values):
-    top = -np.inf
-    for value in values:
-        top = max(top, value)
-    return top
-
-
 @njit(error_model="numpy", fastmath=_FAST)
 def _total(values):
     total = 0.0
-    for value in values:
-        total += value
+    for i in range(len(values)):
+        total += values[i]
     return total
 
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from ..numeric.ascent import best_value
 from ..numeric.compiling import njit
+from ..numeric.extremes import largest
 
 # LIBSVM's curvature floor for a pair whose kernel is not positive definite.
 TAU = 1e-12
 # Reordering sums is harmless here; infinities are in use, so finiteness may not be assumed.
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
-_BLOCK = 256
 # The stopping rule costs a pass: it is looked at every so many steps.
 _CHECK_EVERY = 16
 
@@ -34,16 +34,16 @@ def solve(K, alpha, F, y, C, diag, with_bias, tol, max_steps):
     steps = 0
     while steps < max_steps:
         if steps % _CHECK_EVERY == 0:
-            highest, lowest = reach[_largest(reach)], _lowest(F, not_down)
+            highest, lowest = reach[largest(reach)], _lowest(F, not_down)
             if (highest - lowest if with_bias else max(highest, -lowest)) <= tol:
                 break
         if with_bias:
-            i = _largest(reach)
+            i = largest(reach)
             _pair_gains(F, not_down, K[i], own, F[i], own[i], gain)
         else:
             i = -1
             _single_gains(alpha, F, y, C, diag, gain)
-        j = _largest(gain)
+        j = largest(gain)
         if not gain[j] > 0.0:
             break
         if with_bias:
@@ -85,23 +85,6 @@ def _mark(t, alpha, y, C, not_up, not_down):
     up, down = (below, above) if y[t] > 0.0 else (above, below)
     not_up[t] = 0.0 if up else -np.inf
     not_down[t] = 0.0 if down else np.inf
-
-
-@njit(fastmath={"nnan", "nsz", "reassoc"})
-def _largest(values):
-    """First position of the largest of some floats."""
-    top = values[0]
-    for t in range(1, len(values)):
-        top = max(top, values[t])
-    for start in range(0, len(values), _BLOCK):
-        ties = 0
-        for t in range(start, min(start + _BLOCK, len(values))):
-            ties += values[t] == top
-        if ties:
-            for t in range(start, len(values)):
-                if values[t] == top:
-                    return t
-    return 0
 
 
 @njit()
