@@ -342,9 +342,9 @@ class KernelOracle:
         support = np.flatnonzero(coef)
         entries = len(support) * (self.n if index is None else len(index))
         self.charge(entries if charged else 0, entries if self.kernel.evaluates else 0)
-        if index is None:
-            points = self._exact_points(support)
-            return expansion_scores(self.kernel, points, coef[support], self._X, "float64")
+        if index is None or len(index) > len(support):
+            points, X = self._exact_points(support), self._X if index is None else self._X[index]
+            return expansion_scores(self.kernel, points, coef[support], X, "float64")
         # Few points: they are prepared once, the many others block by block.
         points, scores = self._exact_points(index), np.zeros(len(index))
         for start in range(0, len(support), _CHUNK_ROWS):

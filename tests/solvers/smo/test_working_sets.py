@@ -220,3 +220,21 @@ def test_the_reported_violation_is_the_true_one_even_where_float32_fails(working
     if column <= 30.0:
         assert fit.status_ == "converged"
     assert fit.status_ == "budget" or violation <= 1.6e-3
+
+
+@BIAS
+@pytest.mark.parametrize(("gamma", "costs"), [(0.1, 100.0), (0.5, 100.0), (0.5, 1000.0)])
+def test_the_conditions_hold_where_most_points_are_passed_over(gamma, costs, bias):
+    # Two blobs, and large coefficients, which make float32 entries too coarse for the tolerance:
+    # a third of the points are near enough to their margins to be looked at again.
+    rng, tol = np.random.default_rng(0), 1e-4
+    X = rng.normal(0, 1, (1000, 4))
+    X[:, 0] += np.where(rng.random(1000) < 0.5, 2.5, -2.5)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    y[:30] *= -1
+    fit = SMO(gamma=gamma, C=costs, fit_intercept=bias, tol=tol, max_iter=10**6).fit(X, y)
+    K = np.exp(-gamma * cdist(X, X, "sqeuclidean"))
+    violation = violation_of(Board(X, y, K), fit.alpha_, bias, costs)
+    assert fit.status_ == "converged"
+    assert violation <= 1.25 * tol
+    assert violation == pytest.approx(fit.violation_, abs=0.25 * tol)
