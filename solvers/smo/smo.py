@@ -55,8 +55,9 @@ class SMO(
     Sums are float64, entries float32 by default. Before it says that it has converged, it looks at
     what their rounding has done to the gradient: if all errors together could be more than an
     eighth of ``tol``, the gradient is computed from float64 entries at up to 96 points (those that
-    decide, the largest, some others), and if it is off by more than that at one of them, at all
-    points. Later steps, if any, are then small, and so is what they round.
+    decide, the largest, some others), and if it is off by more than that at one of them, at every
+    point near enough to its margin for all errors together to matter. Later steps, if any, are
+    then small, and so is what they round.
 
     There is no shrinking: a working set already leaves out all that has come to rest.
 
