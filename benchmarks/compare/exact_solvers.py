@@ -5,9 +5,10 @@ twice in a process of its own, and prints tables of medians and their ratios: CP
 first fit, which has to get its memory, and of the second. All of them fit a bias, to the same
 tolerance and with the same bound on their cache. Objectives and violations are recomputed from the
 coefficients with float64 kernel entries. Solvers that are not installed are left out (``pip install
-marginbench[peers]`` brings them). ``--real`` takes the tasks whose data are real, ``--points`` the
-first so many points of each; ``OMP_NUM_THREADS=1`` and ``taskset -c 0`` make it one thread. Several
-threads are compared by ``--clock wall``, on a machine that does nothing else.
+marginbench[peers]`` brings them). ``--real`` takes the tasks whose data are real, ``--around`` each
+also with C ten times larger and smaller and gamma four times, ``--points`` the first so many points
+of each; ``OMP_NUM_THREADS=1`` and ``taskset -c 0`` make it one thread. Several threads are compared
+by ``--clock wall``, on a machine that does nothing else.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from statistics import geometric_mean, median
 
@@ -90,6 +91,8 @@ TASKS = {
     "apart-500k": GeneratedTask(generators.separable, 500_000, 20, 1.0, 0.02),
 }
 REAL = [name for name, task in TASKS.items() if isinstance(task, Task)]
+# Of C and gamma: what ``--around`` multiplies them by.
+AROUND = ((1, 1), (10, 1), (0.1, 1), (1, 4), (1, 0.25))
 TIMES = ("first", "later", "predict")
 CLOCKS = {"cpu": time.process_time, "wall": time.perf_counter}
 TOL = 1e-3
@@ -163,7 +166,11 @@ def fit_twice(name, solver_name, cache_size, n_points, clock, check):
         result = call()
         return result, CLOCKS[clock]() - start
 
+    name, _, factors = name.partition(" x ")
     task = TASKS[name]
+    if factors:
+        c, gamma = map(float, factors.split(","))
+        task = replace(task, C=c * task.C, gamma=gamma * task.gamma)
     make, dtype, _ = SOLVERS[solver_name]
     X, y, Z, z = task.data()
     X, y = X[:n_points], y[:n_points]
@@ -249,6 +256,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=TASKS)
     parser.add_argument("--real", action="store_true", help="only tasks whose data are real")
+    parser.add_argument("--around", action="store_true", help="also for other C and gamma")
     parser.add_argument("--points", type=int, default=10**9, help="the first so many of each task")
     parser.add_argument("--solvers", nargs="+", default=list(SOLVERS), choices=SOLVERS)
     parser.add_argument("--rounds", type=int, default=3)
@@ -263,6 +271,8 @@ def main():
         return
     solvers = [name for name in options.solvers if find_spec(SOLVERS[name][2])]
     tasks = REAL if options.real else options.tasks
+    if options.around:
+        tasks = [f"{name} x {c:g},{gamma:g}" for name in tasks for c, gamma in AROUND]
     limits = options.cache_size, options.points, options.clock
     show(measure(tasks, solvers, options.rounds, *limits), solvers)
 
