@@ -301,10 +301,15 @@ def weighted_sum(coef, entries, size):
 
 @compiled(fastmath={"nnan", "nsz", "reassoc"})
 def smallest(values, size):
-    """The last position of the smallest among the first ``size`` values; two loops vectorise."""
-    least = values[0]
-    for j in range(1, size):
+    """The last position of the smallest among the first ``size`` values."""
+    # Four at a time: of floats, compilers would take one after the other.
+    a = b = c = least = values[0]
+    for j in range(3, size, 4):
+        a, b = min(a, values[j - 3]), min(b, values[j - 2])
+        c, least = min(c, values[j - 1]), min(least, values[j])
+    for j in range(size - size % 4, size):
         least = min(least, values[j])
+    least = min(min(a, b), min(c, least))
     position = -1
     for j in range(size):
         position = max(position, j if values[j] == least else -1)
