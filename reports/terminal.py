@@ -39,7 +39,7 @@ def _of_svm(results: Results) -> Iterator[RenderableType]:
         for sentence in svm.other_problems(results.runs, task.label):
             yield Text(sentence, style="dim")
         yield Text()
-    words = "Medians over seeds of the runs that ended as planned."
+    words = "Medians over seeds of the runs that ended as planned (costs to targets: of all)."
     table = analysis.table(results)
     if table.loc[table["measure"] == EVALUATIONS_TO_ERROR, "upper_bound"].any():
         words += " ≤: at the target at the first checkpoint, perhaps before."

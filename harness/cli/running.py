@@ -157,8 +157,9 @@ def add(
         try:
             summary = runner.run(study, out, **options)
         except InterruptedRunError as error:
-            if error.summary is not None and error.summary.statuses:
-                page = _page_of_a_part(error, write_report, quiet=quiet)
+            if error.summary is not None:
+                recorded = bool(error.summary.statuses)
+                page = _page_of_a_part(error, write_report, quiet=quiet) if recorded else None
                 if as_json:
                     _show_json(error.summary, page, exit_code=error.exit_code)
             raise

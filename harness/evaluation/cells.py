@@ -51,8 +51,10 @@ def separate(work: CellWork, send: Send) -> dict[str, Any]:
     method = cls(**watched | work.params)
     with without_convergence_warnings():
         # Failing on so few columns proves nothing; the real run will tell.
+        few = FeasibilityProblem.linear(generator(*_WARM_UP).A)
+        read_only(few.data)  # as the problem's are: code is compiled for these apart
         with suppress(Exception):
-            method.solve(FeasibilityProblem.linear(generator(*_WARM_UP).A), max_seconds=1.0)
+            method.solve(few, max_seconds=1.0)
         compile_s = perf_counter() - started
         send(PhaseMessage("solve"))
         started, cpu_started = perf_counter(), process_time()

@@ -338,17 +338,18 @@ def run_study(
             if engine is not None and runner.pending:
                 runner.executor = stack.enter_context(engine.opened(runner.progress.say))
             runner.run_pending()
+            runner.refresh_journal(now=True)
+            summary = runner.summary()
+            runner.journal.close()
+            if summary.changed:
+                runs_table(results, runner.kind.record, write=True)
+            check_interrupt()
+            return summary
         except KeyboardInterrupt:
             runner.executor.close()
             summary = runner.summary() if runner.described else None
             resume = command if engine is None else ""
             raise InterruptedRunError(runner.interrupted_message(resume), summary) from None
-        runner.refresh_journal(now=True)
-        summary = runner.summary()
-        runner.journal.close()
-        if summary.changed:
-            runs_table(results, runner.kind.record, write=True)
-        return summary
 
 
 @dataclass

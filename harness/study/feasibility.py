@@ -78,7 +78,7 @@ class Images(DatasetTask):
     label : str
         Name in tables and options; must be unique.
     dataset : str
-        A data set with more than two classes, a registered one or your own, as in a task.
+        A data set with classes, a registered one or your own, as in a task.
     dataset_params : dict
         Its parameters.
     n_train : int

@@ -97,17 +97,18 @@ def error_interval(errors: SolverErrors) -> Interval:
 
 
 def difference(first: SolverErrors, second: SolverErrors) -> Interval:
-    """Error of the first solver less that of the second, on the same test points.
+    """Error of the first solver less that of the second, on the same test points or folds.
 
     Newcombe's score interval for paired proportions (Newcombe 1998, Statistics in Medicine 17,
     2635-2650, method 10), of the counts averaged over the runs; widened by the spread over the
-    seeds as in :func:`error_interval`. Where mistakes are not recorded the points count as not
-    paired, which makes the interval wider, never too narrow for solvers that agree.
+    seeds as in :func:`error_interval`. Where mistakes are not recorded, or one of the two has some
+    of the folds alone, the points count as not paired, which makes the interval wider, never too
+    narrow for solvers that agree.
     """
-    n = first.n_test
+    n, m = first.n_test, second.n_test
     p, q = float(first.rates.mean()), float(second.rates.mean())
     correlation = _correlation(first, second)
-    (low_p, high_p), (low_q, high_q) = _wilson(p * n, n), _wilson(q * n, n)
+    (low_p, high_p), (low_q, high_q) = _wilson(p * n, n), _wilson(q * m, m)
     below = _newcombe(p - low_p, high_q - q, correlation)
     above = _newcombe(high_p - p, q - low_q, correlation)
     variance = first.seed_variance + second.seed_variance
@@ -169,9 +170,7 @@ def _not_separable(per_solver: dict[str, SolverErrors]) -> set[str]:
     return {
         name
         for name, errors in per_solver.items()
-        if name == best
-        or errors.n_test != per_solver[best].n_test
-        or difference(errors, per_solver[best]).low <= 0
+        if name == best or difference(errors, per_solver[best]).low <= 0
     }
 
 
@@ -190,9 +189,9 @@ def _newcombe(one: float, other: float, correlation: float) -> float:
 
 def _correlation(first: SolverErrors, second: SolverErrors) -> float:
     """Of the mistakes of both, from the four-fold table averaged over the pairs of runs."""
-    if first.mistakes is None or second.mistakes is None:
-        return 0.0
     n = first.n_test
+    if first.mistakes is None or second.mistakes is None or second.n_test != n:
+        return 0.0
     one, other = first.mistakes.mean(axis=0), second.mistakes.mean(axis=0)
     both, p, q = float(one @ other), float(one.sum()), float(other.sum())
     only_one, only_other, neither = p - both, q - both, n - p - q + both
@@ -275,7 +274,7 @@ class _Compared:
         if any(below[index] for index, name in enumerate(measures) if name != _ERROR):
             return True
         mine, others = self.errors, other.errors
-        if _ERROR not in measures or mine is None or others is None or mine.n_test != others.n_test:
+        if _ERROR not in measures or mine is None or others is None:
             return False
         return difference(mine, others).high < 0
 

@@ -26,6 +26,7 @@ distance from a centre, with a projection onto the simplex, in rounds that start
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator
 from itertools import count
 from typing import Literal, NamedTuple
@@ -124,7 +125,7 @@ def von_neumann(space: ElementSpace, start: Literal["centre", "vertex"]) -> Iter
 def smooth_perceptron(space: ElementSpace, mu: float) -> Iterates:
     """The entropy as smoothing function."""
     start = space.image(np.full(space.n, 1 / space.n))
-    yield from _excessive_gap(space, space.smooth, start, mu, 0, target=0.0, limit=None)
+    yield from _excessive_gap(space, space.smooth, start, mu, 0, target=-math.inf, limit=None)
 
 
 def smooth_von_neumann(

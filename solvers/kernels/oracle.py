@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..numeric.compiling import njit
 from ..numeric.counters import Counters
-from ..numeric.matrices import Matrix
+from ..numeric.matrices import Matrix, as_dense
 from ..numeric.threads import in_parts
 from . import Kernel, Points, make_kernel
 from .rows import RowCache, RowsAhead
@@ -342,6 +342,13 @@ class KernelOracle:
         support = np.flatnonzero(coef)
         entries = len(support) * (self.n if index is None else len(index))
         self.charge(entries if charged else 0, entries if self.kernel.evaluates else 0)
+        if not self.kernel.evaluates:
+            # As given: the points hold entries that are rounded to their type.
+            columns = slice(None) if index is None else index
+            scores = np.zeros(self.n if index is None else len(index))
+            for i in support:
+                scores += coef[i] * as_dense(self._X[[i]])[0].astype(np.float64)[columns]
+            return scores
         if index is None or len(index) > len(support):
             points, X = self._exact_points(support), self._X if index is None else self._X[index]
             return expansion_scores(self.kernel, points, coef[support], X, "float64")
@@ -354,8 +361,6 @@ class KernelOracle:
         return scores
 
     def _exact_points(self, index: np.ndarray) -> Points:
-        if not self.kernel.evaluates:
-            return self.points.take(index)
         return self.kernel.prepare(self._X[index], "float64")
 
     def against(self, Z: Matrix, columns: Index | None = None) -> np.ndarray:

@@ -50,9 +50,9 @@ class Dual:
     C: np.ndarray
     with_bias: bool
 
-    def movable(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which variables may move along +y (up), and along -y (down)."""
-        below, above = self.alpha < self.C, self.alpha > 0
+    def movable(self, room: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Which variables may move along +y (up), and along -y (down), by more than ``room`` C."""
+        below, above = self.alpha < self.C * (1 - room), self.alpha > self.C * room
         positive_class = self.y > 0
         return np.where(positive_class, below, above), np.where(positive_class, above, below)
 
@@ -73,10 +73,11 @@ class Dual:
         """Mean of F over the free variables; with none, the middle of the feasible interval."""
         if not self.with_bias:
             return 0.0
-        free = (self.alpha > 0) & (self.alpha < self.C)
+        # Rounding keeps a variable from its bound, by some 1e-14 C, whose F is anywhere between.
+        up, down = self.movable(room=1e-12)
+        free = up & down
         if free.any():
             return float(self.F[free].mean())
-        up, down = self.movable()
         return float((self.F[up].max() + self.F[down].min()) / 2)
 
 

@@ -256,3 +256,15 @@ def test_an_interrupt_is_raised_where_nothing_is_half_done(tmp_path, two_solvers
     assert len(handled) == 1
     assert executor.closed
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_after_the_last_run_says_what_is_recorded(tmp_path, two_solvers):
+    executor = FakeExecutor()
+
+    def exchange():
+        if executor.ran:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(InterruptedRunError, match="4 of 4 runs are recorded") as caught:
+        run_study(two_solvers, tmp_path, executor=executor, exchange=exchange)
+    assert caught.value.summary.statuses == {"converged": 4}

@@ -64,6 +64,21 @@ def test_bold_are_all_who_cannot_be_told_from_the_best(make, results_of):
     assert errors.loc["Best", ["low", "high"]].tolist() == pytest.approx([exact.low, exact.high])
 
 
+def test_a_solver_with_some_of_the_folds_is_told_from_the_best(make, results_of):
+    records = [
+        make.finished(
+            "a", solver, seed, make.trace([10], [wrong / 100]),
+            mistakes=packed(np.arange(100) < wrong), n_test=100, fingerprint=str(seed) * 64,
+        )
+        for solver, wrong, folds in (("Best", 3, 5), ("Half", 40, 2), ("Close", 4, 2))
+        for seed in range(folds)
+    ]  # fmt: skip
+    names = ("Best", "Half", "Close")
+    results = results_of(records, [make.task("a", folds=5)], [make.solver(name) for name in names])
+    best = analysis.errors(results).set_index("solver")["best"]
+    assert best.to_dict() == {"Best": True, "Half": False, "Close": True}
+
+
 def test_folds_are_one_test_of_all_their_points(make, results_of):
     rng = np.random.default_rng(5)
     masks = [rng.random(n) < 0.2 for n in (40, 40, 39)]

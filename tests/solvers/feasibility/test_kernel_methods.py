@@ -176,3 +176,12 @@ def test_stages_are_runs_that_were_cut_off_there(iris, method):
     assert OneVsRest(solver).fit(X, y).staged_decision_function(X) == {}
     with pytest.raises(ValueError, match="stages must be a whole number >= 1, got 0"):
         OneVsRest(solver, stages=[0]).fit(X, y)
+
+
+def test_a_norm_that_rounding_makes_zero_is_no_end_of_the_rounds():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(100, 2)), np.where(np.arange(100) % 2, 1, -1)
+    fit = SNKP("linear", tol=0.01, stop="gap", max_iter=1000).fit(X, y)
+    low, up = fit.result_.margin_bounds
+    assert fit.status_ != "budget"
+    assert up - low <= 0.01

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from marginbench.solvers import SMO
@@ -78,6 +80,19 @@ def test_without_free_variables_the_bias_is_the_middle_of_its_interval():
     # positives; with all points on their bound every bias in [-1, -0.17] is optimal.
     assert solver.intercept_[0] == pytest.approx((-1 - 0.17) / 2, rel=1e-12)
     assert SVC(kernel="linear", C=C).fit(X, y).intercept_[0] == pytest.approx(-0.585, rel=1e-6)
+
+
+@pytest.mark.parametrize("working_set", ["large", "textbook"])
+def test_a_variable_that_rounding_keeps_from_its_bound_does_not_decide_the_bias(working_set):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, signs = StandardScaler().fit_transform(X), np.where(y == 1, 1.0, -1.0)
+    costs = {label: 1e-4 * len(y) / (2 * (y == label).sum()) for label in (0, 1)}
+    fit = SMO(C=1.0, fit_intercept=True, class_weight=costs, working_set=working_set, tol=1e-6)
+    fit.set_params(dtype="float64").fit(X, y)
+    # All variables end at their bounds, whose sums are the same for both classes.
+    F = signs - (fit.decision_function(X) - fit.intercept_[0])
+    middle = (F[signs < 0].max() + F[signs > 0].min()) / 2
+    assert fit.intercept_[0] == pytest.approx(middle, abs=1e-6)
 
 
 @BIAS

@@ -222,6 +222,18 @@ def test_the_reported_violation_is_the_true_one_even_where_float32_fails(working
     assert fit.status_ == "budget" or violation <= 1.6e-3
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_gram_matrix_is_judged_as_it_was_given(seed):
+    # Points far from the origin: rounded to float32, the entries are those of another problem.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3)) + 100
+    y = np.where(X[:, 0] > X[:, 0].mean(), 1.0, -1.0)
+    fit = SMO("precomputed", C=100.0, fit_intercept=True, max_iter=200_000).fit(X @ X.T, y)
+    violation = violation_of(Board(X, y, X @ X.T), fit.alpha_, True, 100.0)
+    assert violation == pytest.approx(fit.violation_, abs=1.3e-4)
+    assert fit.status_ == "converged"
+
+
 @BIAS
 @pytest.mark.parametrize(("gamma", "costs"), [(0.1, 100.0), (0.5, 100.0), (0.5, 1000.0)])
 def test_the_conditions_hold_where_most_points_are_passed_over(gamma, costs, bias):
