@@ -347,9 +347,9 @@ def run_study(
             return summary
         except KeyboardInterrupt:
             runner.executor.close()
-            summary = runner.summary() if runner.described else None
+            until_then = runner.summary() if runner.described else None
             resume = command if engine is None else ""
-            raise InterruptedRunError(runner.interrupted_message(resume), summary) from None
+            raise InterruptedRunError(runner.interrupted_message(resume), until_then) from None
 
 
 @dataclass
