@@ -160,18 +160,13 @@ def test_text_for_a_page_has_its_font_colours_and_place():
     assert 'solver d="L 1" x="b" font: 1px y;</text>' in svg
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("marginbench run quickstart", "results/quickstart"),
-        ("marginbench run quickstart --out 'my results' --jobs 2", "'my results'"),
-        ("marginbench run quickstart --out='$(x)'", "'$(x)'"),
-        ("marginbench run 'unclosed", "results/quickstart"),
-        ("marginbench run quickstart --out", "results/quickstart"),
-    ],
-)
-def test_the_results_are_where_the_command_put_them(command, expected):
-    assert results_argument(command, "quickstart") == expected
+def test_the_results_are_where_the_command_put_them():
+    for options, expected in (
+        *(("", "results/quickstart"), (" --out 'my results' --jobs 2", "'my results'")),
+        *((" --out='$(x)'", "'$(x)'"), (" 'unclosed", "results/quickstart")),
+        (" --out", "results/quickstart"),
+    ):
+        assert results_argument(f"marginbench run quickstart{options}", "quickstart") == expected
 
 
 def test_a_link_holds_the_numbers_unless_they_are_many():

@@ -165,11 +165,8 @@ def changes(folder):
 
 def test_below_double_precision_no_objective_is_told_from_another(folder):
     def side(value):
-        return folder(
-            lambda record: replace(
-                record, suboptimality=value, gap=100 * value, reference_gap=-1e-14
-            )
-        )
+        fields = {"suboptimality": value, "gap": 100 * value, "reference_gap": -1e-14}
+        return folder(lambda record: replace(record, **fields), tasks=("a",), drawing=())
 
     changes = compare(side(0.0), side(1e-10))
     for measure in ("suboptimality", "gap"):
@@ -382,20 +379,14 @@ def test_sides_that_are_none_are_one_line_that_says_what_to_give(plain):
         assert "\n" not in str(caught.value)
 
 
-def test_bounds_are_ratios_or_points():
+def test_bounds_are_ratios_or_points_and_one_that_is_none_is_named():
     bounds = {"evaluations": 1.5, "cpu_s": math.inf, "test_error": 0.005}
     assert bounds_of(["evals=1.5, cpu=off", "error=0.5pt"]) == bounds
     assert bounds_of("evals=1.1") == {"evaluations": 1.1}
-
-
-def test_a_bound_that_is_none_is_named():
     for text, said in (
-        ("cpu", "a ratio from 1 on"),
-        ("cpuu=1.2", "did you mean 'cpu'?"),
-        ("cpu=0.9", "a ratio from 1 on"),
-        ("cpu=nan", "a ratio from 1 on"),
-        ("error=1.1", "points of test error"),
-        ("error=-1pt", "points of test error"),
+        *(("cpu", "a ratio from 1 on"), ("cpuu=1.2", "did you mean 'cpu'?")),
+        *(("cpu=0.9", "a ratio from 1 on"), ("cpu=nan", "a ratio from 1 on")),
+        *(("error=1.1", "points of test error"), ("error=-1pt", "points of test error")),
     ):
         with pytest.raises(ReportError, match=re.escape(f"--bound {text!r}")) as caught:
             bounds_of([text])
