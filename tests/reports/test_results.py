@@ -57,17 +57,10 @@ def test_evaluations_are_entries_products_and_stored_entries_together(make, resu
     assert results.traces[columns[::2]][5:].isna().all(axis=None)
 
 
-def test_a_folder_without_study_is_refused_in_one_line(tmp_path):
-    with pytest.raises(ReportError, match=r"not a results folder .*study\.json") as caught:
-        report(tmp_path)
-    assert str(tmp_path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("", r"not a results folder .*study\.json"),
         ("{", r"damaged \(it is not JSON\); run the study again"),
         ("[]", r"damaged \(it holds no object\)"),
         ('{"schema_version": 3}', r"damaged \(its digest is missing\)"),
@@ -76,14 +69,17 @@ def test_a_folder_without_study_is_refused_in_one_line(tmp_path):
         ({"kind": "svm"}, "Field required at svm.name"),
     ],
 )
-def test_a_study_of_another_shape_is_refused_in_one_line(tmp_path, content, message):
-    if isinstance(content, str):
-        (tmp_path / "study.json").write_text(content)
-    else:
+def test_no_study_or_one_of_another_shape_is_refused_in_one_line(tmp_path, content, message):
+    if isinstance(content, dict):
         write_description(tmp_path, content | {"schema_version": 4})
+    elif content:
+        (tmp_path / "study.json").write_text(content)
+    before = list(tmp_path.iterdir())
     with pytest.raises(ReportError, match=message) as caught:
-        load_results(tmp_path)
+        report(tmp_path)
+    assert str(tmp_path) in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == before
 
 
 def test_a_planned_run_of_an_unknown_solver_is_refused(make, write_results):
