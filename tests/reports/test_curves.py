@@ -65,22 +65,18 @@ def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_ap
     assert failed["value"].tolist() == [0.6, 0.01]
 
 
-@pytest.mark.parametrize("n", [1, 4, 7])
-def test_bands_are_quartiles_of_five_runs_and_more(make, results_of, n):
-    errors = np.linspace(0.1, 0.7, 7)[:n]
+@pytest.mark.parametrize(
+    ("n", "band", "n_singles"), [(1, (0.1, 0.1), 0), (4, (0.1, 0.4), 8), (7, (0.25, 0.55), 0)]
+)
+def test_bands_are_quartiles_of_five_runs_and_more(make, results_of, n, band, n_singles):
     records = [
-        make.finished("a", "SMO", seed, make.trace([10, 20], [0.9, error]))
-        for seed, error in enumerate(errors)
+        make.finished("a", "SMO", seed, make.trace([10, 20], [0.9, (seed + 1) / 10]))
+        for seed in range(n)
     ]
     results = results_of(records)
     curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
-    low, high = (at(curve, 20, name) for name in ("low", "high"))
-    if n < 5:
-        assert (low, high) == (errors.min(), errors.max())
-    else:
-        assert (low, high) == pytest.approx((0.25, 0.55))
-    singles = curves.singles(results.traces, "evaluations", "test_error")
-    assert len(singles) == (2 * n if 1 < n < 5 else 0)
+    assert [at(curve, 20, name) for name in ("low", "high")] == pytest.approx(band)
+    assert len(curves.singles(results.traces, "evaluations", "test_error")) == n_singles
 
 
 def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, results_of):
@@ -92,10 +88,8 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, results_of):
     results = results_of(records, [make.task("a")], [solver])
     found = curves.medians_along(results.runs, results.traces, "wall_s", "test_error")
     assert found.curves.empty
-    (point,) = found.points.to_dict("records")
-    assert (point["cost"], point["cost_low"], point["cost_high"]) == (2.0, 1.0, 3.0)
-    assert (point["median"], point["low"], point["high"]) == (0.2, 0.1, 0.4)
-    assert (point["n_runs"], point["n_planned"]) == (3, 3)
+    columns = ["cost", "cost_low", "cost_high", "median", "low", "high", "n_runs", "n_planned"]
+    assert found.points[columns].values.tolist() == [[2.0, 1.0, 3.0, 0.2, 0.1, 0.4, 3, 3]]
     uncounted = curves.medians_along(results.runs, results.traces, "evaluations", "test_error")
     assert uncounted.curves.empty
     assert uncounted.points.empty

@@ -213,13 +213,18 @@ def test_all_figures_of_a_row_have_the_same_axes_in_units_of_the_kernel_matrix(t
     assert said in row[2][0].drawing.description
 
 
-def test_without_counts_the_cost_is_cpu_seconds(make, results_of):
-    trace = make.trace([None, None], [0.3, 0.1], seconds=[0.5, 2.0])
+def test_without_counts_the_cost_is_cpu_seconds_and_far_above_the_optimum_is_cut_off(
+    make, results_of
+):
+    trace = make.trace([None, None], [0.3, 0.1], [1e9, 101.0], seconds=[0.5, 2.0])
     records = [make.finished(task, "SMO", 0, trace) for task in "ab"]
     solvers = [make.solver("SMO", instrumented=False)]
     (row, *_) = rows_of(results_of(records, solvers=solvers))
     assert row[0].endswith("against CPU seconds")
     assert row[2][1].drawing.data["cost"].max() == pytest.approx(2.0)
+    assert "Curves are cut off above 100." in row[1]
+    _, high = figures_of(row)[0].axes[0].get_ylim()
+    assert 100 <= high < 1000
 
 
 def test_every_figure_links_to_its_task_and_says_who_is_not_shown(realistic, realistic_page):
@@ -252,12 +257,3 @@ def test_tasks_without_anything_to_draw_keep_their_place(make, results_of):
     assert lowest == pytest.approx(0.005)
     # One task, or nothing at all to draw, has no such section.
     assert rows_of(results_of(failed)) == rows_of(results_of(good[:1])) == []
-
-
-def test_suboptimality_far_above_the_optimum_is_cut_off(make, results_of):
-    trace = make.trace([10, 20], [0.4, 0.1], [1e9, 101.0])
-    records = [make.finished(task, "SMO", 0, trace) for task in "ab"]
-    row = rows_of(results_of(records))[0]
-    assert "Curves are cut off above 100." in row[1]
-    _, high = figures_of(row)[0].axes[0].get_ylim()
-    assert 100 <= high < 1000

@@ -100,7 +100,9 @@ def value(found, measure, task="a", solver="SBP"):
     return frame.loc[place]
 
 
-def test_one_run_of_a_deterministic_side_is_in_every_pair(folder):
+def test_one_run_of_a_deterministic_side_is_in_every_pair_and_what_is_spent_ranks_none(
+    folder, plain
+):
     def worse(record):
         if record.solver == "SMO":
             return record
@@ -118,6 +120,14 @@ def test_one_run_of_a_deterministic_side_is_in_every_pair(folder):
     # One run for each of two tasks fails, however many seeds have no counterpart for it.
     lacking = compare(folder(failed, seeds=range(5)), solver="SMO", against="SBP")
     assert lacking.n_newly_failed == 2
+    found = compare(plain, solver="SBP", against="SMO")
+    assert list(found.pairs["outcome"]) == ["compared"] * 6
+    assert value(found, "evaluations")["verdict"] == "advice"
+    assert value(found, "evaluations")["mean"] == pytest.approx(3.0991, abs=1e-3)
+    assert value(found, "evals_to_error")["verdict"] == "worsening"
+    # One time was measured of SMO.
+    assert value(found, "seconds_to_error")["verdict"] == "no difference told"
+    assert (found.before.words, found.after.words) == (f"SMO in {plain}", f"SBP in {plain}")
 
 
 def test_a_folder_against_itself_or_its_store_is_identical(plain, tmp_path, monkeypatch):
@@ -245,21 +255,6 @@ def test_times_of_another_or_a_busy_machine_are_advice_and_those_of_another_comm
     noted = words.notes(busy)
     assert "Times and memory are advice only: the runs of B were disturbed" in noted[0]
     assert any(note.startswith("B: The solvers had the processor for 25") for note in noted)
-
-
-@pytest.mark.slow
-def test_two_solvers_of_a_folder_are_not_ranked_by_what_they_spend(plain):
-    found = compare(plain, solver="SBP", against="SMO")
-    # The only run of SMO stands beside each seed of SBP.
-    assert list(found.pairs["outcome"]) == ["compared"] * 6
-    assert value(found, "evaluations")["verdict"] == "advice"
-    assert value(found, "evaluations")["mean"] == pytest.approx(3.0991, abs=1e-3)
-    assert value(found, "evals_to_error")["verdict"] == "worsening"
-    # One time was measured of SMO.
-    assert value(found, "seconds_to_error")["verdict"] == "no difference told"
-    back = compare(plain, solver="SMO", against="SBP")
-    assert value(back, "evals_to_error", solver="SMO")["verdict"] == "improvement"
-    assert (found.before.words, found.after.words) == (f"SMO in {plain}", f"SBP in {plain}")
 
 
 @pytest.mark.slow

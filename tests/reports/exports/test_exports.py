@@ -178,7 +178,9 @@ def test_a_pdf_embeds_its_fonts_with_text_and_without_a_date(done):
 
 
 @pytest.mark.slow
-def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(small, tmp_path):
+def test_strange_labels_have_files_of_their_own_and_a_selection_the_colours_of_the_page(
+    small, tmp_path
+):
     folder = small(tmp_path / "r", "a/b", "a b", "\N{ROCKET}")
     drawn, listed = views_of(load_results(folder))
     tables = [name for name in listed if name.startswith("results-")]
@@ -188,6 +190,16 @@ def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(sm
     ids = re.findall(r'\bid="([^"]+)"', render(load_results(folder), ""))
     assert len(ids) == len(set(ids))
     assert set(drawn) <= set(ids)
+    # A selection is compared among itself.
+    export(
+        folder, tmp_path, tasks=["a b"], solvers=["$a_b$ & <c>"], formats=["csv", "svg"],
+        tables=["results-a-b"], figures=["task-a-b-test_error-cpu_s"],
+    )  # fmt: skip
+    read = pd.read_csv(tmp_path / "tables" / "results-a-b.csv")
+    assert (set(read["task"]), set(read["solver"])) == ({"a b"}, {"$a_b$ & <c>"})
+    svg = (tmp_path / "figures" / "task-a-b-test_error-cpu_s.svg").read_text()
+    assert "#d55e00" in svg  # the second colour
+    assert "#0b6fb3" not in svg
 
 
 @pytest.mark.slow
@@ -204,21 +216,6 @@ def test_a_legend_says_how_many_runs_there_are_and_fits_a_narrow_figure(make, re
     assert "A solver with a rather" in text
     # The page's own figure is as it was.
     assert found.drawing.svg("p") == before
-
-
-@pytest.mark.slow
-def test_a_selection_is_compared_among_itself_in_the_colours_of_the_page(small, tmp_path):
-    folder = small(tmp_path / "r", "a/b", "a b")
-    export(
-        folder, tmp_path, tasks=["a b"], solvers=["$a_b$ & <c>"], formats=["csv", "svg"],
-        tables=["results-a-b"], figures=["task-a-b-test_error-cpu_s"],
-    )  # fmt: skip
-    read = pd.read_csv(tmp_path / "tables" / "results-a-b.csv")
-    assert set(read["task"]) == {"a b"}
-    assert set(read["solver"]) == {"$a_b$ & <c>"}
-    svg = (tmp_path / "figures" / "task-a-b-test_error-cpu_s.svg").read_text()
-    assert "#d55e00" in svg  # the second colour
-    assert "#0b6fb3" not in svg
 
 
 @pytest.mark.slow

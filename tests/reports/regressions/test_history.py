@@ -152,28 +152,7 @@ def test_commits_beside_the_line_and_of_elsewhere_are_named(repo, over_time):
     )
 
 
-def test_known_changes_come_with_their_commit_or_later(repo, over_time):
-    first = repo.commit("first", {"a": "1"})
-    same = {FILE: ENTRY.format("It comes with it.")}
-    second = repo.commit("second", same)
-    third = repo.commit("third", {"a": "3"})
-    late = ENTRY.format("Named later.") + f'commit = "{third[:8]}"\n'
-    repo.commit("fourth", {FILE: late})
-    (history,) = histories(
-        over_time([100, 150, 200], [first, second, third]), Repository(repo.folder)
-    )
-    [moved] = history.moved
-    assert [each.why for each in moved.known if each] == ["It comes with it.", "Named later."]
-    assert [moved.kind(place) for place in range(2)] == ["known", "known"]
-    assert not history.bad
-    broken = repo.commit("broken", {FILE: "[[change"})
-    (history,) = histories(over_time([100, 150], [first, broken]), Repository(repo.folder))
-    assert history.bad
-    (note,) = history.notes
-    assert note.startswith("Known changes are not read. benchmarks/annotations.toml of ")
-
-
-def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo):
+def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo, over_time):
     first = repo.commit("first")
     second = repo.commit("second", {FILE: ENTRY.format("steadier")})
     third = repo.commit("third", {"README": "words"})
@@ -190,6 +169,16 @@ def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo):
     # A history looks at earlier pairs with the entries of its newest commit.
     (late,) = annotations.later(repository, second, third, fourth)
     assert late.why == "known later"
+    (history,) = histories(over_time([100, 150, 200], [first, second, third]), repository)
+    [moved] = history.moved
+    assert [each.why for each in moved.known if each] == ["steadier", "known later"]
+    assert [moved.kind(place) for place in range(2)] == ["known", "known"]
+    assert not history.bad
+    broken = repo.commit("broken", {FILE: "[[change"})
+    (history,) = histories(over_time([100, 150], [first, broken]), Repository(repo.folder))
+    assert history.bad
+    (note,) = history.notes
+    assert note.startswith("Known changes are not read. benchmarks/annotations.toml of ")
 
 
 @pytest.mark.parametrize(
