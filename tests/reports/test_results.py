@@ -17,22 +17,18 @@ def test_rows_come_in_the_order_of_the_study_without_those_that_are_not_planned(
 ):
     trace = make.trace([10, 100], [0.4, 0.2])
     records = [make.finished("b", "SMO", 1, trace), make.finished("b", "SMO", 0, trace)]
-    records.append(make.finished("a", "SMO", 0, trace))
+    # The final state of a run without checkpoints is its only one; a failed run has none.
+    records.append(replace(make.finished("a", "SMO", 0, trace), trace=[]))
+    records.append(make.record("b", "SMO", 2, status="crashed"))
     folder = write_results(records, [make.task("a"), make.task("b")], [make.solver("SMO")])
     with closing(Journal(folder)) as journal:
         journal.append_record(make.finished("a", "SMO", 7, trace))
     results = load_results(folder)
     found = list(zip(results.runs["task"], results.runs["seed"], strict=True))
-    assert found == [("a", 0), ("b", 0), ("b", 1)]
-    assert results.traces["test_error"].tolist() == [0.4, 0.2] * 3
-
-
-def test_a_finished_run_without_trace_has_its_final_state_as_checkpoint(make, results_of):
-    record = make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1]))
-    record.trace = []
-    failed = make.record("a", "SMO", 1, status="crashed")
-    traces = results_of([record, failed]).traces
-    assert traces[["seed", "kernel_evals", "test_error"]].to_numpy().tolist() == [[0, 20, 0.1]]
+    assert found == [("a", 0), ("b", 0), ("b", 1), ("b", 2)]
+    assert results.traces[["task", "kernel_evals", "test_error"]].values.tolist() == [
+        *(["a", 100, 0.2], *[["b", 10, 0.4], ["b", 100, 0.2]] * 2),
+    ]
 
 
 def test_evaluations_are_entries_products_and_stored_entries_together(make, results_of):

@@ -229,7 +229,6 @@ def test_best_is_marked_among_solvers_without_a_failed_run(mixed, make, results_
 @pytest.mark.parametrize(
     ("fields", "ranked"),
     [
-        ({}, True),
         ({"jobs": 2}, False),
         ({"cpu_s": 0.5, "wall_s": 1.0}, False),
         ({"cpu_s": 0.95, "wall_s": 1.0}, True),

@@ -133,8 +133,8 @@ def test_one_run_of_a_deterministic_side_is_in_every_pair_and_what_is_spent_rank
 def test_a_folder_against_itself_or_its_store_is_identical(plain, tmp_path, monkeypatch):
     found = compare(plain, str(plain))
     assert (found.verdict, found.exit_code) == ("identical", EXIT_OK)
-    assert set(found.frame["verdict"]) == set(found.cells["verdict"]) == {"identical"}
-    assert set(found.solvers["verdict"]) == {"identical"}
+    for table in (found.frame, found.cells, found.solvers):
+        assert set(table["verdict"]) == {"identical"}
     assert set(found.frame["mean"].dropna()) == {0.0, 1.0}
     assert found.environment == found.code == []
     assert repr(found).startswith("Comparison('identical': 0 worse")
@@ -306,25 +306,17 @@ def worse(folder):
     return compare(*folders), folders
 
 
-def test_the_json_is_stable_and_finite(worse):
+def test_json_is_stable_and_finite_and_text_fits_the_terminal_with_the_worst_first(worse):
     found, folders = worse
     text = found.to_json()
     assert text == compare(*folders).to_json()
-
-    def refused(name):
-        raise AssertionError(name)
-
-    document = json.loads(text, parse_constant=refused)
+    document = json.loads(text, parse_constant=pytest.fail)
     assert list(document)[:4] == ["schema_version", "verdict", "exit_code", "summary"]
     assert document["exit_code"] == EXIT_INCOMPLETE
     assert {row["outcome"] for row in document["not_compared"]} == {"failed in B"}
     assert document["cells"][1]["outcomes"] == {"compared": 3, "failed in B": 1}
-
-
-@pytest.mark.parametrize("width", [40, 120])
-def test_the_text_fits_the_terminal_with_the_worst_first(worse, width):
-    for all_rows in (False, True):
-        lines = printed(worse[0], width, all_rows=all_rows).splitlines()
+    for width, all_rows in ((40, True), (40, False), (120, True)):
+        lines = printed(found, width, all_rows=all_rows).splitlines()
         assert max(map(len, lines)) <= width
         assert lines[0].startswith("failed: 2 runs failed")
 
@@ -350,9 +342,7 @@ def test_the_page_is_whole_without_scripts_and_escapes_all(worse, make, tmp_path
     path = found.write_page(tmp_path / "page.html")
     page = make.page(path)
     raw = path.read_text(encoding="utf-8")
-    assert "<script" not in raw
-    assert "\u202e" not in raw
-    assert "<b>" not in raw
+    assert not [words for words in ("<script", "\u202e", "<b>") if words in raw]
     (policy,) = (text for text in page.values("content") if "default-src" in text)
     assert "script-src" not in policy
     assert len(set(page.values("id"))) == len(page.values("id"))

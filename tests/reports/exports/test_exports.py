@@ -144,8 +144,8 @@ def test_numbers_as_csv_and_parquet_are_those_of_the_analysis(results, done):
     np.testing.assert_array_equal(traces["kernel_evals"], loaded.checkpoints["kernel_evals"])
     columns = pd.read_csv(done.folder / "data" / "columns.csv")
     assert columns[columns["meaning"].isna()].empty
-    assert set(columns.loc[columns["table"] == "runs", "column"]) == set(runs.columns)
-    assert set(columns.loc[columns["table"] == "traces", "column"]) == set(traces.columns)
+    for name, table in (("runs", runs), ("traces", traces)):
+        assert set(columns.loc[columns["table"] == name, "column"]) == set(table.columns)
 
 
 def test_an_svg_stands_alone_in_light_colours(done):

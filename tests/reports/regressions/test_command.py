@@ -70,16 +70,15 @@ def test_the_exit_code_is_the_verdict(run, history, base, head, more, code, word
     assert ("note: Known change, 1 value: steadier" in out) == (head == "known")
 
 
-def test_the_worst_environment_decides(run, history, write_asv_results, tmp_path):
+def test_the_worst_environment_decides_and_json_says_the_same(
+    run, history, write_asv_results, tmp_path
+):
     both = {history.same: SAME, history.again: SAME}
     write_asv_results(tmp_path, both, CELLS)
     folder = write_asv_results(tmp_path, both | {history.again: WORSE}, CELLS, env="other")
     code, out, _ = run(history.repo, history.same, history.again, "--results", str(folder))
     assert code == 1
     assert "The worst of 2 environments: other on" in out
-
-
-def test_json_says_the_same(run, history):
     words = [history.again, history.failed, "--results", history.folder, "--json"]
     found = json.loads(run(history.repo, *words)[1])
     assert (found["exit_code"], found["verdict"]) == (2, "failed")
