@@ -59,24 +59,18 @@ def results(make, results_of):
         make.finished("a", "Peer", 0, make.trace([None], [0.3], [100.5], [2.0])),
         run("b", "Good", 0, near),
         make.record("b", "Bad", 0, status="skipped", reason="no", n_train=20),
+        run("b", "Flaky", 0, near),
+        make.record("b", "Flaky", 1, status="timeout", trace=killed, n_train=20),
+        make.record("b", "Flaky", 2, status="crashed", n_train=20),
     ]
-    solvers = [make.solver("Good"), make.solver("Bad"), make.solver("Peer", instrumented=False)]
-    return results_of(
-        records, [make.task("a"), make.task("b")], solvers, missing=[("b", "Good", 1)]
-    )
+    solvers = [make.solver(name) for name in ("Good", "Bad", "Flaky")]
+    solvers.append(make.solver("Peer", instrumented=False))
+    return results_of(records, solvers=solvers, missing=[("b", "Good", 1)])
 
 
 def asked(results, cost="evaluations"):
     spent = analysis.spent(results, OBJECTIVE_TARGET, cost)
     return targets.problems(spent.assign(target=0), results.runs, cost)
-
-
-def test_a_bound_wins_only_where_it_is_the_lower_one():
-    found = problems({("a", "Bound"): [10, 30], ("a", "Exact"): [20]})
-    assert ranks.wins(found, {"a": "a"})["share"].tolist() == [0.5, 0.5]
-    found["upper_bound"] = found["solver"] == "Bound"
-    # 10 or less is less than 20; 30 or less may be.
-    assert ranks.wins(found, {"a": "a"})["share"].tolist() == [0.75, 0.25]
 
 
 def test_failed_runs_are_unsolved_and_untried_or_uncounted_ones_are_no_problems(results):
@@ -86,8 +80,9 @@ def test_failed_runs_are_unsolved_and_untried_or_uncounted_ones_are_no_problems(
         ("a", "Good"): [400.0, 400.0, NEVER],
         ("a", "Bad"): [NEVER, NEVER],
         ("b", "Good"): [400.0],
+        ("b", "Flaky"): [400.0, NEVER, NEVER],
     }
-    assert set(asked(results, "cpu_s")["solver"]) == {"Good", "Bad", "Peer"}
+    assert set(asked(results, "cpu_s")["solver"]) == {"Good", "Bad", "Flaky", "Peer"}
     squares = targets.in_squares(found, results.runs)
     assert squares["value"].min() == 400 / 20**2
 
@@ -130,6 +125,10 @@ def test_wins_count_pairs_of_runs_and_ties_half():
     assert row["low"] == pytest.approx(1 - swapped["high"], abs=1e-12)
     assert table.loc[("A", "C"), "share"] == 0.75
     assert not table["separable"].any()
+    # 10 or less is less than 20; 30 or less may be.
+    found = problems({("a", "Bound"): [10, 30], ("a", "Exact"): [20]})
+    found["upper_bound"] = found["solver"] == "Bound"
+    assert ranks.wins(found, {"a": "a"})["share"].tolist() == [0.75, 0.25]
 
 
 def test_the_interval_of_wins_is_that_of_drawn_datasets_or_runs():
@@ -172,21 +171,13 @@ def test_tasks_that_share_a_dataset_are_one_block():
     found = ranks.average_ranks(blocks)
     assert found["rank"].tolist() == [1.25, 1.75]  # first on "x", equal on "y"
     assert found[["low", "high"]].to_numpy().tolist() == [[1.0, 1.5], [1.5, 2.0]]
-
-
-def test_a_task_that_nobody_solves_takes_nothing_from_the_others_of_its_dataset():
+    # A task that nobody solves takes nothing from the others of its dataset.
     costs = {("a", "A"): [10], ("a", "B"): [1000], ("b", "A"): [NEVER], ("b", "B"): [NEVER]}
-    costs |= {("c", "A"): [NEVER], ("c", "B"): [1]}
-    medians = targets.medians(problems(costs))
-    blocks = ranks.blocks(medians, {"a": "x", "b": "x", "c": "y"})
+    blocks = ranks.blocks(targets.medians(problems(costs)), {"a": "x", "b": "x"})
     assert blocks.loc["x", "A"] < blocks.loc["x", "B"]
-    assert blocks.loc["y", "A"] > blocks.loc["y", "B"]
-
-
-def test_solvers_that_never_get_there_are_all_equally_last():
+    # Solvers that never get there are all equally last.
     found = ranks.average_ranks(wide([[1, NEVER, NEVER], [5, NEVER, NEVER]])).set_index("solver")
     assert found["rank"].to_dict() == {"A": 1.0, "B": 2.5, "C": 2.5}
-    assert ranks.friedman(wide([[NEVER] * 3] * 6)) is None
 
 
 def test_friedman_agrees_with_its_formula():
@@ -198,8 +189,8 @@ def test_friedman_agrees_with_its_formula():
     found = ranks.friedman(blocks)
     assert found.statistic == pytest.approx(expected)
     assert found.p == pytest.approx(chi2.sf(expected, k - 1))
-    assert ranks.friedman(blocks.iloc[:4]) is None
-    assert ranks.friedman(blocks[["A", "B"]]) is None
+    for nothing in (blocks.iloc[:4], blocks[["A", "B"]], wide([[NEVER] * 3] * 6)):
+        assert ranks.friedman(nothing) is None
 
 
 def signed_rank_p(differences):
@@ -293,21 +284,10 @@ def test_expected_running_time_counts_runs_without_success(results):
     alone = found.loc[("b", "Good")]
     assert alone["ert"] == 400
     assert math.isnan(alone["low"])
-
-
-def test_what_a_killed_run_spent_counts_as_far_as_it_is_known(make, results_of):
-    near = make.trace([100, 400], [0.3] * 2, [200.0, 100.5])
-    killed = make.trace([100, 900], [0.3] * 2, [200.0, 150.0])
-    results = results_of(
-        [
-            make.finished("a", "Flaky", 0, near),
-            make.record("a", "Flaky", 1, status="timeout", trace=killed),
-            make.record("a", "Flaky", 2, status="crashed"),
-        ]
-    )
-    (row,) = running_times(results).to_dict("records")
-    assert (row["ert"], row["lower_bound"]) == (400 + 900, True)
-    assert row["censored"] == "1 crashed, 1 timeout"
+    # What a killed run spent counts as far as it is known.
+    flaky = found.loc[("b", "Flaky")]
+    assert (flaky["ert"], flaky["lower_bound"]) == (400 + 900, True)
+    assert flaky["censored"] == "1 crashed, 1 timeout"
 
 
 def run(make, task, solver, cost, **fields):

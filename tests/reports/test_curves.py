@@ -65,22 +65,18 @@ def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_ap
     assert failed["value"].tolist() == [0.6, 0.01]
 
 
-@pytest.mark.parametrize("n", [1, 4, 7])
-def test_bands_are_quartiles_of_five_runs_and_more(make, results_of, n):
-    errors = np.linspace(0.1, 0.7, 7)[:n]
+@pytest.mark.parametrize(
+    ("n", "band", "n_singles"), [(1, (0.1, 0.1), 0), (4, (0.1, 0.4), 8), (7, (0.25, 0.55), 0)]
+)
+def test_bands_are_quartiles_of_five_runs_and_more(make, results_of, n, band, n_singles):
     records = [
-        make.finished("a", "SMO", seed, make.trace([10, 20], [0.9, error]))
-        for seed, error in enumerate(errors)
+        make.finished("a", "SMO", seed, make.trace([10, 20], [0.9, (seed + 1) / 10]))
+        for seed in range(n)
     ]
     results = results_of(records)
     curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
-    low, high = (at(curve, 20, name) for name in ("low", "high"))
-    if n < 5:
-        assert (low, high) == (errors.min(), errors.max())
-    else:
-        assert (low, high) == pytest.approx((0.25, 0.55))
-    singles = curves.singles(results.traces, "evaluations", "test_error")
-    assert len(singles) == (2 * n if 1 < n < 5 else 0)
+    assert [at(curve, 20, name) for name in ("low", "high")] == pytest.approx(band)
+    assert len(curves.singles(results.traces, "evaluations", "test_error")) == n_singles
 
 
 def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, results_of):
@@ -92,10 +88,8 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, results_of):
     results = results_of(records, [make.task("a")], [solver])
     found = curves.medians_along(results.runs, results.traces, "wall_s", "test_error")
     assert found.curves.empty
-    (point,) = found.points.to_dict("records")
-    assert (point["cost"], point["cost_low"], point["cost_high"]) == (2.0, 1.0, 3.0)
-    assert (point["median"], point["low"], point["high"]) == (0.2, 0.1, 0.4)
-    assert (point["n_runs"], point["n_planned"]) == (3, 3)
+    columns = ["cost", "cost_low", "cost_high", "median", "low", "high", "n_runs", "n_planned"]
+    assert found.points[columns].values.tolist() == [[2.0, 1.0, 3.0, 0.2, 0.1, 0.4, 3, 3]]
     uncounted = curves.medians_along(results.runs, results.traces, "evaluations", "test_error")
     assert uncounted.curves.empty
     assert uncounted.points.empty
@@ -155,17 +149,24 @@ RUNS = pd.DataFrame(
 
 
 def test_fractions_of_maintenance_have_their_spread_and_their_prediction():
-    curves = maintenance_curves(epochs_frame(RUNS))
-    assert curves["solver"].unique().tolist() == ["BSCA"]
-    assert curves["epoch"].tolist() == [1, 2]
-    assert curves["median"].tolist() == [0.5, 0.15]
-    assert curves["low"].tolist() == [0.4, 0.1]
-    assert curves["high"].tolist() == [0.6, 0.2]
-    assert curves["n_runs"].tolist() == [3, 3]
-    found = predicted_fractions(RUNS)
-    assert found["task"].tolist() == ["a"]
-    assert found["primal_steps"].tolist() == [pytest.approx(100 / 400)]
-    assert found["dual_steps"].tolist() == [pytest.approx(10 / 200)]
+    curves, predicted = maintenance_curves(epochs_frame(RUNS)), predicted_fractions(RUNS)
+    columns = ["solver", "epoch", "median", "low", "high", "n_runs"]
+    assert curves[columns].values.tolist() == [
+        ["BSCA", 1, 0.5, 0.4, 0.6, 3],
+        ["BSCA", 2, 0.15, 0.1, 0.2, 3],
+    ]
+    assert predicted[["task", "primal_steps", "dual_steps"]].values.tolist() == [
+        ["a", pytest.approx(100 / 400), pytest.approx(10 / 200)]
+    ]
+    styles = solver_styles(["BSCA"])
+    svg = draw_maintenance(curves, predicted, styles, "a").svg("p")
+    assert "BSCA ends at 15" in svg
+    assert "predicted for subgradient steps, 0.25" in svg
+    assert "predicted for coordinate steps, 0.05" in svg
+    assert draw_maintenance(curves, predicted, styles, "b") is None
+    alone = draw_maintenance(curves, predicted, styles, "a", {"BSCA", "SMO"}).svg("p")
+    assert "coordinate steps" in alone
+    assert "subgradient steps" not in alone
 
 
 def test_objectives_come_along_and_what_others_note_under_these_names_does_not():
@@ -184,38 +185,16 @@ def test_objectives_come_along_and_what_others_note_under_these_names_does_not()
     assert odd["n_support"].isna().all()
 
 
-def test_the_figure_of_maintenance_says_what_it_shows_and_is_left_out_where_there_is_nothing():
-    curves, predicted = maintenance_curves(epochs_frame(RUNS)), predicted_fractions(RUNS)
-    styles = solver_styles(["BSCA"])
-    svg = draw_maintenance(curves, predicted, styles, "a").svg("p")
-    assert "BSCA ends at 15" in svg
-    assert "predicted for subgradient steps, 0.25" in svg
-    assert "predicted for coordinate steps, 0.05" in svg
-    assert draw_maintenance(curves, predicted, styles, "b") is None
-    alone = draw_maintenance(curves, predicted, styles, "a", {"BSCA", "SMO"}).svg("p")
-    assert "coordinate steps" in alone
-    assert "subgradient steps" not in alone
-
-
-def test_gaps_are_those_of_the_first_run_that_ended():
+def test_gaps_are_those_of_the_first_run_that_ended_and_nothing_else_of_these_names():
     gaps = bundle_gaps(RUNS)
-    assert set(gaps["task"]) == {"a"}
-    planes, mixture = (gaps[gaps["solver"] == name] for name in ("planes", "mixture"))
-    assert planes["n_iter"].tolist() == list(FALLING)
-    assert planes[["gamma", "epsilon"]].agg(tuple, axis=1).tolist() == list(FALLING.values())
-    assert mixture["gamma"].tolist() == [0.5, 0.6]
-    assert mixture["epsilon"].tolist() == [0.5, 0.4]
-    assert len(gaps) == len(planes) + len(mixture)
-    assert bundle_gaps(RUNS.iloc[:0]).empty
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"gamma": "scale"}, {"n_iter": "one"}, {"gamma": True}, {"lower_bound": None}],
-)
-def test_what_other_solvers_note_under_these_names_is_not_taken_for_a_gap(change):
+    assert gaps[["task", "solver", "n_iter", "gamma", "epsilon"]].values.tolist() == [
+        *(["a", "planes", t, *FALLING[t]] for t in FALLING),
+        *(["a", "mixture", 1, 0.5, 0.5], ["a", "mixture", 2, 0.6, 0.4]),
+    ]
     (item,) = steps({1: (0.5, 0.1)})
-    assert bundle_gaps(pd.DataFrame([run("mine", 0, [item | change])])).empty
+    for change in ({"gamma": "scale"}, {"n_iter": "one"}, {"gamma": True}, {"lower_bound": None}):
+        assert bundle_gaps(pd.DataFrame([run("mine", 0, [item | change])])).empty
+    assert bundle_gaps(RUNS.iloc[:0]).empty
 
 
 def test_slopes_are_powers_of_the_iteration():

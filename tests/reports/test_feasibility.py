@@ -77,23 +77,18 @@ def test_costs_are_those_of_the_solved_runs(results, make, results_of):
 
 
 @pytest.mark.parametrize(
-    ("generator", "found", "n_solved"),
+    ("generator", "solves"),
     [
-        ("ldfp", "separable", 1),
-        ("ldfp", "inseparable", 0),
-        ("ldfp", "margin_at_most_tol", 0),  # a small margin does not solve a separable problem
-        ("lap", "inseparable", 1),
-        ("lap", "margin_at_most_tol", 1),  # what is asked for is an epsilon-solution
-        ("lap", "separable", 0),
+        # A small margin does not solve a separable problem; else it is an epsilon-solution.
+        ("ldfp", {"separable"}),
+        ("lap", {"inseparable", "margin_at_most_tol"}),
     ],
 )
-def test_only_the_certificate_that_a_problem_has_solves_it(
-    make, results_of, generator, found, n_solved
-):
-    record = make.method_record("t", "SPCT", 0, found=found)
-    tasks = [make.cell("t", generator=generator)]
-    results = results_of([record], tasks, [make.method("SPCT")])
-    assert solved(results).runs["solved"].sum() == n_solved
+def test_only_the_certificate_that_a_problem_has_solves_it(make, results_of, generator, solves):
+    found = ("separable", "inseparable", "margin_at_most_tol")
+    records = [make.method_record("t", "SPCT", seed, found=word) for seed, word in enumerate(found)]
+    runs = solved(results_of(records, [make.cell("t", generator=generator)])).runs
+    assert set(runs.loc[runs["solved"], "found"]) == solves
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -189,23 +184,6 @@ def test_images_are_shown_stage_by_stage(make, write_results):
         assert words in page.text, words
 
 
-def test_the_findings_count_instances_of_all_problems(make, results_of):
-    records = [
-        *(make.method_record("one", "Fast", seed, 10) for seed in range(2)),
-        *(make.method_record("one", "Slow", seed, 90) for seed in range(2)),
-        make.method_record("two", "Fast", 0, 50),
-        make.method_record("two", "Slow", 0, 40),
-        make.method_record("one", "Stuck", 0, None, status="timeout"),
-        make.method_record("two", "Stuck", 0, None, status="skipped"),
-    ]
-    methods = [make.method(name) for name in ("Fast", "Slow", "Stuck")]
-    found = feasibility.findings(results_of(records, [make.cell("one"), make.cell("two")], methods))
-    assert [finding.sentence for finding in found] == [
-        "Instances solved: Fast (3 of 3); Slow (3 of 3); Stuck (0 of 1).",
-        "Fewest iterations: Fast on 2 of 3 solved instances; Slow on 1.",
-    ]
-
-
 def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, results_of):
     record = make.method_record
     records = [
@@ -215,16 +193,22 @@ def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, resu
         record("a", "PCT", 0, 50),
         record("a", "PCT", 1, None, status="timeout"),
         record("b", "PCT", 0, None, status="skipped"),
+        record("c", "VN", 0, 30),
+        record("c", "PCT", 0, 20),
     ]
-    (iterations, products), *_ = solved_figures(results_of(records), "")
-    # VN: two instances share the weight of "a"; PCT: one of two, on "a" alone.
-    assert iterations.drawing.data.to_dict("list") == {
-        "solver": ["VN", "VN", "PCT"],
-        "cost": [100.0, 300.0, 50.0],
-        "share": [0.25, 0.5, 0.5],
-    }
-    assert products.drawing.data["cost"].to_list() == [200.0, 600.0, 100.0]
-    assert iterations.note == "Solved: VN 2 of 3 instances, PCT 1 of 2 instances."
+    results = results_of(records)
+    assert [finding.sentence for finding in feasibility.findings(results)] == [
+        "Instances solved: VN (3 of 4); PCT (2 of 3).",
+        "Fewest iterations: PCT on 2 of 3 solved instances; VN on 1.",
+    ]
+    (iterations, products), *_ = solved_figures(results, "")
+    # VN: two instances share the weight of "a"; PCT: one of two there, and "b" is none of its.
+    assert iterations.drawing.data.values.tolist() == [
+        *(["VN", 30, pytest.approx(1 / 3)], ["VN", 100, pytest.approx(1 / 2)]),
+        *(["VN", 300, pytest.approx(2 / 3)], ["PCT", 20, 0.5], ["PCT", 50, 0.75]),
+    ]
+    assert products.drawing.data["cost"].to_list() == [60.0, 200.0, 600.0, 40.0, 100.0]
+    assert iterations.note == "Solved: VN 3 of 4 instances, PCT 2 of 3 instances."
     # One method or one problem has no profile.
     for few in ([records[0], records[2]], [records[0], records[3]]):
         assert solved_figures(results_of(few), "")[0] == []

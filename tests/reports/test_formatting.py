@@ -1,7 +1,5 @@
 """How numbers read, and the names that labels have in anchors and files."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -16,11 +14,14 @@ THIN = formatting.THIN
     ("form", "value", "text"),
     [
         *(("percent", 0, "0 %"), ("percent", 0.0123, "1.23 %"), ("percent", 0.00012, "0.012 %")),
-        *(("percent", 1, "100.00 %"), ("count", 0, "0"), ("count", 7.5, "7.5")),
-        *(("count", 999, "999"), ("count", 1000, "1.00k"), ("count", 12345, "12.3k")),
-        *(("count", 999_949, "1.00M"), ("count", 1.5e9, "1.50G"), ("count", 99_990, "100k")),
-        *(("seconds", 0.00456, "4.56 ms"), ("seconds", 0.9999, "1.00 s")),
-        *(("seconds", 61.2, "61.2 s"), ("seconds", 999.9, "1,000 s"), ("seconds", 3600, "3,600 s")),
+        *(("count", 0, "0"), ("count", 7.5, "7.5"), ("count", 999, "999")),
+        *(("count", 1000, "1.00k"), ("count", 999_949, "1.00M"), ("count", 1.5e9, "1.50G")),
+        *(
+            ("count", 99_990, "100k"),
+            ("seconds", 0.00456, "4.56 ms"),
+            ("seconds", 0.9999, "1.00 s"),
+        ),
+        *(("seconds", 61.2, "61.2 s"), ("seconds", 999.9, "1,000 s")),
         *(("scientific", 0.00123, f"1.2{formatting.TIMES}10⁻³"), ("scientific", 0, "0")),
     ],
 )
@@ -56,16 +57,13 @@ def test_log_ticks_are_few_and_round(low, high, ticks):
     assert log_ticks(low, high) == pytest.approx(ticks)
 
 
-def test_log_ticks_of_a_narrow_range_are_evenly_spaced_and_one_value_has_room():
+def test_ticks_of_a_narrow_range_stay_within_it_one_value_has_room_and_labels_are_short():
     ticks = log_ticks(0.1502, 0.1561)
     assert 3 <= len(ticks) <= 7
     assert all(0.1502 <= tick <= 0.1561 for tick in ticks)
     low, high = padded(np.array([10.0, 10.0]), 0.03, 0.03)
     assert low < 8 < 12 < high
     assert 10.0 in log_ticks(low, high)
-
-
-def test_tick_labels():
     assert tick_labels([0.015], "percent") == [f"1.5{THIN}%"]
     assert tick_labels([1e3, 1e6], "count") == ["10³", "10⁶"]
     assert tick_labels([1e3, 3e3], "count") == ["1k", "3k"]
@@ -73,24 +71,12 @@ def test_tick_labels():
     assert tick_labels([3e-4, 0.01, 3000], "seconds") == ["0.0003", "0.01", "3000"]
 
 
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [
-        ("digits-with-bias", "digits-with-bias"),
-        ("κ = 1.5", "kappa-1-5"),
-        ("Café № 3", "cafe-no-3"),
-        ("../../etc/passwd", "etc-passwd"),
-        ("\N{ROCKET}", "unnamed"),
-        ('"><script>', "script"),
-        ("x" * 120, "x" * 60),
-    ],
-)
-def test_a_slug_is_lower_case_letters_digits_and_hyphens(label, expected):
-    assert slug(label) == expected
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug(label))
-
-
-def test_labels_with_the_same_slug_have_different_names():
+def test_a_slug_is_lower_case_letters_digits_and_hyphens_and_each_label_has_its_own():
+    for label, expected in (
+        *(("κ = 1.5", "kappa-1-5"), ("Café № 3", "cafe-no-3"), ("../../etc/a", "etc-a")),
+        *(("\N{ROCKET}", "unnamed"), ('"><script>', "script"), ("x" * 120, "x" * 60)),
+    ):
+        assert slug(label) == expected
     labels = ["a b", "a-b", "a-b-2", "A/B", "x" * 120, "x" * 121]
     found = slugs(labels)
     assert list(found) == labels

@@ -15,25 +15,21 @@ def environment(**changes):
 
 @pytest.fixture
 def cautions(make, results_of):
-    def find(*fields, primals=(101.0, 100.0)):
+    def find(*fields, primals=(101.0, 100.0), more=()):
         records = [
             make.finished("a", "SMO", seed, make.trace([1, 2], [0.2, 0.1], primals), **changes)
             for seed, changes in enumerate(fields)
         ]
-        return results_of(records)
+        return results_of([*records, *more])
 
     return find
 
 
-def test_like_records_give_no_caution_and_skipped_ones_none(make, results_of):
-    trace, machine = make.trace([1], [0.1], [100.0]), environment()
-    versions = [f"{'a' * 10}{commit}" for commit in ("", " git:1234567890")]  # of the same code
-    records = [
-        make.finished("a", "SMO", seed, trace, jobs=1, environment=machine, version=version)
-        for seed, version in enumerate(versions)
-    ]
-    records.append(make.record("a", "SMO", 2, status="skipped", environment="{}", jobs=2))
-    found = results_of(records)
+def test_like_records_give_no_caution_and_skipped_ones_none(make, cautions):
+    base = {"environment": environment(), "jobs": 1}
+    skipped = make.record("a", "SMO", 2, status="skipped", environment="{}", jobs=2)
+    same_code = [base | {"version": "a" * 10 + commit} for commit in ("", " git:1234567890")]
+    found = cautions(*same_code, more=[skipped])
     assert analysis.cautions(found) == []
     assert analysis.environments(found)["n"].tolist() == [2]
     assert integrity.machine(analysis.environments(found)) == "CPU, 4 cores"

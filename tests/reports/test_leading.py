@@ -47,17 +47,15 @@ def results(make, results_of):
 def test_costs_are_compared_with_the_best_complete_solver(results):
     table = analysis.target_costs(results, OBJECTIVE_TARGET, "evaluations")
     rows = {(row.task, row.solver): row for row in table.itertuples()}
+    # On "b" Slow takes 200 to 400 against 100 to 300.
+    assert {key for key, row in rows.items() if row.first} == {
+        *(("a", "Fast"), ("b", "Fast"), ("b", "Slow")),
+    }
+    slow, flaky = rows["a", "Slow"], rows["a", "Flaky"]
     assert rows["a", "Fast"].median == 101
-    assert rows["a", "Fast"].first
-    assert rows["a", "Slow"].ratio == pytest.approx(405 / 101)
-    assert rows["a", "Slow"].ratio_high == pytest.approx(406 / 101)
-    assert not rows["a", "Slow"].first
+    assert (slow.ratio, slow.ratio_high) == pytest.approx((405 / 101, 406 / 101))
     # Cheaper than all, but a run of it failed, which counts as never.
-    assert (rows["a", "Flaky"].n_failed, rows["a", "Flaky"].n_reached) == (1, 1)
-    assert rows["a", "Flaky"].median == math.inf
-    assert not rows["a", "Flaky"].first
-    assert rows["b", "Fast"].first
-    assert rows["b", "Slow"].first  # 200 to 400 against 100 to 300
+    assert (flaky.n_failed, flaky.n_reached, flaky.median) == (1, 1, math.inf)
     assert rows["a", "Other"].absent == "no target"
     assert rows["a", "Peer"].absent == "not counted"
     assert rows["b", "Peer"].absent == "skipped"
@@ -93,6 +91,12 @@ def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(mak
 
     assert "(no other competitor gets there)" in first("Fast", "Flaky")
     assert "no competitor gets there on the only task" in first("Flaky")
+    # One without a competitor is not first.
+    near = make.trace([10, 100], [0.3] * 2, [200.0, 100.5])
+    records = [make.finished("a", name, 0, near) for name in ("Whole", "Flaky")]
+    records.append(make.record("a", "Flaky", 1, status="crashed"))
+    assert not any("first" in finding.sentence for finding in findings(results_of(records)))
+    assert not list(targets_section(results_of(records[:1])))
 
 
 def test_what_costs_nothing_is_first(make, results_of):
@@ -123,14 +127,6 @@ def test_runs_that_did_not_take_place_are_in_no_median_and_have_not_failed(make,
     assert table.loc["Two", columns].tolist() == [50, 50, 1, 0, 3]
 
 
-def test_a_solver_without_a_competitor_is_not_first(make, results_of):
-    near = make.trace([10, 100], [0.3] * 2, [200.0, 100.5])
-    records = [make.finished("a", name, 0, near) for name in ("Whole", "Flaky")]
-    records.append(make.record("a", "Flaky", 1, status="crashed"))
-    assert not any("first" in finding.sentence for finding in findings(results_of(records)))
-    assert not list(targets_section(results_of(records[:1])))
-
-
 def test_who_leads_is_decided_by_the_state_at_the_budget(make, results_of):
     records = [
         make.finished("a", "Early", 0, make.trace([10, 100], [0.2, 0.15])),
@@ -151,16 +147,15 @@ def test_who_leads_is_decided_by_the_state_at_the_budget(make, results_of):
     assert found.loc[found["budget"] == "60", "error"].tolist() == [0.2, 0.3]
 
 
-def test_the_matrix_marks_the_first_and_shades_the_others(results):
+def test_the_matrix_marks_the_first_shades_the_others_and_has_many_tasks_as_rows(
+    results, make, results_of
+):
     (section,) = targets_section(results)
     choice = section.data["choices"][0][0]
     fast, slow, flaky = (row[1] for row in choice.rows[:3])
     assert (fast.value, fast.best, fast.shade, fast.note) == ("1.00", True, 0, "1 is 101")
     assert (slow.value, slow.best, slow.shade, slow.note) == ("4.01", False, 3, "")
     assert (flaky.value, flaky.note) == ("never", "1 of 2 failed")
-
-
-def test_many_tasks_are_rows(make, results_of):
     records = [
         make.finished(f"t{place}", name, 0, make.trace([10, cost], [0.3] * 2, [200.0, 100.5]))
         for place in range(9)
@@ -218,13 +213,18 @@ def test_all_figures_of_a_row_have_the_same_axes_in_units_of_the_kernel_matrix(t
     assert said in row[2][0].drawing.description
 
 
-def test_without_counts_the_cost_is_cpu_seconds(make, results_of):
-    trace = make.trace([None, None], [0.3, 0.1], seconds=[0.5, 2.0])
+def test_without_counts_the_cost_is_cpu_seconds_and_far_above_the_optimum_is_cut_off(
+    make, results_of
+):
+    trace = make.trace([None, None], [0.3, 0.1], [1e9, 101.0], seconds=[0.5, 2.0])
     records = [make.finished(task, "SMO", 0, trace) for task in "ab"]
     solvers = [make.solver("SMO", instrumented=False)]
     (row, *_) = rows_of(results_of(records, solvers=solvers))
     assert row[0].endswith("against CPU seconds")
     assert row[2][1].drawing.data["cost"].max() == pytest.approx(2.0)
+    assert "Curves are cut off above 100." in row[1]
+    _, high = figures_of(row)[0].axes[0].get_ylim()
+    assert 100 <= high < 1000
 
 
 def test_every_figure_links_to_its_task_and_says_who_is_not_shown(realistic, realistic_page):
@@ -257,12 +257,3 @@ def test_tasks_without_anything_to_draw_keep_their_place(make, results_of):
     assert lowest == pytest.approx(0.005)
     # One task, or nothing at all to draw, has no such section.
     assert rows_of(results_of(failed)) == rows_of(results_of(good[:1])) == []
-
-
-def test_suboptimality_far_above_the_optimum_is_cut_off(make, results_of):
-    trace = make.trace([10, 20], [0.4, 0.1], [1e9, 101.0])
-    records = [make.finished(task, "SMO", 0, trace) for task in "ab"]
-    row = rows_of(results_of(records))[0]
-    assert "Curves are cut off above 100." in row[1]
-    _, high = figures_of(row)[0].axes[0].get_ylim()
-    assert 100 <= high < 1000

@@ -57,13 +57,10 @@ def test_the_summary_has_medians_ranges_and_numbers(results, tmp_path):
         marginbench.load_results(tmp_path / "none")
 
 
-@pytest.mark.parametrize("name", study_names())
-def test_a_study_that_is_written_and_read_is_the_same(name):
-    study = load_study(name)
-    assert parse_study(study.to_toml().encode(), where="again") == study
-
-
-def test_any_value_of_a_study_is_written_as_toml_reads_it(tmp_path):
+def test_a_study_that_is_written_and_read_is_the_same_whatever_its_values(tmp_path):
+    for name in study_names():
+        shipped = load_study(name)
+        assert parse_study(shipped.to_toml().encode(), where="again") == shipped
     params = {"a b": 1, "text": 'q"\\\n\x7f\u2028支', "x": [1e-7, 1e16, -0.5, True], "t": {"k": []}}
     budget = {"kernel_evals": 1e6, "stop": {"suboptimality": 0.1}}
     study = marginbench.Study(**STUDY, description="two\nlines", budget=budget, tuning={"folds": 3})

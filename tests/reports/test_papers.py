@@ -299,9 +299,7 @@ def test_the_page_has_every_row(make, tmp_path):
     n = sum(not each.is_ours for each in paper.rows)
     assert f'<td class="number">{n}</td>' in pages["index.html"]
     assert len(page.values("id")) == len(set(page.values("id")))
-
-
-def test_numbers_are_shown_as_printed_and_ours_to_four_digits():
+    # Numbers are shown as printed, and ours to four digits.
     for value, text, ours in (
         (45395.729, "45,395.729 s", "45,396"),
         (53.951, "53.951 s", "53.95"),
@@ -338,8 +336,7 @@ def test_the_command_runs_a_row_and_writes_the_pages(
     code, out, err = command(*words, "--json")
     assert code == 0, err
     (found,) = json.loads(out)
-    assert found["row"] == words[-1]
-    assert found["verdict"] == "reproduced"
+    assert (found["row"], found["verdict"]) == (words[-1], "reproduced")
     assert (tmp_path / "results" / "mpfp14-table2" / "report.html").is_file()
     assert "✓" in (tmp_path / "results" / "papers" / "mpfp14.html").read_text("utf-8")
 
@@ -370,12 +367,9 @@ def test_mistakes_are_one_line(command, words, message):
     assert err.count("\n") == 1
 
 
-def test_the_whole_name_of_a_row_chooses_no_other():
+def test_the_whole_name_of_a_row_chooses_no_other_and_several_those_of_each():
     for paper in map(read_paper, PAPERS):
         assert all(paper.chosen((row.id,)) == [row] for row in paper.rows)
-
-
-def test_several_names_choose_the_rows_of_each():
     paper = read_paper("mpfp14")
     both = paper.chosen(("table2", "figure1/falls"))
     assert both == [*paper.chosen(("table2",)), *paper.chosen(("figure1/falls",))]

@@ -17,22 +17,18 @@ def test_rows_come_in_the_order_of_the_study_without_those_that_are_not_planned(
 ):
     trace = make.trace([10, 100], [0.4, 0.2])
     records = [make.finished("b", "SMO", 1, trace), make.finished("b", "SMO", 0, trace)]
-    records.append(make.finished("a", "SMO", 0, trace))
+    # The final state of a run without checkpoints is its only one; a failed run has none.
+    records.append(replace(make.finished("a", "SMO", 0, trace), trace=[]))
+    records.append(make.record("b", "SMO", 2, status="crashed"))
     folder = write_results(records, [make.task("a"), make.task("b")], [make.solver("SMO")])
     with closing(Journal(folder)) as journal:
         journal.append_record(make.finished("a", "SMO", 7, trace))
     results = load_results(folder)
     found = list(zip(results.runs["task"], results.runs["seed"], strict=True))
-    assert found == [("a", 0), ("b", 0), ("b", 1)]
-    assert results.traces["test_error"].tolist() == [0.4, 0.2] * 3
-
-
-def test_a_finished_run_without_trace_has_its_final_state_as_checkpoint(make, results_of):
-    record = make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1]))
-    record.trace = []
-    failed = make.record("a", "SMO", 1, status="crashed")
-    traces = results_of([record, failed]).traces
-    assert traces[["seed", "kernel_evals", "test_error"]].to_numpy().tolist() == [[0, 20, 0.1]]
+    assert found == [("a", 0), ("b", 0), ("b", 1), ("b", 2)]
+    assert results.traces[["task", "kernel_evals", "test_error"]].values.tolist() == [
+        *(["a", 100, 0.2], *[["b", 10, 0.4], ["b", 100, 0.2]] * 2),
+    ]
 
 
 def test_evaluations_are_entries_products_and_stored_entries_together(make, results_of):
@@ -57,17 +53,10 @@ def test_evaluations_are_entries_products_and_stored_entries_together(make, resu
     assert results.traces[columns[::2]][5:].isna().all(axis=None)
 
 
-def test_a_folder_without_study_is_refused_in_one_line(tmp_path):
-    with pytest.raises(ReportError, match=r"not a results folder .*study\.json") as caught:
-        report(tmp_path)
-    assert str(tmp_path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("", r"not a results folder .*study\.json"),
         ("{", r"damaged \(it is not JSON\); run the study again"),
         ("[]", r"damaged \(it holds no object\)"),
         ('{"schema_version": 3}', r"damaged \(its digest is missing\)"),
@@ -76,14 +65,17 @@ def test_a_folder_without_study_is_refused_in_one_line(tmp_path):
         ({"kind": "svm"}, "Field required at svm.name"),
     ],
 )
-def test_a_study_of_another_shape_is_refused_in_one_line(tmp_path, content, message):
-    if isinstance(content, str):
-        (tmp_path / "study.json").write_text(content)
-    else:
+def test_no_study_or_one_of_another_shape_is_refused_in_one_line(tmp_path, content, message):
+    if isinstance(content, dict):
         write_description(tmp_path, content | {"schema_version": 4})
+    elif content:
+        (tmp_path / "study.json").write_text(content)
+    before = list(tmp_path.iterdir())
     with pytest.raises(ReportError, match=message) as caught:
-        load_results(tmp_path)
+        report(tmp_path)
+    assert str(tmp_path) in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == before
 
 
 def test_a_planned_run_of_an_unknown_solver_is_refused(make, write_results):

@@ -12,12 +12,13 @@ from marginbench.reports.views.svm import tuning
 TASK = {"kernel": {"name": "rbf", "gamma": 0.02}, "tune": {"C": [1.0, 10.0]}, "reference": False}
 
 
+def trial(params, error, number=0, ended="completed"):
+    return {"params": params, "round": number, "error": error, "ended": ended}
+
+
 def tuned(make, solver, seed, C, evals=4000, last="completed"):
     """A record of a tuned run."""
-    trials = [
-        {"params": {"C": value}, "round": 0, "error": 0.1, "ended": ended}
-        for value, ended in ((1.0, "completed"), (10.0, last))
-    ]
+    trials = [trial({"C": 1.0}, 0.1), trial({"C": 10.0}, 0.1, ended=last)]
     return make.finished(
         "a", solver, seed, make.trace([1e3, 1e4], [0.3, 0.1]),
         C=C, params=json.dumps({"C": C, "gamma": 0.02}), tuning=json.dumps(trials),
@@ -55,10 +56,6 @@ def test_page_and_terminal_say_what_was_chosen_and_what_it_cost(make, write_resu
     )
 
 
-def trial(params, error, number=0, ended="completed"):
-    return {"params": params, "round": number, "error": error, "ended": ended}
-
-
 @pytest.fixture
 def grid_of(make, results_of):
     """What the page says of runs with these trials, by solver: tables, and the best points."""
@@ -78,32 +75,23 @@ def grid_of(make, results_of):
     return build
 
 
-def test_solvers_with_other_parameters_have_a_grid_of_their_own(grid_of):
-    tables, _ = grid_of(
-        SMO=[trial({"C": C}, 0.1) for C in (1.0, 10.0)],
-        Neighbours=[trial({"n_neighbors": n}, n / 100) for n in (9, 1)],
-    )
-    rows = {
-        table.name: [[cell.number or cell.value for cell in row] for row in table.rows]
-        for table in tables
-    }
-    assert rows == {"grid-a": [["SMO", 0.1, 0.1]], "grid-a-2": [["Neighbours", 0.01, 0.09]]}
-
-
-def test_parameters_may_be_of_any_type(grid_of):
+def test_parameters_may_be_of_any_type_and_solvers_with_others_have_a_grid_of_their_own(grid_of):
     values = ("last", "voted", True, 10, [1, 2])
-    (table,), best = grid_of(
+    (table, other), best = grid_of(
         SMO=[
             trial({"output": value, "C": C}, (n + 1) / 10)
             for n, value in enumerate(values)
             for C in (1.0, 2.0)
-        ]
+        ],
+        Neighbours=[trial({"n_neighbors": n}, n / 100) for n in (9, 1)],
     )
     texts = [f"output = {text}" for text in ("last", "voted", "true", "10", "[1, 2]")]
     assert [heading.title for heading in table.headings][1:] == texts
     for row in table.rows:
         assert [cell.number for cell in row][1:] == [0.1, 0.2, 0.3, 0.4, 0.5]
     assert [cell.value for cell in best[0]][2:4] == ["last", "1"]
+    assert (table.name, other.name) == ("grid-a", "grid-a-2")
+    assert [[cell.number for cell in row][1:] for row in other.rows] == [[0.01, 0.09]]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,9 @@ def value(found, measure, task="a", solver="SBP"):
     return frame.loc[place]
 
 
-def test_one_run_of_a_deterministic_side_is_in_every_pair(folder):
+def test_one_run_of_a_deterministic_side_is_in_every_pair_and_what_is_spent_ranks_none(
+    folder, plain
+):
     def worse(record):
         if record.solver == "SMO":
             return record
@@ -118,13 +120,21 @@ def test_one_run_of_a_deterministic_side_is_in_every_pair(folder):
     # One run for each of two tasks fails, however many seeds have no counterpart for it.
     lacking = compare(folder(failed, seeds=range(5)), solver="SMO", against="SBP")
     assert lacking.n_newly_failed == 2
+    found = compare(plain, solver="SBP", against="SMO")
+    assert list(found.pairs["outcome"]) == ["compared"] * 6
+    assert value(found, "evaluations")["verdict"] == "advice"
+    assert value(found, "evaluations")["mean"] == pytest.approx(3.0991, abs=1e-3)
+    assert value(found, "evals_to_error")["verdict"] == "worsening"
+    # One time was measured of SMO.
+    assert value(found, "seconds_to_error")["verdict"] == "no difference told"
+    assert (found.before.words, found.after.words) == (f"SMO in {plain}", f"SBP in {plain}")
 
 
 def test_a_folder_against_itself_or_its_store_is_identical(plain, tmp_path, monkeypatch):
     found = compare(plain, str(plain))
     assert (found.verdict, found.exit_code) == ("identical", EXIT_OK)
-    assert set(found.frame["verdict"]) == set(found.cells["verdict"]) == {"identical"}
-    assert set(found.solvers["verdict"]) == {"identical"}
+    for table in (found.frame, found.cells, found.solvers):
+        assert set(table["verdict"]) == {"identical"}
     assert set(found.frame["mean"].dropna()) == {0.0, 1.0}
     assert found.environment == found.code == []
     assert repr(found).startswith("Comparison('identical': 0 worse")
@@ -165,11 +175,8 @@ def changes(folder):
 
 def test_below_double_precision_no_objective_is_told_from_another(folder):
     def side(value):
-        return folder(
-            lambda record: replace(
-                record, suboptimality=value, gap=100 * value, reference_gap=-1e-14
-            )
-        )
+        fields = {"suboptimality": value, "gap": 100 * value, "reference_gap": -1e-14}
+        return folder(lambda record: replace(record, **fields), tasks=("a",), drawing=())
 
     changes = compare(side(0.0), side(1e-10))
     for measure in ("suboptimality", "gap"):
@@ -251,21 +258,6 @@ def test_times_of_another_or_a_busy_machine_are_advice_and_those_of_another_comm
 
 
 @pytest.mark.slow
-def test_two_solvers_of_a_folder_are_not_ranked_by_what_they_spend(plain):
-    found = compare(plain, solver="SBP", against="SMO")
-    # The only run of SMO stands beside each seed of SBP.
-    assert list(found.pairs["outcome"]) == ["compared"] * 6
-    assert value(found, "evaluations")["verdict"] == "advice"
-    assert value(found, "evaluations")["mean"] == pytest.approx(3.0991, abs=1e-3)
-    assert value(found, "evals_to_error")["verdict"] == "worsening"
-    # One time was measured of SMO.
-    assert value(found, "seconds_to_error")["verdict"] == "no difference told"
-    back = compare(plain, solver="SMO", against="SBP")
-    assert value(back, "evals_to_error", solver="SMO")["verdict"] == "improvement"
-    assert (found.before.words, found.after.words) == (f"SMO in {plain}", f"SBP in {plain}")
-
-
-@pytest.mark.slow
 def test_a_mean_over_six_tasks_tells_what_no_task_does(folder):
     tasks = tuple("abcdef")
     rng = np.random.default_rng(5)
@@ -314,25 +306,17 @@ def worse(folder):
     return compare(*folders), folders
 
 
-def test_the_json_is_stable_and_finite(worse):
+def test_json_is_stable_and_finite_and_text_fits_the_terminal_with_the_worst_first(worse):
     found, folders = worse
     text = found.to_json()
     assert text == compare(*folders).to_json()
-
-    def refused(name):
-        raise AssertionError(name)
-
-    document = json.loads(text, parse_constant=refused)
+    document = json.loads(text, parse_constant=pytest.fail)
     assert list(document)[:4] == ["schema_version", "verdict", "exit_code", "summary"]
     assert document["exit_code"] == EXIT_INCOMPLETE
     assert {row["outcome"] for row in document["not_compared"]} == {"failed in B"}
     assert document["cells"][1]["outcomes"] == {"compared": 3, "failed in B": 1}
-
-
-@pytest.mark.parametrize("width", [40, 120])
-def test_the_text_fits_the_terminal_with_the_worst_first(worse, width):
-    for all_rows in (False, True):
-        lines = printed(worse[0], width, all_rows=all_rows).splitlines()
+    for width, all_rows in ((40, True), (40, False), (120, True)):
+        lines = printed(found, width, all_rows=all_rows).splitlines()
         assert max(map(len, lines)) <= width
         assert lines[0].startswith("failed: 2 runs failed")
 
@@ -358,9 +342,7 @@ def test_the_page_is_whole_without_scripts_and_escapes_all(worse, make, tmp_path
     path = found.write_page(tmp_path / "page.html")
     page = make.page(path)
     raw = path.read_text(encoding="utf-8")
-    assert "<script" not in raw
-    assert "\u202e" not in raw
-    assert "<b>" not in raw
+    assert not [words for words in ("<script", "\u202e", "<b>") if words in raw]
     (policy,) = (text for text in page.values("content") if "default-src" in text)
     assert "script-src" not in policy
     assert len(set(page.values("id"))) == len(page.values("id"))
@@ -382,20 +364,14 @@ def test_sides_that_are_none_are_one_line_that_says_what_to_give(plain):
         assert "\n" not in str(caught.value)
 
 
-def test_bounds_are_ratios_or_points():
+def test_bounds_are_ratios_or_points_and_one_that_is_none_is_named():
     bounds = {"evaluations": 1.5, "cpu_s": math.inf, "test_error": 0.005}
     assert bounds_of(["evals=1.5, cpu=off", "error=0.5pt"]) == bounds
     assert bounds_of("evals=1.1") == {"evaluations": 1.1}
-
-
-def test_a_bound_that_is_none_is_named():
     for text, said in (
-        ("cpu", "a ratio from 1 on"),
-        ("cpuu=1.2", "did you mean 'cpu'?"),
-        ("cpu=0.9", "a ratio from 1 on"),
-        ("cpu=nan", "a ratio from 1 on"),
-        ("error=1.1", "points of test error"),
-        ("error=-1pt", "points of test error"),
+        *(("cpu", "a ratio from 1 on"), ("cpuu=1.2", "did you mean 'cpu'?")),
+        *(("cpu=0.9", "a ratio from 1 on"), ("cpu=nan", "a ratio from 1 on")),
+        *(("error=1.1", "points of test error"), ("error=-1pt", "points of test error")),
     ):
         with pytest.raises(ReportError, match=re.escape(f"--bound {text!r}")) as caught:
             bounds_of([text])

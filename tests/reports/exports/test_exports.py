@@ -144,8 +144,8 @@ def test_numbers_as_csv_and_parquet_are_those_of_the_analysis(results, done):
     np.testing.assert_array_equal(traces["kernel_evals"], loaded.checkpoints["kernel_evals"])
     columns = pd.read_csv(done.folder / "data" / "columns.csv")
     assert columns[columns["meaning"].isna()].empty
-    assert set(columns.loc[columns["table"] == "runs", "column"]) == set(runs.columns)
-    assert set(columns.loc[columns["table"] == "traces", "column"]) == set(traces.columns)
+    for name, table in (("runs", runs), ("traces", traces)):
+        assert set(columns.loc[columns["table"] == name, "column"]) == set(table.columns)
 
 
 def test_an_svg_stands_alone_in_light_colours(done):
@@ -178,7 +178,9 @@ def test_a_pdf_embeds_its_fonts_with_text_and_without_a_date(done):
 
 
 @pytest.mark.slow
-def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(small, tmp_path):
+def test_strange_labels_have_files_of_their_own_and_a_selection_the_colours_of_the_page(
+    small, tmp_path
+):
     folder = small(tmp_path / "r", "a/b", "a b", "\N{ROCKET}")
     drawn, listed = views_of(load_results(folder))
     tables = [name for name in listed if name.startswith("results-")]
@@ -188,6 +190,16 @@ def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(sm
     ids = re.findall(r'\bid="([^"]+)"', render(load_results(folder), ""))
     assert len(ids) == len(set(ids))
     assert set(drawn) <= set(ids)
+    # A selection is compared among itself.
+    export(
+        folder, tmp_path, tasks=["a b"], solvers=["$a_b$ & <c>"], formats=["csv", "svg"],
+        tables=["results-a-b"], figures=["task-a-b-test_error-cpu_s"],
+    )  # fmt: skip
+    read = pd.read_csv(tmp_path / "tables" / "results-a-b.csv")
+    assert (set(read["task"]), set(read["solver"])) == ({"a b"}, {"$a_b$ & <c>"})
+    svg = (tmp_path / "figures" / "task-a-b-test_error-cpu_s.svg").read_text()
+    assert "#d55e00" in svg  # the second colour
+    assert "#0b6fb3" not in svg
 
 
 @pytest.mark.slow
@@ -207,21 +219,6 @@ def test_a_legend_says_how_many_runs_there_are_and_fits_a_narrow_figure(make, re
 
 
 @pytest.mark.slow
-def test_a_selection_is_compared_among_itself_in_the_colours_of_the_page(small, tmp_path):
-    folder = small(tmp_path / "r", "a/b", "a b")
-    export(
-        folder, tmp_path, tasks=["a b"], solvers=["$a_b$ & <c>"], formats=["csv", "svg"],
-        tables=["results-a-b"], figures=["task-a-b-test_error-cpu_s"],
-    )  # fmt: skip
-    read = pd.read_csv(tmp_path / "tables" / "results-a-b.csv")
-    assert set(read["task"]) == {"a b"}
-    assert set(read["solver"]) == {"$a_b$ & <c>"}
-    svg = (tmp_path / "figures" / "task-a-b-test_error-cpu_s.svg").read_text()
-    assert "#d55e00" in svg  # the second colour
-    assert "#0b6fb3" not in svg
-
-
-@pytest.mark.slow
 def test_studies_of_feasibility_methods_are_exported_too(make, write_results, tmp_path):
     cells = [make.cell(f"kappa = {k}", kappa=k, published={"MPLFP": k}) for k in (1.0, 2.0, 3.0)]
     records = [make.method_record(cell["label"], "MPLFP", s) for cell in cells for s in range(2)]
@@ -233,16 +230,14 @@ def test_studies_of_feasibility_methods_are_exported_too(make, write_results, tm
     assert read.loc["wall_s", "published_mean"] == 2.0
 
 
-def test_a_table_of_texts_has_them_in_full():
+def test_texts_are_whole_widths_have_units_of_latex_and_names_are_repeated_or_separated():
     headings = [Heading("Name"), Heading("Name"), Heading("Hash")]
     rows = [[Cell("a"), Cell("c"), Cell("0123", hint="012345")]]
     frame = Table("t", headings, rows).frame
     assert csv_bytes(frame).decode() == "Name,Name 2,Hash\na,c,012345\n"
-
-
-def test_widths_have_the_units_of_latex():
     for text, width in (("86.36mm", 3.4), ("72.27pt", 1.0), (" 2.54 cm", 1.0), ("3", 3.0)):
         assert inches(text) == pytest.approx(width)
+    assert chosen("data", ["b,A", "c", "a"], ["a", "b", "c"]) == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize(
@@ -252,6 +247,7 @@ def test_widths_have_the_units_of_latex():
         ({"formats": []}, "--format names none"),
         ({"formats": ["tex"], "data": ["runs"]}, "nothing to write as tex"),
         ({"width": "0.1in"}, "--width '0.1in': it must be from 1in to 30in"),
+        ({"width": "3ft"}, "--width '3ft'"),
         ({"figures": [FIGURE[:-1]]}, f"unknown figure '{FIGURE[:-1]}' (did you mean '{FIGURE}'?)"),
         ({"figures": ["zzz"]}, "unknown figure 'zzz' (--list shows each figure)"),
         ({"tasks": ["c"]}, "unknown task 'c'"),
@@ -264,10 +260,6 @@ def test_mistakes_are_one_line_and_write_nothing(results, tmp_path, options, mes
         export(results, out, **options)
     assert "\n" not in str(error.value)
     assert not out.exists()
-
-
-def test_names_are_repeated_or_separated_by_commas():
-    assert chosen("data", ["b,A", "c", "a"], ["a", "b", "c"]) == ["b", "a", "c"]
 
 
 def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
@@ -296,21 +288,9 @@ def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
             write_all(tmp_path, [new], Origin("study", "results", "0", (), "1", "1"))
 
 
-def test_records_that_changed_replace_their_files_and_others_stay_listed(small, tmp_path):
-    folder = small(tmp_path / "r", "a")
-    out = tmp_path / "out"
-    export(folder, out, data=["runs", "columns"], formats=["csv"])
-    before = (out / "data" / "runs.csv").read_bytes()
-    shutil.rmtree(folder)
-    small(folder, "b")
-    done = export(folder, out, data=["runs"], formats=["csv"])
-    assert done.written == [out / "data" / "runs.csv"]
-    assert done.written[0].read_bytes() != before
-    listed = json.loads((out / "manifest.json").read_text())["files"]
-    assert set(listed) == {"data/runs.csv", "data/columns.csv"}
-
-
-def test_an_export_that_was_cut_off_is_taken_up_by_the_next_one(small, tmp_path, monkeypatch):
+def test_records_that_changed_replace_their_files_even_after_an_export_that_was_cut_off(
+    small, tmp_path, monkeypatch
+):
     folder, out = tmp_path / "r", tmp_path / "out"
     wanted = {"data": ["runs", "traces"], "formats": ["csv"]}
 
@@ -318,7 +298,7 @@ def test_an_export_that_was_cut_off_is_taken_up_by_the_next_one(small, tmp_path,
         shutil.rmtree(folder, ignore_errors=True)
         return small(folder, task)
 
-    export(results_on("a"), out, **wanted)
+    export(results_on("a"), out, data=["runs", "traces", "columns"], formats=["csv"])
     replace = os.replace
 
     def full(source, target):
@@ -331,10 +311,15 @@ def test_an_export_that_was_cut_off_is_taken_up_by_the_next_one(small, tmp_path,
         export(results_on("b"), out, **wanted)
     monkeypatch.undo()
     # One file is of the second export now, the other still of the first.
-    assert len(export(results_on("c"), out, **wanted).written) == 2
-    assert {path.name for path in out.rglob("*") if path.is_file()} == {
-        *("runs.csv", "traces.csv", "manifest.json"),
-    }
+    done = export(results_on("c"), out, **wanted)
+    assert len(done.written) == 2
+    assert set(pd.read_csv(done.written[0])["task"]) == {"c"}
+    # What is not written again stays listed.
+    files = digests(out)
+    del files["manifest.json"]
+    assert set(files) == {"data/runs.csv", "data/traces.csv", "data/columns.csv"}
+    listed = json.loads((out / "manifest.json").read_text())["files"]
+    assert {path: entry["sha256"] for path, entry in listed.items()} == files
 
 
 @pytest.mark.slow
@@ -360,7 +345,6 @@ def test_mistakes_of_the_command_have_an_exit_code(results, command, tmp_path):
         ([results, "--data", "rums"], 2, "unknown data 'rums' (did you mean 'runs'?)"),
         ([tmp_path], 2, "not a results folder"),
         ([results, "--out", "/proc/nowhere", "--data", "columns"], 4, "cannot be written"),
-        ([results, "--width", "3ft"], 2, "--width '3ft'"),
     ):
         found, out, err = command("export", *arguments)
         assert (found, out) == (code, "")

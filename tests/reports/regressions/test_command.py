@@ -70,16 +70,15 @@ def test_the_exit_code_is_the_verdict(run, history, base, head, more, code, word
     assert ("note: Known change, 1 value: steadier" in out) == (head == "known")
 
 
-def test_the_worst_environment_decides(run, history, write_asv_results, tmp_path):
+def test_the_worst_environment_decides_and_json_says_the_same(
+    run, history, write_asv_results, tmp_path
+):
     both = {history.same: SAME, history.again: SAME}
     write_asv_results(tmp_path, both, CELLS)
     folder = write_asv_results(tmp_path, both | {history.again: WORSE}, CELLS, env="other")
     code, out, _ = run(history.repo, history.same, history.again, "--results", str(folder))
     assert code == 1
     assert "The worst of 2 environments: other on" in out
-
-
-def test_json_says_the_same(run, history):
     words = [history.again, history.failed, "--results", history.folder, "--json"]
     found = json.loads(run(history.repo, *words)[1])
     assert (found["exit_code"], found["verdict"]) == (2, "failed")
@@ -93,41 +92,27 @@ def test_json_says_the_same(run, history):
     assert len(found["reproduce"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["nope"], "nope: no commit"),
-        (["HEAD~5", "HEAD", "--results", "{results}"], "has no results of"),
-        (["--results", "nowhere"], "nowhere: no folder of asv's results"),
-        (["--results", "{results}", "--short"], "leave out --suite, --short"),
-        (["--suite", "(?i)work"], "no regular expression"),
-        (["--text", "--json"], "give one of them"),
-        (["HEAD~5", "HEAD~4", "--results", "{results}", "--bound", "evals=2"], "did you mean"),
-    ],
-)
-def test_mistakes_are_one_line(run, history, words, said):
-    given = [word.format(results=history.folder) for word in words]
-    code, out, err = run(history.repo, *given)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert len(err.splitlines()) == 1
-
-
-def test_a_base_that_asv_did_not_measure_passes_nothing(run, history, write_results):
-    cut_short = {name: [None] * len(CELLS) for name in SAME}
-    values = {history.same: cut_short, history.again: SAME}
-    words = ["--results", str(write_results(values, CELLS))]
-    code, out, err = run(history.repo, history.same, history.again, *words)
-    assert (code, out) == (2, "")
-    assert "asv got no value of work.Work" in err
-
-
-def test_damaged_known_changes_are_told_before_anything_is_measured(run, repo):
+def test_mistakes_are_one_line(run, history, repo, write_results):
+    cut_short = {history.same: dict.fromkeys(SAME, [None] * 3), history.again: SAME}
+    unmeasured = str(write_results(cut_short, CELLS))
     repo.commit("base")
     repo.commit("known", {FILE: "[[change]"})
-    code, out, err = run(repo.folder)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"marginbench: {FILE} of ")
+    given = ["--results", history.folder]
+    for words, said, *folder in (
+        (["nope"], "nope: no commit"),
+        (["HEAD~5", "HEAD", *given], "has no results of"),
+        (["HEAD~5", "HEAD~4", "--results", unmeasured], "asv got no value of work.Work"),
+        (["--results", "nowhere"], "nowhere: no folder of asv's results"),
+        ([*given, "--short"], "leave out --suite, --short"),
+        (["--suite", "(?i)work"], "no regular expression"),
+        (["--text", "--json"], "give one of them"),
+        (["HEAD~5", "HEAD~4", *given, "--bound", "evals=2"], "did you mean"),
+        ([], f"marginbench: {FILE} of ", repo.folder),  # before anything is measured
+    ):
+        code, out, err = run(*(folder or [history.repo]), *words)
+        assert (code, out) == (2, "")
+        assert said in err
+        assert len(err.splitlines()) == 1
 
 
 PACKAGE = """

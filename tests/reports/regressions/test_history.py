@@ -74,45 +74,32 @@ def test_many_small_changes_are_reported_once_they_add_up(measure, factor):
     assert abs(math.log(told)) > abs(math.log(whole)) / 2
 
 
-def test_a_step_behind_commits_without_a_value_says_how_many():
-    steps = steps_of([100, 100, None, None, 150, 150], watched("evaluations"))
-    assert [(each.place, each.gap) for each in steps] == [(4, 2)]
-
-
 def wobbling(levels, seed):
     """Values within 3 % of levels, each for some commits."""
     rng = np.random.RandomState(seed)
     return [level * rng.uniform(0.97, 1.03) for level, n in levels for _ in range(n)]
 
 
-@pytest.mark.parametrize(
-    ("levels", "places"),
-    [
-        ([(1.0, 30)], []),
-        ([(1.0, 10), (1.5, 10)], [10]),
-        ([(1.0, 10), (1.05, 10)], []),  # within the bound
-        ([(1.0, 12), (2.0, 12), (1.0, 12)], [12, 24]),
-    ],
-)
-def test_times_have_steps_where_levels_differ(levels, places):
+def test_times_have_steps_where_levels_differ_and_outliers_make_and_hide_none():
+    def places(values):
+        return [step.place for step in steps_of(values, watched("time_fit"))]
+
     for seed in range(5):
-        found = steps_of(wobbling(levels, seed), watched("time_fit"))
-        assert [step.place for step in found] == places
+        assert places(wobbling([(1.0, 10), (1.05, 10)], seed)) == []  # within the bound
+        assert places(wobbling([(1.0, 12), (2.0, 12), (1.0, 12)], seed)) == [12, 24]
+        values = wobbling([(1.0, 20), (2.0, 20)], seed)
+        values[3], values[28] = 9.0, 0.1
+        values[6:8] = [None, None]
+        assert places(values) == [20]
 
 
-def test_a_steady_rise_has_its_step_at_a_commit_with_a_value():
+def test_a_step_is_at_a_commit_with_a_value_and_says_how_many_had_none_before():
+    steps = steps_of([100, 100, None, None, 150, 150], watched("evaluations"))
+    assert [(each.place, each.gap) for each in steps] == [(4, 2)]
     rise = [1 + 0.05 * i if i not in (7, 8, 9) else None for i in range(16)]
     assert [(each.place, each.gap) for each in steps_of(rise, watched("time_fit"))] == [(6, 0)]
     rise[6] = None
     assert [(each.place, each.gap) for each in steps_of(rise, watched("time_fit"))] == [(10, 4)]
-
-
-def test_an_outlier_makes_no_step_in_times_and_hides_none():
-    values = wobbling([(1.0, 20), (2.0, 20)], 0)
-    values[3], values[28] = 9.0, 0.1
-    values[6:8] = [None, None]
-    found = steps_of(values, watched("time_fit"))
-    assert [step.place for step in found] == [20]
 
 
 def test_a_blip_is_no_step_and_failures_are_none_while_the_gate_refuses_the_newest(over_time):
@@ -126,17 +113,12 @@ def test_a_blip_is_no_step_and_failures_are_none_while_the_gate_refuses_the_newe
     assert steps(history) == [(2, 100, 150)]
 
 
-def test_lanes_are_apart_and_the_one_with_most_commits_is_first(over_time):
-    few, many = over_time([1, 2]), over_time([1, 2, 3])
-    few = [replace(each, lane=Lane("a", "env")) for each in few]
-    found = histories([*few, *many])
-    assert [(each.lane.machine, len(each.commits)) for each in found] == [("vm", 3), ("a", 2)]
-
-
-def test_without_a_repository_dates_order_commits_and_a_note_says_so(over_time):
-    (history,) = histories(over_time([1, 2, 3])[::-1])
-    assert [each.short for each in history.commits] == ["1" * 10, "2" * 10, "3" * 10]
-    assert history.notes == (
+def test_lanes_are_apart_that_with_most_commits_first_in_the_order_of_dates(over_time):
+    few = [replace(each, lane=Lane("a", "env")) for each in over_time([1, 2])]
+    many, fewer = histories([*few, *over_time([1, 2, 3])[::-1]])
+    assert (fewer.lane.machine, len(fewer.commits)) == ("a", 2)
+    assert [each.short for each in many.commits] == ["1" * 10, "2" * 10, "3" * 10]
+    assert many.notes == (
         "There is no repository at hand: commits are in the order of their dates.",
     )
 
@@ -170,32 +152,7 @@ def test_commits_beside_the_line_and_of_elsewhere_are_named(repo, over_time):
     )
 
 
-def test_known_changes_come_with_their_commit_or_later(repo, over_time):
-    first = repo.commit("first", {"a": "1"})
-    same = {FILE: ENTRY.format("It comes with it.")}
-    second = repo.commit("second", same)
-    third = repo.commit("third", {"a": "3"})
-    late = ENTRY.format("Named later.") + f'commit = "{third[:8]}"\n'
-    repo.commit("fourth", {FILE: late})
-    (history,) = histories(
-        over_time([100, 150, 200], [first, second, third]), Repository(repo.folder)
-    )
-    [moved] = history.moved
-    assert [each.why for each in moved.known if each] == ["It comes with it.", "Named later."]
-    assert [moved.kind(place) for place in range(2)] == ["known", "known"]
-    assert not history.bad
-
-
-def test_a_broken_file_of_known_changes_is_a_note(repo, over_time):
-    first = repo.commit("first")
-    second = repo.commit("second", {FILE: "[[change"})
-    (history,) = histories(over_time([100, 150], [first, second]), Repository(repo.folder))
-    assert history.bad
-    (note,) = history.notes
-    assert note.startswith("Known changes are not read. benchmarks/annotations.toml of ")
-
-
-def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo):
+def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo, over_time):
     first = repo.commit("first")
     second = repo.commit("second", {FILE: ENTRY.format("steadier")})
     third = repo.commit("third", {"README": "words"})
@@ -212,6 +169,16 @@ def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo):
     # A history looks at earlier pairs with the entries of its newest commit.
     (late,) = annotations.later(repository, second, third, fourth)
     assert late.why == "known later"
+    (history,) = histories(over_time([100, 150, 200], [first, second, third]), repository)
+    [moved] = history.moved
+    assert [each.why for each in moved.known if each] == ["steadier", "known later"]
+    assert [moved.kind(place) for place in range(2)] == ["known", "known"]
+    assert not history.bad
+    broken = repo.commit("broken", {FILE: "[[change"})
+    (history,) = histories(over_time([100, 150], [first, broken]), Repository(repo.folder))
+    assert history.bad
+    (note,) = history.notes
+    assert note.startswith("Known changes are not read. benchmarks/annotations.toml of ")
 
 
 @pytest.mark.parametrize(
@@ -235,27 +202,25 @@ def test_entries_that_are_none(text, words):
     assert words in str(caught.value)
 
 
-def test_the_base_is_where_a_branch_began_or_the_parent(repo):
+def test_the_base_is_where_a_branch_began_from_the_first_main_branch_or_the_parent(repo):
     first, second = repo.commit("first"), repo.commit("second")
     repository = Repository(repo.folder)
-    assert repository.base(repository.commit("HEAD")).hash == first
+
+    def base():
+        return repository.base(repository.commit("HEAD")).hash
+
+    assert base() == first
     repo.git("switch", "--quiet", "--create", "work")
-    repo.commit("third")
+    third = repo.commit("third")
     repo.commit("fourth")
-    assert repository.base(repository.commit("HEAD")).hash == second
+    assert base() == second
+    # Old local branches, as nobody has pulled or removed them.
+    repo.git("update-ref", "refs/remotes/origin/main", third)
+    repo.git("branch", "master", first)
+    repo.git("branch", "--force", "main", first)
+    assert base() == third
     with pytest.raises(ReportError, match="no parent"):
         repository.base(repository.commit(first))
-
-
-def test_the_base_is_taken_from_the_first_main_branch_that_exists(repo):
-    first, second, third = (repo.commit(name) for name in ("first", "second", "third"))
-    repo.git("update-ref", "refs/remotes/origin/main", third)
-    # Old local branches, as nobody has pulled or removed them.
-    repo.git("branch", "master", first)
-    repo.git("switch", "--quiet", "--detach", third)
-    repo.git("branch", "--force", "main", first)
-    repository = Repository(repo.folder)
-    assert repository.base(repository.commit("HEAD")).hash == second
 
 
 def test_a_shallow_clone_does_not_guess_where_a_branch_began(repo, tmp_path):
