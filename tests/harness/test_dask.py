@@ -20,13 +20,7 @@ from distributed import LocalCluster
 from marginbench.harness.errors import EngineError
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution import dask
-from marginbench.harness.execution.dask import (
-    DaskExecutor,
-    Machine,
-    Slot,
-    UnfitError,
-    packed,
-)
+from marginbench.harness.execution.dask import DaskExecutor, Machine, Slot, UnfitError, packed
 from marginbench.harness.jobs import Ended, Job, Limits, Outcome, Started
 from marginbench.harness.loading import load_class
 from marginbench.harness.planning.fingerprint import kernel_code

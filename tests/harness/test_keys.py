@@ -10,11 +10,7 @@ import pytest
 
 from marginbench.harness.errors import SolverError
 from marginbench.harness.planning import fingerprint
-from marginbench.harness.planning.fingerprint import (
-    COMMON_ROOMS,
-    EVALUATION,
-    source_files,
-)
+from marginbench.harness.planning.fingerprint import COMMON_ROOMS, EVALUATION, source_files
 from marginbench.solvers.registration import entries
 
 COMMON = {f"solvers/{room}" for room in COMMON_ROOMS} | {EVALUATION}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from marginbench.harness.errors import InterruptedRunError, StudyError, UserError
+from marginbench.harness.execution import runner
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Outcome
 from marginbench.harness.planning.preflight import DescribeWork, describe_solver
@@ -93,8 +94,6 @@ def test_failures_count_for_the_exit_code_until_they_are_run_again_as_asked(tmp_
         ("timeout", "timeout", 20.0, 19.0, False),
         ("timeout", "memory", 2000.0, 9000.0, False),
         ("memory", "memory", 2000.0, 9000.0, True),
-        ("memory", "timeout", 20.0, 99.0, False),
-        ("timeout", "cpu_timeout", 1.0, 2.0, True),
         # No limit is the widest.
         ("timeout", "cpu_timeout", 1.0, None, True),
         ("timeout", "cpu_timeout", None, 1.0, False),
@@ -114,7 +113,8 @@ def test_a_raised_limit_gives_another_chance(
 def test_of_several_commands_none_repeats_what_others_have_recorded(
     tmp_path, two_solvers, monkeypatch
 ):
-    monkeypatch.setattr("marginbench.harness.execution.runner.EXCHANGE_S", 10.0)
+    monkeypatch.setattr(runner, "EXCHANGE_S", 10.0)
+    monkeypatch.setattr(runner, "LOOK_REST", 0)  # a busy machine takes long to look
     executor, other, exchanged = FakeExecutor(), FakeExecutor(), []
 
     class Meets(Told):
