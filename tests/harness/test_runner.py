@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from marginbench.harness.errors import InterruptedRunError, StudyError, UserError
+from marginbench.harness.errors import InterruptedRunError, UserError
 from marginbench.harness.execution import runner
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Outcome
@@ -171,15 +171,6 @@ def test_without_a_reference_only_its_columns_are_missing(tmp_path, make_study):
     run_study(study, tmp_path, executor=later)
     assert [job.work.solver for job in later.ran] == ["SBP"]
     assert records_of(tmp_path)["SMO", 0].suboptimality == pytest.approx(0.05)
-
-
-def test_parameters_are_checked_before_anything_runs(tmp_path, make_study):
-    executor = FakeExecutor()
-    for params in ({"class_weight": "balanced"}, {"max_iter": 0}):
-        study = make_study(task=[TASK], solver=[{"name": "SMO", "params": params}])
-        with pytest.raises(StudyError, match=f"solver 'SMO': '?{next(iter(params))}"):
-            run_study(study, tmp_path, executor=executor)
-    assert executor.ran == []
 
 
 def test_a_deterministic_solver_runs_once(tmp_path, make_study):
