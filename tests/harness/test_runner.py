@@ -114,7 +114,8 @@ def test_of_several_commands_none_repeats_what_others_have_recorded(
     tmp_path, two_solvers, monkeypatch
 ):
     monkeypatch.setattr(runner, "EXCHANGE_S", 10.0)
-    monkeypatch.setattr(runner, "LOOK_REST", 0)  # a busy machine takes long to look
+    # On a busy machine a look takes long, and it would rest for longer than the runs take.
+    monkeypatch.setattr(runner, "LOOK_REST", 1e-3)
     executor, other, exchanged = FakeExecutor(), FakeExecutor(), []
 
     class Meets(Told):
