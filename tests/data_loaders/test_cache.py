@@ -167,9 +167,7 @@ def test_a_damaged_file_is_reported_and_made_anew(tiny, damage):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"transform_version": 2}, {"fingerprint": fingerprint(content(n=42))}],
-    ids=str,
+    "change", [{"transform_version": 2}, {"fingerprint": fingerprint(content(n=42))}], ids=str
 )
 def test_a_file_of_an_older_release_is_made_anew_without_a_word(tiny, change):
     fetch(own(tiny, content()))

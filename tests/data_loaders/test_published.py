@@ -39,10 +39,7 @@ def offered(server, mirror):
 
 IJCNN = bz2.compress(b"-1.0 6:1 11:-0.7\n1.0 22:1\n")
 HEART = b"+1 1:1 13:-1\n-1 2:1\n" * 6
-AUT_AVN = (
-    gzip.compress(b"".join(b"%d:0.5 20707:1 \n" % k for k in range(1, 11))),
-    b"1\n-1\n" * 5,
-)
+AUT_AVN = (gzip.compress(b"".join(b"%d:0.5 20707:1 \n" % k for k in range(1, 11))), b"1\n-1\n" * 5)
 REAL_SIM = bz2.compress(b"".join(b"%d %d:0.5 20958:1\n" % ((-1) ** k, k + 1) for k in range(12)))
 WEB = (b"-1 7:1 300:1\n+1 1:1\n", b"+1 2:1\n-1\n")
 ASTRO = b"# 2 abstracts\n1 3:0.25 99757:0.5 # 9801001\n-1 1:1 # hep-ph/9801002\n"

@@ -55,13 +55,10 @@ def test_libsvm_reads_all_spellings_alike(tmp_path, text):
     ("line", "complaint"),
     [
         (b"+1 1:nan", "the value of '1:nan' is not finite"),
-        (b"+1 1:1e999", "the value of '1:1e999' is not finite"),
-        (b"yes 1:1", "label 'yes' is not a finite number"),
         (b"1:1 2:1", "label '1:1' is not a finite number"),
         (b"2 1:1", "label '2' is not one of the 2 classes -1, 1"),
         (b"0.5 1:1", "label '0.5' is not one of the 2 classes -1, 1"),
         (b"+1 1", "'1' is not an index:value pair"),
-        (b"+1 1.0:1", "'1.0:1' is not an index:value pair"),
         (b"+1 -1:1", "'-1:1' is not an index:value pair"),
         (b"+1 qid:3 1:1", "'qid:3' is not an index:value pair"),
         (b"+1 1:1\x00\xff\x1b[31m", "'1:1\\x00\ufffd\\x1b[31m' is not an index:value pair"),
@@ -299,13 +296,8 @@ def test_a_topic_against_the_rest(rcv1):
     assert content.test.y.tolist() == [1, -1, 1, -1, -1]
     assert content.train.X.shape == (3, 47236)
     assert content.train.X[0].indices.tolist() == [0, 47235]
-    assert content.test.X[:, :4].toarray().tolist() == [
-        [1, 0, 0, 0],
-        [0, 1, 0, 0],
-        [1, 1, 0, 0],
-        [0, 0, 0.125, 0],
-        [0, 0, 0, 2],
-    ]
+    X = content.test.X[:, :4].toarray().tolist()
+    assert X == [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0.125, 0], [0, 0, 0, 2]]
     assert rcv1("GCAT").train.y.tolist() == [-1, 1, -1]
     swapped = rcv1(split="swapped")
     assert swapped.train.y.tolist() == content.test.y.tolist()
@@ -315,10 +307,7 @@ def test_a_topic_against_the_rest(rcv1):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"topics": TOPICS + b"CCAT 1\n"},
-            "rcv1v2.topics.qrels.gz, line 11: 'CCAT 1' is not a topic, a document's number and a 1",
-        ),
+        ({"topics": TOPICS + b"CCAT 1\n"}, ".qrels.gz, line 11: 'CCAT 1' is not a topic, a doc"),
         # More digits than int() takes.
         ({"topics": TOPICS + b"CCAT " + b"1" * 5000 + b" 1\n"}, ".gz, line 11: 'CCAT 1111"),
         ({"pt1": b"26152  2:nan\n"}, "pt1.dat.gz, line 1: the value of '2:nan' is not finite"),

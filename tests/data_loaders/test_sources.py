@@ -58,10 +58,7 @@ def test_every_source_is_complete(source):
 
 @pytest.mark.parametrize(
     ("name", "published", "positive", "dtype"),
-    [
-        ("digits", load_digits, 8, np.float32),
-        ("breast-cancer", load_breast_cancer, 1, np.float64),
-    ],
+    [("digits", load_digits, 8, np.float32), ("breast-cancer", load_breast_cancer, 1, np.float64)],
 )
 def test_every_third_row_of_what_scikit_learn_ships_is_for_testing(
     name, published, positive, dtype

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from marginbench import report
 from marginbench.data_loaders import DataError, import_data
-from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation import judging
 from marginbench.harness.evaluation.judging import load_task_data
@@ -22,7 +22,6 @@ from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Task
 from marginbench.harness.study.toml import load_study
-from marginbench.reports.command import write_report
 
 from .answers import Lenient
 
@@ -205,29 +204,23 @@ def test_code_that_makes_data_runs_when_they_are_loaded_and_not_before(folder):
     assert log.read_text() == "imported "
 
 
-@pytest.mark.slow
-def test_a_file_on_the_command_line_from_end_to_end(folder, monkeypatch, capsys):
+def test_a_file_on_the_command_line_from_end_to_end(folder, in_this_process, monkeypatch, run):
     monkeypatch.chdir(folder / "data")
     monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
     command = ["run", "--dataset", "bank.csv", "--solver", "SMO", "--seeds", "1"]
-    told = []
-    for _ in range(2):
-        with pytest.raises(SystemExit) as ended:
-            run_app(build_app(write_report), command)
-        told.append(capsys.readouterr())
-        assert not ended.value.code
-    assert "bank.csv: target: column 'y': +1 = 'yes' (11 training, 4 test rows)" in told[0].err
-    assert "1 run: 1 converged" in told[0].out
-    assert "1 of 1 runs already recorded" in told[1].err
-    assert "bank.csv: target" not in told[1].err
+    (code, out, told), (again, _, told_again) = run(*command), run(*command)
+    assert code == again == 0
+    assert "bank.csv: target: column 'y': +1 = 'yes' (11 training, 4 test rows)" in told
+    assert "1 run: 1 converged" in out
+    assert "1 of 1 runs already recorded" in told_again
+    assert "bank.csv: target" not in told_again
     results = folder / "data" / "results" / "bank-SMO"
     (record,) = Journal(results).records()
     assert (record.dataset, record.n_train, record.n_test) == ("bank.csv", 42, 18)
-    assert record.suboptimality is not None
     described = read_description(results)
     assert (described["title"], described["description"]) == ("SMO on bank.csv", "")
     assert described["command"] == f"marginbench {' '.join(command)}"
-    page = (results / "report.html").read_text()
+    page = report(results).read_text()
     assert described["tasks"][0]["decided"][1] in page
     assert str(folder) not in page
 

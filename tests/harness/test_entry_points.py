@@ -50,12 +50,21 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_name_that_a_package_offers_is_a_solver(install):
+def test_a_name_that_a_package_offers_is_a_solver(install, tmp_path):
     install("Theirs = their_solvers:Theirs\nsmo = their_solvers:Theirs")
     assert resolve_solver_name("theirs", "svm") == "their_solvers:Theirs"
     (entry,) = select(load_study("quickstart"), solvers=["THEIRS"]).solvers
     # The target is what a key is made of, as if the class had been named itself.
     assert (entry.name, entry.label) == ("their_solvers:Theirs", "Theirs")
+    # A study file names it, and the command line finds the study's own, with its parameters.
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'name = "x"\n[[task]]\ndataset = "digits"\n'
+        '[[solver]]\nname = "theirs"\nparams = { tol = 1.0 }\n'
+    )
+    (entry,) = select(load_study(file), solvers=["Theirs"]).solvers
+    found = (entry.name, entry.label, entry.params)
+    assert found == ("their_solvers:Theirs", "theirs", {"tol": 1.0})
     assert "their_solvers" not in sys.modules
     with pytest.raises(StudyError, match=r"unknown solver 'Thiers' \(did you mean 'Theirs'\?\)"):
         resolve_solver_name("Thiers", "svm")
@@ -63,21 +72,6 @@ def test_a_name_that_a_package_offers_is_a_solver(install):
     install("Theirs = others:Theirs", name="others", module="others")
     assert resolve_solver_name("smo", "svm") == "SMO"
     assert resolve_solver_name("theirs", "svm") == "others:Theirs"
-
-
-def test_a_study_file_names_it_and_its_label_is_the_name(install, tmp_path):
-    install("fast = their_solvers:Theirs")
-    file = tmp_path / "study.toml"
-    file.write_text(
-        'name = "x"\n[[task]]\ndataset = "digits"\n'
-        '[[solver]]\nname = "fast"\nparams = { tol = 1.0 }\n'
-    )
-    study = load_study(file)
-    (entry,) = study.solvers
-    assert (entry.name, entry.label) == ("their_solvers:Theirs", "fast")
-    # The command line finds the study's own, with its parameters.
-    (chosen,) = select(study, solvers=["fast"]).solvers
-    assert chosen.params == {"tol": 1.0}
 
 
 def test_offers_are_listed_without_being_imported(run, install):
@@ -115,11 +109,7 @@ def test_odd_defaults_and_no_parameters_at_all_can_be_shown(run, monkeypatch):
     )
     monkeypatch.setattr(solvers, "_described", lambda name, executor: {"svm": info})
     found = json.loads(run("solver", "odd.py:Odd", "--json")[1], parse_constant=pytest.fail)
-    assert found["svm"]["parameters"] == {
-        "nu": "required",
-        "most": "inf",
-        "by": "('\\u202e',)",
-    }
+    assert found["svm"]["parameters"] == {"nu": "required", "most": "inf", "by": "('\\u202e',)"}
     assert "\nscalarization  'C'\n" in run("solver", "odd.py:Odd")[1]
     info = replace(info, defaults={}, required=())
     monkeypatch.setattr(solvers, "_described", lambda name, executor: {"svm": info})

@@ -55,17 +55,6 @@ def command(folder):
     return run
 
 
-def test_nothing_is_asked_when_nothing_is_left_to_do(folder, command):
-    first, whole = command()
-    again, summary = command()
-    assert first > again == 0
-    assert not summary.changed
-    assert (summary.already_recorded, summary.statuses) == (1, whole.statuses)
-    executor = Lenient()
-    shown = preview(load_study(folder / "mine.toml"), folder / "results", executor, print)
-    assert (executor.asked, shown.counts) == ([], {"recorded": 1})
-
-
 @pytest.mark.parametrize(
     ("file", "content"),
     [
@@ -86,7 +75,9 @@ def test_what_has_changed_is_asked_and_run_again(folder, command, file, content)
     assert summary.already_recorded == 1
 
 
-def test_lost_data_optima_and_records_are_asked_for(folder, command, monkeypatch):
+def test_only_what_is_lost_is_asked_for_by_a_command_with_nothing_left_to_do(
+    folder, command, monkeypatch
+):
     def fails(self, send):
         raise DataError("no optimum")
 
@@ -95,7 +86,13 @@ def test_lost_data_optima_and_records_are_asked_for(folder, command, monkeypatch
         patch.setattr(ReferenceWork, "run", fails)
         assert command()[0] > 0
         assert command()[0] > 0  # one that could not be had is asked for each time
-    command()
+    _, whole = command()
+    asked, summary = command()
+    assert (asked, summary.changed, summary.already_recorded) == (0, False, 1)
+    assert summary.statuses == whole.statuses
+    executor = Lenient()
+    shown = preview(load_study(folder / "mine.toml"), folder / "results", executor, print)
+    assert (executor.asked, shown.counts) == ([], {"recorded": 1})
     for lost in ("datasets/**/*.parquet", "references/*.json", "facts.json"):
         assert command()[0] == 0
         for path in folder.rglob(lost):

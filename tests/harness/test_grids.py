@@ -23,41 +23,62 @@ def labels(entries):
     return [entry.label for entry in entries]
 
 
-def test_lists_make_every_combination_in_the_order_written():
-    found = study({"dataset": "digits", "C": [10.0, 0.1], "gamma": [0.5, 1e-5, 2]})
-    assert [(task.C, task.gamma) for task in found.task] == [
-        (C, gamma) for C in (10, 0.1) for gamma in (0.5, 1e-5, 2)
-    ]
-    assert labels(found.task)[:2] == ["digits, C=10, gamma=0.5", "digits, C=10, gamma=1e-05"]
-    other = study({"gamma": [0.5], "dataset": "digits", "C": [1.0, 2.0]})
-    assert labels(other.task) == ["digits, gamma=0.5, C=1", "digits, gamma=0.5, C=2"]
-    # A given label is the stem.
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        (
+            {"C": [10.0, 0.1], "gamma": [0.5, 1e-5]},
+            ["C=10, gamma=0.5", "C=10, gamma=1e-05", "C=0.1, gamma=0.5", "C=0.1, gamma=1e-05"],
+        ),
+        ({"gamma": [0.5], "C": [1.0, 2.0]}, ["gamma=0.5, C=1", "gamma=0.5, C=2"]),
+        (
+            {"kernel": ["rbf", "laplacian"], "dataset_params": {"n_train": [100], "n_test": 50}},
+            ["kernel=rbf, n_train=100", "kernel=laplacian, n_train=100"],
+        ),
+        # Lists that go together.
+        (
+            {"C": [1.0, 2.0], "kernel": ["rbf"], "gamma": [0.1, 0.2], "zip": ["gamma", "C"]},
+            ["C=1, kernel=rbf, gamma=0.1", "C=2, kernel=rbf, gamma=0.2"],
+        ),
+        (
+            {"C": [1.0, 2.0], "gamma": [0.1, 0.2], "degree": [2, 3], "coef0": [0.0, 1.0]}
+            | {"kernel": "poly", "zip": [["C", "gamma"], ["degree", "coef0"]]},
+            [
+                f"{first}, {second}"
+                for first in ("C=1, gamma=0.1", "C=2, gamma=0.2")
+                for second in ("degree=2, coef0=0", "degree=3, coef0=1")
+            ],
+        ),
+    ],
+)
+def test_lists_make_every_combination_in_the_order_written(task, expected):
+    found = study({"dataset": "checkers", **task}).task
+    assert labels(found) == [f"checkers, {label}" for label in expected]
+    # What a label says is so.
+    for entry, words in zip(found, expected, strict=True):
+        values = entry.model_dump() | entry.dataset_params
+        for word in words.split(", "):
+            name, _, value = word.partition("=")
+            assert short(values[name]) == value
+
+
+def test_datasets_and_parameters_of_all_tables_may_be_lists_and_a_label_is_the_stem():
     found = study(
         {"label": "ours", "dataset": ["digits", "checkers"], "C": [1.0, 2.0]},
-        {"name": "mine.py:Mine", "params": {"tol": [0.1]}},
-    )
-    assert labels(found.task)[1] == "ours, digits, C=2"
-    assert labels(found.solver) == ["Mine, tol=0.1"]
-    # No two values look alike.
-    assert [*map(short, (10, True, 0.123456789, 1234567.0, [1, 2]))] == [
-        *("10", "true", "0.123456789", "1234567.0", "[1, 2]")
-    ]
-
-
-def test_datasets_and_parameters_of_all_tables_may_be_lists():
-    found = study(
-        {
-            "dataset": ["checkers", "digits"],
-            "kernel": ["rbf", "laplacian"],
-            "dataset_params": {"n_train": [100, 200], "n_test": 50},
-        },
         {"name": "SBP", "params": {"nu": ["reference", 0.5], "max_epochs": 3}},
     )
-    assert len(found.task) == 8
-    assert found.task[1].label == "checkers, kernel=rbf, n_train=200"
-    assert found.task[1].dataset_params == {"n_train": 200, "n_test": 50}
+    assert labels(found.task)[1] == "ours, digits, C=2"
+    assert [task.dataset for task in found.task] == ["digits"] * 2 + ["checkers"] * 2
     assert labels(found.solver) == ["SBP, nu=reference", "SBP, nu=0.5"]
     assert found.solver[1].params == {"nu": 0.5, "max_epochs": 3}
+    solver = {"name": "mine.py:Mine", "params": {"tol": [0.1, 0.2], "nu": [5, 6]}}
+    found = study(solver=solver | {"zip": ["tol", "params.nu"]}).solver
+    assert labels(found) == ["Mine, tol=0.1, nu=5", "Mine, tol=0.2, nu=6"]
+    assert [entry.params for entry in found] == [{"tol": 0.1, "nu": 5}, {"tol": 0.2, "nu": 6}]
+    # No two values look alike.
+    assert [*map(short, (True, 0.123456789, 1234567.0, [1, 2]))] == [
+        *("true", "0.123456789", "1234567.0", "[1, 2]")
+    ]
 
 
 def test_a_parameter_may_be_a_list_itself():
@@ -73,33 +94,6 @@ def test_a_parameter_may_be_a_list_itself():
     # An object has been read already: its lists are values.
     entry = SolverEntry(name="SMO", label="SMO", params={"sizes": [1, 2]})
     assert study(solver=entry).solver == (entry,)
-
-
-def test_lists_that_go_together():
-    task = {"dataset": "digits", "C": [1.0, 2.0], "kernel": ["rbf"], "gamma": [0.1, 0.2]}
-    assert labels(study(task | {"zip": ["gamma", "C"]}).task) == [
-        "digits, C=1, kernel=rbf, gamma=0.1",
-        "digits, C=2, kernel=rbf, gamma=0.2",
-    ]
-    groups = {
-        "dataset": ["digits", "checkers"],
-        "C": [1.0, 2.0],
-        "degree": [2, 3],
-        "coef0": [0.0, 1.0],
-        "kernel": "poly",
-        "zip": [["dataset", "C"], ["degree", "coef0"]],
-    }
-    assert labels(study(groups).task) == [
-        f"{first}, {second}"
-        for first in ("digits, C=1", "checkers, C=2")
-        for second in ("degree=2, coef0=0", "degree=3, coef0=1")
-    ]
-    solver = {"name": "SBP", "params": {"nu": [0.1, 0.2], "max_epochs": [5, 6]}}
-    zipped = study(solver=solver | {"zip": ["nu", "params.max_epochs"]})
-    assert [entry.params for entry in zipped.solver] == [
-        {"nu": 0.1, "max_epochs": 5},
-        {"nu": 0.2, "max_epochs": 6},
-    ]
 
 
 def test_a_feasibility_study_has_grids_too():

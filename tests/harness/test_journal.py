@@ -70,10 +70,7 @@ def current(results):
 
 @each_kind
 def test_a_record_comes_back_as_it_was(tmp_path, make):
-    records = [
-        make(),
-        make(seed=1, key="cd" * 32, counters=None, trace=[], status="failed"),
-    ]
+    records = [make(), make(seed=1, key="cd" * 32, counters=None, trace=[], status="failed")]
     assert [*map(parse_record, map(record_line, records))] == records
     assert parse_record(record_line(records[0]).decode()) == records[0]
     # Entries of headers that it does not know are passed over.

@@ -10,11 +10,7 @@ import pytest
 
 from marginbench.harness.errors import SolverError
 from marginbench.harness.planning import fingerprint
-from marginbench.harness.planning.fingerprint import (
-    COMMON_ROOMS,
-    EVALUATION,
-    source_files,
-)
+from marginbench.harness.planning.fingerprint import COMMON_ROOMS, EVALUATION, source_files
 from marginbench.solvers.registration import entries
 
 COMMON = {f"solvers/{room}" for room in COMMON_ROOMS} | {EVALUATION}
@@ -200,3 +196,4 @@ def test_what_builds_on_our_solvers_counts_with_all_of_them(tmp_path, monkeypatc
     monkeypatch.setattr(fingerprint, "installed_version", lambda package: f"{package} 1.2")
     installed = counted("ours:Mine", "ours.py")
     assert {"ours 1.2", "solvers/smo"} < installed
+    assert "ours.py" not in installed

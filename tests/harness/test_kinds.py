@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
+import platform
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,7 +153,13 @@ def test_every_run_is_recorded_with_the_columns_of_its_kind(ran):
         assert type(record) is kind_named(case.kind).record
         assert (record.study, record.task) == ("small", "the task")
         assert record.started_at.endswith("+00:00")
-        assert json.loads(record.environment)["libraries"]["numpy"]
+        environment = json.loads(record.environment)
+        assert set(environment["libraries"]) == {"numpy", "scipy", "numba", "sklearn", "pyarrow"}
+        assert environment["blas"]
+        assert environment["memory_mb"] > 100
+        # Neither hosts nor users are named.
+        words = set(re.findall(r"[^\s\"/]+", record.environment))
+        assert words.isdisjoint((platform.node(), getpass.getuser()))
         assert json.loads(record.budget)["timeout"] == 20.0
         if solver == "raises":
             assert record.status == "failed"

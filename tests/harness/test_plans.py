@@ -56,16 +56,21 @@ def cautions(folder):
     return analysis.cautions(load_results(folder / "results"))
 
 
-def test_a_part_keeps_what_was_planned_before(tmp_path, whole, command):
-    command(whole, datasets=["b"], solvers=["Pegasos"])
-    assert planned(tmp_path) == [("b", "Pegasos", 0), ("b", "Pegasos", 1)]
-    said = "Only a part of the study was run: 1 of 2 tasks and 1 of 2 solvers."
-    assert said in cautions(tmp_path)
+def test_parts_add_up_and_the_page_says_what_they_are(tmp_path, whole, command):
+    odd = '(C == 1 and solver == "Pegasos") or (C == 2 and seed == 1 and class != "Pegasos")'
+    summary = command(whole, where=odd)
+    assert (summary.planned, summary.part) == (3, f"where {odd}")
+    first = [("a", "Pegasos", 0), ("a", "Pegasos", 1), ("b", "Perceptron", 1)]
+    assert planned(tmp_path) == first
+    assert "Only a part of the study was run: 3 of 8 runs." in cautions(tmp_path)
+    summary = command(whole, datasets=["b"], solvers=["Perceptron"])
+    assert (summary.planned, summary.part) == (2, "1 of 2 tasks, 1 of 2 solvers")
+    assert planned(tmp_path) == [*first[:2], ("b", "Perceptron", 0), first[2]]
     found = described(tmp_path)
     assert (found["title"], found["command"]) == ("The whole study", "run small")
     assert command(whole).part == ""
     before = described(tmp_path)
-    assert (len(before["planned"]), before["seeds"]) == (8, [0, 1])
+    assert (len(before["planned"]), before["of"]["runs"], before["seeds"]) == (8, 8, [0, 1])
     summary = command(whole, datasets=["b"], seeds=1)
     assert (summary.planned, summary.part) == (2, "1 of 2 tasks, 1 of 2 seeds")
     assert described(tmp_path) == before

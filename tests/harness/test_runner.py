@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from marginbench.harness.errors import InterruptedRunError, StudyError, UserError
+from marginbench.harness.errors import InterruptedRunError, UserError
+from marginbench.harness.execution import runner
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Outcome
 from marginbench.harness.planning.preflight import DescribeWork, describe_solver
@@ -93,8 +94,6 @@ def test_failures_count_for_the_exit_code_until_they_are_run_again_as_asked(tmp_
         ("timeout", "timeout", 20.0, 19.0, False),
         ("timeout", "memory", 2000.0, 9000.0, False),
         ("memory", "memory", 2000.0, 9000.0, True),
-        ("memory", "timeout", 20.0, 99.0, False),
-        ("timeout", "cpu_timeout", 1.0, 2.0, True),
         # No limit is the widest.
         ("timeout", "cpu_timeout", 1.0, None, True),
         ("timeout", "cpu_timeout", None, 1.0, False),
@@ -114,7 +113,9 @@ def test_a_raised_limit_gives_another_chance(
 def test_of_several_commands_none_repeats_what_others_have_recorded(
     tmp_path, two_solvers, monkeypatch
 ):
-    monkeypatch.setattr("marginbench.harness.execution.runner.EXCHANGE_S", 10.0)
+    monkeypatch.setattr(runner, "EXCHANGE_S", 10.0)
+    # On a busy machine a look takes long, and it would rest for longer than the runs take.
+    monkeypatch.setattr(runner, "LOOK_REST", 1e-3)
     executor, other, exchanged = FakeExecutor(), FakeExecutor(), []
 
     class Meets(Told):
@@ -171,15 +172,6 @@ def test_without_a_reference_only_its_columns_are_missing(tmp_path, make_study):
     run_study(study, tmp_path, executor=later)
     assert [job.work.solver for job in later.ran] == ["SBP"]
     assert records_of(tmp_path)["SMO", 0].suboptimality == pytest.approx(0.05)
-
-
-def test_parameters_are_checked_before_anything_runs(tmp_path, make_study):
-    executor = FakeExecutor()
-    for params in ({"class_weight": "balanced"}, {"max_iter": 0}):
-        study = make_study(task=[TASK], solver=[{"name": "SMO", "params": params}])
-        with pytest.raises(StudyError, match=f"solver 'SMO': '?{next(iter(params))}"):
-            run_study(study, tmp_path, executor=executor)
-    assert executor.ran == []
 
 
 def test_a_deterministic_solver_runs_once(tmp_path, make_study):

@@ -1,4 +1,4 @@
-"""Parts of a study: by names, by numbers, by expressions, and what a folder plans of them."""
+"""Parts of a study: by names, by numbers, by expressions."""
 
 import itertools
 import random
@@ -15,8 +15,6 @@ from marginbench.harness.results.description import read_description
 from marginbench.harness.study.model import Budget
 from marginbench.harness.study.select import MAX_LENGTH, of_its_own, select
 from marginbench.harness.study.toml import load_study
-from marginbench.reports import analysis
-from marginbench.reports.results import load_results
 
 from .conftest import BOARD
 from .test_study_file import FEASIBILITY, VALID, parse
@@ -56,8 +54,7 @@ def grid():
     [
         (FEASIBILITY, {"datasets": ["EASY"]}, ["easy"], None),
         (FEASIBILITY, {"datasets": ["digits"]}, ["ten digits"], None),
-        (FEASIBILITY, {"solvers": ["mpkfp", "MPLFP"]}, None, ["with a kernel", "mplfp"]),
-        (FEASIBILITY, {"solvers": ["vn"]}, None, ["VN"]),
+        (FEASIBILITY, {"solvers": ["vn", "mpkfp"]}, None, ["VN", "with a kernel"]),
         (GRID, {"datasets": ["line, with BIAS", "ours"]}, ["line, with bias", *OURS], None),
         (GRID, {"datasets": ["ours, c=10"]}, ["ours, C=10"], None),
         (GRID, {"datasets": ["checkers,digits"]}, ["line, with bias", *OURS], None),
@@ -156,20 +153,18 @@ def test_a_file_whose_name_no_table_could_show_is_refused(tmp_path):
     [
         ("C == 10", lambda t, s, seed: t.C == 10),
         ('solver != "SDCA" and seed == 1', lambda t, s, seed: s.label != "SDCA" and seed == 1),
-        ('class == "SBP"', lambda t, s, seed: s.name == "SBP"),
         ("class in ['SBP', 'SDCA'] and C < 5", lambda t, s, seed: t.C == 1),
         ('task == "line, with bias"', lambda t, s, seed: t.kernel == "linear"),
         ("kernel not in ['rbf']", lambda t, s, seed: t.kernel == "linear"),
         ("fit_intercept == true", lambda t, s, seed: t.fit_intercept),
         ("n_train == 100 or C == 1", lambda t, s, seed: t.C == 1 or t.kernel == "linear"),
-        ("solver.max_epochs > 1", lambda t, s, seed: s.params.get("max_epochs") == 2),
+        ("solver.max_epochs != 1", lambda t, s, seed: s.params.get("max_epochs") == 2),
         ("max_epochs in (1, 2)", lambda t, s, seed: s.name == "SBP"),
         # Of texts that are not names only the order matters.
         ('"A" < class == "SBP"', lambda t, s, seed: s.name == "SBP"),
         # What a run does not have compares as false, whatever is asked.
         ("gamma != 7", lambda t, s, seed: t.kernel == "rbf"),
         ("not gamma == 7", lambda t, s, seed: True),
-        ("max_epochs != 1", lambda t, s, seed: s.params.get("max_epochs") == 2),
         ("C > -1 and not (C == 1 or seed == 0)", lambda t, s, seed: t.C == 10 and seed == 1),
     ],
 )
@@ -194,7 +189,6 @@ def test_an_expression_chooses_the_runs_of_which_it_is_true(grid, text, holds):
         ("C = 10", "not an expression (invalid syntax"),
         ("C", "'C' is no comparison"),
         ("C == gamma()", "'gamma()' is neither a name nor a number"),
-        ("C == 1 if True else C == 2", "is no comparison"),
         ("1 == 1", "'1 == 1' compares no property of a run"),
         ("C in 10", "'in' takes a list"),
         ("C is 10", "only ==, !=, <, <=, >, >=, in and not in compare"),
@@ -238,34 +232,6 @@ def test_a_seed_that_a_deterministic_solver_does_not_have(tmp_path, make_study):
     none = select(whole, where='seed == 1 and class == "SMO"')
     with pytest.raises(StudyError, match="no run of the study is chosen; a deterministic solver"):
         run_study(none, tmp_path, whole=whole, executor=InProcess())
-
-
-def test_parts_that_are_no_product_add_up(tmp_path, make_study):
-    whole = make_study(
-        task=[BOARD | {"C": [1.0, 2.0]}],
-        solver=[{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
-        seeds=2,
-    )
-
-    def run(where):
-        summary = run_study(select(whole, where=where), tmp_path, whole=whole, executor=InProcess())
-        found = read_description(tmp_path)
-        planned = [(run["task"], run["solver"], run["seed"]) for run in found["planned"]]
-        return summary.planned, summary.part, planned
-
-    odd = '(C == 1 and solver == "Pegasos") or (C == 2 and seed == 1 and class != "Pegasos")'
-    one, two = "checkers, C=1", "checkers, C=2"
-    first = [(one, "Pegasos", 0), (one, "Pegasos", 1), (two, "Perceptron", 1)]
-    assert run(odd) == (3, f"where {odd}", first)
-    cautions = analysis.cautions(load_results(tmp_path))
-    assert "Only a part of the study was run: 3 of 8 runs." in cautions
-    assert run("C == 2") == (
-        4,
-        "1 of 2 tasks, where C == 2",
-        [*first[:2], (two, "Perceptron", 0), first[2], (two, "Pegasos", 0), (two, "Pegasos", 1)],
-    )
-    assert run(None)[0] == 8
-    assert read_description(tmp_path)["of"]["runs"] == 8
 
 
 @pytest.mark.slow

@@ -5,10 +5,6 @@ import time
 
 import pytest
 
-from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.planning.report import overview
-from marginbench.harness.study.toml import load_study
-
 
 @pytest.fixture(autouse=True)
 def here(in_this_process, tmp_path, monkeypatch):
@@ -52,6 +48,8 @@ def test_a_shipped_study_is_shown_as_it_runs(run):
     assert (found["n_runs"], found["budget"]["timeout"]) == (56, 60.0)
     assert [entry["n_runs"] for entry in found["solvers"]] == [4, 12, 12, 12, 12, 4]
     assert found["tasks"][3]["label"] == "digits, with bias"
+    # Methods that do not fit a task do not count.
+    assert "552 runs" in run("study", "show", "mpfp14-table2")[1]
 
 
 def test_a_kernel_in_a_file_of_ones_own(run, tmp_path):
@@ -87,9 +85,3 @@ def test_more_runs_than_can_be_planned_are_refused_at_once(run, tmp_path):
         assert words in err
         assert "runs; 200000 are possible" in err
     assert time.process_time() - began < 20.0, "nothing is listed to be counted"
-
-
-def test_methods_that_do_not_fit_a_task_do_not_count():
-    study = load_study("mpfp14-table2")
-    assert overview(study, InProcess(), lambda line: None).n_runs == 552
-    assert "552 runs" in study.cost

@@ -129,7 +129,6 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (VALID, "seeds = 2", "seeds = 0", "seeds = 0: should be greater than or equal to 1"),
         (VALID, "gamma = 0.1", "gamma = inf", "task[1].gamma = inf: should be a finite number"),
         (VALID, "[budget]", "[budget]\ncheckpoint_factor = 1.009", "budget.checkpoint_factor = 1."),
-        (VALID, "C = 10", 'C = [1, 2]\nzp = ["C"]', "unknown key 'task[1].zp' (did you mean 'zip"),
         (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
         (VALID, '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', '_' and"),
         (VALID, "[[solver]]", "[solver]", "[solver] is one table where a study has a list of the"),

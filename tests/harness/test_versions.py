@@ -236,7 +236,9 @@ def test_a_raised_limit_is_named(folder):
     assert item.reason == "it ended with 'timeout', and timeout is higher now"
 
 
-def test_what_options_added_is_explained_and_no_more(folder):
+def test_what_options_added_is_explained_and_a_run_found_by_its_key(folder):
+    with pytest.raises(UserError, match="no results here"):
+        explain(folder.file.parent, InProcess())
     folder.run()
     folder.run(solvers=["Pegasos"], datasets=["a"], seeds=2)
     pairs = [*itertools.product("ab", ["Mine", "Perceptron"]), ("a", "Pegasos")]
@@ -244,13 +246,7 @@ def test_what_options_added_is_explained_and_no_more(folder):
     found = explain(folder.results, InProcess())
     assert [item.seed for item in found if item.solver == "Pegasos"] == [0, 1]
     assert {item.state for item in found} == {"recorded"}
-
-
-def test_a_run_is_found_by_key_and_those_of_many_seeds_share_a_line(folder):
-    folder.run()
-    found = explain(folder.results, InProcess())
     assert chosen(found, found[1].key[:12]) == [found[1]]
-    with pytest.raises(UserError, match="no results here"):
-        explain(folder.file.parent, InProcess())
+    # Runs of many seeds share a line.
     seeds = [replace(found[1], seed=seed) for seed in (7, 0, 2, 1, 4, 5, 11, 10, 12)]
     assert " / seeds 0 to 2, 4, 5, 7, 10 to 12: " in list(in_words(seeds))[1]

@@ -58,8 +58,7 @@ def watched(work, folder, *messages, cpu=math.inf, **more):
 
 
 @pytest.mark.parametrize(
-    ("phases", "ends"),
-    [(["solve"], True), (["solve", "evaluate"], False), (["compile"], False)],
+    ("phases", "ends"), [(["solve"], True), (["solve", "evaluate"], False), (["compile"], False)]
 )
 def test_only_the_cpu_time_of_solving_is_limited(tmp_path, monkeypatch, phases, ends):
     monkeypatch.setattr(local, "_PAUSE", 0.0)
@@ -83,8 +82,7 @@ def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"test_error": 2.0}, {"odd": 2.0}, {"tuning": "none"}, {"tuning_evals": -5}],
+    "change", [{"test_error": 2.0}, {"odd": 2.0}, {"tuning": "none"}, {"tuning_evals": -5}]
 )
 def test_what_no_tuning_can_have_found_ends_the_run(tmp_path, change):
     outcome = watched(TUNED, tmp_path, ColumnsMessage(FOUND | change)).check()

@@ -324,10 +324,7 @@ def test_training_rows_can_be_fewer(loaded):
         np.testing.assert_array_equal(data.X_test, all_of_them.X_test)
         assert (data.n_train, (data.y_train == 1).sum()) == (n, n / 3)
         assert set(data.X_train[:, 0]) < set(larger.X_train[:, 0])
-    assert (
-        drawn[1]
-        .decided[1]
-        .endswith("; of 210 training rows 60 are drawn by seed 0 (60 training and 90 test rows)")
-    )
+    said = "; of 210 training rows 60 are drawn by seed 0 (60 training and 90 test rows)"
+    assert drawn[1].decided[1].endswith(said)
     message = refused(load, "x.csv", {"n_train": 211})
     assert "n_train = 211, but there are 210 training rows" in message

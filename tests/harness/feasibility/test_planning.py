@@ -107,6 +107,8 @@ def pct(**params):
         ({"method": [{"name": "MPKFP"}]}, r"'easy' needs a method on columns \(MPLFP\); add one"),
         ({"images": [IMAGES]}, r"'ten digits' needs a method with a kernel \(MPKFP\); add one"),
         (pct(max_itr=3), r"solver 'PCT': unknown parameter 'max_itr' \(did you mean 'max_iter'"),
+        ({"budget": {"stop": {"suboptimality": 0.1}}}, "budget.stop is for studies of SVM solvers"),
+        ({"budget": {"kernel_evals": 1e6}}, "budget.kernel_evals is for studies of SVM solvers"),
         (pct(tol=0.5), r"'tol' is decided by the \[\[cell\]\], the same for all solvers"),
         (pct(history=2.0), r"'history' is decided by the \[\[cell\]\]"),
         (
@@ -118,12 +120,3 @@ def pct(**params):
 def test_what_does_not_fit_is_refused_before_anything_runs(tables, message):
     with pytest.raises((StudyError, ValidationError), match=message):
         facts_of(study_of(**tables))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("kernel_evals", 1e6), ("iterations", 10), ("stop", {"suboptimality": 0.1})],
-)
-def test_feasibility_methods_have_their_own_limits(name, value):
-    with pytest.raises(StudyError, match=f"budget.{name} is for studies of SVM solvers"):
-        study_of(budget={name: value})

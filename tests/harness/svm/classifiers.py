@@ -21,8 +21,6 @@ class Constant:
         self.how = how
 
     def fit(self, X, y):
-        if self.how == "raises":
-            raise ArithmeticError("step size is zero")
         self.label = y[0]
 
     def predict(self, X):

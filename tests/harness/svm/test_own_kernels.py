@@ -1,6 +1,5 @@
 """Kernels in a user's file: judged like those of the project, and known by their code."""
 
-import numpy as np
 import pytest
 
 from marginbench import run
@@ -57,13 +56,6 @@ def test_a_class_of_ones_own_is_judged_as_that_of_the_project(file):
     assert found["status"] == "converged"
     for name in ("counters", "primal", "dual", "test_error", "n_support", "n_iter"):
         assert found[name] == expected[name], name
-
-
-def test_a_function_is_a_kernel(file):
-    X = np.random.default_rng(0).normal(size=(5, 2))
-    kernel = load_kernel({"name": f"{file}:quadratic"})
-    points = kernel.prepare(X, "float64")
-    np.testing.assert_allclose(kernel.block(points, points), (X @ X.T) ** 2)
 
 
 @pytest.mark.parametrize(
