@@ -302,7 +302,8 @@ def weighted_sum(coef, entries, size):
 @compiled(fastmath={"nnan", "nsz", "reassoc"})
 def smallest(values, size):
     """The last position of the smallest among the first ``size`` values."""
-    # Four at a time: of floats, compilers would take one after the other.
+    # Four at a time: compilers would take floats one after the other, and ``extremes`` looks at the
+    # bits through a view, which needs the runtime.
     a = b = c = least = values[0]
     for j in range(3, size, 4):
         a, b = min(a, values[j - 3]), min(b, values[j - 2])

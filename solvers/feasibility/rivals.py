@@ -36,6 +36,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..numeric.compiling import njit
 from ..numeric.extremes import largest
+from ..numeric.water_level import water_level
 from .progress import Progress
 from .result import FeasibilityResult
 from .spaces import ElementSpace
@@ -219,29 +220,12 @@ def squared_norm_bound(space: ElementSpace) -> float:
 def project_to_simplex(point):
     """The nearest point of the simplex, in place.
 
-    The threshold of Michelot's algorithm, started from a lower bound: no entry that is 1 or more
-    below the largest one stays positive. Sorted by NumPy, ISPVN takes 1.4 times as long.
+    What stands above a level is kept, the level at which that is 1 in all: upside down it is that
+    of a unit of water. Sorted by NumPy, ISPVN takes 1.4 times as long.
     """
-    top = point[largest(point)]
-    threshold, kept = -1.0, len(point) + 1
-    while True:
-        total, count = _sum_above(point, top, threshold)
-        # Fewer are kept each time; rounding may bring some back, and again and again.
-        if count >= kept:
-            break
-        kept = count
-        threshold = (total - 1.0) / count
+    # Down from the top, so that large entries keep the digits of their differences. The guess is
+    # above the answer for sure: all the water over the lowest height alone.
+    heights = point[largest(point)] - point
+    level = water_level(heights, 1.0, 1.0)
     for i in range(len(point)):
-        point[i] = max(point[i] - top - threshold, 0.0)
-
-
-@njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
-def _sum_above(point, top, threshold):
-    """The sum of all ``value - top`` above the threshold, and how many they are."""
-    total, count = 0.0, 0
-    for i in range(len(point)):
-        below_top = point[i] - top
-        above = below_top > threshold
-        count += above
-        total += below_top if above else 0.0
-    return total, count
+        point[i] = max(level - heights[i], 0.0)
