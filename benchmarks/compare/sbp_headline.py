@@ -105,7 +105,7 @@ class Path(Monitor):
         self.errors.append(self.error(model))
 
 
-def measure(task, *, cache_size, seeds, budget, averaging):
+def measure(task, *, cache_size, seeds, budget, schedule):
     """LIBSVM's seconds and test error, and for each seed a Path of SBP.
 
     A path has at most ``budget`` times LIBSVM's seconds; ``cache_size`` is of both solvers, MB.
@@ -121,7 +121,7 @@ def measure(task, *, cache_size, seeds, budget, averaging):
     seconds = time.process_time() - start
     final = error(libsvm.model_)
     nu = task.nu if isinstance(task, Real) else slack_of(libsvm.model_, X, y)
-    common |= {"nu": nu, "averaging": averaging}
+    common |= {"nu": nu, "schedule": schedule}
     # Compiled code, outside the clock.
     SBP(max_epochs=1, **common).fit(X[:2000], y[:2000])
     paths = []
@@ -174,7 +174,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3, help="paths of SBP")
     parser.add_argument("--cache-size", type=float, default=4400.0, help="MB, of both")
     parser.add_argument("--budget", type=float, default=1.0, help="SBP's time over LIBSVM's")
-    parser.add_argument("--averaging", default="suffix", choices=("all", "suffix"), help="SBP's")
+    parser.add_argument("--schedule", default="fast", choices=("paper", "fast"), help="SBP's")
     options = parser.parse_args()
     unknown = set(options.task) - set(TASKS)
     if unknown:
@@ -188,7 +188,7 @@ def main():
                 cache_size=options.cache_size,
                 seeds=options.seeds,
                 budget=options.budget,
-                averaging=options.averaging,
+                schedule=options.schedule,
             )
             for seed, path in enumerate(paths):
                 report(f"{name}, seed {seed}", seconds, final, path)

@@ -15,12 +15,14 @@ _NEIGHBOURS = 512
 class DrawStream:
     """Uniform draws from some points, one after the other, known before they are taken.
 
-    Draws from the covered points alone are made of them by rejection: see :func:`draw`.
+    Draws from the covered points alone are made of them by rejection: see :func:`draw`. Without
+    ``replacement`` each of them comes once in every pass over the points.
     """
 
-    def __init__(self, rng: np.random.Generator, points: np.ndarray) -> None:
+    def __init__(self, rng: np.random.Generator, points: np.ndarray, *, replacement: bool) -> None:
         self._rng = rng
         self._points = points
+        self._replacement = replacement
         # Candidates, soonest first, and how many of them have been taken or rejected.
         self.candidates = np.empty(0, dtype=np.int64)
         self.n_taken = 0
@@ -33,7 +35,11 @@ class DrawStream:
 
     def extend(self) -> None:
         """Draw more candidates; the sequence does not depend on when."""
-        block = self._rng.integers(len(self._points), size=max(1024, len(self._points)))
+        n = len(self._points)
+        if self._replacement:
+            block = self._rng.integers(n, size=max(1024, n))
+        else:
+            block = np.concatenate([self._rng.permutation(n) for _ in range(0, max(1024, n), n)])
         self.candidates = np.concatenate([self.candidates[self.n_taken :], self._points[block]])
         self.n_taken = 0
 
@@ -47,7 +53,13 @@ class Draws:
     """
 
     def __init__(
-        self, rng: np.random.Generator, basins: BasinState, *, with_bias: bool, pairs: bool
+        self,
+        rng: np.random.Generator,
+        basins: BasinState,
+        *,
+        with_bias: bool,
+        pairs: bool,
+        replacement: bool,
     ) -> None:
         self.basins = basins
         # None if both classes are one basin: what None excludes is not compiled.
@@ -58,7 +70,10 @@ class Draws:
             members = [basins.members, basins.others]
             # Each has its own generator: looking ahead in one changes nothing in the other.
             rngs = [np.random.default_rng(rng.integers(2**63)) for _ in members]
-        self.streams = tuple(map(DrawStream, rngs, members))
+        self.streams = tuple(
+            DrawStream(*of_class, replacement=replacement)
+            for of_class in zip(rngs, members, strict=True)
+        )
 
     def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:
         """The points that the next ``left`` draws would take if the water did not move.
@@ -89,6 +104,14 @@ class Draws:
             return float(water_level(heights, basins.volume, 0.0)), 0.0
         levels = two_basin_level(heights[basins.members], heights[basins.others], basins.volume)
         return float(levels.level), float(levels.bias)
+
+    def mean_covered(self, heights: np.ndarray) -> float:
+        """The mean response of a draw at the w with these responses, without the bias."""
+        basins = self.basins
+        if self.two_basins is None:
+            return float(heights[heights <= self.level(heights)[0]].mean())
+        levels = two_basin_level(heights[basins.members], heights[basins.others], basins.volume)
+        return float(levels.level) - basins.volume / (2 * levels.rank)
 
 
 @njit(error_model="numpy")

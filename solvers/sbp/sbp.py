@@ -69,10 +69,13 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     burn_in : int >= 0
         The first iterations, which the average leaves out. The paper averages all; perhaps it is
         the T_0 that Algorithm 1 declares and does not use.
-    averaging : {"all", "suffix"}
-        Average all iterates after the burn-in, as the paper does, or the last half to three
-        quarters of them (suffix averaging, [RSS12]_): those after the first 2^(k-1), if they are at
-        least 2^k and fewer than 2^(k+1).
+    schedule : {"paper", "fast"}
+        "paper": independent draws, steps of ``1 / (r sqrt(t))`` with ``r = max_i ||Phi_i||``, the
+        average of all iterates. "fast", which no theorem of the paper covers: draws without
+        replacement, every point of a class once in a pass over it; steps of
+        ``min(2 / (r sqrt(t)), 1 / (lambda t))``, where lambda is the mean response under water at
+        the average w, taken anew whenever t has doubled; the average of the last half to three
+        quarters of the iterates (suffix averaging, [RSS12]_).
     tol : float >= 0
         Stop at a check when the certified gap of f is at most ``tol`` times its upper bound; 0
         runs all epochs.
@@ -112,7 +115,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     Kernel evaluations: n in each iteration, with bias 2n (n with ``sampling="single"``); n is the
     number of all points, since the responses of the held-out ones are kept as well. n more, once,
     for the diagonal that the step sizes need, unless all k(x, x) are 1 for sure. Time O(n) beside
-    them. Memory: 7n numbers, 12n with bias, 4n more with suffix averaging, and the cache.
+    them. Memory: 7n numbers, 12n with bias, 4n more with the fast schedule, and the cache.
     Returns the average of the iterates, divided by its level so that the margin is 1; if
     ``margin_`` is not positive it is left as it is.
     """
@@ -124,7 +127,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     ties: str = "le"
     sampling: str = "pair"
     burn_in: int = 0
-    averaging: str = "all"
+    schedule: str = "paper"
     tol: float = 0.0
     validation_fraction: float = 0.0
     patience: int = 5
@@ -137,7 +140,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         check_one_of("ties", self.ties, ("le", "lt"))
         check_one_of("sampling", self.sampling, ("pair", "single"))
         check_whole("burn_in", self.burn_in, at_least=0)
-        check_one_of("averaging", self.averaging, ("all", "suffix"))
+        check_one_of("schedule", self.schedule, ("paper", "fast"))
         check_positive("validation_fraction", self.validation_fraction, zero=True)
         if self.validation_fraction >= 1:
             raise ValueError(
@@ -196,16 +199,19 @@ class _Run:
             raise ValueError("every k(x, x) is 0: there is no direction to move in")
         self.radius = float(np.sqrt(diag.max()))  # SBP12 Algorithm 1 line 1: eta_0 is 1 / radius
         self.volume = len(self.train) * float(solver.nu)
+        self.fast = solver.schedule == "fast"
         pairs = solver.fit_intercept and solver.sampling == "pair"
         # With single draws for two classes their frequencies are looked at class by class.
         groups = (y > 0) & bool(solver.fit_intercept and not pairs)
         self.iterates = Iterates(
             y, diag, self.train, groups.astype(np.int64), solver.burn_in,
-            suffix=solver.averaging == "suffix",
+            suffix=self.fast,
         )  # fmt: skip
         basins = basin_state(y[self.train] > 0, self.volume, strict=solver.ties == "lt")
         with_bias = bool(solver.fit_intercept)
-        self.draws = Draws(problem.rng, basins, with_bias=with_bias, pairs=pairs)
+        self.draws = Draws(
+            problem.rng, basins, with_bias=with_bias, pairs=pairs, replacement=not self.fast
+        )
         # Kernel evaluations of an iteration.
         self.evals = len(self.draws.streams) * problem.n
         self.errors: list[float] = []
@@ -226,7 +232,9 @@ class _Run:
                 fetched = self._fetched(drawn[done], left - done - 1)
                 self._run_compiled(drawn[done : done + 1], *fetched, is_drawn=True)
                 done += 1
-        self.iterates.keep_sums()
+        if self.iterates.keep_sums():
+            mean = self.draws.mean_covered(self.iterates.average()[1][self.train])
+            self.iterates.state.progress["concavity"] = max(mean, 0.0)
 
     def _run_compiled(
         self, drawn: np.ndarray, rows: np.ndarray, slots: np.ndarray, *, is_drawn: bool
@@ -236,7 +244,7 @@ class _Run:
         candidates = tuple(stream.candidates for stream in streams)
         outcome: tuple[int, int] = _iterate(
             self.iterates.state, self.draws.basins, self.draws.two_basins, candidates, taken, rows,
-            slots, self.radius, drawn, is_drawn,
+            slots, self.radius, self.fast, drawn, is_drawn,
         )  # fmt: skip
         for stream, n_taken in zip(streams, taken, strict=True):
             stream.n_taken = int(n_taken)
@@ -328,7 +336,9 @@ class _Run:
 
 
 @njit(error_model="numpy")
-def _iterate(state, basins, two_basins, candidates, taken, rows, slots, radius, drawn, is_drawn):
+def _iterate(
+    state, basins, two_basins, candidates, taken, rows, slots, radius, fast, drawn, is_drawn
+):  # fmt: skip
     """SBP12 Algorithm 1, one iteration for each row of ``drawn``, where it puts its points.
 
     It ends early where a kernel row is not among ``rows`` (``slots[i]`` is -1): then the points of
@@ -352,6 +362,11 @@ def _iterate(state, basins, two_basins, candidates, taken, rows, slots, radius, 
             if slots[i] < 0:
                 return t, -1
         step = 1.0 / (radius * np.sqrt(state.progress.n_iter + 1))  # line 4
+        if fast:
+            # With w of length 1 a step shrinks it by the step times its response: as an SVM's step
+            # does, regularised by the mean response.
+            slope = state.progress.concavity * (state.progress.n_iter + 1)
+            step = min(2 * step, 1.0 / slope) if slope > 0.0 else 2 * step
         move(state, drawn[t], rows, slots, step)  # lines 7 to 13
     return len(drawn), -1
 

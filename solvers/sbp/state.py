@@ -11,6 +11,8 @@ from ..numeric.compiling import njit
 _PROGRESS = [
     ("n_iter", np.int64),
     ("squared_norm", np.float64),  # of w
+    # The mean response of a draw at the average w, the strong concavity there; 0 if unknown
+    ("concavity", np.float64),
 ]
 
 
@@ -37,7 +39,7 @@ class State(NamedTuple):
 
 
 class Iterates:
-    """w in the unit ball, its responses and their averages; with ``suffix`` of the last ones."""
+    """w in the unit ball, its responses and their averages: all, or with ``suffix`` the last."""
 
     def __init__(
         self,
@@ -84,13 +86,15 @@ class Iterates:
         burn_in = self.state.burn_in
         return burn_in + 2 ** max(self.n_iter - burn_in, 0).bit_length() - self.n_iter
 
-    def keep_sums(self) -> None:
-        """After an iteration: keep the sums if the number of iterates in them is a power of 2."""
+    def keep_sums(self) -> bool:
+        """After an iteration: keep the sums, and say so, if they hold a power of 2 of iterates."""
         n_counted = self.n_iter - self.state.burn_in
-        if self._suffix and n_counted > 0 and n_counted & (n_counted - 1) == 0:
-            self._left_out = self._next_left_out
-            sums = self.state.alpha_sum.copy(), self.state.response_sum.copy()
-            self._next_left_out = n_counted, *sums
+        if not self._suffix or n_counted <= 0 or n_counted & (n_counted - 1) != 0:
+            return False
+        self._left_out = self._next_left_out
+        sums = self.state.alpha_sum.copy(), self.state.response_sum.copy()
+        self._next_left_out = n_counted, *sums
+        return True
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
         """alpha and the responses, averaged; the last ones as long as nothing is to be averaged.
