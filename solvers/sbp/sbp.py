@@ -38,9 +38,10 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     ``nu = mean hinge loss / ||w||`` of an SVM's optimum, both problems have the same direction.
 
     Without bias, a step draws one point uniformly among those under water and moves w towards it,
-    with step ``1 / (max_i ||Phi_i|| sqrt(t))``, then back into the unit ball (Algorithm 1). With
-    bias the classes are two basins that share the water, and b moves the levels against each other;
-    k points of each class are covered. A step draws one of each, and goes half as far towards each.
+    then back into the unit ball (Algorithm 1; see ``schedule`` for the draws and the steps, which
+    are the paper's only on demand). With bias the classes are two basins that share the water, and
+    b moves the levels against each other; k points of each class are covered. A step draws one of
+    each, and goes half as far towards each.
 
     If several b are optimal it is the middle one (``two_basins.stand``), and it is that of the
     average w: the b of the iterations are not averaged.
@@ -69,13 +70,14 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     burn_in : int >= 0
         The first iterations, which the average leaves out. The paper averages all; perhaps it is
         the T_0 that Algorithm 1 declares and does not use.
-    schedule : {"paper", "fast"}
+    schedule : {"fast", "paper"}
         "paper": independent draws, steps of ``1 / (r sqrt(t))`` with ``r = max_i ||Phi_i||``, the
         average of all iterates. "fast", which no theorem of the paper covers: draws without
         replacement, every point of a class once in a pass over it; steps of
         ``min(2 / (r sqrt(t)), 1 / (lambda t))``, where lambda is the mean response under water at
         the average w, taken anew whenever t has doubled; the average of the last half to three
-        quarters of the iterates (suffix averaging, [RSS12]_).
+        quarters of the iterates (suffix averaging, [RSS12]_). After ten epochs its distance from
+        the optimum is a hundredth to four fifths of the paper's (27 tasks, docs: performance).
     tol : float >= 0
         Stop at a check when the certified gap of f is at most ``tol`` times its upper bound; 0
         runs all epochs.
@@ -127,7 +129,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     ties: str = "le"
     sampling: str = "pair"
     burn_in: int = 0
-    schedule: str = "paper"
+    schedule: str = "fast"
     tol: float = 0.0
     validation_fraction: float = 0.0
     patience: int = 5

@@ -115,7 +115,7 @@ def twin(K, y, nu, T, rng, kind="none", *, ties="le", burn_in=0, schedule="paper
 
 
 def fit(task, kind="none", **params):
-    params = {"dtype": "float64", "random_state": 1, **KINDS[kind], **params}
+    params = {"schedule": "paper", "dtype": "float64", "random_state": 1, **KINDS[kind], **params}
     return SBP("precomputed", **params).fit(task.K, task.y)
 
 
@@ -254,6 +254,10 @@ def test_weak_duality_brackets_the_optimum_that_long_runs_reach(rbf_task, kind, 
         solver = fit(task, kind, nu=nu, max_epochs=epochs, random_state=0)
         assert solver.margin_ * norm <= 1 + 1e-6
         assert solver.certificate_ * norm >= 1 - 1e-6
+        fast = fit(task, kind, nu=nu, max_epochs=epochs, schedule="fast", random_state=0)
+        assert fast.margin_ * norm <= 1 + 1e-6
+        if epochs > 1:
+            assert 1 - fast.margin_ * norm <= 0.8 * (1 - solver.margin_ * norm)
     if kind == "single":
         return
     assert solver.margin_ * norm >= 0.97
