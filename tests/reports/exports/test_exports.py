@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -123,7 +124,7 @@ def test_numbers_as_csv_and_parquet_are_those_of_the_analysis(results, done):
     pd.testing.assert_frame_equal(read, curves.of_task("a/b").long(), check_dtype=False)
 
     path = done.folder / "tables" / "results-a-b.csv"
-    read = pd.read_csv(path, float_precision="round_trip").set_index(["solver", "measure"])
+    read = pd.read_csv(path, engine="python").set_index(["solver", "measure"])
     table = analysis.table(loaded)
     table = table[table["task"] == "a/b"].set_index(["solver", "measure"])
     assert list(read.index) == list(table.index)
@@ -338,6 +339,14 @@ def test_the_command_lists_and_writes(results, done, command, tmp_path, monkeypa
         "2 files written, 0 unchanged: .",
     ]
     assert command(*one) == (0, "0 files written, 2 unchanged: .\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are text")
+def test_a_folder_whose_name_is_no_text_is_exported(results, tmp_path):
+    folder = shutil.copytree(results, tmp_path / os.fsdecode(b"r\xe9sults"))
+    export(folder, data=["columns"])
+    listed = json.loads((folder / "export" / "manifest.json").read_text())["files"]
+    assert str(folder / "export") in listed["data/columns.csv"]["command"]
 
 
 def test_mistakes_of_the_command_have_an_exit_code(results, command, tmp_path):
