@@ -91,10 +91,14 @@ def test_every_figure_and_table_and_all_data_are_written_and_listed(results, don
     assert done.unchanged == []
     assert {path.relative_to(done.folder).as_posix() for path in done.written} == set(files)
     assert {path: entry["sha256"] for path, entry in listed.items()} == files
-    entry = listed[f"figures/{FIGURE}.pdf"]
+    entry, commit = listed[f"figures/{FIGURE}.pdf"], "0123456789abcdef0123456789abcdef01234567"
     assert entry["title"] == "a/b: Test error against kernel evaluations"
     assert entry["study"] == "example"
-    assert entry["commits"] == ["0123456789abcdef0123456789abcdef01234567"]
+    assert entry["commits"] == [commit]
+    # A column of a table has room for the beginning.
+    text = (done.folder / "tables" / "environment.tex").read_text()
+    assert f"\ncommit & \\texttt{{{commit[:12]}}} \\\\\n" in text
+    assert commit in (done.folder / "tables" / "environment.csv").read_text()
     command = f"marginbench export {results} --figure {FIGURE} --format pdf --out {done.folder}"
     assert entry["command"] == command
 
