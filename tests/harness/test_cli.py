@@ -271,6 +271,16 @@ def test_a_second_interrupt_ends_the_report_at_once(tmp_path):
         process.communicate()
 
 
+@pytest.mark.parametrize("arguments", [["solvers"], ["study", "show", "small.toml"]])
+def test_a_terminal_gets_lines_that_fit(run, small, monkeypatch, arguments):
+    whole = run(*arguments)[1].splitlines()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(*arguments)[1].splitlines()
+    assert max(map(len, lines)) <= 80 < max(map(len, whole))
+    assert "".join(lines).replace(" ", "") == "".join(whole).replace(" ", "")
+
+
 def test_every_public_name_is_found_and_the_version_is_told(run):
     assert run("--version")[1] == f"marginbench {version()}\n"
     names = dir(marginbench)
