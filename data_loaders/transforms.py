@@ -138,15 +138,23 @@ def unit_rows(X: Matrix) -> Any:
     """Rows of Euclidean norm 1 as float32, dense or sparse as they are; zeros stay zeros."""
     if issparse(X):
         sparse = csr_matrix(X, dtype=np.float64, copy=True)
+        shifts = _shifts(abs(sparse).max(axis=1).toarray().ravel())
+        sparse.data = np.ldexp(sparse.data, np.repeat(shifts, np.diff(sparse.indptr)))
         norms = np.sqrt(np.asarray(sparse.multiply(sparse).sum(axis=1)).ravel())
         sparse.data /= np.repeat(np.where(norms == 0, 1.0, norms), np.diff(sparse.indptr))
         return sparse.astype(np.float32)
     out = np.empty(X.shape, dtype=np.float32)
     for rows in row_chunks(X):
         values = X[rows].astype(np.float64)
+        values = np.ldexp(values, _shifts(np.abs(values).max(axis=1, keepdims=True)))
         norms = np.sqrt((values**2).sum(axis=1, keepdims=True))
         out[rows] = values / np.where(norms == 0, 1.0, norms)
     return out
+
+
+def _shifts(largest: NDArray[Any]) -> NDArray[Any]:
+    """Exponents of the powers of two that bring these near 1: no square is out of range then."""
+    return -np.frexp(largest)[1]
 
 
 def scale_gamma(X: Matrix) -> float:

@@ -133,6 +133,11 @@ class Column(Heading):
         return Cell(str(row[self.of])) if isinstance(self.of, str) else self.of(row)
 
 
+def hash_cell(digits: str) -> Cell:
+    """The cell of a hash, of which a column has no room for more than the beginning."""
+    return Cell(digits[:12], code=True, hint=digits)
+
+
 def number_cell(value: float, say: Callable[[float], str]) -> Cell:
     """The cell of a number, a dash where there is none."""
     return NONE if pd.isna(value) else Cell(say(value), number=value)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
+import textwrap
+from collections.abc import Iterable
 
 import typer
 
@@ -35,8 +38,18 @@ def help_only(context: typer.Context) -> None:
 
 
 def print_table(rows: list[tuple[str, ...]]) -> None:
-    """Print rows of cells in columns."""
+    """Print rows of cells in columns; in a terminal, the last column in lines that fit."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells).rstrip())
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+    print_lines(lines, indent=sum(widths[:-1]) + 2 * len(widths[:-1]))
+
+
+def print_lines(lines: Iterable[str], *, indent: int = 4) -> None:
+    """Print lines; a terminal gets those that are too long for it in several, indented."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    margin = " " * min(indent, columns - 20)
+    for line in lines:
+        typer.echo(textwrap.fill(line, columns, subsequent_indent=margin, break_on_hyphens=False))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from ..errors import EXIT_DATA, InterruptedRunError, UserError, first_line
+from ..interrupts import interrupts_raised
 from .output import complain
 
 if TYPE_CHECKING:
@@ -168,7 +169,15 @@ def add(
         written = summary.results / PAGE
         if summary.changed or not _is_current(written):
             command = _command_of(summary.results)
-            written = write_report(summary.results, command, quiet=quiet or as_json)
+            try:
+                with interrupts_raised():
+                    written = write_report(summary.results, command, quiet=quiet or as_json)
+            except KeyboardInterrupt:
+                if as_json:
+                    _show_json(summary, None, exit_code=InterruptedRunError.exit_code)
+                again = shlex.join(["marginbench", "report", out or str(summary.results)])
+                kept = f"interrupted; the results are kept; to write the report: {again}"
+                raise InterruptedRunError(kept, summary) from None
             os.utime(written)  # of all that is beside it, also where it says the same as before
         elif not quiet and not as_json:
             typer.echo("nothing new: the report is as it was ('marginbench report' writes it anew)")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UserError
-from .output import help_only
+from .output import help_only, print_lines
 
 if TYPE_CHECKING:
     from ..planning.report import Overview
@@ -90,8 +90,7 @@ def _show(
         content = shown.as_dict()
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
         return
-    for line in shown.lines():
-        typer.echo(visible(line))
+    print_lines(map(visible, shown.lines()))
 
 
 @study.command("validate", help="Say what is wrong with a study file, or that it is ok.")

@@ -104,7 +104,13 @@ class CheckWork(Work):
 
 
 def _sort(cls: type[Any], kind: str, name: str) -> Sort:
-    return "method" if kind_named(kind).traits(cls, name).get("takes") == "columns" else "estimator"
+    traits = kind_named(kind).traits(cls, name)
+    if "outside" in traits:
+        raise SolverError(
+            f"{name} is not derived from marginbench.Solver; a class with scikit-learn's interface "
+            "needs no check, studies take it as it is"
+        )
+    return "method" if traits.get("takes") == "columns" else "estimator"
 
 
 def check_solver(

@@ -221,7 +221,14 @@ def _splits(search: Search, y: npt.NDArray[Any], seed: int) -> Iterator[tuple[Ro
         splitter = StratifiedShuffleSplit(1, test_size=search.validation, random_state=seed)
     else:
         splitter = StratifiedKFold(search.folds, shuffle=True, random_state=seed)
-    yield from splitter.split(np.zeros((len(y), 1)), y)
+    try:
+        yield from splitter.split(np.zeros((len(y), 1)), y)
+    except ValueError:
+        fewest = np.unique(y, return_counts=True)[1].min()
+        raise ValueError(
+            f"too few rows to tune on ({len(y)}, of one class {fewest}): rows of every class must "
+            "be fitted to, and others scored on"
+        ) from None
 
 
 def _stratified_order(y: npt.NDArray[Any], rng: np.random.Generator, rows: Rows) -> Rows:

@@ -80,7 +80,9 @@ def write_all(
         kept = {path: entry for path, entry in recorded.items() if (folder / path).is_file()}
         listed = {**kept, **{item.path: item.entry(origin) for item in artefacts}}
         manifest = {"format": _FORMAT, "files": dict(sorted(listed.items()))}
-        content = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
+        text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+        # A folder's name may hold bytes that are no text, which become escapes that JSON reads.
+        content = text.encode(errors="backslashreplace")
         with interrupts_deferred() as look:
             # First: the files of an export that is killed in between are known to the next one.
             if not holds(folder / MANIFEST, content):

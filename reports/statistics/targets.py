@@ -90,7 +90,7 @@ def costs_to_targets(
 
     One row per run that was tried (neither skipped nor missing), of a task and a solver that have
     the target: task, solver, seed, target (its name), cost, value (infinite where the run never
-    stayed there or failed, NaN where the count is unknown), first (the cost of the first checkpoint
+    stayed there or failed, NaN where it is not counted), first (the cost of the first checkpoint
     at the target, perhaps not the one from which it stays) and upper_bound (it is there from its
     first checkpoint on: when it got there is not known, only that it had by then).
     """
@@ -114,6 +114,7 @@ def costs_to_targets(
         for cost in costs:
             spent = states[cost].to_numpy(np.float64)
             value = _first(run[stays], spent[stays], len(runs))
+            value[run[np.isnan(spent)]] = np.nan
             costs_of_runs = identity.assign(
                 target=target.name,
                 cost=cost,

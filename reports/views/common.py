@@ -20,7 +20,7 @@ from ..frames import records
 from ..measures import UNITS
 from ..results import Results
 from ..statistics import integrity, summary
-from ..tables import Cell, Column, Heading, Table, framed
+from ..tables import Cell, Column, Heading, Table, framed, hash_cell
 from ..view import Section
 from .explorer import explorer_data, explorer_json
 
@@ -351,7 +351,10 @@ def _environment_table(distinct: pd.DataFrame) -> Table:
         ],
         # "libraries.numpy" is "numpy".
         [
-            [Cell(_SETTINGS.get(name, name.removeprefix("libraries."))), *map(Cell, row)]
+            [
+                Cell(_SETTINGS.get(name, name.removeprefix("libraries."))),
+                *map(hash_cell if name == "commit" else Cell, row),
+            ]
             for name, row in zip(names, values, strict=True)
         ],
         style="settings",

@@ -54,7 +54,17 @@ from ..statistics.curves import (
     predicted_fractions,
 )
 from ..statistics.summary import resolution
-from ..tables import NONE, Cell, Column, Heading, Table, framed, measure_cell, number_column
+from ..tables import (
+    NONE,
+    Cell,
+    Column,
+    Heading,
+    Table,
+    framed,
+    hash_cell,
+    measure_cell,
+    number_column,
+)
 from ..view import Figure, Section, figures_of
 
 # ---- traces: errors and suboptimality against what runs spend
@@ -561,7 +571,7 @@ def data_section(results: Results) -> Iterator[Section]:
 
     def fingerprint(row: Mapping[str, Any]) -> Cell:
         known = row["fingerprint"]
-        return NONE if pd.isna(known) else Cell(known[:12], code=True, hint=known)
+        return NONE if pd.isna(known) else hash_cell(known)
 
     sizes = {"n_train": "Train", "n_test": "Test", "n_features": "Features", "n_classes": "Classes"}
     columns = [

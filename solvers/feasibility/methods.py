@@ -111,11 +111,12 @@ class FeasibilityParameters:
 
         With ``stop="gap"`` and ``tol=0`` a run has no stopping rule but its limits.
         """
-        if not result.limit or (self.stop == "gap" and self.tol == 0):
-            return ""
-        if self.stop == "certificate" and result.status != "budget":
-            return ""
         low, up = result.margin_bounds
+        known = self.stop == "certificate" or up - low <= self.tol
+        if not result.limit or (known and result.status != "budget"):
+            return ""
+        if self.stop == "gap" and self.tol == 0:
+            return ""
         return f"the margin is between {low:.3g} and {up:.3g}, tol={self.tol!r}"
 
 

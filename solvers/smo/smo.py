@@ -57,7 +57,8 @@ class SMO(
     eighth of ``tol``, the gradient is computed from float64 entries at up to 96 points (those that
     decide, the largest, some others), and if it is off by more than that at one of them, at every
     point near enough to its margin for all errors together to matter. Later steps, if any, are
-    then small, and so is what they round.
+    then small, and so is what they round. With float64 entries, distances are then those of each
+    point from itself, which an outlier does not round.
 
     There is no shrinking: a working set already leaves out all that has come to rest.
 

@@ -25,6 +25,8 @@ _ENOUGH = 2048
 _PROGRESS = 0.1
 # ... in at most this many steps for each of its variables.
 _STEPS_PER_VARIABLE = 100
+# Entries up to two to this power, and what is divided by them, are far within float32's range.
+_IN_RANGE = 64
 # So many of the worst violators are always taken; the rest come in a scattered order.
 _WORST = 64
 # Rounds without a larger dual value after which rounding is what is left.
@@ -90,6 +92,8 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
     oracle, n = problem.oracle, problem.n
     diag = oracle.diag()
     room = problem.once("working matrix", lambda: _working_matrix(oracle))
+    # Gains are float32: entries beyond its range are solved for in another unit.
+    unit = 2.0 ** -max(0, math.frexp(diag.max())[1] - _IN_RANGE)
     choose = _Choice(n, math.isqrt(len(room)))
 
     n_iter, best, stale = 0, -np.inf, 0
@@ -121,15 +125,18 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
             best, stale = dual.value(), 0
             continue
         entries, members = oracle.among(choose(dual, tol), room)
-        alpha, F, bias = dual.alpha[members], dual.F[members], dual.bias()
+        alpha, F, bias = dual.alpha[members] / unit, dual.F[members], dual.bias()
+        if unit < 1.0:
+            entries *= unit
         steps = min(limit - n_iter, _STEPS_PER_VARIABLE * len(members))
         inner_tol = max(tol / 2, _PROGRESS * min(violation, 1.0))
         if entries.dtype == np.float32 and _narrow_will_do(F - bias, diag[members], inner_tol):
             F = (F - bias).astype(np.float32)
         n_iter += solve(
-            entries, alpha, F, dual.y[members], dual.C[members], diag[members],
+            entries, alpha, F, dual.y[members], dual.C[members] / unit, diag[members] * unit,
             dual.with_bias, inner_tol, steps,
         )  # fmt: skip
+        alpha *= unit
         change = (alpha - dual.alpha[members]) * dual.y[members]
         dual.alpha[members] = alpha
         moved = np.flatnonzero(change)
@@ -170,8 +177,17 @@ class Gradient:
             return True
         index = self._telling_points()
         index = index[deciding[index]]
-        exact = oracle.exact_scores(dual.alpha * dual.y, index, charged=False)
+        exact = self._exact_scores(index, charged=False)
         return bool(np.abs(dual.F[index] - dual.y[index] + exact).max(initial=0.0) <= allowed)
+
+    def _exact_scores(self, index: np.ndarray, *, charged: bool = True) -> np.ndarray:
+        oracle, coef = self._problem.oracle, self._dual.alpha * self._dual.y
+        parts = [index]
+        if oracle.dtype == np.float64 and oracle.points.frame is not None:
+            # A point alone is the centre of its frame: its distances are free of cancellation.
+            parts = [index[at : at + 1] for at in range(len(index))]
+        scores = [oracle.exact_scores(coef, part, charged=charged) for part in parts]
+        return np.concatenate([np.empty(0), *scores])
 
     def _noise(self) -> float:
         oracle = self._problem.oracle
@@ -215,9 +231,7 @@ class Gradient:
         # With caution, since the next look at these points comes from another bias.
         dual, deciding = self._dual, self._deciding(caution=1.5)
         index = np.flatnonzero(deciding)
-        dual.F[index] = dual.y[index] - self._problem.oracle.exact_scores(
-            dual.alpha * dual.y, index
-        )
+        dual.F[index] = dual.y[index] - self._exact_scores(index)
         self._older = max(self._older, float(self._alpha.sum()))
         self._alpha, self._passed_over = dual.alpha.copy(), ~deciding
         value = dual.value()

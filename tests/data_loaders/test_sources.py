@@ -177,6 +177,15 @@ def test_moments_are_rounded_once():
     np.testing.assert_allclose(deviation, X.std(axis=0), rtol=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+@pytest.mark.parametrize("store", [np.asarray, csr_matrix], ids=["dense", "sparse"])
+def test_rows_of_norm_one_are_of_any_size(store, unit):
+    X = transforms.unit_rows(store(np.array([[3.0, -4.0], [0.0, 0.0], [0.0, 2.0]]) * unit))
+    np.testing.assert_array_equal(
+        csr_matrix(X).toarray(), np.float32([[0.6, -0.8], [0, 0], [0, 1]])
+    )
+
+
 def test_images_of_norm_one():
     X = np.array([[0, 255, 51], [0, 0, 0], [3, 4, 0]], dtype=np.float32)
     part = Part(X, np.array([0, 1, 2]))

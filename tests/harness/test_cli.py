@@ -222,6 +222,22 @@ def test_a_bug_is_not_hidden(capsys, tmp_path):
         run_app(build_app(write_report), ["report", str(tmp_path)])
 
 
+def test_an_interrupt_of_the_report_says_how_to_write_it(small, capsys):
+    def write_report(results, command, where="", quiet=False):
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(SystemExit) as ended:
+        run_app(build_app(write_report), ["run", "small.toml", "--solver", "smo", "--json"])
+    out, err = capsys.readouterr()
+    assert ended.value.code == 130
+    assert err.splitlines()[-1] == (
+        "marginbench: interrupted; the results are kept; to write the report: marginbench report "
+        "results/small"
+    )
+    found = json.loads(out)
+    assert (found["statuses"], found["report"], found["exit_code"]) == ({"converged": 1}, None, 130)
+
+
 @pytest.mark.slow
 def test_a_second_interrupt_ends_the_report_at_once(tmp_path):
     (tmp_path / "slow.toml").write_text(
@@ -253,6 +269,16 @@ def test_a_second_interrupt_ends_the_report_at_once(tmp_path):
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize("arguments", [["solvers"], ["study", "show", "small.toml"]])
+def test_a_terminal_gets_lines_that_fit(run, small, monkeypatch, arguments):
+    whole = run(*arguments)[1].splitlines()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(*arguments)[1].splitlines()
+    assert max(map(len, lines)) <= 80 < max(map(len, whole))
+    assert "".join(lines).replace(" ", "") == "".join(whole).replace(" ", "")
 
 
 def test_every_public_name_is_found_and_the_version_is_told(run):

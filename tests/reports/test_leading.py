@@ -9,7 +9,7 @@ import pytest
 
 from marginbench.reports import analysis, formatting
 from marginbench.reports.drawing.canvas import PAGE
-from marginbench.reports.measures import OBJECTIVE_TARGET
+from marginbench.reports.measures import ERROR_TARGET, OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import targets
 from marginbench.reports.views.findings import findings, overview_section, targets_section
@@ -58,6 +58,10 @@ def test_costs_are_compared_with_the_best_complete_solver(results):
     assert (flaky.n_failed, flaky.n_reached, flaky.median) == (1, 1, math.inf)
     assert rows["a", "Other"].absent == "no target"
     assert rows["a", "Peer"].absent == "not counted"
+    # Nor is what it spends without getting there.
+    errors = analysis.target_costs(results, ERROR_TARGET, "evaluations")
+    (peer,) = errors[(errors["solver"] == "Peer") & (errors["task"] == "a")].itertuples()
+    assert (peer.absent, peer.competes) == ("not counted", False)
     assert rows["b", "Peer"].absent == "skipped"
     seconds = analysis.target_costs(results, OBJECTIVE_TARGET, "cpu_s")
     (peer,) = seconds[(seconds["solver"] == "Peer") & (seconds["task"] == "a")].itertuples()

@@ -150,6 +150,14 @@ def test_of_folds_each_point_is_scored_once_also_of_several_classes(data):
         assert 0 < sum(wrong) < points.n_train
 
 
+@pytest.mark.parametrize(("options", "fewest"), [({}, 1), ({"folds": 4}, 3)])
+def test_too_few_rows_to_tune_on_are_named(data, options, fewest):
+    rows = np.r_[np.flatnonzero(data.y_train > 0)[:3], np.flatnonzero(data.y_train < 0)[:fewest]]
+    few = replace(data, X_train=data.X_train[rows], y_train=data.y_train[rows])
+    with pytest.raises(ValueError, match=rf"too few rows to tune on \({3 + fewest}, of one class"):
+        tuned(few, **options)
+
+
 def test_errors_on_some_folds_are_not_compared_with_those_on_all(data):
     free = tuned(data, folds=4)
     first, second = costs_of(free)[:2]

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -90,10 +91,14 @@ def test_every_figure_and_table_and_all_data_are_written_and_listed(results, don
     assert done.unchanged == []
     assert {path.relative_to(done.folder).as_posix() for path in done.written} == set(files)
     assert {path: entry["sha256"] for path, entry in listed.items()} == files
-    entry = listed[f"figures/{FIGURE}.pdf"]
+    entry, commit = listed[f"figures/{FIGURE}.pdf"], "0123456789abcdef0123456789abcdef01234567"
     assert entry["title"] == "a/b: Test error against kernel evaluations"
     assert entry["study"] == "example"
-    assert entry["commits"] == ["0123456789abcdef0123456789abcdef01234567"]
+    assert entry["commits"] == [commit]
+    # A column of a table has room for the beginning.
+    text = (done.folder / "tables" / "environment.tex").read_text()
+    assert f"\ncommit & \\texttt{{{commit[:12]}}} \\\\\n" in text
+    assert commit in (done.folder / "tables" / "environment.csv").read_text()
     command = f"marginbench export {results} --figure {FIGURE} --format pdf --out {done.folder}"
     assert entry["command"] == command
 
@@ -123,7 +128,7 @@ def test_numbers_as_csv_and_parquet_are_those_of_the_analysis(results, done):
     pd.testing.assert_frame_equal(read, curves.of_task("a/b").long(), check_dtype=False)
 
     path = done.folder / "tables" / "results-a-b.csv"
-    read = pd.read_csv(path, float_precision="round_trip").set_index(["solver", "measure"])
+    read = pd.read_csv(path, engine="python").set_index(["solver", "measure"])
     table = analysis.table(loaded)
     table = table[table["task"] == "a/b"].set_index(["solver", "measure"])
     assert list(read.index) == list(table.index)
@@ -338,6 +343,14 @@ def test_the_command_lists_and_writes(results, done, command, tmp_path, monkeypa
         "2 files written, 0 unchanged: .",
     ]
     assert command(*one) == (0, "0 files written, 2 unchanged: .\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are text")
+def test_a_folder_whose_name_is_no_text_is_exported(results, tmp_path):
+    folder = shutil.copytree(results, tmp_path / os.fsdecode(b"r\xe9sults"))
+    export(folder, data=["columns"])
+    listed = json.loads((folder / "export" / "manifest.json").read_text())["files"]
+    assert str(folder / "export") in listed["data/columns.csv"]["command"]
 
 
 def test_mistakes_of_the_command_have_an_exit_code(results, command, tmp_path):

@@ -219,7 +219,11 @@ def test_an_answer_at_a_limit_is_no_warning():
         # Proven, though ||A x|| is above tol; nothing but the limit ends the second.
         result = VN(max_iter=6, tol=1e-9).solve(INSEPARABLE)
         MPLFP(max_iter=3, tol=0.0, stop="gap").solve(INSEPARABLE)
+        # The margin is known, though the residual of y is not at most tol.
+        gap = SPCT(max_iter=6, stop="gap").solve(INSEPARABLE)
     assert (result.status, result.converged, result.limit) == ("inseparable", False, "max_iter=6")
+    assert (gap.margin_bounds, gap.converged, gap.limit) == ((0.0, 0.0), False, "max_iter=6")
+    assert gap.residual > 0.01
 
 
 @pytest.mark.parametrize("scale", [0.1, 30.0, 1e8])

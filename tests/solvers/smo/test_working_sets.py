@@ -250,3 +250,30 @@ def test_the_conditions_hold_where_most_points_are_passed_over(gamma, costs, bia
     assert fit.status_ == "converged"
     assert violation <= 1.25 * tol
     assert violation == pytest.approx(fit.violation_, abs=0.25 * tol)
+
+
+@BIAS
+@pytest.mark.parametrize("unit", [2.0**70, 2.0**500])
+def test_float64_entries_beyond_the_range_of_float32_are_those_of_another_unit(unit, bias):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.choice([-1.0, 1.0], size=200)
+    plain, scaled = (
+        SMO("linear", C=C / scale**2, fit_intercept=bias, dtype="float64").fit(scale * X, y)
+        for scale in (1.0, unit)
+    )
+    assert (scaled.status_, scaled.n_iter_) == ("converged", plain.n_iter_)
+    np.testing.assert_array_equal(scaled.alpha_ * unit**2, plain.alpha_)
+
+
+@pytest.mark.parametrize("working_set", ["large", "textbook"])
+def test_an_outlier_does_not_hide_violations_in_the_rounding_of_float64(working_set):
+    # It puts the mean of the points, from which distances are computed, far from all others.
+    rng, tol = np.random.default_rng(3), 1e-7
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=200) > 0, 1.0, -1.0)
+    X[0] = 1e4
+    fit = SMO(gamma=0.5, C=2e5, fit_intercept=True, tol=tol, working_set=working_set)
+    fit.set_params(dtype="float64").fit(X, y)
+    K = np.exp(-0.5 * cdist(X, X, "sqeuclidean"))
+    assert fit.status_ == "converged"
+    assert violation_of(Board(X, y, K), fit.alpha_, True, 2e5) <= 1.1 * tol
