@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import EXIT_DATA, EXIT_STORAGE
+
+#: The option of most commands.
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def complain(message: str, code: int) -> int:
@@ -34,9 +40,16 @@ def help_only(context: typer.Context) -> None:
         raise typer.Exit
 
 
-def print_table(rows: list[tuple[str, ...]]) -> None:
-    """Print rows of cells in columns."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells).rstrip())
+def show(document: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print what a command has found: as JSON, or in lines for people."""
+    if as_json:
+        lines = [json.dumps(document, indent=2, ensure_ascii=False, default=str)]
+    for line in lines:
+        typer.echo(line)
+
+
+def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Lines of a table with these rows of cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    pairs = (zip(row, widths, strict=True) for row in rows)
+    return ["  ".join(cell.ljust(width) for cell, width in row).rstrip() for row in pairs]
