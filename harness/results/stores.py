@@ -73,26 +73,19 @@ class StoreUrl:
         A UserError if its scheme is unknown, its bucket is missing, or it holds credentials.
         """
         text = os.fspath(text)
-        shown = without_credentials(text)
-        match = _URL_PATTERN.fullmatch(text)
-        if match is None or match[1].lower() not in SCHEMES:
-            schemes = ", ".join(f"{scheme}://" for scheme in SCHEMES)
-            raise UserError(f"{shown}: no kind of store is known for this URL; there are {schemes}")
-        scheme, rest = match[1].lower(), match[3]
-        if scheme == "file":
+        shown, match = without_credentials(text), _URL_PATTERN.fullmatch(text)
+        scheme, slash, rest = match.groups() if match is not None else ("", "", "")
+        scheme, (bucket, _, path) = scheme.lower(), rest.partition("/")
+        if scheme == "file" and (not slash or rest.startswith("/")):
             # file:///absolute/path: there is no host.
-            if match[2] and not rest.startswith("/"):
-                raise UserError(f"{text}: write file:///, then the path of the folder from /")
             return cls("file", "", str(Path("/" + rest.lstrip("/")).resolve()))
-        bucket, _, path = rest.partition("/")
-        if not bucket:
-            raise UserError(f"{shown}: names no bucket; write {scheme}://BUCKET/PATH")
-        if shown != text:
-            raise UserError(
-                f"{shown}: a URL must hold no password and no query, since study.json and the page "
-                f"show it; write {scheme}://BUCKET/PATH and see 'Credentials' in docs/stores.md"
-            )
-        return cls(scheme, bucket, re.sub("/+", "/", path).strip("/"))
+        if scheme in SCHEMES and scheme != "file" and bucket and shown == text:
+            return cls(scheme, bucket, re.sub("/+", "/", path).strip("/"))
+        raise UserError(
+            f"{shown}: no URL of a results folder; write s3://BUCKET/PATH, gs:// or az:// alike, "
+            "or file:///PATH, without a password or a query, since study.json and the page show it "
+            "(see 'Credentials' in docs/stores.md)"
+        )
 
 
 def is_url(results: str | os.PathLike[str]) -> bool:
