@@ -104,8 +104,8 @@ def _run(app: typer.Typer, arguments: list[str]) -> int:
             at = getattr(error, "ctx", None)
             where = f" (see '{at.command_path} --help')" if at is not None else ""
             return complain(error.format_message().rstrip(".") + where, EXIT_USAGE)
-        if _is_data_error(error):
-            return complain(str(error), data_code(error))
+        if code := data_code(error):
+            return complain(str(error), code)
         raise
     return result if isinstance(result, int) else 0
 
@@ -142,12 +142,6 @@ def _drop_what_cannot_be_printed() -> None:
             stream.flush()
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _is_data_error(error: Exception) -> bool:
-    # An error of data_loaders can only come from an imported data_loaders.
-    module = sys.modules.get("marginbench.data_loaders")
-    return module is not None and isinstance(error, module.DataError)
 
 
 def _main(

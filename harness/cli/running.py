@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,16 +19,9 @@ if TYPE_CHECKING:
     from ..execution.runner import RunSummary
 
 
-class ReportWriter(Protocol):
-    """Writes the page of a results folder, or of the runs that match ``where``; its path.
-
-    Unless it is to be quiet, it prints the tables.
-    """
-
-    def __call__(
-        self, results: Path, command: str, /, *, where: str = "", quiet: bool = False
-    ) -> Path: ...
-
+#: Writes the page of a results folder, made by a command, or of the runs that match ``where``; its
+#: path. Unless it is to be ``quiet``, it prints the tables.
+ReportWriter = Callable[..., Path]
 
 _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
 _Quiet = Annotated[

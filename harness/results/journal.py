@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from ...data_loaders.atomic import replacing
 from ..errors import RecordError, StorageError, UserError
@@ -247,17 +247,16 @@ class Journal:
                     self._grew[path.name] = size, time.monotonic()
                 file.seek(offset)
                 for line in file:
-                    if not line.endswith(b"\n") and self._is_unfinished(path, file, offset, line):
+                    end = offset + len(line)
+                    if not line.endswith(b"\n") and (
+                        self._is_written(path) or os.fstat(file.fileno()).st_size != end
+                    ):
                         break
                     number += 1
                     self._take(path, number, offset, line)
-                    offset += len(line)
+                    offset = end
             self._read[path.name] = offset, number
         return self.entries[before:]
-
-    def _is_unfinished(self, path: Path, file: BinaryIO, offset: int, line: bytes) -> bool:
-        """Whether a half-written line has a live writer, or has grown meanwhile."""
-        return self._is_written(path) or os.fstat(file.fileno()).st_size != offset + len(line)
 
     def _take(self, path: Path, number: int, offset: int, line: bytes) -> None:
         try:
