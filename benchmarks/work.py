@@ -78,10 +78,10 @@ def feasibility_cells():
     """The same of feasibility methods."""
     classes, broken = importable("feasibility")
     return {
-        f"{name} {problem}": (
-            broken[name].copy if name in broken else partial(separate, classes[name], problem)
-        )
-        for name in (*classes, *broken)
+        f"{name} {problem}": broken[name].copy
+        if name in broken
+        else partial(separate, cls, problem)
+        for name, cls in (classes | broken).items()
         for problem in PROBLEMS
     }
 

@@ -4,7 +4,7 @@
 runs ``marginbench regressions`` on it as a user would, and prints a table: the exit code that is
 right and the one that came, how many cells of the solver that was changed are told, and the cells
 of other solvers that are, which would be false alarms. ``--only WORD`` takes the steps with the
-word in their names, ``--jobs`` runs several at a time. It takes about a minute a step.
+word in their names. It takes about a minute a step: one at a time, as they share what is measured.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -49,8 +48,17 @@ def _changed_{solver}():
 
 _changed_{solver}()
 """
-_FAILS = "raise ValueError('broken on purpose')"
+# What is done before and after a fit.
+_MORE = (
+    "spent = problem.counters.kernel_evals",
+    "for i in range(round({0} * (problem.counters.kernel_evals - spent) / problem.n)):"
+    " problem.oracle.row(i % problem.n)",
+)
+_SCALED = ("kept = self.{0}; self.{0} = type(kept)({1} * kept)", "self.{0} = kept")
 _OTHER_LABELS = ("kept = problem.y.copy(); problem.y[::20] *= -1", "problem.y[:] = kept")
+_ALLOCATES = ("room = np.ones({0} * 2**17)", "assert room[-1] == 1")
+_FAILS = ("raise ValueError('broken on purpose')", "pass")
+_FAILS_SOMETIMES = (f"if getattr(self, 'kernel', '') == 'laplacian': {_FAILS[0]}", "pass")
 
 
 class Step(NamedTuple):
@@ -67,69 +75,48 @@ class Step(NamedTuple):
     environment: tuple = ()
 
 
-def hook(solver, before, after="pass"):
+def hook(solver, lines, *values):
     """The code that changes one solver in all of its fits."""
+    before, after = (line.format(*values) for line in lines)
     return _HOOK.format(solver=solver, before=before, after=after)
-
-
-def more(solver, factor):
-    """That with more kernel evaluations, as a factor of those it has."""
-    return hook(
-        solver,
-        "spent = problem.counters.kernel_evals",
-        "spent = problem.counters.kernel_evals - spent\n"
-        f"            for i in range(round({factor} * spent / problem.n)):\n"
-        "                problem.oracle.row(i % problem.n)",
-    )
-
-
-def scaled(solver, name, factor):
-    """That with a parameter times a factor."""
-    return hook(
-        solver,
-        f"kept = self.{name}; self.{name} = type(kept)({factor} * kept)",
-        f"self.{name} = kept",
-    )
-
-
-def allocates(solver, megabytes):
-    """That with an array that lives as long as the fit."""
-    return hook(solver, f"room = np.ones({megabytes} * 2**17)", "assert room[-1] == 1")
 
 
 def worse():
     """Twenty commits for the worse."""
     steps = [
-        (f"{solver}: evaluations x {1 + factor:g}", 1, solver, more(solver, factor))
-        for factor, solvers in (
-            (1.0, ("SMO", "SBP")),
-            (0.2, ("SDCA", "Pegasos", "CuttingPlane")),
-            (0.02, ("SMO", "Perceptron", "BSGD", "Nystrom")),
-        )
-        for solver in solvers
-    ]
-    some = f"if getattr(self, 'kernel', '') == 'laplacian': {_FAILS}"
-    wrong = "a label of 20 wrong"
-    steps += [
-        ("SMO: tolerance x 100", 1, "SMO", scaled("SMO", "tol", 100)),
-        ("LinearSDCA: tolerance x 30", 1, "LinearSDCA", scaled("LinearSDCA", "tol", 30)),
-        ("SGD: half the epochs", 1, "SGD", scaled("SGD", "max_epochs", 0.5)),
-        (f"Pegasos: {wrong}", 1, "Pegasos", hook("Pegasos", *_OTHER_LABELS)),
-        (
-            f"BatchPerceptron: {wrong}",
-            1,
-            "BatchPerceptron",
-            hook("BatchPerceptron", *_OTHER_LABELS),
+        *(
+            (f"evaluations x {1 + factor:g}", solver, _MORE, factor)
+            for factor, solvers in (
+                (1.0, ("SMO", "SBP")),
+                (0.2, ("SDCA", "Pegasos", "CuttingPlane")),
+                (0.02, ("SMO", "Perceptron", "BSGD", "Nystrom")),
+            )
+            for solver in solvers
         ),
-        ("SDCA: fails", 2, "SDCA", hook("SDCA", _FAILS)),
-        ("SBP: fails with one kernel", 2, "SBP", hook("SBP", some)),
-        ("SDCA fails, SMO: evaluations x 2", 2, "SDCA SMO", hook("SDCA", _FAILS) + more("SMO", 1)),
-        ("SMO: 128 MiB more", 1, "SMO", allocates("SMO", 128), BOUND),
-        ("SGD: 48 MiB more", 1, "SGD", allocates("SGD", 48), BOUND),
+        ("tolerance x 100", "SMO", _SCALED, "tol", 100),
+        ("tolerance x 30", "LinearSDCA", _SCALED, "tol", 30),
+        ("half the epochs", "SGD", _SCALED, "max_epochs", 0.5),
+        ("a label of 20 wrong", "Pegasos", _OTHER_LABELS),
+        ("a label of 20 wrong", "BatchPerceptron", _OTHER_LABELS),
+        ("fails", "SDCA", _FAILS),
+        ("fails with one kernel", "SBP", _FAILS_SOMETIMES),
+        ("128 MiB more", "SMO", _ALLOCATES, 128),
+        ("48 MiB more", "SGD", _ALLOCATES, 48),
     ]
+    both = hook("SDCA", _FAILS) + hook("SMO", _MORE, 1.0)
     lost = ("solvers/stochastic/pegasos.py", None, "\nraise ImportError('on purpose')\n")
     return [
-        *(Step(*step[:3], (PACKAGE, None, step[3]), *step[4:]) for step in steps),
+        *(
+            Step(
+                f"{solver}: {what}",
+                2 if what.startswith("fails") else 1,
+                solver,
+                (PACKAGE, None, hook(solver, *code)),
+                BOUND if what.endswith("MiB more") else COUNTS,
+            )
+            for what, solver, *code in steps
+        ),
+        Step("SDCA fails, SMO: evaluations x 2", 2, "SDCA SMO", (PACKAGE, None, both)),
         Step("Pegasos: cannot be imported", 2, "Pegasos", lost),
     ]
 
@@ -218,7 +205,6 @@ def main():
     """Commit and judge the steps, and print the table."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--only", default="", help="steps with this word")
-    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         clone = Path(name, "clone")
@@ -228,10 +214,9 @@ def main():
         heads = [commit(clone, each, place) for place, each in enumerate(steps)]
         heading("step", "right", "given", "cells told", "false alarms", "cells")
         rows = []
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for cells in pool.map(judge, [clone] * len(steps), steps, heads):
-                rows.append(cells)
-                row(*cells)
+        for step, head in zip(steps, heads, strict=True):
+            rows.append(judge(clone, step, head))
+            row(*rows[-1])
     for title, is_worse in (("worse", True), ("same", False)):
         chosen = [each for each in rows if bool(each[1]) == is_worse]
         right = sum(each[1] == each[2] for each in chosen)
