@@ -2,8 +2,7 @@
 
 ``python -m benchmarks.report`` writes folders of simulated records, of up to 100 000
 checkpoints each (:data:`SHAPES`), runs the command on them in a process of its own, and prints
-what it spent. ``--folder DIR`` measures a folder that exists instead, and ``--keep DIR`` keeps
-what was written.
+what it spent. ``--folder DIR`` measures a folder that exists instead.
 For asv there is a smaller folder.
 """
 
@@ -43,17 +42,21 @@ SMALL = Shape(tasks=4, solvers=5, seeds=5, checkpoints=50)
 
 _N_TRAIN, _N_TEST = 4_000, 2_000
 _OPTIMUM, _OPTIMAL_ERROR = 100.0, 0.05
-_ENVIRONMENT = json.dumps(
-    {
-        "marginbench": "0.1.0",
-        "commit": "0" * 40,
-        "dirty": False,
-        "processor": "Simulated",
-        "cores": 8,
-        "memory_mb": 32000,
-        "libraries": {"numba": "0.60.0", "numpy": "2.1.0", "scipy": "1.14.0"},
-    }
-)
+_ENVIRONMENT = {
+    "marginbench": "0.1.0",
+    "commit": "0" * 40,
+    "dirty": False,
+    "processor": "Simulated",
+    "cores": 8,
+    "memory_mb": 32000,
+    "libraries": {"numba": "0.60.0", "numpy": "2.1.0", "scipy": "1.14.0"},
+}
+_TASK = {
+    "dataset": "simulated",
+    "kernel": {"name": "rbf", "gamma": 0.1},
+    "C": 1.0,
+    "fit_intercept": False,
+}
 
 
 class LargeReport:
@@ -119,7 +122,17 @@ def write(folder, shape, seed=0):
     """
     rng = np.random.default_rng(seed)
     tasks = [f"task-{place}" for place in range(shape.tasks)]
-    solvers = [_solver(place, shape.solvers) for place in range(shape.solvers)]
+    solvers = [
+        {
+            "label": f"Solver{place}",
+            "class": f"simulated:Solver{place}",
+            "params": {"tol": 0.001},
+            "scalarization": None if place >= shape.solvers - 2 else "C",
+            "instrumented": shape.solvers <= 4 or place != shape.solvers - 3,
+            "summary": "Simulated.",
+        }
+        for place in range(shape.solvers)
+    ]
     folder.mkdir(parents=True)
     journal, planned = Journal(folder), []
     for task in tasks:
@@ -129,7 +142,8 @@ def write(folder, shape, seed=0):
             for number in range(shape.seeds):
                 record = _record(rng, task, solver, number, speed, shape.checkpoints, hard)
                 journal.append(record_line(record))
-                planned.append(_planned(record))
+                names = ("key", "task", "solver", "seed")
+                planned.append({name: getattr(record, name) for name in names})
     described = {
         "schema_version": SCHEMA_VERSION,
         "kind": "svm",
@@ -139,7 +153,7 @@ def write(folder, shape, seed=0):
         "seeds": list(range(shape.seeds)),
         "budget": {"timeout": 60.0, "memory": 4096.0, "checkpoint_factor": 1.19},
         "command": "marginbench run large",
-        "tasks": [_task(task) for task in tasks],
+        "tasks": [{"label": task, **_TASK} for task in tasks],
         "solvers": solvers,
         "planned": planned,
     }
@@ -148,38 +162,12 @@ def write(folder, shape, seed=0):
     write_description(folder, described)
 
 
-def _task(label):
-    return {
-        "label": label,
-        "dataset": "simulated",
-        "kernel": {"name": "rbf", "gamma": 0.1},
-        "C": 1.0,
-        "fit_intercept": False,
-    }
-
-
-def _solver(place, n):
-    return {
-        "label": f"Solver{place}",
-        "class": f"simulated:Solver{place}",
-        "params": {"tol": 0.001},
-        "scalarization": None if place >= n - 2 else "C",
-        "instrumented": n <= 4 or place != n - 3,
-        "summary": "Simulated.",
-    }
-
-
-def _planned(record):
-    names = ("key", "task", "solver", "seed")
-    return {name: getattr(record, name) for name in names}
-
-
 def _record(rng, task, solver, seed, speed, n, hard):
     trace = _trace(rng, speed, n, instrumented=solver["instrumented"])
-    failed = rng.random() < 0.02
-    last = trace[-1]
-    final = {name: value for name, value in vars(last).items() if name != "test_error"}
-    mistakes = hard < last.test_error
+    failed, last = rng.random() < 0.02, vars(trace[-1])
+    mistakes = hard < last["test_error"]
+    if not solver["instrumented"]:
+        trace = []
     return Record(
         key=f"{task} {solver['label']} {seed}".encode().hex().ljust(64, "0")[:64],
         study="large",
@@ -190,30 +178,22 @@ def _record(rng, task, solver, seed, speed, n, hard):
         status="timeout" if failed else "converged",
         reason="killed after 60.0 s of solving" if failed else "",
         started_at=f"2024-05-06T07:08:{seed % 60:02d}+00:00",
-        environment=_ENVIRONMENT,
+        environment=json.dumps(_ENVIRONMENT),
         dataset="simulated",
         n_train=_N_TRAIN,
         n_test=_N_TEST,
         n_features=64,
         n_classes=2,
         fingerprint="f" * 64,
-        test_error=float(mistakes.mean()),
-        suboptimality=None if solver["scalarization"] is None else last.primal / _OPTIMUM - 1,
+        suboptimality=None if solver["scalarization"] is None else last["primal"] / _OPTIMUM - 1,
         mistakes=packed(mistakes),
         reference_primal=_OPTIMUM,
         reference_gap=1e-4,
         reference_test_error=_OPTIMAL_ERROR,
         reference_hash="r" * 64,
-        trace=_kept(trace, failed, solver["instrumented"]),
-        **final,
+        trace=trace[: len(trace) // 2] if failed else trace,
+        **last | {"test_error": float(mistakes.mean())},
     )
-
-
-def _kept(trace, failed, instrumented):
-    """The checkpoints that a record keeps: none of a solver seen only at its end."""
-    if not instrumented:
-        return []
-    return trace[: len(trace) // 2] if failed else trace
 
 
 def _trace(rng, speed, n, *, instrumented):
@@ -243,29 +223,22 @@ def _trace(rng, speed, n, *, instrumented):
     ]
 
 
-def _print(name, folder):
-    cost = command("report", str(folder))
-    print(f"{name:<24} {cost.cpu_s:7.1f} {cost.wall_s:7.1f} {cost.peak_mb:8.0f} "
-          f"{page_mb(folder):8.1f}", flush=True)  # fmt: skip
-
-
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shape", action="append", choices=SHAPES)
     parser.add_argument("--folder", action="append", type=Path, default=[])
-    parser.add_argument("--keep", type=Path)
-    arguments = parser.parse_args()
+    options = parser.parse_args()
     print(f"{'folder':<24} {'CPU s':>7} {'wall s':>7} {'peak MB':>8} {'page MB':>8}")
-    for folder in arguments.folder:
-        _print(folder.name, folder)
-    shapes = arguments.shape or ([] if arguments.folder else list(SHAPES))
     with tempfile.TemporaryDirectory() as temporary:
-        for name in shapes:
-            folder = (arguments.keep or Path(temporary)) / name.replace(" ", "-")
-            if not folder.exists():
-                write(folder, SHAPES[name])
-            _print(name, folder)
+        folders = list(options.folder)
+        for name in options.shape or ([] if folders else SHAPES):
+            folders.append(Path(temporary, name.replace(" ", "-")))
+            write(folders[-1], SHAPES[name])
+        for folder in folders:
+            cost = command("report", str(folder))
+            print(f"{folder.name:<24} {cost.cpu_s:7.1f} {cost.wall_s:7.1f} {cost.peak_mb:8.0f} "
+                  f"{page_mb(folder):8.1f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

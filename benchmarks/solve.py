@@ -1,20 +1,58 @@
-"""Time and memory of fits: every registered solver, and each feasibility method.
+"""Time and memory of what users wait for: fits, predictions, rows of kernels, imports, commands.
 
 These depend on the machine and only advise; the counts of the same code are in ``work`` and
 ``shapes``.
 """
 
+import os
+import subprocess
+import sys
+import tempfile
+
 import numpy as np
+from scipy import sparse
 
 import marginbench.solvers
 from benchmarks import tasks
+from benchmarks.generators import dense_points, text_points
 from marginbench.data_loaders import ldfp
-from marginbench.solvers import FeasibilityProblem
+from marginbench.solvers import (
+    BSCA,
+    SMO,
+    FeasibilityProblem,
+    KernelOracle,
+    LinearSDCA,
+    Nystrom,
+    RandomFourierFeatures,
+)
+from marginbench.solvers.kernels import kernel_class, kernel_names
 from marginbench.solvers.registration import solver_names
 
 _N_POINTS = 2000
 #: Where the settings of the small tasks would take minutes.
 _SETTINGS = {"CuttingPlane": {"max_iter": 15}}
+_MODELS = {
+    "expansion": lambda: SMO(gamma=0.05),
+    "budget": lambda: BSCA(gamma=0.05, budget=200, max_epochs=2, random_state=0),
+    "landmarks": lambda: Nystrom(gamma=0.05, n_components=200, random_state=0),
+    "random features": lambda: RandomFourierFeatures(gamma=0.05, max_epochs=20, random_state=0),
+    "linear": lambda: LinearSDCA(max_epochs=20, random_state=0),
+}
+_KERNELS = {
+    "rbf": {"gamma": 0.02},
+    "laplacian": {"gamma": 0.02},
+    "poly": {"gamma": 0.02, "degree": 3, "coef0": 1.0},
+}
+_COMMANDS = {
+    "import marginbench": ["-c", "import marginbench"],
+    "import of a solver": ["-c", "from marginbench import SMO"],
+    "--help": ["-m", "marginbench", "--help"],
+    "solvers": ["-m", "marginbench", "solvers"],
+}
+_FIT = (
+    "import numpy as np; from marginbench import SMO; "
+    "X = np.eye(40, dtype=np.float32); SMO(gamma=1.0).fit(X, np.tile([1, -1], 20))"
+)
 
 
 class _BaseTimed:
@@ -52,8 +90,7 @@ class Fit(_BaseTimed):
     def time_fit(self, solver):
         self.model.fit(*self.data)
 
-    def peakmem_fit(self, solver):
-        self.model.fit(*self.data)
+    peakmem_fit = time_fit
 
 
 class Separate(_BaseTimed):
@@ -73,5 +110,82 @@ class Separate(_BaseTimed):
     def time_separate(self, name):
         self.method.solve(self.problem)
 
-    def peakmem_separate(self, name):
-        self.method.solve(self.problem)
+    peakmem_separate = time_separate
+
+
+class Predict(_BaseTimed):
+    """Predictions of each form of a model."""
+
+    params = (list(_MODELS), ["dense", "sparse"])
+    param_names = ("model", "storage")
+
+    def setup(self, model, storage):
+        rng = np.random.RandomState(0)
+        X = rng.standard_normal((12_000, 50)).astype(np.float32)
+        if storage == "sparse":
+            X = sparse.csr_matrix(X * (rng.uniform(size=X.shape) < 0.1))
+        y = np.where(rng.uniform(size=2000) < 0.5, 1.0, -1.0)
+        self.Z = X[2000:]
+        self.model = _MODELS[model]().fit(X[:2000], y)
+        self.model.predict(self.Z[:10])
+
+    def time_predict(self, model, storage):
+        self.model.predict(self.Z)
+
+    peakmem_predict = time_predict
+
+
+class Rows(_BaseTimed):
+    """Blocks of rows of kernel entries, and single ones, counting included."""
+
+    params = (kernel_names(), ["dense", "sparse"], [64, 1])
+    param_names = ("kernel", "storage", "rows")
+
+    def setup(self, kernel, storage, rows):
+        cls = kernel_class(kernel)
+        if not cls.evaluates and storage == "sparse":
+            raise NotImplementedError("a matrix that is given is dense")
+        n = 20_000 if storage == "dense" and cls.evaluates else 4000
+        points = dense_points(n, 50) if storage == "dense" else text_points(n, 4000, 50)
+        if not cls.evaluates:
+            points = points @ points.T
+        self.oracle = KernelOracle(cls.of(_KERNELS.get(kernel, {})), points, "float32")
+        self.index = np.arange(rows)
+        self.oracle.rows(self.index)
+
+    def time_rows(self, kernel, storage, rows):
+        self.oracle.rows(self.index)
+
+
+class Command(_BaseTimed):
+    """A process from its start to its end."""
+
+    params = (list(_COMMANDS),)
+    param_names = ("command",)
+    number = 1
+
+    def time_command(self, command):
+        subprocess.run([sys.executable, *_COMMANDS[command]], check=True, stdout=subprocess.DEVNULL)
+
+
+class FirstFit(_BaseTimed):
+    """The first fit of a process: without compiled code, and with that of an earlier one."""
+
+    params = (["nothing compiled", "compiled before"],)
+    param_names = ("cache",)
+    timeout = 300
+    rounds = 1
+    repeat = 3
+    number = 1
+
+    def setup(self, cache):
+        self.folder = tempfile.TemporaryDirectory()
+        if cache == "compiled before":
+            self.time_first_fit(cache)
+
+    def teardown(self, cache):
+        self.folder.cleanup()
+
+    def time_first_fit(self, cache):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": self.folder.name}
+        subprocess.run([sys.executable, "-c", _FIT], check=True, env=environment)

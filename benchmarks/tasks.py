@@ -4,8 +4,11 @@ Points come from NumPy's legacy generator, whose streams never change. Only the 
 interface is used, so that the suites run on commits of different age.
 """
 
+import traceback
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, partial
 from importlib import metadata
 from typing import NamedTuple
 
@@ -76,122 +79,14 @@ _FUNCTIONS = {
 }
 #: Largest certified gap of a reference optimum, relative to its value.
 REFERENCE_GAP = 1e-6
+#: Below this relative suboptimality a change is noise, and a baseline of zero would make any noise
+#: a regression.
+FLOOR = 1e-3
 _N_TRAIN, _N_TEST = 200, 400
 
 
-@dataclass(frozen=True)
-class Points:
-    """Training and test points of one storage, with labels -1 and 1."""
-
-    X: object
-    y: np.ndarray
-    Z: object
-    z: np.ndarray
-
-    def dense(self):
-        """Both as float64 arrays."""
-        return [
-            np.asarray(part.todense() if sparse.issparse(part) else part, dtype=np.float64)
-            for part in (self.X, self.Z)
-        ]
-
-
-@cache
-def points(storage):
-    """Two overlapping classes, of numbers ("dense") or of rows like documents ("sparse")."""
-    rng = np.random.RandomState(0)
-    n = _N_TRAIN + _N_TEST
-    if storage == "dense":
-        X = rng.standard_normal((n, 6))
-        scores = X[:, 0] + X[:, 1] * X[:, 2] + 0.6 * rng.standard_normal(n)
-    else:
-        X = (rng.uniform(size=(n, 80)) < 0.1) * rng.uniform(0.5, 1.5, size=(n, 80))
-        scores = X @ rng.standard_normal(80) + 0.3 * rng.standard_normal(n)
-        X = sparse.csr_matrix(X)
-    y = np.where(scores > np.median(scores), 1.0, -1.0)
-    return Points(X[:_N_TRAIN], y[:_N_TRAIN], X[_N_TRAIN:], y[_N_TRAIN:])
-
-
-@cache
-def gram(kernel, storage):
-    """Kernel entries of training points with training points and of test points with them."""
-    X, Z = points(storage).dense()
-    if kernel == "precomputed":
-        return gram("rbf", storage)
-    function, params = _FUNCTIONS[kernel], KERNELS[kernel]
-    return function(X, X, **params), function(Z, X, **params)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One fit: a solver on a task."""
-
-    solver: str
-    kernel: str
-    storage: str
-    bias: bool
-
-    @property
-    def name(self):
-        return f"{self.solver} {self.kernel} {self.storage}{' bias' if self.bias else ''}"
-
-    def estimator(self, classes):
-        """The estimator, not fitted, of one of the classes by name."""
-        solver = classes[self.solver]
-        known = solver().get_params()
-        wanted = {"C": C, "random_state": 0, "fit_intercept": self.bias, **SETTINGS[self.solver]}
-        if "nu" in known:
-            wanted["nu"] = optimum(self.kernel, self.storage, self.bias).nu
-        if "kernel" in known:
-            wanted |= {"kernel": self.kernel, **KERNELS[self.kernel]}
-        return solver(**{name: value for name, value in wanted.items() if name in known})
-
-    def training(self):
-        """What the estimator is fitted to."""
-        data = points(self.storage)
-        return (gram("precomputed", self.storage)[0] if self._given else data.X), data.y
-
-    def testing(self):
-        """What it predicts, and the labels there."""
-        data = points(self.storage)
-        return (gram("precomputed", self.storage)[1] if self._given else data.Z), data.z
-
-    @property
-    def _given(self):
-        return self.kernel == "precomputed"
-
-
-def lacks_package(solver):
-    """Whether a solver class needs a package that is not installed."""
-    package = getattr(solver, "requires", "")
-    try:
-        return bool(package) and not metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return True
-
-
-def cells(classes):
-    """Every combination that a solver is for."""
-    return [
-        Cell(name, kernel, storage, bias)
-        for name, solver in classes.items()
-        for kernel in kernels_of(name, solver)
-        for storage in STORAGE
-        if (kernel, storage) != ("precomputed", "sparse")
-        for bias in (False, True)
-        if (solver.supports_bias if bias else solver.supports_no_bias)
-    ]
-
-
-def kernels_of(name, solver):
-    """The kernels that a solver is tried with; a linear one is with the linear kernel."""
-    if "kernel" not in solver().get_params():
-        return ("linear",)
-    return FEWER_KERNELS.get(name, tuple(KERNELS))
-
-
 class Optimum(NamedTuple):
-    """What is known of the least objective of a task.
+    """What is known of the least objective of a problem.
 
     ``bound`` is not above it, and within :data:`REFERENCE_GAP` of it. ``nu`` is the mean hinge loss
     of the reference over its norm: with it the slack-constrained form (SBP12 eq. 2.3) has the same
@@ -202,24 +97,62 @@ class Optimum(NamedTuple):
     nu: float
 
 
-@cache
-def optimum(kernel, storage, bias):
-    """The optimum of a task, from float64 kernel entries."""
-    return certified(gram(kernel, storage)[0], points(storage).y, C, bias)
+@dataclass(frozen=True)
+class Problem:
+    """Training points X and test points Z with labels -1 and 1, and what is asked of a solver.
 
-
-def certified(K, y, C, bias):
-    """The optimum for a kernel matrix of float64; a RuntimeError if its certificate does not hold.
-
-    The dual variables come from scikit-learn; P and D are computed here.
+    ``kernel`` gives the entries between the rows of two matrices; None: X holds them already.
     """
-    alpha = _dual(K, y, C) if bias else _dual_without_bias(K, y, C)
-    scores = K @ (alpha * y)
-    norm, hinge = (alpha * y) @ scores, _least_hinge(scores, y, bias)
-    primal, dual = 0.5 * norm + C * hinge, alpha.sum() - 0.5 * norm
-    if not primal - dual <= REFERENCE_GAP * primal:
-        raise RuntimeError(f"no certified optimum, only {primal} and {dual}")
-    return Optimum(dual, hinge / (len(y) * np.sqrt(norm)))
+
+    X: object
+    y: np.ndarray
+    Z: object
+    z: np.ndarray
+    kernel: Callable | None
+    C: float
+    bias: bool
+
+    @cached_property
+    def K(self):
+        """Kernel entries of the training points, from float64."""
+        points = self.X.astype(np.float64)
+        return points if self.kernel is None else self.kernel(points, points)
+
+    @cached_property
+    def optimum(self):
+        """Its optimum; a RuntimeError if the certificate of that does not hold.
+
+        The dual variables come from scikit-learn; P and D are computed here.
+        """
+        K, y = self.K, self.y
+        alpha = _dual(K, y, self.C) if self.bias else _dual_without_bias(K, y, self.C)
+        scores = K @ (alpha * y)
+        norm, hinge = (alpha * y) @ scores, _least_hinge(scores, y, self.bias)
+        primal, dual = 0.5 * norm + self.C * hinge, alpha.sum() - 0.5 * norm
+        if not primal - dual <= REFERENCE_GAP * primal:
+            raise RuntimeError(f"no certified optimum, only {primal} and {dual}")
+        return Optimum(dual, hinge / (len(y) * np.sqrt(norm)))
+
+    def suboptimality(self, model):
+        """How far the objective of a fitted model is above the optimum, relative to it.
+
+        The objective comes from the model's coefficients and float64 kernel entries.
+        """
+        X = self.X.astype(np.float64)
+        if not hasattr(model, "dual_coef_"):
+            w = np.ravel(model.coef_)
+            scores, norm = X @ w, w @ w
+        else:
+            beta = np.ravel(model.dual_coef_)
+            if hasattr(model, "support_"):
+                scores = self.K[:, model.support_] @ beta
+                norm = beta @ scores[model.support_]
+            else:  # merged points are none of the training points
+                V = np.asarray(model.support_vectors_, dtype=np.float64)
+                scores, norm = self.kernel(X, V) @ beta, beta @ self.kernel(V, V) @ beta
+        offset = float(np.ravel(model.intercept_)[0]) if self.bias else 0.0
+        losses = np.maximum(0.0, 1.0 - self.y * (scores + offset))
+        return (0.5 * norm + self.C * losses.sum()) / self.optimum.bound - 1
 
 
 def _dual(K, y, C):
@@ -238,43 +171,143 @@ def _dual_without_bias(K, y, C):
 
 def _least_hinge(scores, y, bias):
     """The sum of the hinge losses at the best offset, one of the breaks of a piecewise line."""
-    if not bias:
-        return np.maximum(0.0, 1.0 - y * scores).sum()
-    offsets = y - scores
+    offsets = y - scores if bias else [0.0]
     return min(np.maximum(0.0, 1.0 - y * (scores + b)).sum() for b in offsets)
 
 
-def suboptimality(model, cell):
-    """How far the objective of a fitted model is above the optimum, relative to it.
+class Fit:
+    """A solver with its settings on a problem; subclasses say which."""
 
-    The objective comes from the model's coefficients and float64 kernel entries.
-    """
-    data, best = points(cell.storage), optimum(cell.kernel, cell.storage, cell.bias)
-    if hasattr(model, "dual_coef_") and not hasattr(model, "support_"):
-        # Merged points are none of the training points.
-        X, V = data.dense()[0], np.asarray(model.support_vectors_, dtype=np.float64)
-        beta = np.ravel(model.dual_coef_)
-        function, params = _FUNCTIONS[cell.kernel], KERNELS[cell.kernel]
-        scores, norm = function(X, V, **params) @ beta, beta @ function(V, V, **params) @ beta
+    solver: str
+    problem: Problem
+    settings: dict
+
+    def estimator(self, classes):
+        """The estimator, not fitted, of one of the classes by name."""
+        solver = classes[self.solver]
+        known, wanted = solver().get_params(), self.settings
+        if "nu" in known:
+            wanted = wanted | {"nu": self.problem.optimum.nu}
+        return solver(**{name: value for name, value in wanted.items() if name in known})
+
+    def fitted(self, classes):
+        """The same fitted."""
+        return self.estimator(classes).fit(self.problem.X, self.problem.y)
+
+    def measure(self, classes):
+        """The measures of its fit, by name; of one that fails, the reason."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return {"failed": 0, **self.measures(self.fitted(classes))}
+        except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
+            return failed()
+
+    def measures(self, model):
+        """The measures of a fitted estimator, by name; a ValueError if its values are none."""
+        found = self.counted(model)
+        if model.scalarization is not None:
+            found["suboptimality"] = max(finite(self.problem.suboptimality(model)), FLOOR)
+        return found
+
+    def counted(self, model):
+        """Those without the objective's; the test error is in percent."""
+        predicted = model.predict(self.problem.Z)
+        if not np.isin(predicted, (-1.0, 1.0)).all():
+            raise ValueError("predictions are not labels")
+        wrong = float(np.mean(predicted != self.problem.z))
+        found = {"test_error": 100 * wrong, "iterations": model.n_iter_}
+        if model.counters_ is not None:
+            found |= counts(model.counters_)
+        if hasattr(model, "dual_coef_"):
+            found["support_vectors"] = np.ravel(model.dual_coef_).size
+        return found
+
+
+def failed():
+    """The measures of what has just raised."""
+    return {"failed": 1, "reason": traceback.format_exc()}
+
+
+def finite(number):
+    """The number as a plain one; a ValueError if it is not finite."""
+    if not np.isfinite(number):
+        raise ValueError(f"the distance from the optimum is {number}")
+    return float(number)
+
+
+def counts(counters):
+    """The evaluations that were asked for and computed."""
+    found = counters.as_dict()
+    rest = found.get("matvec_entries", 0) + found.get("inner_products", 0)
+    return {
+        "evaluations": found["kernel_evals"] + rest,
+        "evaluations_computed": found["kernel_evals_computed"] + rest,
+    }
+
+
+@cache
+def problem(kernel, storage, bias):
+    """Two overlapping classes, of numbers ("dense") or of rows like documents ("sparse")."""
+    rng = np.random.RandomState(0)
+    n = _N_TRAIN + _N_TEST
+    if storage == "dense":
+        X = rng.standard_normal((n, 6))
+        scores = X[:, 0] + X[:, 1] * X[:, 2] + 0.6 * rng.standard_normal(n)
     else:
-        scores, norm = scores_and_norm(model, gram(cell.kernel, cell.storage)[0], data.dense()[0])
-    offset = float(np.ravel(model.intercept_)[0]) if cell.bias else 0.0
-    return objective(scores + offset, norm, data.y, C) / best.bound - 1
+        X = (rng.uniform(size=(n, 80)) < 0.1) * rng.uniform(0.5, 1.5, size=(n, 80))
+        scores = X @ rng.standard_normal(80) + 0.3 * rng.standard_normal(n)
+        X = sparse.csr_matrix(X)
+    y = np.where(scores > np.median(scores), 1.0, -1.0)
+    if kernel == "precomputed":
+        X, function = _FUNCTIONS["rbf"](X, X[:_N_TRAIN], **KERNELS["rbf"]), None
+    else:
+        function = partial(_FUNCTIONS[kernel], **KERNELS[kernel])
+    return Problem(X[:_N_TRAIN], y[:_N_TRAIN], X[_N_TRAIN:], y[_N_TRAIN:], function, C, bias)
 
 
-def scores_and_norm(model, K, X):
-    """Scores of the training points, and the squared norm, from a model's coefficients.
+@dataclass(frozen=True)
+class Cell(Fit):
+    """One fit: a solver on a task."""
 
-    The model has ``support_`` and ``dual_coef_``, or ``coef_``; K is that of the training points X.
-    """
-    if hasattr(model, "dual_coef_"):
-        beta = np.ravel(model.dual_coef_)
-        scores = K[:, model.support_] @ beta
-        return scores, beta @ scores[model.support_]
-    w = np.ravel(model.coef_)
-    return X @ w, w @ w
+    solver: str
+    kernel: str
+    storage: str
+    bias: bool
+
+    @property
+    def name(self):
+        return f"{self.solver} {self.kernel} {self.storage}{' bias' if self.bias else ''}"
+
+    @property
+    def problem(self):
+        return problem(self.kernel, self.storage, self.bias)
+
+    @property
+    def settings(self):
+        common = {"C": C, "random_state": 0, "fit_intercept": self.bias, "kernel": self.kernel}
+        return common | KERNELS[self.kernel] | SETTINGS[self.solver]
 
 
-def objective(scores, squared_norm, y, C):
-    """1/2 ||w||^2 + C sum of hinge losses."""
-    return 0.5 * squared_norm + C * np.maximum(0.0, 1.0 - y * scores).sum()
+def lacks_package(solver):
+    """Whether a solver class needs a package that is not installed."""
+    package = getattr(solver, "requires", "")
+    try:
+        return bool(package) and not metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return True
+
+
+def cells(classes):
+    """Every combination that a solver is for; linear ones are for the linear kernel."""
+    return [
+        Cell(name, kernel, storage, bias)
+        for name, solver in classes.items()
+        for kernel in (
+            FEWER_KERNELS.get(name, KERNELS) if "kernel" in solver().get_params() else ["linear"]
+        )
+        for storage in STORAGE
+        if (kernel, storage) != ("precomputed", "sparse")
+        for bias in (False, True)
+        if (solver.supports_bias if bias else solver.supports_no_bias)
+    ]

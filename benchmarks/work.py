@@ -10,8 +10,7 @@ fails.
 
 import argparse
 import difflib
-import traceback
-import warnings
+from functools import partial
 
 import numpy as np
 
@@ -20,178 +19,22 @@ from benchmarks import tasks
 from marginbench.solvers import FeasibilityProblem, check_certificate
 from marginbench.solvers.registration import solver_names
 
-#: Below this relative suboptimality a change is noise, and a baseline of zero would make any noise
-#: a regression.
-FLOOR = 1e-3
 #: Of feasibility methods.
 PROBLEMS = ("separable", "inseparable")
-_NAN = float("nan")
 
 
 def importable(kind="svm"):
-    """The solvers that can be imported, by name, and why the others cannot."""
-    found, broken = {}, {}
+    """The solvers that can be imported, by name, and of the others the measures of their cells."""
+    classes, broken = {}, {}
     for name in solver_names(kind):
         try:
-            found[name] = getattr(marginbench.solvers, name)
+            solver = getattr(marginbench.solvers, name)
         except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
-            broken[name] = traceback.format_exc()
+            broken[name] = tasks.failed()
             continue
-        if tasks.lacks_package(found[name]):
-            del found[name]
-    return found, broken
-
-
-def cell_names():
-    """The cells of all solvers; one that cannot be imported has a cell that says so."""
-    classes, broken = importable()
-    return [cell.name for cell in tasks.cells(classes)] + _of_broken(broken)
-
-
-def _of_broken(broken):
-    return [f"{name} import" for name in broken]
-
-
-def _failures(broken):
-    reasons = zip(_of_broken(broken), broken.values(), strict=True)
-    return {name: {"failed": 1, "reason": reason} for name, reason in reasons}
-
-
-def measures(model, cell):
-    """The measures of a fitted estimator, by name; the test error is in percent.
-
-    A ValueError if its predictions are not labels, or its objective is not finite.
-    """
-    found = counted(model, *cell.testing())
-    if model.scalarization is not None:
-        found["suboptimality"] = above_optimum(tasks.suboptimality(model, cell))
-    return found
-
-
-def counted(model, Z, labels):
-    """The measures of any fitted estimator, by name, without those of its objective.
-
-    A ValueError if its predictions are not labels, -1 or 1.
-    """
-    predicted = model.predict(Z)
-    if not np.isin(predicted, (-1.0, 1.0)).all():
-        raise ValueError("predictions are not labels")
-    found = {"test_error": 100 * float(np.mean(predicted != labels)), "iterations": model.n_iter_}
-    if model.counters_ is not None:
-        found |= _counts(model.counters_)
-    if hasattr(model, "dual_coef_"):
-        found["support_vectors"] = np.ravel(model.dual_coef_).size
-    return found
-
-
-def above_optimum(gap):
-    """The suboptimality that is recorded; a ValueError if it is not finite."""
-    if not np.isfinite(gap):
-        raise ValueError(f"the objective is {gap}")
-    return max(float(gap), FLOOR)
-
-
-def _counts(counters):
-    counts = counters.as_dict()
-    rest = counts.get("matvec_entries", 0) + counts.get("inner_products", 0)
-    return {
-        "evaluations": counts["kernel_evals"] + rest,
-        "evaluations_computed": counts["kernel_evals_computed"] + rest,
-    }
-
-
-def measure(cell, classes, measures=measures):
-    """The measures of one fit, by name; of one that fails, the reason."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = cell.estimator(classes).fit(*cell.training())
-        return {"failed": 0, **measures(model, cell)}
-    except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
-        return {"failed": 1, "reason": traceback.format_exc()}
-
-
-class _BaseCells:
-    """Looks up what ``setup_cache`` found, one cell at a time."""
-
-    param_names = ("cell",)
-    timeout = 60
-
-    def setup(self, found, cell):
-        if cell not in found:
-            raise NotImplementedError("this version has no such cell")
-        self.found = found[cell]
-
-    def track_failed(self, found, cell):
-        return self.found["failed"]
-
-
-class _BaseFits(_BaseCells):
-    """Of fits of any solver."""
-
-    def track_evaluations_computed(self, found, cell):
-        return self.found.get("evaluations_computed", _NAN)
-
-    def track_support_vectors(self, found, cell):
-        return self.found.get("support_vectors", _NAN)
-
-    def track_test_error(self, found, cell):
-        return self.found.get("test_error", _NAN)
-
-    track_test_error.unit = "%"
-
-
-class _BaseCounts(_BaseCells):
-    """Of runs of which every iteration counts."""
-
-    def track_iterations(self, found, cell):
-        return self.found.get("iterations", _NAN)
-
-    def track_evaluations(self, found, cell):
-        return self.found.get("evaluations", _NAN)
-
-
-class Work(_BaseFits, _BaseCounts):
-    params = (cell_names(),)
-
-    def setup_cache(self):
-        classes, broken = importable()
-        found = {cell.name: measure(cell, classes) for cell in tasks.cells(classes)}
-        return found | _failures(broken)
-
-    setup_cache.timeout = 600
-
-    def track_suboptimality(self, found, cell):
-        return self.found.get("suboptimality", _NAN)
-
-
-class Feasibility(_BaseCounts):
-    """Methods that look for a separator, on a problem that has one and on one that has none."""
-
-    params = (
-        [f"{name} {problem}" for name in solver_names("feasibility") for problem in PROBLEMS],
-    )
-
-    def setup_cache(self):
-        classes, broken = importable("feasibility")
-        found = {
-            f"{name} {problem}": separate(solver, problem)
-            for name, solver in classes.items()
-            for problem in PROBLEMS
-        }
-        return found | {
-            f"{name} {problem}": {"failed": 1, "reason": reason}
-            for name, reason in broken.items()
-            for problem in PROBLEMS
-        }
-
-    setup_cache.timeout = 600
-
-    def track_unsolved(self, found, cell):
-        return self.found.get("unsolved", _NAN)
-
-    def track_products(self, found, cell):
-        return self.found.get("products", _NAN)
+        if not tasks.lacks_package(solver):
+            classes[name] = solver
+    return classes, broken
 
 
 def columns(problem):
@@ -214,45 +57,111 @@ def separate(solver, name):
         result = solver(tol=1e-3, max_iter=20_000).solve(problem)
         certified = check_certificate(problem, result).valid
     except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
-        return {"failed": 1, "reason": traceback.format_exc()}
-    counts = result.counters.as_dict()
+        return tasks.failed()
     return {
         "failed": 0,
         "unsolved": int(not certified),
         "iterations": result.n_iter,
-        "products": counts["matvecs"],
-        **_counts(result.counters),
+        "products": result.counters.as_dict()["matvecs"],
+        **tasks.counts(result.counters),
     }
 
 
-def main():
-    """Measure the cells named on the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.work", description=main.__doc__)
-    parser.add_argument("cell", nargs="+", help="such as 'SMO rbf dense bias'")
+def cells():
+    """What measures each cell, by name; a solver that cannot be imported has one that says so."""
     classes, broken = importable()
-    known = {cell.name: cell for cell in tasks.cells(classes)}
+    found = {cell.name: partial(cell.measure, classes) for cell in tasks.cells(classes)}
+    return found | {f"{name} import": found.copy for name, found in broken.items()}
+
+
+def feasibility_cells():
+    """The same of feasibility methods."""
+    classes, broken = importable("feasibility")
+    return {
+        f"{name} {problem}": broken[name].copy
+        if name in broken
+        else partial(separate, cls, problem)
+        for name, cls in (classes | broken).items()
+        for problem in PROBLEMS
+    }
+
+
+def tracked(measure, unit="unit"):
+    """A method of a suite: a measure of a cell, NaN if it has none."""
+
+    def track(self, found, cell):
+        return self.found.get(measure, float("nan"))
+
+    track.unit = unit
+    return track
+
+
+class _BaseCells:
+    """Looks up what ``setup_cache`` found, one cell at a time."""
+
+    param_names = ("cell",)
+    timeout = 60
+
+    def setup(self, found, cell):
+        if cell not in found:
+            raise NotImplementedError("this version has no such cell")
+        self.found = found[cell]
+
+    track_failed = tracked("failed")
+
+
+class _BaseFits(_BaseCells):
+    """Of fits of any solver."""
+
+    track_evaluations_computed = tracked("evaluations_computed")
+    track_support_vectors = tracked("support_vectors")
+    track_test_error = tracked("test_error", "%")
+
+
+class _BaseCounts(_BaseCells):
+    """Of runs of which every iteration counts."""
+
+    track_iterations = tracked("iterations")
+    track_evaluations = tracked("evaluations")
+
+
+class Work(_BaseFits, _BaseCounts):
+    params = ([*cells()],)
+
+    def setup_cache(self):
+        return {name: measure() for name, measure in cells().items()}
+
+    setup_cache.timeout = 600
+
+    track_suboptimality = tracked("suboptimality")
+
+
+class Feasibility(_BaseCounts):
+    """Methods that look for a separator, on a problem that has one and on one that has none."""
+
+    params = ([*feasibility_cells()],)
+
+    def setup_cache(self):
+        return {name: measure() for name, measure in feasibility_cells().items()}
+
+    setup_cache.timeout = 600
+
+    track_unsolved = tracked("unsolved")
+    track_products = tracked("products")
+
+
+def main(description, known):
+    """Measure the cells named on the command line and print what was found."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("cell", nargs="+", help="such as 'SMO rbf dense bias'")
     for name in parser.parse_args().cell:
-        show(name, _one(name, known, classes, broken))
-
-
-def show(name, found):
-    """Print the measures of a cell."""
-    print(name)
-    for measure_name, value in found.items():
-        print(f"    {measure_name:24}{value}")
-
-
-def _one(name, known, classes, broken):
-    if name in known:
-        return measure(known[name], classes)
-    solver, _, problem = name.partition(" ")
-    if problem in PROBLEMS and solver in solver_names("feasibility"):
-        return separate(importable("feasibility")[0][solver], problem)
-    if name in _of_broken(broken):
-        return _failures(broken)[name]
-    near = difflib.get_close_matches(name, known, n=5, cutoff=0.0)
-    raise SystemExit(f"{name}: no such cell; the nearest are {', '.join(near)}")
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=5, cutoff=0.0)
+            raise SystemExit(f"{name}: no such cell; the nearest are {', '.join(near)}")
+        print(name)
+        for measure, value in known[name]().items():
+            print(f"    {measure:24}{value}")
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__.splitlines()[0], cells() | feasibility_cells())

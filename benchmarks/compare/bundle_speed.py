@@ -8,17 +8,17 @@ of a collection of abstracts.
 """
 
 import sys
-import time
 import warnings
+from functools import partial
+from itertools import product
 
 import numpy as np
-from numba import set_num_threads
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
 
+from benchmarks.compare.common import heading, in_turn, one_thread, row
 from marginbench.data_loaders import find, load
 from marginbench.solvers import (
     OCAS,
@@ -37,6 +37,7 @@ _CLOSE = 1e-3
 _LAMBDAS = {"reuters_moneyfx": 1e-4, "adult": 1e-3, "random-text": 2e-4}
 _ROUNDS = 5
 _SEARCH_ROUNDS = 3
+_MOST_EFFORT = 4096
 
 
 def _text(n, d, density):
@@ -44,58 +45,42 @@ def _text(n, d, density):
     shape = {"n_train": n, "n_features": d, "density": density, "n_test": 2}
     source = find("random-text")
     train = source.read({}, source.resolve(shape)).train
-    return train.X, train.y.astype(np.float64)
+    return train.X.astype(np.float64), train.y.astype(np.float64)
 
 
 def _data(name):
+    """In double precision, in which peers work: nobody shall have to convert."""
     data = load(name)
-    return data.X_train, np.asarray(data.y_train, dtype=np.float64)
+    return data.X_train.astype(np.float64), np.asarray(data.y_train, dtype=np.float64)
 
 
-def _objective(X, y, w, lam):
-    slack = np.maximum(0, 1 - y * (X @ w))
-    return 0.5 * lam * w @ w + slack.mean()
-
-
-def print_iteration_costs(names=_LAMBDAS):
+def print_iteration_costs():
     """The time of an iteration over that of its two products by scipy, median of rounds.
 
     Of iterations after the first; checks of the data and the first iteration are taken off.
     """
-    print("| data | loss | inner | ms per iteration | ms of X w and X'g | ratio |")
-    print("|---|---|---|---|---|---|")
-    for name in names:
-        lam = _LAMBDAS[name]
+    heading("data", "loss", "inner", "ms per iteration", "ms of X w and X'g", "ratio")
+    for name, lam in _LAMBDAS.items():
         X, y = _data(name)
-        # scipy would convert single precision at each product.
-        X = X.astype(np.float64)
         rng = np.random.default_rng(0)
         w, g, transposed = rng.standard_normal(X.shape[1]), rng.standard_normal(len(y)), X.T
-        for loss in ("hinge", "squared_hinge", "logistic"):
-            for inner in ("qp", "line_search"):
-                options = {"lam": lam, "inner": inner, "tol": 0.0, "primal_search": False}
-                costs = []
-                # Rounding may end a run before its limit.
-                limits = (1, 61)
-                done = [minimize_risk(X, y, loss, max_iter=k, **options).n_iter for k in limits]
-                more = done[1] - done[0]
-                for _ in range(_ROUNDS):
-                    marks = [time.process_time()]
-                    for limit in limits:
-                        minimize_risk(X, y, loss, max_iter=limit, **options)
-                        marks.append(time.process_time())
-                    for _ in range(more):
-                        X @ w
-                        transposed @ g
-                    marks.append(time.process_time())
-                    first, all_of_them, products = np.diff(marks)
-                    costs.append(((all_of_them - first) / more, products / more))
-                costs = 1e3 * np.array(costs)
-                iteration, product = np.median(costs, axis=0)
-                ratio = np.median(costs[:, 0] / costs[:, 1])
-                print(
-                    f"| {name} | {loss} | {inner} | {iteration:.2f} | {product:.2f} | {ratio:.2f} |"
-                )
+        for loss, inner in product(("hinge", "squared_hinge", "logistic"), ("qp", "line_search")):
+            run = partial(
+                minimize_risk, X, y, loss, lam=lam, inner=inner, tol=0.0, primal_search=False
+            )
+            # Rounding may end a run before its limit.
+            more = run(max_iter=61).n_iter - run(max_iter=1).n_iter
+            calls = [partial(run, max_iter=1), partial(run, max_iter=61)]
+            cpu, _, _ = in_turn([*calls, partial(_products, X, w, transposed, g, more)], _ROUNDS)
+            iterations, products = 1e3 / more * np.array([cpu[:, 1] - cpu[:, 0], cpu[:, 2]])
+            shown = np.median([iterations, products, iterations / products], axis=1)
+            row(name, loss, inner, *(f"{number:.2f}" for number in shown))
+
+
+def _products(X, w, transposed, g, times):
+    for _ in range(times):
+        X @ w
+        transposed @ g
 
 
 def _competitors(n, lam):
@@ -123,106 +108,91 @@ def _competitors(n, lam):
     }
 
 
-def _least_effort(make, X, y, lam, target, most=4096):
+def _fit(make, effort, X, y):
+    return make(effort).fit(X, y)
+
+
+def _least_effort(make, X, y, lam, target):
     """The least effort, to 10 %, that brings the estimator to the target; None if none does."""
+
+    def reaches(effort):
+        w = _fit(make, effort, X, y).coef_[0]
+        return 0.5 * lam * w @ w + np.maximum(0, 1 - y * (X @ w)).mean() <= target
+
     low, high = 0, 1
-    while _objective(X, y, make(high).fit(X, y).coef_[0], lam) > target:
+    while not reaches(high):
         low, high = high, 2 * high
-        if high > most:
+        if high > _MOST_EFFORT:
             return None
     while high - low > max(1, high // 10):
         middle = (low + high) // 2
-        reached = _objective(X, y, make(middle).fit(X, y).coef_[0], lam) <= target
-        low, high = (low, middle) if reached else (middle, high)
+        low, high = (low, middle) if reaches(middle) else (middle, high)
     return high
 
 
-def print_times(names=_LAMBDAS):
+def print_times():
     """Processor seconds and iterations to 0.001 of the optimum, in turn, medians of rounds."""
     # LIBLINEAR is stopped on purpose.
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print(f"| data | lambda | method | iterations | CPU seconds to J* + {_CLOSE} | / LIBLINEAR |")
-    print("|---|---|---|---|---|---|")
-    for name in names:
-        lam = _LAMBDAS[name]
+    seconds_to = f"CPU seconds to J* + {_CLOSE}"
+    heading("data", "lambda", "method", "iterations", seconds_to, "/ LIBLINEAR")
+    for name, lam in _LAMBDAS.items():
         X, y = _data(name)
-        # LIBLINEAR works in double precision: it shall not have to convert.
-        X = X.astype(np.float64)
-        best = minimize_risk(X, y, lam=lam, tol=1e-6, max_iter=5000)
+        target = minimize_risk(X, y, lam=lam, tol=1e-6, max_iter=5000).objective + _CLOSE
         makers = _competitors(len(y), lam)
-        efforts = {
-            label: _least_effort(make, X, y, lam, best.objective + _CLOSE)
-            for label, make in makers.items()
-        }
-        times = {label: [] for label, effort in efforts.items() if effort}
-        for _ in range(_ROUNDS):
-            for label in times:
-                estimator = makers[label](efforts[label])
-                start = time.process_time()
-                estimator.fit(X, y)
-                times[label].append(time.process_time() - start)
+        efforts = {label: _least_effort(make, X, y, lam, target) for label, make in makers.items()}
+        there = [label for label, effort in efforts.items() if effort]
+        calls = [partial(_fit, makers[label], efforts[label], X, y) for label in there]
+        seconds = dict(zip(there, in_turn(calls, _ROUNDS)[0].T, strict=True))
         for label, effort in efforts.items():
-            row = f"| {name} | {lam:g} | {label} | {effort or ''} |"
-            if not effort:
-                print(f"{row} not in 4096 | |")
-                continue
-            ratio = np.median(np.divide(times[label], times["LIBLINEAR"]))
-            print(f"{row} {np.median(times[label]):.4f} | {ratio:.2f} |")
+            cells = ("", f"not in {_MOST_EFFORT}", "")
+            if effort:
+                ratio = np.median(seconds[label] / seconds["LIBLINEAR"])
+                cells = (effort, f"{np.median(seconds[label]):.4f}", f"{ratio:.2f}")
+            row(name, f"{lam:g}", label, *cells)
 
 
-def _numbers(X, seed=0):
+def _numbers(X):
     """Targets of a sparse linear model of the points with noise of heavy tails, of variance 2."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     w = rng.standard_normal(X.shape[1]) * (rng.random(X.shape[1]) < 0.2)
     scores = X @ w
     return scores / scores.std() + rng.standard_t(4, len(scores)) / np.sqrt(2)
 
 
 def _searched():
-    """Cases for the primal search: (data, loss, offset, lambdas) with the loss's targets."""
+    """Cases for the primal search: (data, X, y, loss, offset) with the loss's targets."""
     for name in ("reuters_moneyfx", "random-text", "adult", "ijcnn1", "covtype-sample"):
         X, y = _text(4000, 20_000, 0.002) if name == "random-text" else _data(name)
-        X = X.astype(np.float64)
-        numbers = _numbers(X)
-        losses = [("hinge", None), ("hinge", "eliminated"), ("logistic", None)]
-        losses += [("squared_hinge", "eliminated"), ("roc_area", None)]
-        for loss, offset in losses:
+        for loss, offset in (
+            *(("hinge", None), ("hinge", "eliminated"), ("logistic", None)),
+            *(("squared_hinge", "eliminated"), ("roc_area", None)),
+        ):
             yield name, X, y, loss, offset
+        numbers = _numbers(X)
         for loss in (EpsilonInsensitive(0.1), Quantile(0.9), LeastSquares()):
             yield name, X, numbers, loss, "eliminated"
     X, _ = _text(4000, 20_000, 0.002)
     topics = np.random.default_rng(0).standard_normal((X.shape[1], 10))
-    yield "random-text", X.astype(np.float64), (X @ topics).argmax(axis=1), "multiclass", None
+    yield "random-text", X, (X @ topics).argmax(axis=1), "multiclass", None
     X, classes = load_digits(return_X_y=True)
     yield "digits", X / 16.0, classes, "multiclass", "feature"
 
 
-def print_search(lams=(1e-3, 1e-4, 1e-5), tol=1e-3):
+def print_search():
     """Iterations and processor seconds to the same gap, with and without the primal search."""
-    print("| data | loss | offset | lambda | iterations without, with | CPU s | ratio |")
-    print("|---|---|---|---|---|---|---|")
+    heading("data", "loss", "offset", "lambda", "iterations without, with", "CPU s", "ratio")
     for name, X, y, loss, offset in _searched():
-        label = loss if isinstance(loss, str) else type(loss).__name__
-        for lam in lams:
-            runs = {False: [], True: []}
-            for _ in range(_SEARCH_ROUNDS):
-                for search, costs in runs.items():
-                    start = time.process_time()
-                    result = minimize_risk(
-                        X, y, loss, lam=lam, offset=offset, tol=tol, max_iter=1000,
-                        primal_search=search,
-                    )  # fmt: skip
-                    costs.append((time.process_time() - start, result))
-            (without, plain), (within, searched) = (
-                (np.median([seconds for seconds, _ in costs]), costs[-1][1])
-                for costs in runs.values()
+        for lam in (1e-3, 1e-4, 1e-5):
+            run = partial(
+                minimize_risk, X, y, loss, lam=lam, offset=offset, tol=1e-3, max_iter=1000
             )
-            reached = [_reached(result) for result in (plain, searched)]
-            print(
-                f"| {name} | {label} | {offset} | {lam:g} | {', '.join(reached)} | "
-                f"{without:.3f}, {within:.3f} | {within / without:.2f} |",
-                flush=True,
-            )
+            calls = [partial(run, primal_search=search) for search in (False, True)]
+            cpu, _, results = in_turn(calls, _SEARCH_ROUNDS)
+            without, within = np.median(cpu, axis=0)
+            label = loss if isinstance(loss, str) else type(loss).__name__
+            reached, spent = ", ".join(map(_reached, results)), f"{without:.3f}, {within:.3f}"
+            row(name, label, offset, f"{lam:g}", reached, spent, f"{within / without:.2f}")
 
 
 def _reached(result):
@@ -234,13 +204,8 @@ def _reached(result):
 
 
 if __name__ == "__main__":
-    tables = {
-        "iteration": print_iteration_costs,
-        "time": print_times,
-        "search": print_search,
-    }
-    set_num_threads(1)
-    with threadpool_limits(1):
+    tables = {"iteration": print_iteration_costs, "time": print_times, "search": print_search}
+    with one_thread():
         for table in sys.argv[1:] or tables:
             tables[table]()
             print(flush=True)

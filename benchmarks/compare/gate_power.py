@@ -4,7 +4,7 @@
 runs ``marginbench regressions`` on it as a user would, and prints a table: the exit code that is
 right and the one that came, how many cells of the solver that was changed are told, and the cells
 of other solvers that are, which would be false alarms. ``--only WORD`` takes the steps with the
-word in their names, ``--jobs`` runs several at a time. It takes about a minute a step.
+word in their names. It takes about a minute a step: one at a time, as they share what is measured.
 """
 
 import argparse
@@ -13,22 +13,24 @@ import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks.compare.common import heading, row
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "src/marginbench/__init__.py"
 COUNTS = ("--suite", r"^work\.")
-_BUSY = "BUSY"
 #: Memory advises; with a bound it gates.
 MEMORY = ("--suite", r"^solve\.Fit\.peakmem")
 BOUND = (*MEMORY, "--bound", "memory=1.1")
+_BUSY = "BUSY"
 #: Goes to the end of the package's module: it wraps what every fit passes through, so that no
 #: machine code changes.
 _HOOK = """
 
-def _changed():
+def _changed_{solver}():
     import numpy as np
     from marginbench.solvers.interface import base
     original = base.Solver._checked_solve
@@ -36,105 +38,91 @@ def _changed():
     def solve(self, problem, monitor):
         if type(self).__name__ != {solver!r}:
             return original(self, problem, monitor)
-        {body}
+        {before}
+        try:
+            return original(self, problem, monitor)
+        finally:
+            {after}
 
     base.Solver._checked_solve = solve
 
-_changed()
+_changed_{solver}()
 """
-_MORE = """spent = problem.counters.kernel_evals
-        solution = original(self, problem, monitor)
-        spent = problem.counters.kernel_evals - spent
-        for i in range(round({factor} * spent / problem.n)):
-            problem.oracle.row(i % problem.n)
-        return solution"""
-_FAILS = """raise ValueError("broken on purpose")"""
-_FAILS_SOMETIMES = """if getattr(self, "kernel", "") == "laplacian":
-            raise ValueError("broken on purpose")
-        return original(self, problem, monitor)"""
-_NOT_A_NUMBER = """solution = original(self, problem, monitor)
-        solution.model.coef[:] = np.nan
-        return solution"""
-_LOOSER = """kept = self.tol
-        self.tol = {factor} * kept
-        try:
-            return original(self, problem, monitor)
-        finally:
-            self.tol = kept"""
-_SHORTER = """kept = self.max_epochs
-        self.max_epochs = max(1, kept // {factor})
-        try:
-            return original(self, problem, monitor)
-        finally:
-            self.max_epochs = kept"""
-_OTHER_LABELS = """kept = problem.y.copy()
-        problem.y[::20] *= -1
-        try:
-            return original(self, problem, monitor)
-        finally:
-            problem.y[:] = kept"""
-_ALLOCATES = """room = np.ones({megabytes} * 2**17)
-        solution = original(self, problem, monitor)
-        assert room[-1] == 1
-        return solution"""
+# What is done before and after a fit.
+_MORE = (
+    "spent = problem.counters.kernel_evals",
+    "for i in range(round({0} * (problem.counters.kernel_evals - spent) / problem.n)):"
+    " problem.oracle.row(i % problem.n)",
+)
+_SCALED = ("kept = self.{0}; self.{0} = type(kept)({1} * kept)", "self.{0} = kept")
+_OTHER_LABELS = ("kept = problem.y.copy(); problem.y[::20] *= -1", "problem.y[:] = kept")
+_ALLOCATES = ("room = np.ones({0} * 2**17)", "assert room[-1] == 1")
+_FAILS = ("raise ValueError('broken on purpose')", "pass")
+_FAILS_SOMETIMES = (f"if getattr(self, 'kernel', '') == 'laplacian': {_FAILS[0]}", "pass")
 
 
 class Step(NamedTuple):
-    """A commit: its name, the exit code that is right, the solver it is about, its edits."""
+    """A commit: its name, the exit code that is right, the solvers it is about, and its edit.
+
+    That is a file, a text in it (None: its end), and what takes its place.
+    """
 
     name: str
-    code: int
-    solver: str
-    edits: tuple = ()
+    code: int = 0
+    solver: str = ""
+    edit: tuple = ()
     options: tuple = COUNTS
     environment: tuple = ()
 
 
-def hooked(name, code, solver, body, options=COUNTS):
-    """A step that changes one solver in all of its fits."""
-    return Step(
-        name, code, solver, ((PACKAGE, None, _HOOK.format(solver=solver, body=body)),), options
-    )
+def hook(solver, lines, *values):
+    """The code that changes one solver in all of its fits."""
+    before, after = (line.format(*values) for line in lines)
+    return _HOOK.format(solver=solver, before=before, after=after)
 
 
 def worse():
     """Twenty commits for the worse."""
-    more = [
-        hooked(f"{solver}: evaluations x {1 + factor:g}", 1, solver, _MORE.format(factor=factor))
-        for factor, solvers in (
-            (1.0, ("SMO", "SBP")),
-            (0.2, ("SDCA", "Pegasos", "CuttingPlane")),
-            (0.02, ("SMO", "Perceptron", "BSGD", "Nystrom")),
-        )
-        for solver in solvers
-    ]
-    both = _HOOK.format(solver="SDCA", body=_FAILS) + _HOOK.format(
-        solver="SMO", body=_MORE.format(factor=1.0)
-    ).replace("_changed", "_changed_too")
-    return [
-        *more,
-        hooked("SMO: tolerance x 100", 1, "SMO", _LOOSER.format(factor=100)),
-        hooked("LinearSDCA: tolerance x 30", 1, "LinearSDCA", _LOOSER.format(factor=30)),
-        hooked("SGD: half the epochs", 1, "SGD", _SHORTER.format(factor=2)),
-        hooked("Pegasos: a label of 20 wrong", 1, "Pegasos", _OTHER_LABELS),
-        hooked("BatchPerceptron: a label of 20 wrong", 1, "BatchPerceptron", _OTHER_LABELS),
-        hooked("SDCA: fails", 2, "SDCA", _FAILS),
-        hooked("SBP: fails with one kernel", 2, "SBP", _FAILS_SOMETIMES),
-        Step("SDCA fails, SMO: evaluations x 2", 2, "SDCA SMO", ((PACKAGE, None, both),)),
-        Step(
-            "Pegasos: cannot be imported",
-            2,
-            "Pegasos",
-            (("solvers/stochastic/pegasos.py", None, "\nraise ImportError('on purpose')\n"),),
+    steps = [
+        *(
+            (f"evaluations x {1 + factor:g}", solver, _MORE, factor)
+            for factor, solvers in (
+                (1.0, ("SMO", "SBP")),
+                (0.2, ("SDCA", "Pegasos", "CuttingPlane")),
+                (0.02, ("SMO", "Perceptron", "BSGD", "Nystrom")),
+            )
+            for solver in solvers
         ),
-        hooked("SMO: 128 MiB more", 1, "SMO", _ALLOCATES.format(megabytes=128), BOUND),
-        hooked("SGD: 48 MiB more", 1, "SGD", _ALLOCATES.format(megabytes=48), BOUND),
+        ("tolerance x 100", "SMO", _SCALED, "tol", 100),
+        ("tolerance x 30", "LinearSDCA", _SCALED, "tol", 30),
+        ("half the epochs", "SGD", _SCALED, "max_epochs", 0.5),
+        ("a label of 20 wrong", "Pegasos", _OTHER_LABELS),
+        ("a label of 20 wrong", "BatchPerceptron", _OTHER_LABELS),
+        ("fails", "SDCA", _FAILS),
+        ("fails with one kernel", "SBP", _FAILS_SOMETIMES),
+        ("128 MiB more", "SMO", _ALLOCATES, 128),
+        ("48 MiB more", "SGD", _ALLOCATES, 48),
+    ]
+    both = hook("SDCA", _FAILS) + hook("SMO", _MORE, 1.0)
+    lost = ("solvers/stochastic/pegasos.py", None, "\nraise ImportError('on purpose')\n")
+    return [
+        *(
+            Step(
+                f"{solver}: {what}",
+                2 if what.startswith("fails") else 1,
+                solver,
+                (PACKAGE, None, hook(solver, *code)),
+                BOUND if what.endswith("MiB more") else COUNTS,
+            )
+            for what, solver, *code in steps
+        ),
+        Step("SDCA fails, SMO: evaluations x 2", 2, "SDCA SMO", (PACKAGE, None, both)),
+        Step("Pegasos: cannot be imported", 2, "Pegasos", lost),
     ]
 
 
 def same():
     """Twenty commits that change no number, or none at all in other circumstances."""
-    comment = "\n# A comment at the end.\n"
     commented = (
         "solvers/smo/smo.py",
         "solvers/kernels/oracle.py",
@@ -149,26 +137,18 @@ def same():
         "benchmarks/work.py",
         "tests/conftest.py",
     )
+    comment = "\n# A comment at the end.\n"
+    version = ("pyproject.toml", 'version = "0.1.0"', 'version = "0.1.1"')
     return [
-        *(Step(f"a comment in {path}", 0, "", ((path, None, comment),)) for path in commented),
-        Step("README", 0, "", (("README.md", None, "\nMore words.\n"),)),
-        Step(
-            "another version",
-            0,
-            "",
-            (("pyproject.toml", 'version = "0.1.0"', 'version = "0.1.1"'),),
-        ),
-        Step(
-            "a module that nothing imports",
-            0,
-            "",
-            (("solvers/numeric/unused.py", None, "X = 1\n"),),
-        ),
-        Step("no change", 0, ""),
-        Step("no change, one thread", 0, "", environment=(("OMP_NUM_THREADS", "1"),)),
-        Step("no change, another hash seed", 0, "", environment=(("PYTHONHASHSEED", "7"),)),
-        Step("no change, both cores busy", 0, "", environment=((_BUSY, "1"),)),
-        Step("no change, memory", 0, "", options=MEMORY),
+        *(Step(f"a comment in {path}", edit=(path, None, comment)) for path in commented),
+        Step("README", edit=("README.md", None, "\nMore words.\n")),
+        Step("another version", edit=version),
+        Step("a module that nothing imports", edit=("solvers/numeric/unused.py", None, "X = 1\n")),
+        Step("no change"),
+        Step("no change, one thread", environment=(("OMP_NUM_THREADS", "1"),)),
+        Step("no change, another hash seed", environment=(("PYTHONHASHSEED", "7"),)),
+        Step("no change, both cores busy", environment=((_BUSY, "1"),)),
+        Step("no change, memory", options=MEMORY),
     ]
 
 
@@ -176,7 +156,8 @@ def commit(clone, step, place):
     """Commit a step on HEAD without a working tree of its own; its hash."""
     tree = clone.parent / f"tree-{place}"
     run(["git", "worktree", "add", "--quiet", "--detach", str(tree), "base"], clone)
-    for path, old, new in step.edits:
+    if step.edit:
+        path, old, new = step.edit
         file = tree / path
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         if old is not None and old not in text:
@@ -201,56 +182,45 @@ def judge(clone, step, head):
     """The row of a step: what the command says of it."""
     words = [sys.executable, "-m", "marginbench", "regressions", "base", head, "--json"]
     environment = {**os.environ, **dict(step.environment)}
-    busy = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in range(2 if _BUSY in environment else 0)
-    ]
-    try:
+    with ExitStack() as stack:
+        for _ in range(2 if _BUSY in environment else 0):
+            busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            stack.callback(busy.kill)
         done = subprocess.run(
             [*words, *step.options], cwd=clone, env=environment, capture_output=True, text=True
         )
-    finally:
-        for each in busy:
-            each.kill()
-    hits, false, n_cells = 0, 0, 0
-    if done.stdout.strip():
-        report = json.loads(done.stdout)
-        rows = [row for row in report["values"] if row["beyond"]]
-        rows += [row for row in report["not_compared"] if row["outcome"] in ("failed in B", "gone")]
-        refused = {(row["task"], row["solver"]) for row in rows}
-        own = [solver for _, solver in refused if solver in step.solver.split()]
-        hits, false = len(own), len(refused) - len(own)
-        n_cells = len(report["cells"])
-    else:
+    if not done.stdout.strip():
         print(done.stderr, file=sys.stderr)
-    return [step.name, step.code, done.returncode, hits, false, n_cells]
+        return [step.name, step.code, done.returncode, 0, 0, 0]
+    report = json.loads(done.stdout)
+    rows = [each for each in report["values"] if each["beyond"]]
+    rows += [each for each in report["not_compared"] if each["outcome"] in ("failed in B", "gone")]
+    refused = {(each["task"], each["solver"]) for each in rows}
+    hits = sum(solver in step.solver.split() for _, solver in refused)
+    cells = len(report["cells"])
+    return [step.name, step.code, done.returncode, hits, len(refused) - hits, cells]
 
 
 def main():
     """Commit and judge the steps, and print the table."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--only", default="", help="steps with this word")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--keep", help="a new folder for the clone, which stays there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        clone = Path(options.keep or name) / "clone"
-        clone.parent.mkdir(parents=True, exist_ok=True)
+        clone = Path(name, "clone")
         run(["git", "clone", "--quiet", str(ROOT), str(clone)], ROOT)
         run(["git", "tag", "base"], clone)
         steps = [each for each in worse() + same() if options.only in each.name]
         heads = [commit(clone, each, place) for place, each in enumerate(steps)]
-        print("| step | right | given | cells told | false alarms | cells |")
-        print("|---|---|---|---|---|---|", flush=True)
+        heading("step", "right", "given", "cells told", "false alarms", "cells")
         rows = []
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for row in pool.map(lambda pair: judge(clone, *pair), zip(steps, heads, strict=True)):
-                rows.append(row)
-                print(f"| {' | '.join(map(str, row))} |", flush=True)
-    for code, title in ((1, "worse"), (0, "same")):
-        chosen = [row for row in rows if bool(row[1]) == bool(code)]
-        right = sum(row[1] == row[2] for row in chosen)
-        false = sum(row[4] for row in chosen)
+        for step, head in zip(steps, heads, strict=True):
+            rows.append(judge(clone, step, head))
+            row(*rows[-1])
+    for title, is_worse in (("worse", True), ("same", False)):
+        chosen = [each for each in rows if bool(each[1]) == is_worse]
+        right = sum(each[1] == each[2] for each in chosen)
+        false = sum(each[4] for each in chosen)
         print(f"{title}: {right} of {len(chosen)} right, {false} cells of other solvers told")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks import generators
+from benchmarks.compare.common import heading, in_turn, row, timed
 from marginbench.solvers import OneDAL
 
 # With a tiny C every training point is a support vector at its bound.
@@ -76,7 +77,7 @@ SHAPES = [
 
 
 def compare(shape):
-    """Seconds of one call of ours, the ratios of wall and CPU time to oneDAL's, the difference.
+    """Milliseconds of a call of ours, ratios of wall and CPU time to oneDAL's, the difference.
 
     The difference is the largest of a decision value, relative to the sum of the coefficients'
     sizes times the largest kernel entry.
@@ -84,7 +85,7 @@ def compare(shape):
     from sklearnex.svm import SVC
 
     X, Z = shape.data()
-    y = np.where(np.arange(len_of(X)) % 2 == 0, 1.0, -1.0)
+    y = np.where(np.arange(X.shape[0]) % 2 == 0, 1.0, -1.0)
     norms = X.multiply(X) if sparse.issparse(X) else X * X
     parameters = {"kernel": shape.kernel, "C": _C, "gamma": 0.5 * X.shape[0] / float(norms.sum())}
     if shape.kernel == "poly":
@@ -92,57 +93,31 @@ def compare(shape):
     ours = OneDAL(dtype=shape.dtype, **parameters).fit(X, y)
     peer = SVC(**parameters).fit(X, y)
     kernel = ours.model_.kernel
-    size = _C * len_of(X) * float(np.abs(kernel.diag(kernel.prepare(X, "float64"))).max())
-    calls = [lambda: ours.decision_function(Z), lambda: peer.decision_function(Z)]
-    values = [call() for call in calls]
-    apart = float(np.abs(values[0] - np.ravel(values[1])).max()) / size
-    wall, cpu = in_turn(calls)
-    return np.median(wall[:, 0]), ratio(wall), ratio(cpu), apart
-
-
-def len_of(X):
-    return X.shape[0]
-
-
-def in_turn(calls):
-    """Wall and CPU seconds of each call in each round, shape (rounds, n_calls) each."""
-    start = time.perf_counter()
-    for call in calls:
-        call()
-    each = time.perf_counter() - start
+    size = _C * X.shape[0] * float(np.abs(kernel.diag(kernel.prepare(X, "float64"))).max())
+    calls = [lambda: ours.decision_function(Z), lambda: np.ravel(peer.decision_function(Z))]
+    apart = float(np.abs(calls[0]() - calls[1]()).max()) / size
+    each = sum(timed(call, time.perf_counter)[0] for call in calls)
     # Short calls are repeated within a round.
     repeats = max(1, int(5e-3 / each))
     rounds = int(np.clip(_SECONDS / (repeats * each), 3, _ROUNDS))
-    wall, cpu = np.empty((2, rounds, len(calls)))
-    for turn in range(rounds):
-        for position, call in enumerate(calls):
-            starts = time.perf_counter(), time.process_time()
-            for _ in range(repeats):
-                call()
-            wall[turn, position] = (time.perf_counter() - starts[0]) / repeats
-            cpu[turn, position] = (time.process_time() - starts[1]) / repeats
-    return wall, cpu
-
-
-def ratio(seconds):
-    return np.median(seconds[:, 0] / seconds[:, 1])
+    cpu, wall, _ = in_turn(calls, rounds, repeats)
+    ratios = (np.median(seconds[:, 0] / seconds[:, 1]) for seconds in (wall, cpu))
+    return 1e3 * np.median(wall[:, 0]), *ratios, apart
 
 
 def main():
+    """Print a row for each shape."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--points", help="only shapes of these points: dense, zero-one, text")
     options = parser.parse_args()
-    print("| points | kernel | type | support | features | points | ms | wall | CPU | apart |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    counts = ("support", "features", "points")
+    heading("points", "kernel", "type", *counts, "ms", "wall", "CPU", "apart")
     for shape in SHAPES:
         if options.points in (None, shape.points):
-            seconds, wall, cpu, apart = compare(shape)
-            print(
-                f"| {shape.points} | {shape.kernel} | {shape.dtype} | {shape.n_support} "
-                f"| {shape.n_features} | {shape.n_points} | {1e3 * seconds:.2f} | {wall:.2f} "
-                f"| {cpu:.2f} | {apart:.1g} |",
-                flush=True,
-            )
+            *numbers, apart = compare(shape)
+            shown = [f"{number:.2f}" for number in numbers]
+            row(shape.points, shape.kernel, shape.dtype, shape.n_support, shape.n_features,
+                shape.n_points, *shown, f"{apart:.1g}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -20,14 +20,11 @@ from .examples import add_examples
 from .output import complain, data_code, help_only
 from .running import ReportWriter
 
-_POWERS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 # The letters of our numbers and tables that not all encodings have; no quotes, which end JSON's.
-_PLAIN = str.maketrans(
-    dict(zip(_POWERS, "-0123456789", strict=True))
-    | {"\N{NARROW NO-BREAK SPACE}": " ", "\N{NO-BREAK SPACE}": " ", "\N{EN DASH}": "-"}
-    | {"\N{MINUS SIGN}": "-", "\N{MULTIPLICATION SIGN}": "x", "≤": "<=", "≥": ">="}
-    | {"·": "-", "→": "->", "“": "'", "”": "'"}
-)
+_POWERS, _OTHERS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "\u202f\xa0\u2013\u2212\xd7·“”"
+_PLAIN = str.maketrans(_POWERS + _OTHERS, "-0123456789" + "  --x-''") | {
+    ord("≤"): "<=", ord("≥"): ">=", ord("→"): "->"
+}  # fmt: skip
 # What a shell sets to ask for the words that may come next.
 _COMPLETE = "_MARGINBENCH_COMPLETE"
 # What a shell reports for a command that wrote into a closed pipe: 128 + SIGPIPE.
@@ -72,7 +69,13 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
         # Whoever read the output has enough.
         code = EXIT_PIPE
     except OSError as error:
-        code = _complain_of_storage(error)
+        # A full disk where no code expected it, such as behind the output; other errors are bugs.
+        from ..storage import unforeseen
+
+        expected = unforeseen(error)
+        if expected is None:
+            raise
+        code = complain(str(expected), expected.exit_code)
     _drop_what_cannot_be_printed()
     sys.exit(code)
 
@@ -101,20 +104,10 @@ def _run(app: typer.Typer, arguments: list[str]) -> int:
             at = getattr(error, "ctx", None)
             where = f" (see '{at.command_path} --help')" if at is not None else ""
             return complain(error.format_message().rstrip(".") + where, EXIT_USAGE)
-        if _is_data_error(error):
-            return complain(str(error), data_code(error))
+        if code := data_code(error):
+            return complain(str(error), code)
         raise
     return result if isinstance(result, int) else 0
-
-
-def _complain_of_storage(error: OSError) -> int:
-    """A full disk where no code expected it, such as behind the output; other errors are bugs."""
-    from ..storage import unforeseen
-
-    expected = unforeseen(error)
-    if expected is None:
-        raise error
-    return complain(str(expected), expected.exit_code)
 
 
 def _open_closed_streams() -> None:
@@ -149,12 +142,6 @@ def _drop_what_cannot_be_printed() -> None:
             stream.flush()
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _is_data_error(error: Exception) -> bool:
-    # An error of data_loaders can only come from an imported data_loaders.
-    module = sys.modules.get("marginbench.data_loaders")
-    return module is not None and isinstance(error, module.DataError)
 
 
 def _main(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from ..errors import EXIT_DATA, UserError
-from .output import complain, data_code, help_only, print_table
+from .output import Json, complain, data_code, help_only, in_columns, show
 
 _Names = Annotated[
     list[str] | None,
     typer.Argument(metavar="NAME...", help="Names that 'data list' shows.", show_default=False),
 ]
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of an imported dataset.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 data = typer.Typer(help="List, fetch, import and verify datasets.", rich_markup_mode=None)
@@ -24,28 +22,26 @@ data.callback(invoke_without_command=True)(help_only)
 
 
 @data.command("list", help="List the datasets.")
-def _list(as_json: _Json = False) -> None:
+def _list(as_json: Json = False) -> None:
     from rich.filesize import decimal
 
     from ...data_loaders import imported, sources
     from ..words import visible
 
     imports = imported()
-    if as_json:
-        listed = [_as_dict(source.name) for source in sources()]
-        typer.echo(json.dumps(listed + [_as_dict(item.name) for item in imports], indent=2))
-        return
-    rows: list[tuple[str, ...]] = [("NAME", "FORMAT", "SUMMARY")]
-    rows.extend((source.name, source.format, source.summary) for source in sources())
+    rows = [("NAME", "FORMAT", "SUMMARY")]
+    rows += [(source.name, source.format, source.summary) for source in sources()]
     for item in imports:
         # The target is the first thing that is decided.
         about = item.decided[0] if item.decided else "import it again"
         rows.append((item.name, "imported", f"{item.state}, {decimal(item.size_bytes)}; {about}"))
-    print_table([tuple(map(visible, row)) for row in rows])
+    document = [_as_dict(name) for name, *_ in rows[1:]]
+    lines = in_columns([tuple(map(visible, row)) for row in rows])
+    show(document, lines, as_json=as_json)
 
 
 @data.command("fetch", help="Fetch datasets into the cache.")
-def _fetch(names: _Names = None, as_json: _Json = False) -> int:
+def _fetch(names: _Names = None, as_json: Json = False) -> int:
     from ...data_loaders import fetch
     from ..interrupts import interrupts_raised
 
@@ -66,13 +62,12 @@ def _each(names: list[str], do: Callable[[str], object], *, as_json: bool) -> in
             continue
         if not as_json:
             typer.echo(f"{name}: {done[name]}")
-    if as_json:
-        typer.echo(json.dumps(done))
+    show(done, [], as_json=as_json)
     return code
 
 
 @data.command("verify", help="Check cached datasets; all of them without a name.")
-def _verify(names: _Names = None, as_json: _Json = False) -> int:
+def _verify(names: _Names = None, as_json: Json = False) -> int:
     from ...data_loaders import imported, sources, verify
     from ..words import visible
 
@@ -83,8 +78,7 @@ def _verify(names: _Names = None, as_json: _Json = False) -> int:
         verdicts.append({"name": name, "state": verdict.state, "detail": verdict.detail})
         if not as_json:
             typer.echo(visible(f"{name}: {verdict.state}: {verdict.detail}"))
-    if as_json:
-        typer.echo(json.dumps(verdicts, indent=2))
+    show(verdicts, [], as_json=as_json)
     return EXIT_DATA if any(item["state"] == "damaged" for item in verdicts) else 0
 
 
@@ -107,14 +101,16 @@ def _import(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace what was imported under the name.")
     ] = False,
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
-    from ...data_loaders import import_data, imported_info
-    from ...data_loaders.own.options import option_from_text
+    from ...data_loaders import import_data, imported_info, suggest
+    from ...data_loaders.own.options import Options, option_from_text
     from ..interrupts import interrupts_raised
     from ..words import visible
 
     options: dict[str, Any] = dict(option_from_text(text) for text in option or [])
+    for key in options.keys() - Options.__dataclass_fields__:
+        raise UserError(f"unknown option {key!r}{suggest(key, Options.__dataclass_fields__)}")
     if format is not None:
         options["format"] = format
     if len(files) > 2:
@@ -122,33 +118,26 @@ def _import(
     if len(files) == 2:
         options["test"] = files[1]
     with interrupts_raised():
-        import_data(name, files[0], replace=replace, **_checked_options(options))
-    if as_json:
-        typer.echo(json.dumps(_as_dict(name), indent=2))
-        return
-    for line in imported_info(name).decided:
-        typer.echo(visible(f"{name}: {line}"))
+        import_data(name, files[0], replace=replace, **options)
+    lines = [visible(f"{name}: {line}") for line in imported_info(name).decided]
+    show(_as_dict(name), lines, as_json=as_json)
 
 
 @data.command("info", help="Say what is known of datasets.")
-def _info(names: _Names = None, as_json: _Json = False) -> None:
+def _info(names: _Names = None, as_json: Json = False) -> None:
     from ..words import visible
 
     infos = [_as_dict(name) for name in _dataset_names(names or [])]
-    if as_json:
-        typer.echo(json.dumps(infos, indent=2))
-        return
+    lines = []
     for item in infos:
-        typer.echo(visible(item.pop("name")))
-        decided = item.pop("decided", [])
-        for key, value in item.items():
-            typer.echo("  " + visible(f"{key}: {value}"))
-        for line in decided:
-            typer.echo("  " + visible(line))
+        about = {key: value for key, value in item.items() if key not in ("name", "decided")}
+        facts = [f"{key}: {value}" for key, value in about.items()] + item.get("decided", [])
+        lines += [visible(item["name"]), *(f"  {visible(fact)}" for fact in facts)]
+    show(infos, lines, as_json=as_json)
 
 
 @data.command("remove", help="Remove imported datasets from the cache.")
-def _remove(names: _Names = None, as_json: _Json = False) -> int:
+def _remove(names: _Names = None, as_json: Json = False) -> int:
     from ...data_loaders import remove_imported
     from ..study.select import split_names
 
@@ -171,33 +160,10 @@ def _as_dict(name: str) -> dict[str, Any]:
     source = registered_source(name)
     if source is None:
         info = imported_info(name)
-        return {
-            "name": name,
-            "format": "imported",
-            "state": info.state,
-            "size_bytes": info.size_bytes,
-            "decided": list(info.decided),
-        }
-    return {
-        "name": name,
-        "format": source.format,
-        "summary": source.summary,
-        "split": source.split,
-        "parameters": dict(source.parameters),
-        "licence": source.licence,
-    }
-
-
-def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of data: `import_data` itself takes other names too, which are none."""
-    from ...data_loaders import suggest
-    from ...data_loaders.own.options import Options
-
-    names = Options.__dataclass_fields__
-    for key in options:
-        if key not in names:
-            raise UserError(f"unknown option {key!r}{suggest(key, names)}")
-    return options
+        found = {"name": name, "format": "imported", "state": info.state}
+        return found | {"size_bytes": info.size_bytes, "decided": list(info.decided)}
+    names = ("name", "format", "summary", "split", "parameters", "licence")
+    return {key: getattr(source, key) for key in names} | {"parameters": dict(source.parameters)}
 
 
 def _dataset_names(names: list[str]) -> list[str]:

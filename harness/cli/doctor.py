@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -10,12 +9,10 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
-
-import typer
+from typing import Literal, NamedTuple
 
 from ..errors import EXIT_OK, EXIT_RUNS
-from .output import print_table
+from .output import Json, in_columns, show
 
 State = Literal["ok", "note", "wrong"]
 
@@ -42,15 +39,11 @@ class Finding(NamedTuple):
     found: str
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> int:
+def doctor(as_json: Json = False) -> int:
     """Run all checks and print them; the exit code."""
     findings = [*_software(), *_processor(), *_memory(), *_folders()]
-    if as_json:
-        typer.echo(json.dumps([item._asdict() for item in findings], indent=2, ensure_ascii=False))
-    else:
-        print_table([("CHECK", "STATE", "FOUND"), *findings])
+    document = [item._asdict() for item in findings]
+    show(document, in_columns([("CHECK", "STATE", "FOUND"), *findings]), as_json=as_json)
     return EXIT_RUNS if any(item.state == "wrong" for item in findings) else EXIT_OK
 
 
@@ -66,8 +59,8 @@ def _software() -> Iterator[Finding]:
     missing = [
         f"{extra} ({what})" for extra, (name, what) in _EXTRAS.items() if find_spec(name) is None
     ]
-    names = f"not installed: {'; '.join(missing)}" if missing else "all installed"
-    yield Finding("extras", "note" if missing else "ok", names)
+    names = f"not installed: {'; '.join(missing)}" if missing else ""
+    yield Finding("extras", _noted(names), names or "all installed")
     yield Finding("platform", "ok", f"{machine['platform']}, {machine['processor']}")
 
 
@@ -83,25 +76,18 @@ def _processor() -> Iterator[Finding]:
     yield Finding("threads", "ok", threads)
     busy = psutil.cpu_percent(interval=0.5) / 100
     advice = ": times measured now are disturbed" if busy > _BUSY_SHARE else ""
-    state: State = "note" if advice else "ok"
-    yield Finding("other work", state, f"{100 * busy:.0f} % of the processor{advice}")
-    yield from _clock()
-    yield _blas()
-
-
-def _clock() -> Iterator[Finding]:
-    """Causes of a slower processor or of a varying speed."""
-    import psutil
-
+    yield Finding("other work", _noted(advice), f"{100 * busy:.0f} % of the processor{advice}")
     governors = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
     names = sorted({path.read_text(encoding="ascii").strip() for path in governors})
     if names:
-        steady = names == ["performance"]
-        advice = "" if steady else ": its speed varies; 'performance' makes times steadier"
-        yield Finding("clock", "ok" if steady else "note", f"{', '.join(names)}{advice}")
-    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
-    if battery is not None and not battery.power_plugged:
-        yield Finding("power", "note", "on battery: the processor may be slowed down")
+        varies = ": its speed varies; 'performance' makes times steadier"
+        advice = "" if names == ["performance"] else varies
+        yield Finding("clock", _noted(advice), f"{', '.join(names)}{advice}")
+    yield _blas()
+
+
+def _noted(advice: str) -> State:
+    return "note" if advice else "ok"
 
 
 def _blas() -> Finding:
@@ -126,10 +112,9 @@ def _memory() -> Iterator[Finding]:
     import psutil
 
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-    low = memory.available < 0.25 * memory.total
+    advice = "" if memory.available > 0.25 * memory.total else "; other programs use much of it"
     free = f"{memory.available / 1e9:.1f} of {memory.total / 1e9:.1f} GB free"
-    advice = "; other programs use much of it" if low else ""
-    yield Finding("memory", "note" if low else "ok", f"{free}{advice}")
+    yield Finding("memory", _noted(advice), f"{free}{advice}")
     if swap.used > 0.1 * memory.total:
         yield Finding("swap", "note", f"{swap.used / 1e9:.1f} GB used: memory was short")
 
@@ -143,10 +128,9 @@ def _folders() -> Iterator[Finding]:
     yield _writable("compiled code", cache_folder())
     yield _writable("this folder", Path.cwd())
     mirror = os.environ.get(MIRROR_VARIABLE, "").strip()
-    if not mirror:
-        yield Finding("mirror", "ok", f"none: datasets are downloaded ({MIRROR_VARIABLE} is unset)")
-    elif "://" in mirror or Path(mirror).expanduser().is_dir():
-        yield Finding("mirror", "ok", mirror)
+    if not mirror or "://" in mirror or Path(mirror).expanduser().is_dir():
+        none = f"none: datasets are downloaded ({MIRROR_VARIABLE} is unset)"
+        yield Finding("mirror", "ok", mirror or none)
     else:
         yield Finding("mirror", "wrong", f"{mirror}: no such folder; correct {MIRROR_VARIABLE}")
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import EXIT_DATA, EXIT_STORAGE
+
+#: The option of most commands.
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def complain(message: str, code: int) -> int:
@@ -24,10 +29,12 @@ def complain(message: str, code: int) -> int:
 
 
 def data_code(error: Exception) -> int:
-    """The exit code for an error of data_loaders."""
-    from ...data_loaders.errors import CacheError
-
-    return EXIT_STORAGE if isinstance(error, CacheError) else EXIT_DATA
+    """The exit code for an error of data_loaders; 0 for any other."""
+    # Only what is imported can have raised it.
+    module = sys.modules.get("marginbench.data_loaders.errors")
+    if module is None or not isinstance(error, module.DataError):
+        return 0
+    return EXIT_STORAGE if isinstance(error, module.CacheError) else EXIT_DATA
 
 
 def help_only(context: typer.Context) -> None:
@@ -37,19 +44,28 @@ def help_only(context: typer.Context) -> None:
         raise typer.Exit
 
 
-def print_table(rows: list[tuple[str, ...]]) -> None:
-    """Print rows of cells in columns; in a terminal, the last column in lines that fit."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
-    print_lines(lines, indent=sum(widths[:-1]) + 2 * len(widths[:-1]))
+def show(document: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print what a command has found: as JSON, or in lines for people."""
+    if as_json:
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+        return
+    for line in lines:
+        typer.echo(_fitting(line, indent=4))
 
 
-def print_lines(lines: Iterable[str], *, indent: int = 4) -> None:
-    """Print lines; a terminal gets those that are too long for it in several, indented."""
+def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Lines of a table with these rows of cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    pairs = (zip(row, widths, strict=True) for row in rows)
+    lines = ("  ".join(cell.ljust(width) for cell, width in row).rstrip() for row in pairs)
+    return [_fitting(line, indent=sum(widths[:-1]) + 2 * len(widths[:-1])) for line in lines]
+
+
+def _fitting(text: str, *, indent: int) -> str:
+    """The text; in a terminal, lines that are too long for it in several, indented."""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     margin = " " * min(indent, columns - 20)
-    for line in lines:
-        typer.echo(textwrap.fill(line, columns, subsequent_indent=margin, break_on_hyphens=False))
+    return "\n".join(
+        textwrap.fill(line, columns, subsequent_indent=margin, break_on_hyphens=False)
+        for line in text.splitlines()
+    )

@@ -5,33 +5,29 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import EXIT_DATA, InterruptedRunError, UserError, first_line
 from ..interrupts import interrupts_raised
-from .output import complain
+from .output import Json, complain, show
 
 if TYPE_CHECKING:
     from ..execution.runner import RunSummary
 
 
-class ReportWriter(Protocol):
-    """Writes the page of a results folder, or of the runs that match ``where``; its path.
-
-    Unless it is to be quiet, it prints the tables.
-    """
-
-    def __call__(
-        self, results: Path, command: str, /, *, where: str = "", quiet: bool = False
-    ) -> Path: ...
-
+#: Writes the page of a results folder, made by a command, or of the runs that match ``where``; its
+#: path. Unless it is to be ``quiet``, it prints the tables.
+ReportWriter = Callable[..., Path]
 
 _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
+_Quiet = Annotated[
+    bool, typer.Option("--quiet", help="Print nothing but errors and the report's path.")
+]
 
 
 def results_folder(text: str) -> Path:
@@ -101,9 +97,7 @@ def add(
         dry_run: Annotated[
             bool, typer.Option("--dry-run", help="Only say what would be run, and for how long.")
         ] = False,
-        quiet: Annotated[
-            bool, typer.Option("--quiet", help="Print nothing but errors and the report's path.")
-        ] = False,
+        quiet: _Quiet = False,
         as_json: _Json = False,
         log_json: Annotated[
             bool, typer.Option("--log-json", help="Write one JSON object per event to stderr.")
@@ -125,8 +119,6 @@ def add(
     ) -> int:
         if quiet and log_json:
             raise UserError("--quiet shows nothing while --log-json logs events; give one")
-        command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where)
-        show = _show_json if as_json else _show_path if quiet else _show_lines
         options: dict[str, Any] = {
             "datasets": dataset,
             "solvers": solver,
@@ -148,21 +140,22 @@ def add(
             if engine is not None:
                 engine.check_options()
             shown = runner.preview(study, out, **options)
-            document = json.dumps(shown.as_dict(), ensure_ascii=False)
-            typer.echo(document if as_json else "\n".join(shown.lines()))
+            line = json.dumps(shown.as_dict(), ensure_ascii=False)
+            typer.echo(line if as_json else "\n".join(shown.lines()))
             return 0
+        lasting = {"timeout": timeout, "out": out, "jobs": None if jobs == 1 else jobs}
+        chosen = {"dataset": dataset, "solver": solver, "seeds": seeds, "where": where}
         options |= {"log_json": log_json, "engine": engine}
-        whole = _command_line(study, None, None, None, jobs, timeout, out)
-        options |= {"command": command, "whole_command": whole}
+        options["command"] = _command_line(study, chosen | lasting)
+        options["whole_command"] = _command_line(study, lasting)
         options["meanwhile"] = import_report
         try:
             summary = runner.run(study, out, **options)
         except InterruptedRunError as error:
             if error.summary is not None:
-                recorded = bool(error.summary.statuses)
-                page = _page_of_a_part(error, write_report, quiet=quiet) if recorded else None
+                page = _page_of_a_part(error.summary, write_report, quiet=quiet)
                 if as_json:
-                    _show_json(error.summary, page, exit_code=error.exit_code)
+                    _show_json(error.summary, page, error.exit_code)
             raise
         from ..results.stores import PAGE, pushed_page
 
@@ -184,7 +177,16 @@ def add(
         written_to = pushed_page(written)
         for reason in summary.data_errors:
             complain(reason, EXIT_DATA)
-        show(summary, written_to)
+        if as_json:
+            _show_json(summary, written_to, summary.exit_code)
+        elif quiet:
+            for line in summary.unexpected:
+                complain(line, summary.exit_code)
+            typer.echo(written_to)
+        else:
+            for line in _lines(summary):
+                typer.echo(line)
+            typer.echo(f"report: {written_to}")
         return int(summary.exit_code)
 
     @app.command("report", help="Write the report of a results folder again.")
@@ -198,10 +200,8 @@ def add(
                 show_default=False,
             ),
         ] = "",
-        quiet: Annotated[
-            bool, typer.Option("--quiet", help="Print nothing but errors and the report's path.")
-        ] = False,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        quiet: _Quiet = False,
+        as_json: Json = False,
     ) -> None:
         from ..results.stores import pushed_page
 
@@ -231,50 +231,37 @@ def _is_current(page: Path) -> bool:
     return is_newest and f"marginbench {version()}".encode() in content
 
 
-def _show_lines(summary: RunSummary, report: str) -> None:
-    """Print how the runs ended, and the report's path."""
+def _lines(summary: RunSummary) -> Iterator[str]:
+    """How the runs ended."""
     from ..words import plural
 
     counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
-    typer.echo(f"{plural(summary.planned, 'run')}: {counts}")
+    yield f"{plural(summary.planned, 'run')}: {counts}"
     if summary.part:
-        typer.echo(f"this was a part of the study: {summary.part}")
-    typer.echo(f"report: {report}")
+        yield f"this was a part of the study: {summary.part}"
 
 
-def _show_path(summary: RunSummary, report: str) -> None:
-    """Print, with --quiet, the runs that did not go as planned, and the report's path."""
-    for line in summary.unexpected:
-        complain(line, summary.exit_code)
-    typer.echo(report)
-
-
-def _show_json(summary: RunSummary, report: str | None, *, exit_code: int | None = None) -> None:
+def _show_json(summary: RunSummary, report: str | None, exit_code: int) -> None:
     """One JSON object on one line."""
-    outcome = {
-        **summary.as_dict(),
-        "report": report,
-        "exit_code": summary.exit_code if exit_code is None else exit_code,
-    }
+    outcome = {**summary.as_dict(), "report": report, "exit_code": exit_code}
     typer.echo(json.dumps(outcome, ensure_ascii=False))
 
 
-def _page_of_a_part(
-    error: InterruptedRunError, write_report: ReportWriter, *, quiet: bool
-) -> str | None:
-    """Write the page of the runs that are recorded when the user interrupts.
+def _page_of_a_part(summary: RunSummary, write_report: ReportWriter, *, quiet: bool) -> str | None:
+    """Write the page of the runs that are recorded when the user interrupts; None without any.
 
     Another Ctrl-C ends the process at once: no failure here may hide how to resume.
     """
     from ..results.stores import pushed_page
 
-    assert error.summary is not None
-    results = error.summary.results
+    if not summary.statuses:
+        return None
     say = partial(typer.echo, err=True)
     if not quiet:
         say("interrupted; writing the report of what is recorded (Ctrl-C again to end at once)")
     try:
-        page = pushed_page(write_report(results, _command_of(results), quiet=True))
+        command = _command_of(summary.results)
+        page = pushed_page(write_report(summary.results, command, quiet=True))
     except Exception as problem:  # noqa: BLE001 - a bug too: 'report' shows it in full
         say(f"no report: {first_line(problem)}")
         return None
@@ -292,7 +279,7 @@ def _explain(
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     from ..execution.local import one_worker
     from ..planning import report as explaining
@@ -320,31 +307,13 @@ def _command_of(results: Path) -> str:
     return str(description.get("command", ""))
 
 
-def _command_line(
-    study: str | None,
-    dataset: list[str] | None,
-    solver: list[str] | None,
-    seeds: int | None,
-    jobs: int,
-    timeout: float | None,
-    out: str | None,
-    where: str | None = None,
-) -> str:
+def _command_line(study: str | None, options: Mapping[str, Any]) -> str:
     """The command that makes the same results."""
-    options: dict[str, Any] = {
-        "--dataset": dataset,
-        "--solver": solver,
-        "--seeds": seeds,
-        "--where": where,
-        "--timeout": timeout,
-        "--out": out,
-        "--jobs": None if jobs == 1 else jobs,
-    }
     words = ["marginbench", "run", *([study] if study else [])]
-    for flag, values in options.items():
+    for name, values in options.items():
         for value in values if isinstance(values, list) else [values]:
             if value is not None:
-                words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+                words += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
     return shlex.join(words)
 
 
@@ -379,12 +348,9 @@ def _merge(
         done = merge(list(sides.values()), folder, prefer=preferred)
     for line in done.damaged:
         complain(f"not merged: {line}; run the study in {out} to repeat the run", done.exit_code)
-    if as_json:
-        changed = {"out": out} if is_url(out) else {}
-        typer.echo(json.dumps(done.as_dict() | changed | {"exit_code": done.exit_code}))
-        return int(done.exit_code)
-    for conflict in done.conflicts:
-        typer.echo(f"{conflict.run}: {conflict.what}; decided by --prefer {prefer}")
     agreeing = f"{plural(done.alike, 'run')} in several folders with the same values"
-    typer.echo(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {agreeing}")
+    lines = [f"{each.run}: {each.what}; decided by --prefer {prefer}" for each in done.conflicts]
+    lines.append(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {agreeing}")
+    named = {"out": out} if is_url(out) else {}
+    show(done.as_dict() | named | {"exit_code": done.exit_code}, lines, as_json=as_json)
     return int(done.exit_code)

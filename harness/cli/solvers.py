@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import Counter
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import EXIT_OK, EXIT_RUNS, SolverError, UserError
-from .output import complain, help_only, print_table
+from .output import Json, complain, help_only, in_columns, show
 
 if TYPE_CHECKING:
     from ..jobs import Executor
@@ -29,20 +28,17 @@ new.callback(invoke_without_command=True)(help_only)
 
 
 @commands.command("solvers", help="List the solvers that studies can name.")
-def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def _solvers(as_json: Json = False) -> None:
     listed = listed_solvers()
-    if as_json:
-        typer.echo(json.dumps(listed, indent=2))
-    else:
-        rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
-        for item in listed:
-            kinds, supports = item["kinds"], item["supports"]
-            # Nothing is known of a class that was not imported.
-            flags = ["?"] * 3
-            if supports is not None:
-                flags = ["yes" if supports[name] else "-" for name in _SUPPORTED]
-            rows.append((item["name"], ", ".join(kinds or "?"), *flags, item["summary"]))
-        print_table(rows)
+    rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
+    for item in listed:
+        # Nothing is known of a class that was not imported.
+        flags = dict.fromkeys(_SUPPORTED, "?")
+        if item["supports"] is not None:
+            flags = {name: "yes" if has else "-" for name, has in item["supports"].items()}
+        kinds = ", ".join(item["kinds"] or "?")
+        rows.append((item["name"], kinds, *flags.values(), item["summary"]))
+    show(listed, in_columns(rows), as_json=as_json)
 
 
 def listed_solvers() -> list[dict[str, Any]]:
@@ -56,36 +52,23 @@ def listed_solvers() -> list[dict[str, Any]]:
     from ..study.model import KINDS
     from ..words import visible
 
+    names = ("name", "kinds", "target", "distribution", "supports", "summary")
     with scientific_imports():
         classes = {
             name: cls for kind in KINDS for name, cls in registry(kind, missing=True).items()
         }
-    listed: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for name, cls in classes.items():
         package = missing_package(cls)
         needs = f" Needs {package}, which is not installed." if package else ""
-        listed.append(
-            {
-                "name": name,
-                "kinds": entries()[name].kinds,
-                "target": f"{cls.__module__}:{name}",
-                "distribution": "marginbench",
-                "supports": {flag: bool(getattr(cls, flag, False)) for flag in _SUPPORTED},
-                "summary": visible((cls.__doc__ or "").strip().partition("\n")[0] + needs),
-            }
-        )
+        summary = visible((cls.__doc__ or "").strip().partition("\n")[0] + needs)
+        supports = {flag: bool(getattr(cls, flag, False)) for flag in _SUPPORTED}
+        target = f"{cls.__module__}:{name}"
+        rows.append((name, entries()[name].kinds, target, "marginbench", supports, summary))
     for offer in offers():
-        listed.append(
-            {
-                "name": offer.name,
-                "kinds": None,
-                "target": offer.target,
-                "distribution": offer.distribution,
-                "supports": None,
-                "summary": f"{offer.target}, from {offer.distribution}",
-            }
-        )
-    return listed
+        summary = f"{offer.target}, from {offer.distribution}"
+        rows.append((offer.name, None, offer.target, offer.distribution, None, summary))
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 @commands.command("solver", help="Describe a solver: its parameters, traits and source.")
@@ -93,81 +76,58 @@ def _solver(
     name: Annotated[
         str, typer.Argument(help="The name of a known solver, file.py:Class or module:Class.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
+    from ...solvers.registration import entries
     from ..execution.local import one_worker
+    from ..loading import offered
+    from ..study.model import find
     from ..words import visible
 
     with one_worker() as worker:
         kinds = {kind: _plain(info) for kind, info in _described(name, worker).items()}
-    if as_json:
-        typer.echo(json.dumps(kinds, indent=2))
-        return
     first = next(iter(kinds.values()))
-    rows: list[tuple[str, ...]] = [("studies", ", ".join(kinds))]
-    rows += [("package", package) for package in [_origin(name)] if package]
+    offer = offered(name)
+    package = "marginbench" if find(name, entries()) else offer.distribution if offer else ""
+    rows = [("studies", ", ".join(kinds)), *([("package", package)] if package else [])]
     rows += [(key, visible(first[key])) for key in ("class", "source", "version")]
     for facts in kinds.values():
         rows += [(trait, visible(repr(value))) for trait, value in facts["traits"].items()]
-    parameters: list[tuple[str, ...]] = [
-        (f"  {key}", visible(repr(value))) for key, value in first["parameters"].items()
-    ]
-    typer.echo(first["summary"])
-    print_table(rows)
-    typer.echo("parameters:")
-    print_table(parameters or [("  none",)])
+    parameters = [(f"  {key}", visible(repr(value))) for key, value in first["parameters"].items()]
+    lines = [first["summary"], *in_columns([*rows])]
+    lines += ["parameters:", *(in_columns([*parameters]) if parameters else ["  none"])]
     if first["citation"]:
-        typer.echo(f"papers:\n{first['citation']}")
+        lines.append(f"papers:\n{first['citation']}")
+    show(kinds, lines, as_json=as_json)
 
 
 def _described(name: str, worker: Executor) -> dict[str, SolverInfo]:
     """The description of a solver's class for each kind of studies that takes it, from a worker."""
-    from ...solvers.registration import entries
     from ..planning.preflight import described_solvers
-    from ..study.model import (
-        KINDS,
-        Budget,
-        SolverEntry,
-        find,
-        is_foreign,
-        resolve_solver_name,
-        run_limits,
-    )
+    from ..study.model import Budget, SolverEntry, resolve_solver_name, run_limits
 
     infos: dict[str, SolverInfo] = {}
-    problem: SolverError | None = None
-    registered = find(name, entries())
-    wanted = [
-        kind
-        for kind in KINDS
-        if is_foreign(name) or registered is None or kind in entries()[registered].kinds
-    ]
-    for kind in wanted or KINDS[:1]:
+    problems = []
+    for kind in _kinds_of(name):
         entry = SolverEntry(name=resolve_solver_name(name, kind), label="solver")
         try:
             (infos[kind],) = described_solvers(
                 [entry], kind, run_limits(Budget()), worker, lambda line: None
             ).values()
         except SolverError as error:
-            problem = problem or error
+            problems.append(error)
     if not infos:
-        assert problem is not None
-        raise problem
+        raise problems[0]
     return infos
 
 
-def _origin(name: str) -> str:
-    """The package that a solver of this name comes from; empty for a file or a module."""
+def _kinds_of(solver: str) -> tuple[str, ...]:
+    """The kinds of studies that a registered solver is for; all of them for any other."""
     from ...solvers.registration import entries
-    from ..loading import offered
-    from ..study.model import find, is_foreign
+    from ..study.model import KINDS, find
 
-    if is_foreign(name):
-        return ""
-    if find(name, entries()) is not None:
-        return "marginbench"
-    offer = offered(name)
-    return "" if offer is None else offer.distribution
+    name = find(solver, entries())
+    return KINDS if name is None else entries()[name].kinds
 
 
 def _plain(info: SolverInfo) -> dict[str, Any]:
@@ -219,7 +179,7 @@ def _check(
         typer.Option(help="Check it for studies of this kind: svm or feasibility."),
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that each check may take.")] = 30.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> int:
     from ..conformance.running import check_solver
     from ..planning.plan import kind_named
@@ -235,23 +195,10 @@ def _check(
         if not as_json:
             typer.echo(f"{finding.verdict:<14}  {finding.check:<15}  {finding.detail}".rstrip())
     verdicts = Counter(finding.verdict for finding in findings)
-    if as_json:
-        listed = [asdict(finding) for finding in findings]
-        typer.echo(json.dumps({"solver": solver, "checks": listed}, indent=2))
-    else:
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-        typer.echo(f"{len(findings)} checks: {counts}")
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    document = {"solver": solver, "checks": [asdict(finding) for finding in findings]}
+    show(document, [f"{len(findings)} checks: {counts}"], as_json=as_json)
     return EXIT_RUNS if verdicts["fail"] else EXIT_OK
-
-
-def _kinds_of(solver: str) -> tuple[str, ...]:
-    """The kinds of studies that a registered solver is for; all of them for any other."""
-    from ...solvers.registration import entries
-    from ..study.model import KINDS, find
-
-    registered = entries()
-    name = find(solver, registered)
-    return KINDS if name is None else registered[name].kinds
 
 
 @commands.command("warm", help="Compile what studies need, so that no first run waits for it.")
@@ -260,7 +207,7 @@ def _warm(
         int | None,
         typer.Option(help="Processes that compile at the same time.", show_default="all cores"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> int:
     from ..execution import warming
     from ..execution.local import check_jobs
@@ -277,14 +224,9 @@ def _warm(
     if warmed.cut_short:
         cut = f"{plural(warmed.cut_short, 'run')} ended before everything was compiled"
         complain(f"{cut}; run the command again", EXIT_OK)
-    if as_json:
-        typer.echo(json.dumps(asdict(warmed), default=str))
-        return EXIT_OK
     kept = f"{plural(warmed.kept, 'function')} of {plural(warmed.solvers, 'solver')}"
+    line = f"nothing to compile, {kept} are kept: {warmed.folder}"
     if warmed.compiled:
-        typer.echo(
-            f"compiled {warmed.compiled} of {kept} in {warmed.seconds:.0f} s: {warmed.folder}"
-        )
-    else:
-        typer.echo(f"nothing to compile, {kept} are kept: {warmed.folder}")
+        line = f"compiled {warmed.compiled} of {kept} in {warmed.seconds:.0f} s: {warmed.folder}"
+    show(asdict(warmed), [line], as_json=as_json)
     return EXIT_OK

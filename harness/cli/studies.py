@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UserError
-from .output import help_only, print_lines
+from .output import Json, help_only, show
 
 if TYPE_CHECKING:
     from ..planning.report import Overview
@@ -79,32 +78,18 @@ def _new(
 
 
 @study.command("show", help="List the tasks, solvers and runs of a study; nothing is run.")
-def _show(
-    study: _Study,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def _show(study: _Study, as_json: Json = False) -> None:
     from ..words import visible
 
     shown = _overview(study)
-    if as_json:
-        content = shown.as_dict()
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
-        return
-    print_lines(map(visible, shown.lines()))
+    show(shown.as_dict(), map(visible, shown.lines()), as_json=as_json)
 
 
 @study.command("validate", help="Say what is wrong with a study file, or that it is ok.")
-def _validate(
-    file: _Study, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
-) -> None:
+def _validate(file: _Study, as_json: Json = False) -> None:
     shown = _overview(file)
-    if as_json:
-        content = {"ok": True, "size": shown.size, "skips": list(shown.skips)}
-        typer.echo(json.dumps(content, ensure_ascii=False))
-        return
-    typer.echo(f"ok: {shown.size}")
-    for line in shown.skips:
-        typer.echo(line)
+    document = {"ok": True, "size": shown.size, "skips": list(shown.skips)}
+    show(document, [f"ok: {shown.size}", *shown.skips], as_json=as_json)
 
 
 def _overview(file: str) -> Overview:

@@ -1,38 +1,11 @@
-"""A study's runs in this very process, for tools that bring their own isolation and clocks.
-
-asv and pytest-benchmark time the same tasks as the studies do, with the same parameters and the
-same reference optima.
-"""
+"""A study's runs in this very process, for tests and tools that bring their own isolation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from ..evaluation.judging import load_task_data
-from ..jobs import (
-    CheckpointMessage,
-    Ended,
-    Event,
-    Job,
-    Message,
-    Outcome,
-    ResultMessage,
-    Started,
-    decoded,
-    encoded,
-)
-from ..loading import load_class
-from ..planning.plan import Run, kind_named
-from ..planning.preflight import preflight
-from ..results.records import CheckpointBase
-from ..study.select import select
-from ..study.svm import Study
-
-if TYPE_CHECKING:
-    from ...data_loaders import Dataset
-    from ...solvers import Solver
+from ..jobs import Ended, Event, Job, Outcome, ResultMessage, Started, decoded, encoded
 
 
 class InProcess:
@@ -42,43 +15,9 @@ class InProcess:
         """Run the jobs one after the other."""
         for job in jobs:
             yield Started(job)
-            result = encoded(ResultMessage(job.work.run(_ignore)))
+            result = encoded(ResultMessage(job.work.run(lambda message: None)))
             returned: Any = decoded(result, job.work)
             yield Ended(job, Outcome("done", value=returned.value))
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A run with its trace; ``columns`` are those of its record that it measured."""
-
-    columns: Mapping[str, Any]
-    trace: tuple[CheckpointBase, ...]
-
-
-def planned_runs(study: Study) -> dict[tuple[str, str], Run]:
-    """The runs of a study with seed 0, by labels of task and solver."""
-    kind, chosen = kind_named(study.kind), select(study, seeds=1)
-    facts = preflight(chosen, InProcess(), lambda line: None)
-    return {(run.task, run.solver): run for run in kind.plan(chosen, facts)}
-
-
-def estimator_and_data(run: Run) -> tuple[Solver, Dataset]:
-    """The run's estimator, not fitted, and its dataset."""
-    work: Any = run.work
-    return load_class(work.solver)(**work.params), load_task_data(work.problem)
-
-
-def watch(run: Run) -> Watched:
-    """Do the run with checkpoints and checks, as a study does; it raises what the solver raises."""
-    messages: list[Message] = []
-    columns = run.work.run(messages.append)
-    return Watched(
-        columns, tuple(item.checkpoint for item in messages if isinstance(item, CheckpointMessage))
-    )
-
-
-def _ignore(message: Message) -> None:
-    """Nobody watches."""

@@ -47,20 +47,17 @@ def read_description(folder: Path) -> dict[str, Any] | None:
     """
     path = folder / FILE_NAME
     try:
-        content = json.loads(path.read_bytes().decode("utf-8"))
+        content: dict[str, Any] = json.loads(path.read_bytes().decode("utf-8"))
+        is_intact = content.pop(_DIGEST) == hash_json(content)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (ValueError, RecursionError):
-        raise _damaged(path, "it is not JSON") from None
-    if not isinstance(content, dict):
-        raise _damaged(path, "it holds no object")
-    digest, version = content.pop(_DIGEST, None), content.get("schema_version")
-    if digest is None:
-        raise _damaged(path, "its digest is missing")
-    if digest != hash_json(content):
-        raise _damaged(path, "its content does not match its digest")
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        is_intact = False
+    if not is_intact:
+        raise DamagedDescriptionError(f"{path}: damaged (its content does not match its digest)")
+    version = content.get("schema_version")
     if version != SCHEMA_VERSION:
         raise UserError(
             f"{path}: written by another release of marginbench (schema version {version}, this "
@@ -75,7 +72,3 @@ def move_aside(folder: Path) -> str:
     with storing(folder / aside):
         os.replace(folder / FILE_NAME, folder / aside)
     return aside
-
-
-def _damaged(path: Path, why: str) -> DamagedDescriptionError:
-    return DamagedDescriptionError(f"{path}: damaged ({why})")

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from ...data_loaders.atomic import replacing
 from ..errors import RecordError, StorageError, UserError
@@ -95,6 +95,14 @@ class Entry:
     wall_s: float | None
     evaluation_s: float | None
     tuning_wall_s: float | None
+
+    @classmethod
+    def of(cls, header: Mapping[str, Any], segment: str, offset: int, size: int) -> Entry:
+        """The entry of a line with this header."""
+        columns = {name: header[name] for name in _COLUMNS}
+        columns |= dict(zip(("task", "solver", "seed"), header["cell"], strict=True))
+        columns |= {"cut": tuple(header["cut"]), "preferred": header.get("preferred", False)}
+        return cls(segment=segment, offset=offset, size=size, key=header["key"], **columns)
 
     @property
     def cell(self) -> Cell:
@@ -207,8 +215,8 @@ class Journal:
         self.damages: list[Damage] = []
         self._best: dict[str, Entry] = {}
         self._starts: dict[tuple[str, str], Start] = {}
-        # The time of each plan and the place of its line; the last one counts.
-        self._plans: list[tuple[float, str, int, int]] = []
+        # The time of the last plan and the place of its line.
+        self._planned: tuple[float, str, int, int] = (-math.inf, "", 0, 0)
         # Of each file how far it was read, in bytes and lines; its size and when it last grew.
         self._read: dict[str, tuple[int, int]] = {}
         self._grew: dict[str, tuple[int, float]] = {}
@@ -239,19 +247,16 @@ class Journal:
                     self._grew[path.name] = size, time.monotonic()
                 file.seek(offset)
                 for line in file:
-                    if not line.endswith(b"\n") and self._is_unfinished(path, file, offset, line):
+                    end = offset + len(line)
+                    if not line.endswith(b"\n") and (
+                        self._is_written(path) or os.fstat(file.fileno()).st_size != end
+                    ):
                         break
                     number += 1
                     self._take(path, number, offset, line)
-                    offset += len(line)
+                    offset = end
             self._read[path.name] = offset, number
-        if len(self.entries) > before:
-            self.__dict__.pop("current", None)
         return self.entries[before:]
-
-    def _is_unfinished(self, path: Path, file: BinaryIO, offset: int, line: bytes) -> bool:
-        """Whether a half-written line has a live writer, or has grown meanwhile."""
-        return self._is_written(path) or os.fstat(file.fileno()).st_size != offset + len(line)
 
     def _take(self, path: Path, number: int, offset: int, line: bytes) -> None:
         try:
@@ -260,13 +265,15 @@ class Journal:
             header, _ = _checked(line)
             kind = header["type"]
             if kind == "record":
-                self._add(_entry(header, path.name, offset, len(line)))
+                self._add(Entry.of(header, path.name, offset, len(line)))
             elif kind == "start":
                 start = Start(path.name, header["key"], tuple(header["cell"]), header["at"])
                 self._starts[path.name, start.key] = start
             elif kind == "plan":
-                self._plans.append((float(header["at"]), path.name, offset, len(line)))
-                self._forget_plan()
+                at = float(header["at"])
+                self._planned = max(self._planned, (at, path.name, offset, len(line)))
+                for name in ("_last_plan", "plan", "current"):
+                    self.__dict__.pop(name, None)
             elif kind == "end":
                 self._ended.add(path.name)
         except (RecordError, KeyError, TypeError, ValueError) as error:
@@ -283,15 +290,11 @@ class Journal:
             self._best[entry.key] = entry
         self.__dict__.pop("current", None)
 
-    def _forget_plan(self) -> None:
-        for name in ("_last_plan", "plan", "current"):
-            self.__dict__.pop(name, None)
-
     @cached_property
     def _last_plan(self) -> dict[str, Any]:
-        if not self._plans:
+        if not self._planned[1]:
             return {"study": "", "cells": [], "damages": []}
-        line = self._line(*max(self._plans)[1:])
+        line = self._line(*self._planned[1:])
         plan: dict[str, Any] = json.loads(line[_checked(line)[1] :])
         return plan
 
@@ -359,7 +362,7 @@ class Journal:
             "damages": [[item.path.name, item.byte] for item in self.damages],
         }
         # After all others whatever this machine's clock says.
-        at = max([time.time(), *(plan[0] + 1e-6 for plan in self._plans)])
+        at = max(time.time(), self._planned[0] + 1e-6)
         self.append(line_of({"type": "plan", "schema": SCHEMA_VERSION, "at": at}, body))
 
     def append_start(self, key: str, cell: Cell) -> None:
@@ -425,16 +428,9 @@ class Journal:
 
         A results folder that is removed must not come back with half of it.
         """
-        if self._own is None or os.access(self._own[0], os.W_OK):
-            return
-        if self._own[0].exists():
+        if self._own is not None and not os.access(self._own[0], os.W_OK):
             with storing(self._own[0]):
                 self._own[0].open("r+b").close()  # says why not
-        else:
-            missing = self.folder if self.folder.parent.is_dir() else self.folder.parent
-            raise StorageError(
-                f"{missing}: was removed while the study ran; run the same command again"
-            )
 
     # other commands
 
@@ -521,7 +517,9 @@ def runs_table(
     """
     import pyarrow.parquet as pq
 
-    stamp = _files(results)
+    # The files of the journal with their sizes and times.
+    files = [(path.name, path.stat()) for path in segments_in(results / FOLDER)]
+    stamp = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in files]
     table_and_damages = _stored(results / TABLE, record_type, stamp)
     if table_and_damages is None:
         table_and_damages = _made(results, record_type)
@@ -532,12 +530,6 @@ def runs_table(
             with storing(results / TABLE), replacing(results / TABLE) as sink:
                 pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     return table_and_damages
-
-
-def _files(results: Path) -> list[list[Any]]:
-    """The files of the journal with their sizes and times."""
-    files = [(path.name, path.stat()) for path in segments_in(results / FOLDER)]
-    return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in files]
 
 
 def _stored(
@@ -608,22 +600,6 @@ def _checked(line: bytes) -> tuple[dict[str, Any], int]:
         words = f"schema version {values['schema']}, this release reads {SCHEMA_VERSION}"
         raise OtherSchemaError(f"written by another release of marginbench ({words}); {remedy}")
     return values, body
-
-
-def _entry(header: Mapping[str, Any], segment: str, offset: int, size: int) -> Entry:
-    task, solver, seed = header["cell"]
-    return Entry(
-        segment=segment,
-        offset=offset,
-        size=size,
-        key=header["key"],
-        task=task,
-        solver=solver,
-        seed=seed,
-        cut=tuple(header["cut"]),
-        preferred=header.get("preferred", False),
-        **{name: header[name] for name in _COLUMNS},
-    )
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

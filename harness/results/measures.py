@@ -47,17 +47,9 @@ class Column:
     measure: Measure | None = None  # how it is shown, if it is a quantity of the run
 
 
-def column(
-    doc: str,
-    *,
-    default: Any = MISSING,
-    json: Literal["", "object", "array"] = "",
-    low: float | None = None,
-    high: float | None = None,
-    measure: Measure | None = None,
-) -> Any:
+def column(doc: str, *, default: Any = MISSING, **about: Any) -> Any:
     """A field of a record or checkpoint, see :class:`Column`; a column of the stored table."""
-    metadata = {"column": Column(doc, json, low, high, measure)}
+    metadata = {"column": Column(doc, **about)}
     if isinstance(default, dict | list):
         return field(default_factory=type(default), metadata=metadata)
     return field(default=default, metadata=metadata)

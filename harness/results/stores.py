@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ...data_loaders.atomic import replacing
 from ...data_loaders.errors import without_credentials
@@ -32,7 +31,6 @@ from .description import FILE_NAME
 from .journal import FOLDER, segments_in
 
 Say = Callable[[str], None]
-_T = TypeVar("_T")
 SCHEMES = ("s3", "gs", "az", "file")
 #: An answer must come within so many seconds. A request that fails is repeated for so many.
 REQUEST_S = 30.0
@@ -46,7 +44,11 @@ PAGE = "report.html"
 _FOLDER, _URL = "stores", "url"
 # A segment, or the part of one from a byte on.
 _PART = re.compile(r"journal/(\w[\w.-]*?)(?:\.(\d{12}))?\.jsonl")
-_SOURCES = re.compile(r"sources/\w[\w.-]*")
+# The files that are written whole: the description of whoever planned last, and sources.
+_WHOLE = re.compile(r"study\.json|sources/\w[\w.-]*")
+
+
+_NEITHER = b"", None
 
 
 class StoreError(StorageError):
@@ -62,9 +64,7 @@ class StoreUrl:
     path: str
 
     def __str__(self) -> str:
-        if self.scheme == "file":
-            return f"file://{self.path}"
-        return f"{self.scheme}://{self.bucket}" + (f"/{self.path}" if self.path else "")
+        return f"{self.scheme}://{self.bucket}/{self.path.lstrip('/')}".rstrip("/")
 
     @classmethod
     def parsed(cls, text: str | os.PathLike[str]) -> StoreUrl:
@@ -73,26 +73,19 @@ class StoreUrl:
         A UserError if its scheme is unknown, its bucket is missing, or it holds credentials.
         """
         text = os.fspath(text)
-        shown = without_credentials(text)
-        match = _URL_PATTERN.fullmatch(text)
-        if match is None or match[1].lower() not in SCHEMES:
-            schemes = ", ".join(f"{scheme}://" for scheme in SCHEMES)
-            raise UserError(f"{shown}: no kind of store is known for this URL; there are {schemes}")
-        scheme, rest = match[1].lower(), match[3]
-        if scheme == "file":
+        shown, match = without_credentials(text), _URL_PATTERN.fullmatch(text)
+        scheme, slash, rest = match.groups() if match is not None else ("", "", "")
+        scheme, (bucket, _, path) = scheme.lower(), rest.partition("/")
+        if scheme == "file" and (not slash or rest.startswith("/")):
             # file:///absolute/path: there is no host.
-            if match[2] and not rest.startswith("/"):
-                raise UserError(f"{text}: write file:///, then the path of the folder from /")
             return cls("file", "", str(Path("/" + rest.lstrip("/")).resolve()))
-        bucket, _, path = rest.partition("/")
-        if not bucket:
-            raise UserError(f"{shown}: names no bucket; write {scheme}://BUCKET/PATH")
-        if shown != text:
-            raise UserError(
-                f"{shown}: a URL must hold no password and no query, since study.json and the page "
-                f"show it; write {scheme}://BUCKET/PATH and see 'Credentials' in docs/stores.md"
-            )
-        return cls(scheme, bucket, re.sub("/+", "/", path).strip("/"))
+        if scheme in SCHEMES and scheme != "file" and bucket and shown == text:
+            return cls(scheme, bucket, re.sub("/+", "/", path).strip("/"))
+        raise UserError(
+            f"{shown}: no URL of a results folder; write s3://BUCKET/PATH, gs:// or az:// alike, "
+            "or file:///PATH, without a password or a query, since study.json and the page show it "
+            "(see 'Credentials' in docs/stores.md)"
+        )
 
 
 def is_url(results: str | os.PathLike[str]) -> bool:
@@ -129,17 +122,15 @@ class Store:
     def __init__(self, url: StoreUrl) -> None:
         self._url = url
         try:
-            import obstore.exceptions
+            from obstore.exceptions import BaseError
         except ImportError:
             raise UserError(
                 f"{url}: needs a package that is not installed; pip install 'marginbench[cloud]'"
             ) from None
-        self._errors = (obstore.exceptions.BaseError, OSError, ValueError)
+        self._errors = BaseError
         if url.scheme != "file":
-            try:
+            with self._explained():
                 self._opened  # noqa: B018 - missing credentials fail before anything is done
-            except self._errors as error:
-                raise self._complaint(error) from None
 
     @cached_property
     def _opened(self) -> Any:
@@ -168,50 +159,32 @@ class Store:
         """Name of each object -> its item."""
         if self._url.scheme == "file" and not Path(self._url.path).is_dir():
             return {}  # to read creates nothing
-
-        def listed() -> dict[str, Item]:
+        with self._explained():
             pages = self._opened.list(chunk_size=1000)
             return {each["path"]: _item(each, each["size"]) for page in pages for each in page}
 
-        return self._asked(listed)
-
     def get(self, name: str) -> bytes | None:
         """The content of an object; None if there is none of this name."""
-
-        def read() -> bytes | None:
-            with contextlib.suppress(FileNotFoundError):
-                return bytes(self._opened.get(name).bytes())
-            return None
-
-        return self._asked(read)
+        with self._explained(), contextlib.suppress(FileNotFoundError):
+            return bytes(self._opened.get(name).bytes())
+        return None
 
     def put(self, name: str, content: bytes) -> Item:
         """Write an object."""
-        return _item(self._asked(lambda: self._opened.put(name, content)), len(content))
+        with self._explained():
+            return _item(self._opened.put(name, content), len(content))
 
-    def _asked(self, request: Callable[[], _T]) -> _T:
-        answer: Future[_T] = Future()
-
-        def ask() -> None:
-            try:
-                answer.set_result(request())
-            except BaseException as error:  # noqa: BLE001 - raised again below
-                answer.set_exception(error)
-
-        # Neither Ctrl-C nor the end of the process waits for a daemon.
-        threading.Thread(target=ask, daemon=True).start()
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
-            return answer.result()
-        except self._errors as error:
-            raise self._complaint(error) from None
-
-    def _complaint(self, error: Exception) -> StoreError:
-        # Its words without URLs, which may hold signatures, and without the dump that follows them.
-        words = str(error).partition("\n\nDebug source")[0].rpartition(" - ")[2]
-        words = re.sub(r"https?://\S+", "...", words)
-        remedy = "" if self._url.scheme == "file" else "; see 'Credentials' in docs/stores.md"
-        words = visible(words, REASON_LIMIT)
-        return StoreError(f"{self._url}: cannot be read or written ({words}){remedy}")
+            yield
+        except (self._errors, OSError, ValueError) as error:
+            # Without URLs, which may hold signatures, and without the dump that follows the words.
+            words = str(error).partition("\n\nDebug source")[0].rpartition(" - ")[2]
+            words = visible(re.sub(r"https?://\S+", "...", words), REASON_LIMIT)
+            remedy = "" if self._url.scheme == "file" else "; see 'Credentials' in docs/stores.md"
+            message = f"{self._url}: cannot be read or written ({words}){remedy}"
+            raise StoreError(message) from None
 
 
 def _item(described: Any, size: int) -> Item:
@@ -221,14 +194,11 @@ def _item(described: Any, size: int) -> Item:
 
 def _patience() -> float:
     """For how many seconds a request is repeated."""
-    text = os.environ.get(RETRY_VARIABLE, "")
-    try:
-        seconds = float(text) if text else RETRY_S
-    except ValueError:
-        seconds = 0.0
-    if not 0.0 < seconds < 1e6:
-        raise UserError(f"{RETRY_VARIABLE} is {text!r}; set it to a positive number of seconds")
-    return seconds
+    text = os.environ.get(RETRY_VARIABLE) or str(RETRY_S)
+    with contextlib.suppress(ValueError):
+        if 0.0 < float(text) < 1e6:
+            return float(text)
+    raise UserError(f"{RETRY_VARIABLE} is {text!r}; set it to a positive number of seconds")
 
 
 def _as_aws_does(client: dict[str, Any]) -> dict[str, Any]:
@@ -251,8 +221,7 @@ def _as_aws_does(client: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-@dataclass(frozen=True, order=True)
-class _Part:
+class _Part(NamedTuple):
     """An object that holds a segment of the journal from a byte on."""
 
     segment: str
@@ -269,7 +238,8 @@ class Mirror:
     """A results folder of this machine that is brought up to date from a store, and pushed to it.
 
     All commands of this machine on one URL use the same ``folder``; in it each has its own segment.
-    ``has_pushed`` says whether the store has taken anything of this command.
+    What asks the store does so in a thread, for which neither Ctrl-C nor the end of the process
+    waits.
     """
 
     def __init__(self, url: StoreUrl) -> None:
@@ -277,59 +247,111 @@ class Mirror:
         from filelock import FileLock
         from platformdirs import user_cache_dir
 
-        root = os.environ.get("MARGINBENCH_CACHE") or user_cache_dir("marginbench")
+        cache = os.environ.get("MARGINBENCH_CACHE") or user_cache_dir("marginbench")
         digest = hashlib.sha256(str(url).encode()).hexdigest()[:16]
-        self._root = Path(root).expanduser().absolute() / _FOLDER / digest
+        root = Path(cache).expanduser().absolute() / _FOLDER / digest
         # The page and the messages name it as the store does.
         name = url.path.rpartition("/")[2] or url.bucket
         reserved = ("", ".", "..", _URL, ".lock")
-        self.folder = self._root / (name if name not in reserved else "results")
-        self._url, self._store = url, Store(url)
-        with storing(self._root):
-            self._root.mkdir(parents=True, exist_ok=True)
-            (self._root / _URL).write_text(str(url), encoding="utf-8")
-        self._lock = FileLock(self._root / ".lock")
-        self.has_pushed = False
-        # What the store has, as far as this command knows.
+        self.folder = root / (name if name not in reserved else "results")
+        self._store = Store(url)
+        with storing(root):
+            root.mkdir(parents=True, exist_ok=True)
+            (root / _URL).write_text(str(url), encoding="utf-8")
+        self._lock = FileLock(root / ".lock")
+        # What the store has, as far as this command knows; whether it has taken anything of it.
         self._there: dict[str, Item] = {}
-        # Of study.json when both were the same: its content here, its entry there.
-        self._description: tuple[bytes, Item | None] = b"", None
+        self._has_pushed = False
+        # Of the other files than the journal's when both sides were the same: content and item.
+        self._same: dict[str, tuple[bytes, Item | None]] = {}
+        # The exchange at work, and whether it was said that one has failed.
+        self._exchange: Future[None] | None = None
+        self._has_reported = False
+
+    def _started(self, operation: Callable[[], None]) -> Future[None]:
+        future: Future[None] = Future()
+
+        def work() -> None:
+            try:
+                with self._lock:
+                    operation()
+                future.set_result(None)
+            except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+                future.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        return future
 
     def pull(self) -> None:
         """Fetch all that the folder lacks, and the description of the study."""
-        with self._lock:
-            with storing(self._root):
-                self.folder.mkdir(exist_ok=True)
-            self._fetch(self._store.list())
+        with storing(self.folder):
+            self.folder.mkdir(exist_ok=True)
+        self._started(lambda: self._fetch(self._store.list())).result()
 
     def exchange(self) -> None:
         """Push what the store lacks, and fetch what the folder lacks."""
-        with self._lock:
-            objects = self._store.list()
-            self._push(objects)
-            self._fetch(objects)
+        if self._exchange is not None:
+            self._exchange.result()
+        self._started(self._push_and_fetch).result()
+
+    def exchange_meanwhile(self, say: Say) -> None:
+        """The same while a study runs: what takes longer goes on in its thread.
+
+        A store that fails is reported and tried again, unless it has taken nothing yet.
+        """
+        future = self._exchange = self._exchange or self._started(self._push_and_fetch)
+        if not wait([future], PATIENCE_S).done:
+            return
+        self._exchange = None
+        try:
+            future.result()
+            self._has_reported = False
+        except StoreError as error:
+            if not self._has_pushed:
+                raise  # as to who may only read: better before the runs than after
+            if not self._has_reported:
+                say(f"{error}; the study goes on and tries again")
+            self._has_reported = True
+
+    def push_page(self) -> None:
+        """Push the page, unless the store has the same."""
+
+        def push() -> None:
+            content = (self.folder / PAGE).read_bytes()
+            if self._store.get(PAGE) != content:
+                self._store.put(PAGE, content)
+
+        self._started(push).result()
+
+    def _push_and_fetch(self) -> None:
+        objects = self._store.list()
+        self._push(objects)
+        self._fetch(objects)
 
     def _fetch(self, there: dict[str, Item]) -> None:
-        """Fetch parts of segments, sources, and the description of whoever planned last."""
+        """Fetch parts of segments, and what has changed of other files."""
+        from multiprocessing.pool import ThreadPool
+
         self._there = there
         sizes = {path.stem: path.stat().st_size for path in segments_in(self.folder / FOLDER)}
         parts = [part for part in _parts(there) if part.end > sizes.get(part.segment, 0)]
         names = [
-            name for name in there if _SOURCES.fullmatch(name) and not (self.folder / name).exists()
+            name
+            for name, item in there.items()
+            if _WHOLE.fullmatch(name) and item != self._same.get(name, _NEITHER)[1]
         ]
-        item = there.get(FILE_NAME)
-        if item is not None and item != self._description[1]:
-            names.append(FILE_NAME)
-        with ThreadPoolExecutor(THREADS) as threads:
-            contents = threads.map(self._store.get, [part.name for part in parts])
-            for part, content in zip(parts, contents, strict=True):
-                if content is not None:
-                    self._append(part, content)
-            for name, content in zip(names, threads.map(self._store.get, names), strict=True):
-                if content is not None:
-                    self._write(name, content)
-                    if name == FILE_NAME:
-                        self._description = content, item
+        with ThreadPool(THREADS) as threads:
+            contents = threads.imap(self._store.get, [*(part.name for part in parts), *names])
+            for part in parts:
+                self._append(part, next(contents) or b"")
+            for name in names:
+                if (content := next(contents)) is not None:
+                    path = self.folder / name
+                    with storing(path):
+                        path.parent.mkdir(exist_ok=True)
+                        with replacing(path) as sink:
+                            sink.write(content)
+                    self._same[name] = content, there[name]
 
     def _append(self, part: _Part, content: bytes) -> None:
         """Append to a segment what it lacks of a part; who reads it meanwhile sees it locked."""
@@ -346,25 +368,32 @@ class Mirror:
 
     def _push(self, there: dict[str, Item]) -> None:
         """Push what the store lacks."""
-        sources = self.folder.glob("sources/*.json")
-        names = {f"sources/{path.name}" for path in sources}.difference(there)
-        objects = {name: (self.folder / name).read_bytes() for name in sorted(names)}
-        for name, content in itertools.chain(objects.items(), self._news(there)):
+        for name, content in self._news(there):
             there[name] = self._store.put(name, content)
-            self.has_pushed = True
-        with contextlib.suppress(FileNotFoundError):
-            description, (same, entry) = (self.folder / FILE_NAME).read_bytes(), self._description
-            # Who finds that another command has changed it takes that one.
-            if description != same and there.get(FILE_NAME) == entry:
-                there[FILE_NAME] = self._store.put(FILE_NAME, description)
-                self._description = description, there[FILE_NAME]
+            self._has_pushed = True
+            if _WHOLE.fullmatch(name):
+                self._same[name] = content, there[name]
 
     def _news(self, there: Mapping[str, Item]) -> Iterator[tuple[str, bytes]]:
-        """Name and content of the objects that the store lacks of the journal: whole lines."""
+        """Name and content of the objects that the store lacks: sources, lines, the description."""
+        yield from self._changed(there, "sources/*.json")
+        yield from self._lines(there)
+        yield from self._changed(there, FILE_NAME)
+
+    def _changed(self, there: Mapping[str, Item], pattern: str) -> Iterator[tuple[str, bytes]]:
+        for path in self.folder.glob(pattern):
+            name, content = path.relative_to(self.folder).as_posix(), path.read_bytes()
+            same, item = self._same.get(name, _NEITHER)
+            # Who finds that another command has changed it takes that one.
+            if content != same and there.get(name) == item:
+                yield name, content
+
+    def _lines(self, there: Mapping[str, Item]) -> Iterator[tuple[str, bytes]]:
         ends: dict[str, int] = {}
         for part in _parts(there):
-            end = ends.get(part.segment, 0)
-            ends[part.segment] = max(end, part.end) if part.start <= end else end
+            end = ends.setdefault(part.segment, 0)
+            if part.start <= end:
+                ends[part.segment] = max(end, part.end)
         for path in segments_in(self.folder / FOLDER):
             end = ends.get(path.stem, 0)
             with path.open("rb") as source:
@@ -375,25 +404,18 @@ class Mirror:
             if lines:
                 yield f"journal/{path.stem}.{end:012}.jsonl", lines
 
-    def _write(self, name: str, content: bytes) -> None:
-        path = self.folder / name
-        with storing(path):
-            path.parent.mkdir(exist_ok=True)
-            with replacing(path) as sink:
-                sink.write(content)
-
     @property
-    def unsent(self) -> int:
-        """Records here that are not known to be in the store."""
+    def unsent(self) -> str:
+        """A line on the records here that are not known to be in the store; empty if all are."""
         # CHECKSUM HEADER<tab>BODY
         lines = (line for _, news in self._news(self._there) for line in news.splitlines())
-        return sum(b'"type":"record"' in line.partition(b"\t")[0] for line in lines)
-
-    def push_page(self) -> None:
-        """Push the page, unless the store has the same."""
-        content = (self.folder / PAGE).read_bytes()
-        if self._store.get(PAGE) != content:
-            self._store.put(PAGE, content)
+        count = sum(b'"type":"record"' in line.partition(b"\t")[0] for line in lines)
+        if not count:
+            return ""
+        return (
+            f"{plural(count, 'record')} not yet in the store; what was recorded stays in "
+            f"{self.folder}, and the same command pushes it when it is run again"
+        )
 
 
 def _parts(there: Mapping[str, Item]) -> list[_Part]:
@@ -418,65 +440,24 @@ def changeable(results: str | os.PathLike[str]) -> Iterator[Path]:
 def synced(results: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
     """The mirror of a store, for a study, and a function to call now and then.
 
-    That pushes what is new and fetches what other commands have pushed. A store that does not serve
-    is reported and tried again, but ends a study of which it has taken nothing yet. At the end of
-    the block all that is in the mirror has been pushed; if a StoreError says that this failed, it
-    stays in the mirror.
+    That pushes what is new and fetches what other commands have pushed. At the end of the block all
+    that is in the mirror has been pushed; if a StoreError says that this failed, it stays in the
+    mirror.
     """
     mirror = Mirror(StoreUrl.parsed(results))
     mirror.pull()
-    exchange = _Exchange(mirror, say)
     try:
-        yield mirror.folder, exchange
+        yield mirror.folder, lambda: mirror.exchange_meanwhile(say)
     except (InterruptedRunError, KeyboardInterrupt, StorageError):
         with contextlib.suppress(StorageError):
-            exchange.finish()
+            mirror.exchange()
         if mirror.unsent:
-            say(_unsent(mirror))
+            say(mirror.unsent)
         raise
     try:
-        exchange.finish()
+        mirror.exchange()
     except StoreError as error:
-        raise StoreError(f"{error}; {_unsent(mirror)}") from None
-
-
-def _unsent(mirror: Mirror) -> str:
-    return (
-        f"{plural(mirror.unsent, 'record')} not yet in the store; what was recorded stays in "
-        f"{mirror.folder}, and the same command pushes it when it is run again"
-    )
-
-
-class _Exchange:
-    """Exchanges in a thread, so that no store keeps a running study waiting."""
-
-    def __init__(self, mirror: Mirror, say: Say) -> None:
-        self._mirror, self._say = mirror, say
-        self._thread = ThreadPoolExecutor(1)
-        self._future: Future[None] | None = None
-        self._has_reported = False
-
-    def __call__(self) -> None:
-        """Exchange; what takes longer goes on while the study does."""
-        future = self._future = self._future or self._thread.submit(self._mirror.exchange)
-        if not wait([future], PATIENCE_S).done:
-            return
-        self._future = None
-        try:
-            future.result()
-            self._has_reported = False
-        except StoreError as error:
-            if not self._mirror.has_pushed:
-                raise  # as to who may only read: better before the runs than after
-            if not self._has_reported:
-                self._say(f"{error}; the study goes on and tries again")
-            self._has_reported = True
-
-    def finish(self) -> None:
-        """Exchange what is left."""
-        if self._future is not None:
-            self._future.result()
-        self._mirror.exchange()
+        raise StoreError("; ".join(filter(None, (str(error), mirror.unsent)))) from None
 
 
 def displayed(folder: Path) -> str:

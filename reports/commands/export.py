@@ -80,16 +80,14 @@ def export(
 
 
 def _show_names(results: str, *, as_json: bool) -> None:
-    from ...harness.cli.output import print_table
+    from ...harness.cli.output import in_columns, show
     from ...harness.words import visible
     from ..exports import listed
 
-    if as_json:
-        names = [{"kind": i.what, "name": i.name, "title": i.title} for i in listed(results)]
-        typer.echo(json.dumps(names, ensure_ascii=False))
-        return
-    rows = [(item.what, item.name, visible(item.title)) for item in listed(results)]
-    print_table([("KIND", "NAME", "TITLE"), *rows])
+    found = listed(results)
+    rows = [(item.what, item.name, visible(item.title)) for item in found]
+    document = [{"kind": i.what, "name": i.name, "title": i.title} for i in found]
+    show(document, in_columns([("KIND", "NAME", "TITLE"), *rows]), as_json=as_json)
 
 
 def _show(done: Exported) -> None:

@@ -14,8 +14,8 @@ from scipy.optimize import linprog
 from threadpoolctl import threadpool_limits
 
 import benchmarks
-from benchmarks import kernels, shapes, solve, tasks, work
-from benchmarks.compare import exact_solvers
+from benchmarks import shapes, solve, tasks, work
+from benchmarks.compare import common
 from marginbench.solvers import OCAS, SMO, registry
 from marginbench.solvers.kernels import kernel_names
 from marginbench.solvers.registration import solver_names
@@ -37,16 +37,16 @@ def test_everything_registered_is_watched():
     assert solve.Fit.params == (solver_names(),)
     methods = {name.split()[0] for name in work.Feasibility.params[0]}
     assert methods == set(solver_names("feasibility"))
-    assert kernels.Rows.params[0] == kernel_names()
+    assert solve.Rows.params[0] == kernel_names()
     # Biases and storages are crossed.
     names = {item.name for item in CELLS}
     assert {"SMO rbf dense", "SMO rbf sparse bias", "LIBSVM poly dense bias"} <= names
     assert not {"Pegasos rbf dense bias", "SMO precomputed sparse"} & names
     # Each shape of the comparison is.
-    generated = exact_solvers.GeneratedTask
+    generated = common.GeneratedTask
     compared, watched = (
         {task.generator for task in found.values() if isinstance(task, generated)}
-        for found in (exact_solvers.TASKS, shapes.EXACT)
+        for found in (common.TASKS, shapes.EXACT)
     )
     assert compared == watched
     assert set(shapes.Exact.params[0] + shapes.Linear.params[0]) == set(shapes.CELLS)
@@ -58,7 +58,7 @@ def test_kernels_that_are_left_out_are_refused():
         for kernel in set(tasks.KERNELS) - set(tasks.FEWER_KERNELS[name]):
             left_out = tasks.Cell(name, kernel, "dense", bias)
             with pytest.raises(ValueError, match="kernel"):
-                left_out.estimator(CLASSES).fit(*left_out.training())
+                left_out.fitted(CLASSES)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -70,23 +70,23 @@ def test_optima_agree_with_the_exact_solver(storage, bias):
         at = tasks.Cell("SMO", kernel, storage, bias)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = at.estimator(CLASSES).set_params(tol=1e-6).fit(*at.training())
+            model = at.estimator(CLASSES).set_params(tol=1e-6).fit(at.problem.X, at.problem.y)
         # The bound is below the optimum, by no more than the gap of its certificate.
-        assert -1e-9 <= tasks.suboptimality(model, at) < 1e-5
+        assert -1e-9 <= at.problem.suboptimality(model) < 1e-5
 
 
 def test_the_objective_is_that_of_the_coefficients():
     at = cell("SMO rbf dense")
-    model = at.estimator(CLASSES).fit(*at.training())
-    exact = tasks.suboptimality(model, at)
+    model = at.fitted(CLASSES)
+    exact = at.problem.suboptimality(model)
     model.dual_coef_ = model.dual_coef_ * 1.1
-    assert tasks.suboptimality(model, at) > exact + 1e-3
+    assert at.problem.suboptimality(model) > exact + 1e-3
 
 
 @pytest.mark.parametrize("solver", CLASSES)
 def test_numbers_are_there_and_repeat(solver):
     at = next(item for item in CELLS if item.solver == solver)
-    first, second = work.measure(at, CLASSES), work.measure(at, CLASSES)
+    first, second = at.measure(CLASSES), at.measure(CLASSES)
     assert first == second
     assert first["failed"] == 0, first
     assert 0 < first["test_error"] < 50
@@ -102,9 +102,9 @@ def test_numbers_are_there_and_repeat(solver):
 @pytest.mark.parametrize("name", ["SMO apart", "OCAS texts", "CuttingPlane checkers"])
 def test_numbers_of_shapes_do_not_depend_on_the_threads(name):
     with threadpool_limits(1):
-        one = shapes.measure(shapes.CELLS[name], CLASSES)
+        one = shapes.CELLS[name].measure(CLASSES)
     with threadpool_limits(2):
-        two = shapes.measure(shapes.CELLS[name], CLASSES)
+        two = shapes.CELLS[name].measure(CLASSES)
     assert one == two
     assert one["failed"] == 0, one
     assert all(math.isfinite(value) for value in one.values())
@@ -124,19 +124,19 @@ class Short(OCAS):
 
 def test_distances_from_the_optimum_are_told():
     apart, texts = shapes.CELLS["SMO apart"], shapes.CELLS["OCAS texts"]
-    assert shapes.measure(apart, CLASSES)["violation"] == shapes.FLOOR
-    assert shapes.measure(apart, {"SMO": Loose})["violation"] > 1.1 * shapes.FLOOR
-    exact = shapes.measure(texts, CLASSES)["suboptimality"]
-    assert work.FLOOR < exact < 0.01
-    assert shapes.measure(texts, {"OCAS": Short})["suboptimality"] > 1.1 * exact
+    assert apart.measure(CLASSES)["violation"] == shapes.FLOOR
+    assert apart.measure({"SMO": Loose})["violation"] > 1.1 * shapes.FLOOR
+    exact = texts.measure(CLASSES)["suboptimality"]
+    assert tasks.FLOOR < exact < 0.01
+    assert texts.measure({"OCAS": Short})["suboptimality"] > 1.1 * exact
 
 
 def test_a_solver_that_this_version_lacks_is_left_out_of_shapes(monkeypatch):
-    only = {"SMO": SMO}
-    monkeypatch.setattr(work, "importable", lambda: (only, {"LinearSDCA": "broken on purpose"}))
-    monkeypatch.setattr(shapes, "measure", lambda cell, classes: {"failed": 0})
+    broken = {"failed": 1, "reason": "broken on purpose"}
+    monkeypatch.setattr(work, "importable", lambda: ({"SMO": SMO}, {"LinearSDCA": broken}))
+    monkeypatch.setattr(shapes.Cell, "measure", lambda cell, classes: {"failed": 0})
     found = shapes.Exact().setup_cache()
-    assert found["LinearSDCA texts"] == {"failed": 1, "reason": "broken on purpose"}
+    assert found["LinearSDCA texts"] == broken
     assert found.keys() == {*shapes.Exact.params[0], "LinearSDCA texts"}
 
 
@@ -155,7 +155,7 @@ class Wrong(SMO):
 @pytest.mark.parametrize(("broken", "reason"), [(Broken, "on purpose"), (Wrong, "")])
 def test_a_failure_is_a_value_of_its_cell_and_hides_no_other(broken, reason):
     at = cell("SMO rbf dense")
-    found = work.measure(at, {**CLASSES, "SMO": broken})
+    found = at.measure({**CLASSES, "SMO": broken})
     assert found["failed"] == 1
     assert reason in found["reason"]
     suite = work.Work()
@@ -168,8 +168,8 @@ def test_a_failure_is_a_value_of_its_cell_and_hides_no_other(broken, reason):
 
 def test_a_solver_that_cannot_be_imported_is_a_failed_cell(monkeypatch):
     monkeypatch.setattr(work, "solver_names", lambda kind: ["SMO", "Missing"])
-    assert "SMO rbf dense" in work.cell_names()
-    assert work.cell_names()[-1] == "Missing import"
+    assert "SMO rbf dense" in work.cells()
+    assert [*work.cells()][-1] == "Missing import"
     monkeypatch.setattr(tasks, "cells", lambda classes: [cell("SMO rbf dense")])
     found = work.Work().setup_cache()
     assert found["SMO rbf dense"]["failed"] == 0
@@ -179,17 +179,17 @@ def test_a_solver_that_cannot_be_imported_is_a_failed_cell(monkeypatch):
 
 def test_single_cells_are_measured_on_the_command_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["work", "SMO rbf dense", "MPLFP separable"])
-    work.main()
+    work.main("", work.cells() | work.feasibility_cells())
     printed = capsys.readouterr().out
-    counted = work.measure(cell("SMO rbf dense"), CLASSES)["evaluations"]
+    counted = cell("SMO rbf dense").measure(CLASSES)["evaluations"]
     assert re.search(rf"evaluations +{counted}\n", printed)
     assert "unsolved" in printed
     monkeypatch.setattr(sys, "argv", ["shapes", "SMO apart"])
-    shapes.main()
+    work.main("", shapes.cells())
     assert re.search(r"pairs_moved +\d+\n", capsys.readouterr().out)
     monkeypatch.setattr(sys, "argv", ["work", "SMO rbf danse"])
     with pytest.raises(SystemExit, match="nearest are SMO rbf dense"):
-        work.main()
+        work.main("", work.cells() | work.feasibility_cells())
 
 
 @pytest.mark.parametrize(("problem", "answer"), [("separable", 0), ("inseparable", 2)])

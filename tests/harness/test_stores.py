@@ -305,21 +305,22 @@ def test_a_url_is_told_from_a_path(text, found):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "shown"),
     [
-        ("ftp://host/a", "ftp://host/a: no kind of store is known for this URL; there are s3://"),
-        ("s3:///a", "s3:///a: names no bucket; write s3://BUCKET/PATH"),
-        ("s3://KEY:secret@bucket/a", "s3://\\.\\.\\.@bucket/a: a URL must hold no password"),
-        ("s3:/KEY:secret@bucket/a", "s3:/\\.\\.\\.@bucket/a: a URL must hold no password"),
-        ("az://c/a?sv=1&sig=secret", "az://c/a\\?\\.\\.\\.: a URL must hold no password"),
-        ("https://me:secret@host/a", "https://\\.\\.\\.@host/a: no kind of store is known"),
-        ("file://host/a", "file://host/a: write file:///, then the path"),
+        ("ftp://host/a", "ftp://host/a"),
+        ("s3:///a", "s3:///a"),
+        ("s3://KEY:secret@bucket/a", "s3://...@bucket/a"),
+        ("s3:/KEY:secret@bucket/a", "s3:/...@bucket/a"),
+        ("az://c/a?sv=1&sig=secret", "az://c/a?..."),
+        ("https://me:secret@host/a", "https://...@host/a"),
+        ("file://host/a", "file://host/a"),
     ],
 )
-def test_a_url_that_is_none_is_named(text, message):
+def test_a_url_that_is_none_is_named(text, shown):
     assert is_url(text)
-    with pytest.raises(UserError, match=f"^{message}") as told:
+    with pytest.raises(UserError) as told:
         local_folder(text)
+    assert str(told.value).startswith(f"{shown}: no URL of a results folder; write s3://BUCKET/")
     assert "secret" not in str(told.value)
 
 

@@ -57,9 +57,9 @@ def test_evaluations_are_entries_products_and_stored_entries_together(make, resu
     ("content", "message"),
     [
         ("", r"not a results folder .*study\.json"),
-        ("{", r"damaged \(it is not JSON\); run the study again"),
-        ("[]", r"damaged \(it holds no object\)"),
-        ('{"schema_version": 3}', r"damaged \(its digest is missing\)"),
+        ("{", r"damaged \(its content does not match its digest\); run the study again"),
+        ("[]", r"damaged \(its content does not match its digest\)"),
+        ('{"schema_version": 3}', r"damaged \(its content does not match its digest\)"),
         ('{"schema_version": 3, "digest": "0"}', "its content does not match its digest"),
         ({"kind": "ranking"}, "'svm', 'feasibility'"),
         ({"kind": "svm"}, "Field required at svm.name"),
