@@ -32,11 +32,15 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
     Empty if there is no valid name.
     """
+    words = list(known)
+    return nearest(name, words) or (f" (known: {', '.join(words)})" if words else "")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``" (did you mean 'x'?)"``, or nothing if no word is near."""
     by_folded = {word.casefold(): word for word in known}
     near = difflib.get_close_matches(str(name).casefold(), by_folded, n=1, cutoff=0.6)
-    if near:
-        return f" (did you mean '{by_folded[near[0]]}'?)"
-    return f" (known: {', '.join(by_folded.values())})" if by_folded else ""
+    return f" (did you mean '{by_folded[near[0]]}'?)" if near else ""
 
 
 @contextlib.contextmanager
