@@ -90,7 +90,7 @@ def test_no_row_without_a_missing_value(refusal):
         ({"positive": "Yes!"}, "x.csv: positive = 'Yes!' is no class (did you mean 'yes'?)"),
         ({"positive": 1}, "x.csv: positive = '1' is no class (classes: no, yes)"),
         ({"scale": "std"}, "x.csv: scale must be one of 'standard', 'minmax', 'unit', 'norm', "),
-        ({"split_seed": -1}, "x.csv: split_seed must be an integer, 0 or more, got -1"),
+        ({"split_seed": -1}, "x.csv: split_seed must be between 0 and 92"),
         ({"header": "yes"}, "x.csv: header must be true or false, got 'yes'"),
         ({"test_fraction": 1}, "x.csv: test_fraction must be a number between 0 and 1, got 1"),
         ({"split": "job"}, "x.csv, line 2: column 'job' is 'a'; a column of the split says"),
