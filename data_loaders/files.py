@@ -84,18 +84,6 @@ class LocalFile:
     max_bytes: int = DEFAULT_MAX_BYTES  # the most that it may unpack to
 
 
-@dataclass(frozen=True)
-class _Location:
-    """Where a file may be: a path or an address, or that of a zip archive and a name in it."""
-
-    at: Path | str
-    member: str | None = None
-
-    def __str__(self) -> str:
-        at = without_credentials(self.at) if isinstance(self.at, str) else str(self.at)
-        return at if self.member is None else f"{at}:{self.member}"
-
-
 def gather(
     dataset: str, files: tuple[RemoteFile, ...], downloads: Path, folder: str | None = None
 ) -> dict[str, LocalFile]:
@@ -111,17 +99,18 @@ def gather(
 
 def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> LocalFile:
     tried = []
-    for location in _locations(file, folder):
-        if isinstance(location.at, Path):
-            if location.at.is_file():
-                if location.member is None:
-                    _check_sha256(location.at, file.sha256)
-                return LocalFile(location.at, str(location), location.member, file.max_bytes)
-            tried.append(f"{location} (no such file)")
-            continue
+    for at, member in _locations(file, folder):
+        shown = without_credentials(at) if isinstance(at, str) else str(at)
+        origin = shown if member is None else f"{shown}:{member}"
         try:
-            path = _download(location, file, downloads)
-            return LocalFile(path, str(location), location.member, file.max_bytes)
+            if isinstance(at, str):
+                at = _download(at, member, file, downloads)
+            elif not at.is_file():
+                tried.append(f"{origin} (no such file)")
+                continue
+            elif member is None:
+                _check_sha256(at, file.sha256)
+            return LocalFile(at, origin, member, file.max_bytes)
         # Downloads raise OSErrors; pooch raises ValueError for a wrong hash or protocol.
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno in DISK_ERRORS:
@@ -130,7 +119,7 @@ def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> Loc
                     f"{downloads.parent} ({error.strerror}); set MARGINBENCH_CACHE to a folder "
                     "with room that can be written"
                 ) from None
-            tried.append(f"{location} ({_reason(error)})")
+            tried.append(f"{origin} ({_reason(error)})")
     where = "; ".join(
         (["it has no public address"] if not file.urls else [])
         + ([f"tried {', '.join(tried)}"] if tried else [])
@@ -142,16 +131,16 @@ def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> Loc
     )
 
 
-def _locations(file: RemoteFile, folder: str) -> Iterator[_Location]:
+def _locations(file: RemoteFile, folder: str) -> Iterator[tuple[Path | str, str | None]]:
+    """Where a file may be: at a path or an address, perhaps of an archive, and its name in it."""
     mirror = os.environ.get(MIRROR_VARIABLE, "").strip()
     if mirror:
-        yield _Location(_in_mirror(mirror, folder, file.name))
+        yield _in_mirror(mirror, folder, file.name), None
         if file.archive is not None:
-            yield _Location(_in_mirror(mirror, folder, file.archive), member=file.name)
+            yield _in_mirror(mirror, folder, file.archive), file.name
     if file.installed is not None:
-        yield _Location(Path(file.installed))
-    for url in file.urls:
-        yield _Location(url)
+        yield Path(file.installed), None
+    yield from ((url, None) for url in file.urls)
 
 
 def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
@@ -161,11 +150,10 @@ def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
     return Path(mirror).expanduser() / folder / name
 
 
-def _download(location: _Location, file: RemoteFile, downloads: Path) -> Path:
+def _download(url: str, member: str | None, file: RemoteFile, downloads: Path) -> Path:
     # Two files of one archive: pooch downloads it once.
-    archive = file.archive if location.member is not None else None
-    expected = None if archive is not None or file.sha256 is None else f"sha256:{file.sha256}"
-    url = str(location.at)
+    name = file.name if member is None else str(file.archive)
+    expected = f"sha256:{file.sha256}" if file.sha256 and member is None else None
     # By address: what one of them has sent must not be taken for another's.
     folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
@@ -179,7 +167,6 @@ def _download(location: _Location, file: RemoteFile, downloads: Path) -> Path:
     )
     try:
         with _quiet_pooch():
-            name = archive or file.name
             return Path(pooch.retrieve(url, expected, name, folder, downloader=downloader))
     finally:
         with contextlib.suppress(OSError):  # it is not empty
@@ -252,12 +239,6 @@ def reading(file: LocalFile) -> Iterator[BufferedIOBase]:
         raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
 
 
-def shown(text: bytes) -> str:
-    """A word of a file, quoted, shortened and free of control characters."""
-    word = repr(text.decode("utf-8", "replace"))
-    return word if len(word) <= 40 else word[:36] + "...'"
-
-
 class _Bounded(RawIOBase):
     """A stream that raises once it has given more than its limit."""
 
@@ -282,27 +263,23 @@ class _Bounded(RawIOBase):
 
 
 def _open(file: LocalFile, stack: contextlib.ExitStack) -> BufferedIOBase:
-    raw = stack.enter_context(file.path.open("rb"))
-    if file.member is not None:
-        raw = _bounded(_member(file, raw, stack), file)
+    raw: Any = stack.enter_context(file.path.open("rb"))
+    stream: Any = raw if file.member is None else _member(file, raw, stack)
     # The first bytes tell the compression: a mirror may have changed it and kept the name.
-    start = raw.peek(6)
+    start = stream.peek(6)
     for magic, module in _PACKED.items():
         if start.startswith(magic):
-            return _bounded(stack.enter_context(module.open(raw)), file)
-    return raw
+            stream = stack.enter_context(module.open(stream))
+            break
+    if stream is raw:
+        return cast(BufferedIOBase, raw)
+    return BufferedReader(_Bounded(stream, max_bytes(file.max_bytes), file.origin), _BUFFER_BYTES)
 
 
-def _bounded(source: Any, file: LocalFile) -> BufferedReader:
-    return BufferedReader(_Bounded(source, max_bytes(file.max_bytes), file.origin), _BUFFER_BYTES)
-
-
-def _member(
-    file: LocalFile, raw: BufferedReader, stack: contextlib.ExitStack
-) -> zipfile.ZipExtFile:
+def _member(file: LocalFile, raw: Any, stack: contextlib.ExitStack) -> Any:
     try:
         archive = stack.enter_context(zipfile.ZipFile(raw))
-        return cast(zipfile.ZipExtFile, stack.enter_context(archive.open(str(file.member))))
+        return stack.enter_context(archive.open(str(file.member)))
     except KeyError:
         from .own.words import listed
 

@@ -17,7 +17,8 @@ from scipy.sparse import csr_matrix, vstack
 
 from .content import Content, Part, check_classes
 from .errors import DataError, suggest
-from .files import LocalFile, reading, shown
+from .files import LocalFile, reading
+from .own.words import shown_word
 from .parameters import Parameters
 from .transforms import as_float32, every
 
@@ -160,10 +161,12 @@ def _check_line(line: bytes, width: int, classes: Sequence[int] | None) -> None:
     label, *pairs = re.split(rb"[ \t\r]+", line)
     value = float(label) if re.fullmatch(_NUMBER, label) else math.nan
     if classes is None and not (value % 1 == 0 and abs(value) <= _MAX_LABEL):
-        raise ValueError(f"label {shown(label)} is not an integer of at most {_MAX_LABEL} in size")
+        raise ValueError(
+            f"label {shown_word(label)} is not an integer of at most {_MAX_LABEL} in size"
+        )
     if classes is not None and value not in classes:
         raise ValueError(
-            f"label {shown(label)} is not one of the {len(classes)} classes "
+            f"label {shown_word(label)} is not one of the {len(classes)} classes "
             f"{', '.join(map(str, classes))}"
         )
     last = 0
@@ -173,8 +176,8 @@ def _check_line(line: bytes, width: int, classes: Sequence[int] | None) -> None:
         if not (pair and last < index <= width and math.isfinite(float(pair[2]))):
             hint = "; indices start at 1, not at 0" if pair and not index else ""
             raise ValueError(
-                f"{shown(text)} is not an index from {last + 1} to {width}, a colon and a finite "
-                f"number{hint}"
+                f"{shown_word(text)} is not an index from {last + 1} to {width}, a colon and a "
+                f"finite number{hint}"
             )
         last = index
 
@@ -258,7 +261,7 @@ def _topics(file: LocalFile, wanted: str) -> tuple[list[int], list[int]]:
             match = _TOPIC.fullmatch(line.rstrip(b"\n"))
             if match is None:
                 raise DataError(
-                    f"{file.origin}, line {number}: {shown(line.rstrip())} is not a topic, a "
+                    f"{file.origin}, line {number}: {shown_word(line.rstrip())} is not a topic, a "
                     "document's number and a 1"
                 )
             documents.setdefault(match[1].decode(), []).append(int(match[2]))

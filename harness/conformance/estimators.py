@@ -217,18 +217,13 @@ def bad_parameters(subject: Subject) -> None:
 
 
 def _wrong_values(subject: Subject) -> Iterator[tuple[str, Any]]:
+    # Of no effect on the kernel that is set here.
+    idle = {"degree", "coef0", *(() if subject.kernel == "rbf" else ("gamma",))}
     for name, default in subject.defaults.items():
-        if name in ("degree", "coef0"):
-            continue  # of no effect on the kernel that is set here
-        if name == "gamma" and subject.kernel != "rbf":
-            continue
-        if name in _WRONG:
-            yield from ((name, value) for value in _WRONG[name])
-        elif isinstance(default, float):
-            # A parameter of its own, of which only the type is known: a number.
-            yield from ((name, _NAN), (name, "text"))
-        elif isinstance(default, int) and not isinstance(default, bool):
-            yield name, "text"
+        # Of a parameter of its own only the type is known: a number.
+        of_type = {float: (_NAN, "text"), int: ("text",)}.get(type(default), ())
+        if name not in idle:
+            yield from ((name, value) for value in _WRONG.get(name, of_type))
 
 
 # Repeated fits: same seed, same run; nothing is left behind.
@@ -407,12 +402,12 @@ def _compare_with_optimum(subject: Subject, points: Points, C: float, *, bias: b
     n, slack = len(points.y), {}
     if subject.cls.scalarization == "S":
         # The slack of the problem of constrained slack that has the same solution.
-        best = _evaluated(subject, _optimal(subject, points, C, bias=bias), points, C, bias=bias)
+        best = _evaluated(subject, _optimal(subject, points, C, bias), points, C, bias=bias)
         slack = {"nu": best.mean_hinge / math.sqrt(best.squared_norm or 1.0)}
     solver = subject.limited(
         _EPOCHS, n, C=C, fit_intercept=bias, tol=_TOL, dtype="float64", **slack
     ).fit(*points)
-    excess, optimum = _excess(subject, solver, points, C, bias=bias)
+    excess, optimum = _excess(subject, solver.model_, points, C, bias)
     at = f"with C={C:g}{', with bias' if bias else ''}"
     if solver.status_ == "converged" and "tol" in subject.defaults:
         if excess > n * C * (2 * _TOL + _NOISE):
@@ -468,33 +463,25 @@ def _evaluated(subject: Subject, model: Any, points: Points, C: float, *, bias: 
 
 
 def _optimal(
-    subject: Subject, points: Points, C: float, *, bias: bool, weights: Array | None = None
+    subject: Subject, points: Points, C: float, bias: bool, losses: Array | None = None
 ) -> Any:
     """An optimal model."""
     smo = SMO(subject.kernel_on(points.X), C=C, fit_intercept=bias, tol=1e-9, dtype="float64")
-    return smo.fit(*points, sample_weight=weights).model_
+    return smo.fit(*points, sample_weight=losses).model_
 
 
 def _excess(
-    subject: Subject,
-    solver: Solver,
-    points: Points,
-    C: float = 1.0,
-    *,
-    bias: bool | None = None,
-    weights: Array | None = None,
+    subject: Subject, model: Any, points: Points, C: float, bias: bool, losses: Array | float = 1.0
 ) -> tuple[float, float]:
-    """How far an objective lies above the optimum, and that; losses may have weights."""
-    bias = not subject.cls.supports_no_bias if bias is None else bias
-    losses, values = np.ones(len(points.y)) if weights is None else weights, []
-    evaluator = subject.evaluator(points, C, bias=bias)
-    for model in (solver.model_, _optimal(subject, points, C, bias=bias, weights=weights)):
-        squared_norm = _evaluated(subject, model, points, C, bias=bias).squared_norm
+    """How far the objective of a model lies above the optimum, and that; losses have weights."""
+    weights, values = np.broadcast_to(losses, points.y.shape), []
+    for each in (model, _optimal(subject, points, C, bias, weights)):
+        squared_norm = _evaluated(subject, each, points, C, bias=bias).squared_norm
         if squared_norm is None:
             raise NotApplicableError("its model has no w whose objective could be computed")
-        scores = evaluator.test_scores(model, np.arange(len(points.y)))
+        scores = subject.evaluator(points, C).test_scores(each, np.arange(len(points.y)))
         hinge = np.maximum(0.0, 1.0 - points.y * scores)
-        values.append(squared_norm / 2 + C * float(losses @ hinge))
+        values.append(squared_norm / 2 + C * float(weights @ hinge))
     return values[0] - values[1], values[1]
 
 
@@ -607,7 +594,8 @@ def _check_shortfall(subject: Subject, name: str) -> None:
             "shortfall, such as 'the duality gap is 0.2, tol=0.001'"
         )
     if solver.status_ == "converged" and subject.cls.scalarization in ("C", "R"):
-        excess, best = _excess(subject, solver, overlapping())
+        bias = not subject.cls.supports_no_bias
+        excess, best = _excess(subject, solver.model_, overlapping(), 1.0, bias)
         if excess > _UNFINISHED * best:
             raise MendError(
                 f"with {name}=1 and tol={_TINY:g} it says converged, but its objective is "
@@ -681,8 +669,9 @@ def weights(subject: Subject) -> None:
         raise MendError("negative weights are accepted; leave fit to WeightedSolver")
     if subject.cls.scalarization in ("C", "R"):
         solver = subject.limited(_EPOCHS, len(y), tol=_TOL, dtype="float64")
-        solver.fit(X, y, sample_weight=heavy)
-        excess, best = _excess(subject, solver, Points(X, y), weights=heavy)
+        model = solver.fit(X, y, sample_weight=heavy).model_
+        bias = not subject.cls.supports_no_bias
+        excess, best = _excess(subject, model, Points(X, y), 1.0, bias, heavy)
         if excess > _UNFINISHED * best:
             raise MendError(
                 f"with weights its objective is {best + excess:.6g} and the optimum {best:.6g}; "

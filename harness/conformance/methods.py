@@ -50,12 +50,8 @@ def _inseparable() -> Array:
     return np.hstack([half, -half])
 
 
-def _kind(subject: Subject) -> Any:
-    return getattr(subject.cls, "kind", "linear")
-
-
 def _problem(subject: Subject, A: Array) -> FeasibilityProblem:
-    return as_problem(A, _kind(subject), subject.cls.__name__)
+    return as_problem(A, getattr(subject.cls, "kind", "linear"), subject.cls.__name__)
 
 
 def _solved(subject: Subject, A: Array, **params: Any) -> Any:

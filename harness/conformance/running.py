@@ -64,6 +64,11 @@ class Finding:
     detail: str = ""
 
 
+_REMEDIES = {
+    "timeout": "; see that every loop ends at a limit, or raise --timeout",
+    "crashed": "; a solver may not end its process",
+    "memory": "; the data are a few hundred numbers",
+}
 # Checks that may run into their limits before the others are left out.
 _PATIENCE = 3
 
@@ -132,7 +137,10 @@ def check_solver(
                 yield Finding(check, "not run", why_not)
                 continue
             ended = _outcome(worker, Job(check, CheckWork(name, kind, check), limits))
-            finding = _finding(check, ended)
+            finding = ended.value
+            if ended.status != "done":
+                detail = f"{ended.reason}{_REMEDIES.get(ended.status, '')}"
+                finding = Finding(check, "fail", detail)
             yield finding
             cut_short += ended.status in ("timeout", "memory", "crashed")
             if finding.verdict == "fail" and check in GATES:
@@ -143,19 +151,6 @@ def check_solver(
 
 def _outcome(worker: Executor, job: Job) -> Outcome:
     return next(e.outcome for e in worker.execute(iter([job])) if isinstance(e, Ended))
-
-
-def _finding(check: str, outcome: Outcome) -> Finding:
-    """The finding of a check, however its job ended."""
-    if outcome.status == "done":
-        finding: Finding = outcome.value
-        return finding
-    remedy = {
-        "timeout": "; see that every loop ends at a limit, or raise --timeout",
-        "crashed": "; a solver may not end its process",
-        "memory": "; the data are a few hundred numbers",
-    }.get(outcome.status, "")
-    return Finding(check, "fail", f"{outcome.reason}{remedy}")
 
 
 def checked(cls: type[Any], sort: Sort, check: str, send: Send = lambda message: None) -> Finding:

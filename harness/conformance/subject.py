@@ -104,7 +104,7 @@ class Subject:
         solver = self.make(dtype="float64", **params).fit(X, y, monitor=Monitor())
         return np.asarray(solver.decision_function(X if Z is None else Z))
 
-    def limited(self, epochs: int, n: int, **params: Any) -> Solver:
+    def limited(self, epochs: int, n: int, **params: Any) -> Any:
         """An estimator that ends after so many epochs of n iterations."""
         return self.make(max_epochs=epochs, max_iter=epochs * n, **params)
 
