@@ -224,7 +224,7 @@ class Entry:
 
     name: str
     params: Parameters
-    header: store.Header
+    header: store.Header | None  # what the file must say of itself
     path: Path
     make: Callable[[Path], None]
     citation: str = ""

@@ -114,13 +114,14 @@ def write(path: Path, header: Header, content: Content) -> None:
         ) from None
 
 
-def read(path: Path, header: Header) -> Stored:
-    """Read a dataset; raises `Unusable` if the file is missing, damaged, or not what `header` says.
+def read(path: Path, header: Header | None) -> Stored:
+    """Read a dataset; raises `Unusable` if the file is missing, damaged, or not what `header` says,
+    if there is one.
 
     The checksums in the file are checked, not its fingerprint.
     """
     with _opened(path) as (file, about):
-        expected = asdict(header)
+        expected = about if header is None else asdict(header)
         for key in ("schema_version", "name", "params", "source_fingerprint", "transform_version"):
             if about[key] != expected[key]:
                 # A file of another dataset cannot have got this name by an upgrade.
@@ -131,7 +132,7 @@ def read(path: Path, header: Header) -> Stored:
         return Stored(_content(file, about), str(about["fingerprint"]), _header(about))
 
 
-def verify(path: Path, header: Header) -> Stored:
+def verify(path: Path, header: Header | None) -> Stored:
     """Read a dataset and compare its content with its fingerprint; raises `Unusable` as `read`."""
     stored = read(path, header)
     got = fingerprint(stored.content)

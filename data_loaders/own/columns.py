@@ -487,18 +487,14 @@ def _scaled(
     if scale in ("none", "norm"):
         return values + 0.0  # so that no zero has a sign
     of_training = values[:n_train, None]
-    try:
-        fitted = Scale.fit(of_training, scale)
-        fits = np.isfinite(fitted.width[0]) and (fitted.width[0] > 0 or np.ptp(of_training) == 0)
-    except OverflowError:
-        fits = False
-    if not fits:
+    spread = np.ptp(of_training)
+    if np.abs(of_training).max() > 1e150 or 0 < spread < 1e-150:
         raise DataError(
-            f"{columns.origin}: column {shown_word(name)} has values from {present.min():g} to "
-            f"{present.max():g} in the training part, which cannot be scaled in double precision; "
-            "mend them, add the column to drop, or set scale to 'none'"
+            f"{columns.origin}: column {shown_word(name)} has values from {of_training.min():g} to "
+            f"{of_training.max():g} in the training part, which cannot be scaled in double "
+            "precision; mend them, add the column to drop, or set scale to 'none'"
         )
-    return fitted.apply(values[:, None])[:, 0]
+    return Scale.fit(of_training, scale).apply(values[:, None])[:, 0]
 
 
 def _scaled_rows(

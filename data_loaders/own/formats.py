@@ -7,7 +7,6 @@ import contextlib
 import csv
 import io
 import itertools
-import json
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -73,12 +72,9 @@ def _of_pandas(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
 
     Arrow itself forgets that numbers were categories.
     """
-    try:
-        described = json.loads((schema.metadata or {})[b"pandas"])
-        of_index = described["index_columns"]
-        typed = {each["name"]: each["pandas_type"] for each in described["columns"]}
-    except (ValueError, LookupError, TypeError):
-        of_index, typed = [], {}
+    described = schema.pandas_metadata or {}
+    of_index = described.get("index_columns", [])
+    typed = {each["name"]: each["pandas_type"] for each in described.get("columns", [])}
     # An index that only counts is described by an object, and is no column.
     index = {
         name

@@ -176,11 +176,7 @@ def entry_of(
             raise DataError(
                 f"{name}: was imported with its options; it takes none now, got {min(params)!r}"
             )
-        try:
-            header = store.read_header(path)
-        except store.Unusable:
-            header = store.Header(name, {}, None, VERSION)
-        return Entry(name, {}, header, path, partial(_refuse_to_make, name))
+        return Entry(name, {}, None, path, partial(_refuse_to_make, name))
     if not is_own(name, folder):
         names = [*(source.name for source in sources()), *imported_names(datasets)]
         raise DataError(unknown(name, names))
