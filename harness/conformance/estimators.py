@@ -162,21 +162,11 @@ def scores(subject: Subject) -> None:
         solver = subject.make(dtype="float64", fit_intercept=bias).fit(*points)
         if not bias and np.any(np.asarray(solver.intercept_) != 0):
             raise MendError("the model has an intercept although fit_intercept is False")
-        _compare(subject, solver, points)
-
-
-def _compare(subject: Subject, solver: Solver, points: Points) -> None:
-    evaluator = subject.evaluator(points)
-    expected = evaluator.test_scores(solver.model_, np.arange(len(points.y)))
-    scores = np.asarray(solver.decision_function(points.X), dtype=np.float64)
-    noise = subject.tolerance * (1 + np.abs(expected)) + evaluator.score_noise(solver.model_) * (
-        "dtype" not in subject.defaults
-    )
-    worst = int(np.argmax(np.abs(scores - expected) - noise))
-    if not abs(scores[worst] - expected[worst]) <= noise[worst]:
-        raise MendError(
-            f"decision_function gives {scores[worst]:.6g} for a point, the returned model "
-            f"{expected[worst]:.6g}; do not override decision_function"
+        expected = subject.evaluator(points).test_scores(solver.model_, np.arange(len(points.y)))
+        _check_close(
+            *(solver.decision_function(points.X), expected, subject.tolerance),
+            "scores of decision_function differ by {} from those of the returned model",
+            "do not override decision_function",
         )
 
 
@@ -407,20 +397,16 @@ def _compare_with_optimum(subject: Subject, points: Points, C: float, *, bias: b
     solver = subject.limited(
         _EPOCHS, n, C=C, fit_intercept=bias, tol=_TOL, dtype="float64", **slack
     ).fit(*points)
-    excess, optimum = _excess(subject, solver.model_, points, C, bias)
     at = f"with C={C:g}{', with bias' if bias else ''}"
     if solver.status_ == "converged" and "tol" in subject.defaults:
-        if excess > n * C * (2 * _TOL + _NOISE):
-            raise MendError(
-                f"{at} it says converged at tol={_TOL:g}, but its objective is "
-                f"{optimum + excess:.6g} and the optimum {optimum:.6g}; check the objective, or "
-                "how the stopping rule measures tol (in units of the mean loss)"
-            )
-    elif excess > _UNFINISHED * optimum:
-        raise MendError(
-            f"{at} the objective after {solver.n_iter_} iterations is {optimum + excess:.6g}, the "
-            f"optimum {optimum:.6g}; check how C enters, or set scalarization = None"
-        )
+        words = f"{at} it says converged at tol={_TOL:g}, but its objective"
+        remedy = "how the stopping rule measures tol (in units of the mean loss)"
+        allowed = n * C * (2 * _TOL + _NOISE)
+        _check_objective(subject, solver.model_, points, C, bias, words, remedy, allowed=allowed)
+    else:
+        words = f"{at} the objective after {solver.n_iter_} iterations"
+        remedy = "how C enters, or set scalarization = None"
+        _check_objective(subject, solver.model_, points, C, bias, words, remedy)
 
 
 def certificate(subject: Subject) -> None:
@@ -470,10 +456,19 @@ def _optimal(
     return smo.fit(*points, sample_weight=losses).model_
 
 
-def _excess(
-    subject: Subject, model: Any, points: Points, C: float, bias: bool, losses: Array | float = 1.0
-) -> tuple[float, float]:
-    """How far the objective of a model lies above the optimum, and that; losses have weights."""
+def _check_objective(
+    subject: Subject,
+    model: Any,
+    points: Points,
+    C: float,
+    bias: bool,
+    words: str,
+    remedy: str,
+    *,
+    losses: Array | float = 1.0,
+    allowed: float | None = None,
+) -> None:
+    """Refuse a model whose objective lies above the optimum; losses may have weights."""
     weights, values = np.broadcast_to(losses, points.y.shape), []
     for each in (model, _optimal(subject, points, C, bias, weights)):
         squared_norm = _evaluated(subject, each, points, C, bias=bias).squared_norm
@@ -482,7 +477,9 @@ def _excess(
         scores = subject.evaluator(points, C).test_scores(each, np.arange(len(points.y)))
         hinge = np.maximum(0.0, 1.0 - points.y * scores)
         values.append(squared_norm / 2 + C * float(weights @ hinge))
-    return values[0] - values[1], values[1]
+    own, optimum = values
+    if own - optimum > (_UNFINISHED * optimum if allowed is None else allowed):
+        raise MendError(f"{words} is {own:.6g}, the optimum {optimum:.6g}; check {remedy}")
 
 
 # A run that is watched: checkpoints, requests to stop, limits.
@@ -594,14 +591,10 @@ def _check_shortfall(subject: Subject, name: str) -> None:
             "shortfall, such as 'the duality gap is 0.2, tol=0.001'"
         )
     if solver.status_ == "converged" and subject.cls.scalarization in ("C", "R"):
+        words = f"with {name}=1 and tol={_TINY:g} it says converged, but its objective"
         bias = not subject.cls.supports_no_bias
-        excess, best = _excess(subject, solver.model_, overlapping(), 1.0, bias)
-        if excess > _UNFINISHED * best:
-            raise MendError(
-                f"with {name}=1 and tol={_TINY:g} it says converged, but its objective is "
-                f"{best + excess:.6g} and the optimum {best:.6g}; say converged only where the "
-                "stopping rule holds"
-            )
+        remedy = "where the stopping rule holds"
+        _check_objective(subject, solver.model_, Points(X, y), 1.0, bias, words, remedy)
 
 
 # Other forms of the same data, and the fitted estimator in a file.
@@ -671,12 +664,9 @@ def weights(subject: Subject) -> None:
         solver = subject.limited(_EPOCHS, len(y), tol=_TOL, dtype="float64")
         model = solver.fit(X, y, sample_weight=heavy).model_
         bias = not subject.cls.supports_no_bias
-        excess, best = _excess(subject, model, Points(X, y), 1.0, bias, heavy)
-        if excess > _UNFINISHED * best:
-            raise MendError(
-                f"with weights its objective is {best + excess:.6g} and the optimum {best:.6g}; "
-                "the loss of a point is C times its weight times its hinge loss"
-            )
+        remedy = "that the loss of a point is C times its weight times its hinge loss"
+        words = "with weights its objective"
+        _check_objective(*(subject, model, Points(X, y), 1.0, bias, words, remedy), losses=heavy)
 
 
 def kernel_function(subject: Subject) -> None:
