@@ -354,11 +354,7 @@ def locked(path: Path, name: str) -> Iterator[Path]:
             downloads.mkdir(exist_ok=True)
             stack.callback(_remove_empty, downloads)
         except OSError as error:
-            raise CacheError(
-                f"{name}: cannot write to the cache folder {folder} "
-                f"({error.strerror or error}); set {CACHE_VARIABLE} to a folder that can be "
-                "written"
-            ) from None
+            raise CacheError.of(name, f"write to the cache folder {folder}", error) from None
         yield downloads
 
 

@@ -22,6 +22,14 @@ class DataError(Exception):
 class CacheError(DataError):
     """A dataset that cannot be kept: the cache folder cannot be written to."""
 
+    @classmethod
+    def of(cls, name: str, what: str, error: OSError) -> CacheError:
+        """For what cannot be done in the cache folder."""
+        return cls(
+            f"{name}: cannot {what} ({error.strerror or error}); set MARGINBENCH_CACHE to a folder "
+            "with room that can be written"
+        )
+
 
 class DataWarning(UserWarning):
     """A fault in data that was repaired without the user's help."""

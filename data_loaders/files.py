@@ -114,11 +114,8 @@ def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> Loc
         # Downloads raise OSErrors; pooch raises ValueError for a wrong hash or protocol.
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno in DISK_ERRORS:
-                raise CacheError(
-                    f"{dataset}: cannot write '{file.name}' to the cache folder "
-                    f"{downloads.parent} ({error.strerror}); set MARGINBENCH_CACHE to a folder "
-                    "with room that can be written"
-                ) from None
+                what = f"write '{file.name}' to the cache folder {downloads.parent}"
+                raise CacheError.of(dataset, what, error) from None
             tried.append(f"{origin} ({_reason(error)})")
     where = "; ".join(
         (["it has no public address"] if not file.urls else [])

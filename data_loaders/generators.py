@@ -126,10 +126,8 @@ def read_random_text(files: Mapping[str, LocalFile], params: Parameters) -> Cont
     """
     n_features, density = int(params["n_features"]), float(params["density"])
     if density * n_features < 1:
-        raise DataError(
-            f"random-text: density must be 1 / n_features = {1 / n_features:.3g} or more, got "
-            f"{density}"
-        )
+        least = 1 / n_features
+        raise DataError(f"random-text: density must be {least:.3g} or more, got {density}")
     draws = _draws(n_features, density)
     frequency = _document_frequency(n_features, draws)
     # A word that is in every document up to rounding would stand with 0, and not be stored.

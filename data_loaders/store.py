@@ -108,10 +108,7 @@ def write(path: Path, header: Header, content: Content) -> None:
                 writer.write_table(table, row_group_size=max(1, min(GROUP_ROWS, fitting)))
             writer.add_key_value_metadata({_KEY: json.dumps(about, sort_keys=True).encode()})
     except OSError as error:
-        raise CacheError(
-            f"{header.name}: cannot write the cache file {path} ({error.strerror or error}); set "
-            "MARGINBENCH_CACHE to a folder with room that can be written"
-        ) from None
+        raise CacheError.of(header.name, f"write the cache file {path}", error) from None
 
 
 def read(path: Path, header: Header | None) -> Stored:

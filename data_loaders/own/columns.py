@@ -46,6 +46,7 @@ _MANY = 20
 #: them, or if so many are numbers with signs around them.
 _HALF, _FEW_WORDS, _MOST = 0.5, 5, 0.8
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b")
+_NO_VALUE = "has no value in the training part; add it to drop"
 #: What a scale does to a table, in words.
 _SCALES = {
     "standard": " (columns of numbers: mean 0 and standard deviation 1 in the training part)",
@@ -73,6 +74,11 @@ class _Columns:
     def of_training_file(self, name: str) -> Any:
         """A column without the rows of the test file."""
         return self.data[name].slice(0, self.n_first)
+
+    def refusal(self, name: str, what: str, row: int | None = None) -> DataError:
+        """What is wrong with a column, or with its value in a row."""
+        where = self.origin if row is None else self.where(row)
+        return DataError(f"{where}: column {shown_word(name)} {what}")
 
 
 def content_of(tables: Sequence[Table], options: Options) -> tuple[Content, list[str]]:
@@ -262,12 +268,12 @@ def _kept_rows(columns: _Columns, options: Options) -> tuple[NDArray[np.intp], s
             continue
         if missing == "error" or (missing != "drop" and name == target):
             others = "" if name == target else ", 'mean', 'median' or 'most_frequent'"
-            raise DataError(
-                f"{columns.where(_first_row(pc.is_null(column)))}: column {shown_word(name)} has "
-                f"no {'number' if name in columns.numeric else 'value'}; set missing to 'drop'"
+            what = (
+                f"has no {'number' if name in columns.numeric else 'value'}; set missing to 'drop'"
                 f"{others}, in dataset_params of a study or by --option of 'marginbench data "
                 "import'"
             )
+            raise columns.refusal(name, what, _first_row(pc.is_null(column)))
         n_missing += column.null_count
         names.append(name)
         if missing == "drop":
@@ -367,7 +373,7 @@ def _check_numbers(columns: _Columns, name: str) -> None:
 
 def _refuse(columns: _Columns, name: str, row: int, why: str) -> NoReturn:
     value = shown_word(str(columns.data[name][row].as_py()))
-    raise DataError(f"{columns.where(row)}: column {shown_word(name)} is {value}, {why}")
+    raise columns.refusal(name, f"is {value}, {why}", row)
 
 
 def _as_words(column: Any) -> Any:
@@ -381,28 +387,20 @@ def _as_words(column: Any) -> Any:
 # Features
 
 
-def _no_value(columns: _Columns, name: str) -> DataError:
-    return DataError(
-        f"{columns.origin}: column {shown_word(name)} has no value in the training part; add it to "
-        "drop"
-    )
-
-
 def _categories(columns: _Columns, name: str, train: NDArray[np.intp]) -> dict[str, int]:
     """How many training rows are of each category of a column; the categories ascend."""
     words = _as_words(columns.data[name].take(pa.array(train)))
     counts = {each["values"]: each["counts"] for each in pc.value_counts(words).to_pylist()}
     counts.pop(None, None)
     if len(counts) > MAX_CATEGORIES:
-        why = "too many"
-        if len(counts) == len(words):
-            why = "a different one in every row; it looks like an identifier"
-        raise DataError(
-            f"{columns.origin}: column {shown_word(name)} holds texts, {len(counts)} distinct ones "
-            f"in the training part ({why}); add it to drop"
+        every = len(counts) == len(words)
+        why = "a different one in every row; it looks like an identifier" if every else "too many"
+        what = (
+            f"holds texts, {len(counts)} distinct ones in the training part ({why}); add it to drop"
         )
+        raise columns.refusal(name, what)
     if not counts:
-        raise _no_value(columns, name)
+        raise columns.refusal(name, _NO_VALUE)
     by_number = all(map(is_number, counts))
     key = (lambda word: (float(word), word)) if by_number else str
     return {word: counts[word] for word in sorted(counts, key=key)}
@@ -474,7 +472,7 @@ def _scaled(
     """The numbers of a column, those that are missing filled in, in a scale."""
     present = values[:n_train][~np.isnan(values[:n_train])]
     if not len(present):
-        raise _no_value(columns, name)
+        raise columns.refusal(name, _NO_VALUE)
     if missing in ("mean", "median", "most_frequent"):
         if missing == "mean":
             fill = moments(present[:, None])[0][0]
@@ -489,11 +487,9 @@ def _scaled(
     of_training = values[:n_train, None]
     spread = np.ptp(of_training)
     if np.abs(of_training).max() > 1e150 or 0 < spread < 1e-150:
-        raise DataError(
-            f"{columns.origin}: column {shown_word(name)} has values from {of_training.min():g} to "
-            f"{of_training.max():g} in the training part, which cannot be scaled in double "
-            "precision; mend them, add the column to drop, or set scale to 'none'"
-        )
+        limits = f"{of_training.min():g} to {of_training.max():g}"
+        what = f"has values from {limits}, which cannot be scaled in double precision; mend them"
+        raise columns.refusal(name, f"{what}, add the column to drop, or set scale to 'none'")
     return Scale.fit(of_training, scale).apply(values[:, None])[:, 0]
 
 

@@ -153,13 +153,11 @@ def remove_imported(name: str, cache_dir: str | Path | None = None) -> None:
 
 def imported_names(datasets: Path) -> Iterator[str]:
     """The names of all imported data in a folder of cached files."""
+    folder = datasets / _IMPORTED
     try:
-        paths = sorted((datasets / _IMPORTED).glob("*.parquet"))
+        paths = sorted(folder.glob("*.parquet"))
     except OSError as error:
-        raise CacheError(
-            f"{datasets / _IMPORTED}: cannot be read ({error.strerror or error}); set "
-            "MARGINBENCH_CACHE to a folder that can be"
-        ) from None
+        raise CacheError.of("imported data", f"read {folder}", error) from None
     return (path.stem for path in paths if _NAME.fullmatch(path.stem))
 
 

@@ -175,7 +175,7 @@ def test_wrong_parameters_are_named(name, params, complaint):
 
 def test_a_text_has_a_word_at_least():
     message = refused(load, "random-text", {"density": 0.001, "n_features": 500})
-    assert message == "random-text: density must be 1 / n_features = 0.002 or more, got 0.001"
+    assert message == "random-text: density must be 0.002 or more, got 0.001"
 
 
 # Problems of feasibility
