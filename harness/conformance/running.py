@@ -74,42 +74,30 @@ _PATIENCE = 3
 
 
 @dataclass(frozen=True)
-class ImportWork(Work):
-    """Import a solver's class; the first of these kinds of studies that takes it, and its sort."""
+class CheckWork(Work):
+    """Import a solver's class for the first of these kinds of studies that takes it; do a check.
+
+    Without one, the finding's detail is of what sort the class is.
+    """
 
     solver: str
     kinds: tuple[str, ...]
-
-    def run(self, send: Send) -> list[str]:
-        send(PhaseMessage("import"))
-        problem: SolverError | None = None
-        for kind in self.kinds:
-            try:
-                cls = load_class(self.solver, kind=kind)
-                return [kind, _sort(cls, kind, self.solver)]
-            except SolverError as error:
-                problem = problem or error
-        assert problem is not None
-        raise problem
-
-
-@dataclass(frozen=True)
-class CheckWork(Work):
-    """Do one check of a solver's class: it is imported, warmed up and checked."""
-
-    solver: str
-    kind: str
-    check: str
+    check: str = ""
     result: ClassVar[Any] = Finding
 
     def run(self, send: Send) -> Finding:
         send(PhaseMessage("import"))
-        cls = load_class(self.solver, kind=self.kind)
-        return checked(cls, _sort(cls, self.kind, self.solver), self.check, send)
-
-
-def _sort(cls: type[Any], kind: str, name: str) -> Sort:
-    return "method" if kind_named(kind).traits(cls, name).get("takes") == "columns" else "estimator"
+        problems = []
+        for kind in self.kinds:
+            try:
+                cls = load_class(self.solver, kind=kind)
+                columns = kind_named(kind).traits(cls, self.solver).get("takes") == "columns"
+            except SolverError as error:
+                problems.append(error)
+                continue
+            sort: Sort = "method" if columns else "estimator"
+            return checked(cls, sort, self.check, send) if self.check else Finding("", "pass", sort)
+        raise problems[0]
 
 
 def check_solver(
@@ -125,18 +113,18 @@ def check_solver(
     limits = Limits({"import": patience, "compile": patience, "solve": timeout}, budget.memory)
     with nullcontext(executor) if executor else one_worker() as worker:
         # The class is imported in the worker: it may hang there.
-        outcome = _outcome(worker, Job(name, ImportWork(name, tuple(kinds)), limits))
+        outcome = _outcome(worker, Job(name, CheckWork(name, tuple(kinds)), limits))
         if outcome.status == "user":
             raise SolverError(outcome.reason)
         if outcome.status != "done":
             raise SolverError(f"{name}: cannot be imported: {outcome.reason}")
-        kind, sort = outcome.value
+        sort = outcome.value.detail
         why_not, cut_short = "", 0
         for check in CHECKS[sort]:
             if why_not:
                 yield Finding(check, "not run", why_not)
                 continue
-            ended = _outcome(worker, Job(check, CheckWork(name, kind, check), limits))
+            ended = _outcome(worker, Job(check, CheckWork(name, tuple(kinds), check), limits))
             finding = ended.value
             if ended.status != "done":
                 detail = f"{ended.reason}{_REMEDIES.get(ended.status, '')}"
