@@ -11,7 +11,6 @@ import bz2
 import contextlib
 import gzip
 import hashlib
-import logging
 import lzma
 import os
 import struct
@@ -21,12 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
 import pooch
 
-from .atomic import DISK_ERRORS
+from .atomic import DISK_ERRORS, replacing
 from .errors import CacheError, DataError, first_line, without_credentials
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
@@ -108,10 +107,10 @@ def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> Loc
             elif not at.is_file():
                 tried.append(f"{origin} (no such file)")
                 continue
-            elif member is None:
-                _check_sha256(at, file.sha256)
+            elif member is None and not _is_known(at, file.sha256):
+                raise DataError(f"{at}: SHA-256 is not {file.sha256}; replace the file")
             return LocalFile(at, origin, member, file.max_bytes)
-        # Downloads raise OSErrors; pooch raises ValueError for a wrong hash or protocol.
+        # Downloads raise OSErrors, or ValueError for a wrong hash or size.
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno in DISK_ERRORS:
                 what = f"write '{file.name}' to the cache folder {downloads.parent}"
@@ -148,78 +147,59 @@ def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
 
 
 def _download(url: str, member: str | None, file: RemoteFile, downloads: Path) -> Path:
-    # Two files of one archive: pooch downloads it once.
-    name = file.name if member is None else str(file.archive)
-    expected = f"sha256:{file.sha256}" if file.sha256 and member is None else None
     # By address: what one of them has sent must not be taken for another's.
     folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
     # The bytes of the file itself, not compressed once more.
-    bytes_alone = {"Accept-Encoding": "identity"}
     downloader = pooch.HTTPDownloader(
-        progressbar=_Limit(folder, max_bytes(file.max_bytes)),
-        chunk_size=_BUFFER_BYTES,
-        timeout=TIMEOUT_S,
-        headers=bytes_alone,
+        chunk_size=_BUFFER_BYTES, timeout=TIMEOUT_S, headers={"Accept-Encoding": "identity"}
     )
     try:
-        with _quiet_pooch():
-            return Path(pooch.retrieve(url, expected, name, folder, downloader=downloader))
+        # Two files of one archive: it is downloaded once.
+        path = folder / (file.name if member is None else str(file.archive))
+        if not path.is_file():
+            with replacing(path) as sink:
+                downloader(url, _Limited(sink, max_bytes(file.max_bytes)), None)
+        if member is None and not _is_known(path, file.sha256):
+            path.unlink()
+            raise ValueError("SHA-256 differs from the known one")
+        return path
     finally:
         with contextlib.suppress(OSError):  # it is not empty
             folder.rmdir()
 
 
-class _Limit:
-    """Ends a download that is larger than its file may be; pooch tells it of each chunk."""
+class _Limited:
+    """Ends a download that is larger than its file may be."""
 
-    def __init__(self, folder: Path, most: int) -> None:
-        self.total = 0
-        self._folder, self._most = folder, most
+    def __init__(self, sink: BinaryIO, most: int) -> None:
+        self._sink, self._most, self.flush = sink, most, sink.flush
 
-    def update(self, _: int) -> None:
-        if sum(path.stat().st_size for path in self._folder.iterdir()) > self._most:
+    def write(self, chunk: bytes) -> None:
+        if self._sink.tell() + len(chunk) > self._most:
             raise ValueError(
                 f"larger than the limit of {self._most} bytes; if you trust the address, set "
                 f"{BYTES_VARIABLE} to a higher limit"
             )
-
-    def reset(self) -> None:
-        """Pooch asks for it when the file is whole."""
-
-    close = reset
+        self._sink.write(chunk)
 
 
-@contextlib.contextmanager
-def _quiet_pooch() -> Iterator[None]:
-    """Pooch reports every download on the user's terminal unless its logger is silenced."""
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
-def _check_sha256(path: Path, expected: str | None) -> None:
-    if expected is None:
-        return
+def _is_known(path: Path, sha256: str | None) -> bool:
+    if sha256 is None:
+        return True
     with path.open("rb") as stream:
-        got = hashlib.file_digest(stream, "sha256").hexdigest()
-    if got != expected:
-        raise DataError(f"{path}: SHA-256 is {got}, expected {expected}; replace the file")
+        return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """A short reason from an error of pooch or requests, without a password in an address."""
+    """A short reason from an error of a download, without a password in an address."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
     if isinstance(error, requests.RequestException):
         return f"download failed: {type(error).__name__}"
-    return "SHA-256 differs from the known one" if "hash" in str(error) else first_line(error)
+    return first_line(error)
 
 
 @contextlib.contextmanager

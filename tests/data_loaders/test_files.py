@@ -99,7 +99,7 @@ def test_a_file_or_content_that_is_not_the_known_one_is_refused(tiny, server, mi
     sha256, wrong = hashlib.sha256(TRAIN).hexdigest(), "0" * 64
     assert "(SHA-256 differs from the known one)" in refusal(tiny(url=server, sha256=wrong))
     monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
-    assert f"SHA-256 is {sha256}, expected {wrong}" in refusal(tiny(sha256=wrong))
+    assert f"SHA-256 is not {wrong}; replace the file" in refusal(tiny(sha256=wrong))
     message = refusal(tiny(sha256=sha256, fingerprint=wrong))
     assert f"{mirror}/tiny/tiny.trn" in message
     assert f"expected fingerprint {wrong}, got " in message
