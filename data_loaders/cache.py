@@ -224,7 +224,7 @@ class Entry:
 
     name: str
     params: Parameters
-    header: store.Header
+    header: store.Header | None  # what the file must say of itself
     path: Path
     make: Callable[[Path], None]
     citation: str = ""
@@ -354,11 +354,7 @@ def locked(path: Path, name: str) -> Iterator[Path]:
             downloads.mkdir(exist_ok=True)
             stack.callback(_remove_empty, downloads)
         except OSError as error:
-            raise CacheError(
-                f"{name}: cannot write to the cache folder {folder} "
-                f"({error.strerror or error}); set {CACHE_VARIABLE} to a folder that can be "
-                "written"
-            ) from None
+            raise CacheError.of(name, f"write to the cache folder {folder}", error) from None
         yield downloads
 
 

@@ -22,6 +22,14 @@ class DataError(Exception):
 class CacheError(DataError):
     """A dataset that cannot be kept: the cache folder cannot be written to."""
 
+    @classmethod
+    def of(cls, name: str, what: str, error: OSError) -> CacheError:
+        """For what cannot be done in the cache folder."""
+        return cls(
+            f"{name}: cannot {what} ({error.strerror or error}); set MARGINBENCH_CACHE to a folder "
+            "with room that can be written"
+        )
+
 
 class DataWarning(UserWarning):
     """A fault in data that was repaired without the user's help."""
@@ -32,11 +40,15 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
     Empty if there is no valid name.
     """
+    words = list(known)
+    return nearest(name, words) or (f" (known: {', '.join(words)})" if words else "")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``" (did you mean 'x'?)"``, or nothing if no word is near."""
     by_folded = {word.casefold(): word for word in known}
     near = difflib.get_close_matches(str(name).casefold(), by_folded, n=1, cutoff=0.6)
-    if near:
-        return f" (did you mean '{by_folded[near[0]]}'?)"
-    return f" (known: {', '.join(by_folded.values())})" if by_folded else ""
+    return f" (did you mean '{by_folded[near[0]]}'?)" if near else ""
 
 
 @contextlib.contextmanager

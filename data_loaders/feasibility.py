@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DataError
-from .parameters import real
+from .parameters import integer, real
 
 Floats = NDArray[np.float64]
 
@@ -60,8 +59,7 @@ def ldfp(m: int, n: int, kappa: float = 1.0, seed: int = 0) -> FeasibilityInstan
     DataError
         If a parameter is out of range.
     """
-    m, n, seed = _checked("ldfp", m, n, seed)
-    factor = _kappa("ldfp", kappa)
+    m, n, seed, factor = _checked("ldfp", m, n, seed, kappa)
     generator = np.random.default_rng(seed)
     y = generator.standard_normal(m)
     y /= math.sqrt(float(np.square(y).sum()))
@@ -102,10 +100,7 @@ def lap(m: int, n: int, seed: int = 0, kappa: float = 1.0) -> FeasibilityInstanc
     DataError
         If a parameter is out of range.
     """
-    m, n, seed = _checked("lap", m, n, seed)
-    if n < 2:
-        raise DataError(f"lap: n must be 2 or more, got {n}")
-    factor = _kappa("lap", kappa)
+    m, n, seed, factor = _checked("lap", m, n, seed, kappa, least=2)
     generator = np.random.default_rng(seed)
     x = generator.dirichlet(np.ones(n))
     direction = generator.standard_normal(m)
@@ -141,14 +136,12 @@ def _product(a: Floats, b: Floats) -> Floats:
         return np.asarray(np.matmul(a, b))
 
 
-def _checked(name: str, m: object, n: object, seed: object) -> tuple[int, int, int]:
-    values = []
-    for key, value, least in (("m", m, 1), ("n", n, 1), ("seed", seed, 0)):
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise DataError(f"{name}: {key} must be a whole number >= {least}, got {value!r}")
-        values.append(int(value))
-    return values[0], values[1], values[2]
-
-
-def _kappa(name: str, kappa: object) -> float:
-    return real(name, "kappa", kappa, "a finite number > 0", lambda value: 0 < value < math.inf)
+def _checked(
+    name: str, m: object, n: object, seed: object, kappa: object, least: int = 1
+) -> tuple[int, int, int, float]:
+    return (
+        integer(name, "m", m, 1),
+        integer(name, "n", n, least),
+        integer(name, "seed", seed, 0),
+        real(name, "kappa", kappa, "a finite number > 0", lambda value: value > 0),
+    )

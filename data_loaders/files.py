@@ -11,7 +11,6 @@ import bz2
 import contextlib
 import gzip
 import hashlib
-import logging
 import lzma
 import os
 import struct
@@ -21,12 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
 import pooch
 
-from .atomic import DISK_ERRORS
+from .atomic import DISK_ERRORS, replacing
 from .errors import CacheError, DataError, first_line, without_credentials
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
@@ -84,18 +83,6 @@ class LocalFile:
     max_bytes: int = DEFAULT_MAX_BYTES  # the most that it may unpack to
 
 
-@dataclass(frozen=True)
-class _Location:
-    """Where a file may be: a path or an address, or that of a zip archive and a name in it."""
-
-    at: Path | str
-    member: str | None = None
-
-    def __str__(self) -> str:
-        at = without_credentials(self.at) if isinstance(self.at, str) else str(self.at)
-        return at if self.member is None else f"{at}:{self.member}"
-
-
 def gather(
     dataset: str, files: tuple[RemoteFile, ...], downloads: Path, folder: str | None = None
 ) -> dict[str, LocalFile]:
@@ -111,26 +98,24 @@ def gather(
 
 def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> LocalFile:
     tried = []
-    for location in _locations(file, folder):
-        if isinstance(location.at, Path):
-            if location.at.is_file():
-                if location.member is None:
-                    _check_sha256(location.at, file.sha256)
-                return LocalFile(location.at, str(location), location.member, file.max_bytes)
-            tried.append(f"{location} (no such file)")
-            continue
+    for at, member in _locations(file, folder):
+        shown = without_credentials(at) if isinstance(at, str) else str(at)
+        origin = shown if member is None else f"{shown}:{member}"
         try:
-            path = _download(location, file, downloads)
-            return LocalFile(path, str(location), location.member, file.max_bytes)
-        # Downloads raise OSErrors; pooch raises ValueError for a wrong hash or protocol.
+            if isinstance(at, str):
+                at = _download(at, member, file, downloads)
+            elif not at.is_file():
+                tried.append(f"{origin} (no such file)")
+                continue
+            elif member is None and not _is_known(at, file.sha256):
+                raise DataError(f"{at}: SHA-256 is not {file.sha256}; replace the file")
+            return LocalFile(at, origin, member, file.max_bytes)
+        # Downloads raise OSErrors, or ValueError for a wrong hash or size.
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno in DISK_ERRORS:
-                raise CacheError(
-                    f"{dataset}: cannot write '{file.name}' to the cache folder "
-                    f"{downloads.parent} ({error.strerror}); set MARGINBENCH_CACHE to a folder "
-                    "with room that can be written"
-                ) from None
-            tried.append(f"{location} ({_reason(error)})")
+                what = f"write '{file.name}' to the cache folder {downloads.parent}"
+                raise CacheError.of(dataset, what, error) from None
+            tried.append(f"{origin} ({_reason(error)})")
     where = "; ".join(
         (["it has no public address"] if not file.urls else [])
         + ([f"tried {', '.join(tried)}"] if tried else [])
@@ -142,16 +127,16 @@ def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> Loc
     )
 
 
-def _locations(file: RemoteFile, folder: str) -> Iterator[_Location]:
+def _locations(file: RemoteFile, folder: str) -> Iterator[tuple[Path | str, str | None]]:
+    """Where a file may be: at a path or an address, perhaps of an archive, and its name in it."""
     mirror = os.environ.get(MIRROR_VARIABLE, "").strip()
     if mirror:
-        yield _Location(_in_mirror(mirror, folder, file.name))
+        yield _in_mirror(mirror, folder, file.name), None
         if file.archive is not None:
-            yield _Location(_in_mirror(mirror, folder, file.archive), member=file.name)
+            yield _in_mirror(mirror, folder, file.archive), file.name
     if file.installed is not None:
-        yield _Location(Path(file.installed))
-    for url in file.urls:
-        yield _Location(url)
+        yield Path(file.installed), None
+    yield from ((url, None) for url in file.urls)
 
 
 def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
@@ -161,81 +146,60 @@ def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
     return Path(mirror).expanduser() / folder / name
 
 
-def _download(location: _Location, file: RemoteFile, downloads: Path) -> Path:
-    # Two files of one archive: pooch downloads it once.
-    archive = file.archive if location.member is not None else None
-    expected = None if archive is not None or file.sha256 is None else f"sha256:{file.sha256}"
-    url = str(location.at)
+def _download(url: str, member: str | None, file: RemoteFile, downloads: Path) -> Path:
     # By address: what one of them has sent must not be taken for another's.
     folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
     # The bytes of the file itself, not compressed once more.
-    bytes_alone = {"Accept-Encoding": "identity"}
     downloader = pooch.HTTPDownloader(
-        progressbar=_Limit(folder, max_bytes(file.max_bytes)),
-        chunk_size=_BUFFER_BYTES,
-        timeout=TIMEOUT_S,
-        headers=bytes_alone,
+        chunk_size=_BUFFER_BYTES, timeout=TIMEOUT_S, headers={"Accept-Encoding": "identity"}
     )
     try:
-        with _quiet_pooch():
-            name = archive or file.name
-            return Path(pooch.retrieve(url, expected, name, folder, downloader=downloader))
+        # Two files of one archive: it is downloaded once.
+        path = folder / (file.name if member is None else str(file.archive))
+        if not path.is_file():
+            with replacing(path) as sink:
+                downloader(url, _Limited(sink, max_bytes(file.max_bytes)), None)
+        if member is None and not _is_known(path, file.sha256):
+            path.unlink()
+            raise ValueError("SHA-256 differs from the known one")
+        return path
     finally:
         with contextlib.suppress(OSError):  # it is not empty
             folder.rmdir()
 
 
-class _Limit:
-    """Ends a download that is larger than its file may be; pooch tells it of each chunk."""
+class _Limited:
+    """Ends a download that is larger than its file may be."""
 
-    def __init__(self, folder: Path, most: int) -> None:
-        self.total = 0
-        self._folder, self._most = folder, most
+    def __init__(self, sink: BinaryIO, most: int) -> None:
+        self._sink, self._most, self.flush = sink, most, sink.flush
 
-    def update(self, _: int) -> None:
-        if sum(path.stat().st_size for path in self._folder.iterdir()) > self._most:
+    def write(self, chunk: bytes) -> None:
+        if self._sink.tell() + len(chunk) > self._most:
             raise ValueError(
                 f"larger than the limit of {self._most} bytes; if you trust the address, set "
                 f"{BYTES_VARIABLE} to a higher limit"
             )
-
-    def reset(self) -> None:
-        """Pooch asks for it when the file is whole."""
-
-    close = reset
+        self._sink.write(chunk)
 
 
-@contextlib.contextmanager
-def _quiet_pooch() -> Iterator[None]:
-    """Pooch reports every download on the user's terminal unless its logger is silenced."""
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
-def _check_sha256(path: Path, expected: str | None) -> None:
-    if expected is None:
-        return
+def _is_known(path: Path, sha256: str | None) -> bool:
+    if sha256 is None:
+        return True
     with path.open("rb") as stream:
-        got = hashlib.file_digest(stream, "sha256").hexdigest()
-    if got != expected:
-        raise DataError(f"{path}: SHA-256 is {got}, expected {expected}; replace the file")
+        return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """A short reason from an error of pooch or requests, without a password in an address."""
+    """A short reason from an error of a download, without a password in an address."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
     if isinstance(error, requests.RequestException):
         return f"download failed: {type(error).__name__}"
-    return "SHA-256 differs from the known one" if "hash" in str(error) else first_line(error)
+    return first_line(error)
 
 
 @contextlib.contextmanager
@@ -250,12 +214,6 @@ def reading(file: LocalFile) -> Iterator[BufferedIOBase]:
             yield _open(file, stack)
     except _DAMAGE as error:
         raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
-
-
-def shown(text: bytes) -> str:
-    """A word of a file, quoted, shortened and free of control characters."""
-    word = repr(text.decode("utf-8", "replace"))
-    return word if len(word) <= 40 else word[:36] + "...'"
 
 
 class _Bounded(RawIOBase):
@@ -282,27 +240,23 @@ class _Bounded(RawIOBase):
 
 
 def _open(file: LocalFile, stack: contextlib.ExitStack) -> BufferedIOBase:
-    raw = stack.enter_context(file.path.open("rb"))
-    if file.member is not None:
-        raw = _bounded(_member(file, raw, stack), file)
+    raw: Any = stack.enter_context(file.path.open("rb"))
+    stream: Any = raw if file.member is None else _member(file, raw, stack)
     # The first bytes tell the compression: a mirror may have changed it and kept the name.
-    start = raw.peek(6)
+    start = stream.peek(6)
     for magic, module in _PACKED.items():
         if start.startswith(magic):
-            return _bounded(stack.enter_context(module.open(raw)), file)
-    return raw
+            stream = stack.enter_context(module.open(stream))
+            break
+    if stream is raw:
+        return cast(BufferedIOBase, raw)
+    return BufferedReader(_Bounded(stream, max_bytes(file.max_bytes), file.origin), _BUFFER_BYTES)
 
 
-def _bounded(source: Any, file: LocalFile) -> BufferedReader:
-    return BufferedReader(_Bounded(source, max_bytes(file.max_bytes), file.origin), _BUFFER_BYTES)
-
-
-def _member(
-    file: LocalFile, raw: BufferedReader, stack: contextlib.ExitStack
-) -> zipfile.ZipExtFile:
+def _member(file: LocalFile, raw: Any, stack: contextlib.ExitStack) -> Any:
     try:
         archive = stack.enter_context(zipfile.ZipFile(raw))
-        return cast(zipfile.ZipExtFile, stack.enter_context(archive.open(str(file.member))))
+        return stack.enter_context(archive.open(str(file.member)))
     except KeyError:
         from .own.words import listed
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from .content import Content, Part
+from .errors import DataError
 from .files import LocalFile
-from .parameters import N_CELLS, Parameters
+from .parameters import Parameters
 from .transforms import every
 
 
@@ -54,7 +55,7 @@ def read_checkers(files: Mapping[str, LocalFile], params: Parameters) -> Content
     def draw(generator: np.random.Generator, n: int) -> Part:
         # SVM-KM's `checkers`: n / 16 uniform points in each unit cell of [-2, 2]^2. CUTS08 states
         # sigma = 0.02; the released generator ignores it. Here it moves points after labelling.
-        cell = np.arange(n) % N_CELLS
+        cell = np.arange(n) % 16
         corner = np.stack((cell // 4, cell % 4), axis=1)
         y: NDArray[np.int8] = np.where(corner.sum(axis=1) % 2 == 0, 1, -1).astype(np.int8)
         X = corner - 2.0 + generator.random((n, 2))
@@ -123,8 +124,11 @@ def read_random_text(files: Mapping[str, LocalFile], params: Parameters) -> Cont
     sign of a random linear function of the point plus noise; its coefficients are normal, times the
     square root of the probability of a word.
     """
-    n_features = int(params["n_features"])
-    draws = _draws(n_features, float(params["density"]))
+    n_features, density = int(params["n_features"]), float(params["density"])
+    if density * n_features < 1:
+        least = 1 / n_features
+        raise DataError(f"random-text: density must be {least:.3g} or more, got {density}")
+    draws = _draws(n_features, density)
     frequency = _document_frequency(n_features, draws)
     # A word that is in every document up to rounding would stand with 0, and not be stored.
     weights = np.maximum(-np.log(frequency), np.finfo(np.float32).eps)

@@ -72,18 +72,20 @@ def _read_part(images: LocalFile, labels: LocalFile, n_classes: int) -> Part:
             f"{labels.origin}: {len(classes)} labels for the {len(pixels)} images of "
             f"{images.origin}"
         )
+    _check_classes(classes, n_classes, labels.origin)
+    return Part(pixels.reshape(len(pixels), -1).astype(np.float32), classes.astype(np.int64))
+
+
+def _check_classes(classes: NDArray[np.uint8], n_classes: int, where: str) -> None:
     if classes.max() >= n_classes:
         first = int(np.argmax(classes >= n_classes))
         raise DataError(
-            f"{labels.origin}: label {first + 1} is {classes[first]}, not one of 0 to "
-            f"{n_classes - 1}"
+            f"{where}: label {first + 1} is {classes[first]}, not one of 0 to {n_classes - 1}"
         )
-    return Part(pixels.reshape(len(pixels), -1).astype(np.float32), classes.astype(np.int64))
 
 
 # CIFAR-10, binary version: records of a label and 3072 pixels in a tar
 
-_CIFAR_CLASSES = 10
 _PIXELS = 3 * 32 * 32
 _BLOCK_BYTES = 1 << 20
 #: A batch has 10 000 records.
@@ -120,12 +122,11 @@ def read_cifar(files: Mapping[str, LocalFile], params: Parameters, *, name: str)
                 f"{file.origin}: the archive has no file '{batch}'; the binary version of "
                 "CIFAR-10 has"
             )
-    return Content(
-        *(
-            _part(np.concatenate([batches[batch] for batch in names]))
-            for names in (_CIFAR_TRAIN, _CIFAR_TEST)
-        )
-    )
+    parts = []
+    for names in (_CIFAR_TRAIN, _CIFAR_TEST):
+        records = np.concatenate([batches[batch] for batch in names])
+        parts.append(Part(records[:, 1:].astype(np.float32), records[:, 0].astype(np.int64)))
+    return Content(*parts)
 
 
 def _records(archive: tarfile.TarFile, member: tarfile.TarInfo, where: str) -> NDArray[np.uint8]:
@@ -142,15 +143,5 @@ def _records(archive: tarfile.TarFile, member: tarfile.TarInfo, where: str) -> N
             f"{where}: {len(data)} bytes, not a whole number of records of {_PIXELS + 1}"
         )
     records = np.frombuffer(data, dtype=np.uint8).reshape(-1, _PIXELS + 1)
-    wrong = records[:, 0] >= _CIFAR_CLASSES
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise DataError(
-            f"{where}: the label of record {first + 1} is {records[first, 0]}, not one of 0 to "
-            f"{_CIFAR_CLASSES - 1}"
-        )
+    _check_classes(records[:, 0], 10, where)
     return records
-
-
-def _part(records: NDArray[np.uint8]) -> Part:
-    return Part(records[:, 1:].astype(np.float32), records[:, 0].astype(np.int64))

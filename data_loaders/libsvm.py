@@ -17,7 +17,8 @@ from scipy.sparse import csr_matrix, vstack
 
 from .content import Content, Part, check_classes
 from .errors import DataError, suggest
-from .files import LocalFile, reading, shown
+from .files import LocalFile, reading
+from .own.words import shown_word
 from .parameters import Parameters
 from .transforms import as_float32, every
 
@@ -25,7 +26,6 @@ from .transforms import as_float32, every
 _MAX_WIDTH = 2**31 - 1
 #: Larger integers are not told apart in float64, nor do all of them fit into int64.
 _MAX_LABEL = 2**53 - 1
-_INDEX = rb"\+?[0-9]+"
 _NUMBER = rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 #: Of these alone Python's numbers are what `_NUMBER` says; scikit-learn takes others, too.
 _CHARACTERS = b"0123456789+-.eE: \t\r\n"
@@ -158,41 +158,27 @@ def _check_line(line: bytes, width: int, classes: Sequence[int] | None) -> None:
     """Raise ValueError, which says what is wrong with a line."""
     if not line:
         return
-    label_text, *pair_texts = re.split(rb"[ \t\r]+", line)
-    if not re.fullmatch(_NUMBER, label_text):
-        raise ValueError(f"label {shown(label_text)} is not a finite number")
-    label = float(label_text)
-    if classes is None and not label.is_integer():
-        raise ValueError(f"label {shown(label_text)} is not an integer")
-    if classes is None and abs(label) > _MAX_LABEL:
-        raise ValueError(f"label {shown(label_text)} is over {_MAX_LABEL} in size")
-    if classes is not None and label not in classes:
+    label, *pairs = re.split(rb"[ \t\r]+", line)
+    value = float(label) if re.fullmatch(_NUMBER, label) else math.nan
+    if classes is None and not (value % 1 == 0 and abs(value) <= _MAX_LABEL):
         raise ValueError(
-            f"label {shown(label_text)} is not one of the {len(classes)} classes "
+            f"label {shown_word(label)} is not an integer of at most {_MAX_LABEL} in size"
+        )
+    if classes is not None and value not in classes:
+        raise ValueError(
+            f"label {shown_word(label)} is not one of the {len(classes)} classes "
             f"{', '.join(map(str, classes))}"
         )
     last = 0
-    for text in pair_texts:
-        index_text, _, value_text = text.partition(b":")
-        # NaN and infinity are numbers in the wrong range, not malformed pairs.
-        infinite = value_text.lower().lstrip(b"+-") in (b"nan", b"inf", b"infinity")
-        number = infinite or re.fullmatch(_NUMBER, value_text)
-        if not re.fullmatch(_INDEX, index_text) or not number:
+    for text in pairs:
+        pair = re.fullmatch(rb"\+?([0-9]{1,4000}):(%b)" % _NUMBER, text)
+        index = int(pair[1]) if pair else 0
+        if not (pair and last < index <= width and math.isfinite(float(pair[2]))):
+            hint = "; indices start at 1, not at 0" if pair and not index else ""
             raise ValueError(
-                f"{shown(text)} is not an index:value pair (an integer from 1, a colon, a number)"
+                f"{shown_word(text)} is not an index from {last + 1} to {width}, a colon and a "
+                f"finite number{hint}"
             )
-        index = int(index_text)
-        if not math.isfinite(float(value_text)):
-            raise ValueError(f"the value of {shown(text)} is not finite")
-        if index < 1:
-            raise ValueError(
-                f"index {index} in {shown(text)}; indices start at 1 "
-                "(dump_svmlight_file of scikit-learn needs zero_based=False)"
-            )
-        if index <= last:
-            raise ValueError(f"index {index} after {last}; indices must increase in a line")
-        if index > width:
-            raise ValueError(f"index {index} is over the number of features, {width}")
         last = index
 
 
@@ -275,7 +261,7 @@ def _topics(file: LocalFile, wanted: str) -> tuple[list[int], list[int]]:
             match = _TOPIC.fullmatch(line.rstrip(b"\n"))
             if match is None:
                 raise DataError(
-                    f"{file.origin}, line {number}: {shown(line.rstrip())} is not a topic, a "
+                    f"{file.origin}, line {number}: {shown_word(line.rstrip())} is not a topic, a "
                     "document's number and a 1"
                 )
             documents.setdefault(match[1].decode(), []).append(int(match[2]))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import DataError, suggest
 from .files import MIB, LocalFile, RemoteFile
-from .parameters import Checker, Parameters, Value, one_of
+from .parameters import Checker, Parameters, Value, check
 
 if TYPE_CHECKING:
     from .content import Content
@@ -158,11 +158,8 @@ def _source(name: str, entries: Mapping[str, dict[str, Any]]) -> Source:
     for key in about.keys() & {"read", "transform"}:
         function, *arguments = about[key]
         about[key] = partial(_imported, function, **dict(*arguments))
-    if "allowed" in about:
-        allowed = {key: tuple(values) for key, values in about.pop("allowed").items()}
-        about["check_parameters"] = one_of(name, **allowed)
-    elif "check_parameters" in about:
-        about["check_parameters"] = partial(_imported, about["check_parameters"])
+    allowed, bounds = about.pop("allowed", {}), about.pop("bounds", {})
+    about["check_parameters"] = partial(check, name, allowed, bounds)
     about["citation"] = about["citation"].strip()
     return Source(name, **about)
 

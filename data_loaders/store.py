@@ -108,19 +108,17 @@ def write(path: Path, header: Header, content: Content) -> None:
                 writer.write_table(table, row_group_size=max(1, min(GROUP_ROWS, fitting)))
             writer.add_key_value_metadata({_KEY: json.dumps(about, sort_keys=True).encode()})
     except OSError as error:
-        raise CacheError(
-            f"{header.name}: cannot write the cache file {path} ({error.strerror or error}); set "
-            "MARGINBENCH_CACHE to a folder with room that can be written"
-        ) from None
+        raise CacheError.of(header.name, f"write the cache file {path}", error) from None
 
 
-def read(path: Path, header: Header) -> Stored:
-    """Read a dataset; raises `Unusable` if the file is missing, damaged, or not what `header` says.
+def read(path: Path, header: Header | None) -> Stored:
+    """Read a dataset; raises `Unusable` if the file is missing, damaged, or not what `header` says,
+    if there is one.
 
     The checksums in the file are checked, not its fingerprint.
     """
     with _opened(path) as (file, about):
-        expected = asdict(header)
+        expected = about if header is None else asdict(header)
         for key in ("schema_version", "name", "params", "source_fingerprint", "transform_version"):
             if about[key] != expected[key]:
                 # A file of another dataset cannot have got this name by an upgrade.
@@ -131,7 +129,7 @@ def read(path: Path, header: Header) -> Stored:
         return Stored(_content(file, about), str(about["fingerprint"]), _header(about))
 
 
-def verify(path: Path, header: Header) -> Stored:
+def verify(path: Path, header: Header | None) -> Stored:
     """Read a dataset and compare its content with its fingerprint; raises `Unusable` as `read`."""
     stored = read(path, header)
     got = fingerprint(stored.content)

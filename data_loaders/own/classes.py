@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..content import Labels
-from ..errors import DataError, suggest
+from ..errors import DataError, nearest
 from .words import in_words, is_number, listed, shown_word
 
 #: More of them are no classes, or whole numbers that stand for something else.
@@ -25,7 +24,7 @@ _WHOLE = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
 _YES = ("1", "yes", "true", "positive", "pos", "y", "t")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Target:
     """The classes in ascending order (numbers by value, before texts), and that of each row.
 
@@ -35,11 +34,6 @@ class Target:
     codes: NDArray[np.int64]
     words: tuple[str, ...]
 
-    def counts(self, rows: NDArray[np.intp]) -> dict[str, int]:
-        """How many of the rows are of each class."""
-        sizes = np.bincount(self.codes[rows], minlength=len(self.words))
-        return dict(zip(self.words, sizes.tolist(), strict=True))
-
 
 def read_target(column: Any, origin: str, name: str) -> Target:
     """The classes of a column of texts or numbers.
@@ -47,98 +41,80 @@ def read_target(column: Any, origin: str, name: str) -> Target:
     Raises `DataError` if there are too many distinct values for classes, or fractions.
     """
     encoded = pc.dictionary_encode(column.combine_chunks())
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
     raw = encoded.dictionary.to_pylist()
     positions: NDArray[Any] = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    fractions = sum(1 for value in raw if _is_fraction(value))
+    spelt = [_spelt(value) for value in raw]
+    fractions = sum(is_number(word) and not float(word).is_integer() for word in spelt)
     if len(raw) > MAX_CLASSES or fractions > _MAX_FRACTIONS:
         raise DataError(
             f"{origin}: the target {shown_word(name)} has {len(raw)} distinct values; is it a "
             "regression target? Name the column of the classes with target"
         )
-    spelt = [_spelt(value) for value in raw]
     words = tuple(sorted(set(spelt), key=_order))
     position = {word: code for code, word in enumerate(words)}
     table = np.array([*(position[word] for word in spelt), -1], dtype=np.int64)
     return Target(table[positions], words)
 
 
-@dataclass(frozen=True)
-class Labelling:
-    """The label of each class, and of those that the training part lacks (None: refused).
-
-    `positive` is the positive class; empty where there are several.
-    """
-
-    values: dict[str, int]
-    rest: int | None
-    positive: str
-
-    def labels(self, target: Target, rows: NDArray[np.intp], origin: str) -> Labels:
-        """The labels of rows; `DataError` for a class that the training part has none of."""
-        kind = np.int8 if self.positive else np.int64
-        unknown = [word for word in target.words if word not in self.values]
-        codes = target.codes[rows]
-        if unknown and self.rest is None:
-            for word in unknown:
-                if (codes == target.words.index(word)).any():
-                    raise DataError(
-                        f"{origin}: the class {shown_word(word)} occurs in the test part only; "
-                        "set positive to tell one class from the rest"
-                    )
-        table = np.array([self.values.get(word, self.rest or 0) for word in target.words])
-        return cast(Labels, table.astype(kind)[codes])
-
-
-def decide(words: Sequence[str], counts: Sequence[int], positive: str, origin: str) -> Labelling:
-    """Decide what the labels are of the classes of the training part, which are ascending.
+def label(
+    target: Target, train: NDArray[np.intp], test: NDArray[np.intp], positive: str, origin: str
+) -> tuple[Labels, Labels, str]:
+    """The labels of the rows of each part, and what they stand for in a line.
 
     With two classes and no `positive`, the positive class is the one that is called "1", "yes",
     "true", "positive", "pos", "y" or "t" if the other is not; else the rarer one, or the last one
     if they are equally frequent. With more classes, or with "none", all are kept. Raises
-    `DataError` if there are fewer than two classes, or none is called `positive`.
+    `DataError` if there are fewer than two classes, or none is called `positive`, or one that is
+    kept is in the test part only.
     """
+    n_train, n_test = (
+        dict(zip(target.words, np.bincount(codes, minlength=len(target.words)), strict=True))
+        for codes in (target.codes[train], target.codes[test])
+    )
+    words = [word for word in target.words if n_train[word]]
     if len(words) < 2:
-        only = shown_word(words[0]) if words else "none"
         raise DataError(
-            f"{origin}: one class only ({only}) in the training part; two are needed, is target "
-            "the right column?"
+            f"{origin}: one class only ({', '.join(map(shown_word, words))}) in the training part; "
+            "two are needed, is target the right column?"
         )
-    if positive and positive != "none":
-        named = _spelt(positive)
-        if named not in words:
-            hint = suggest(positive, words)
-            hint = hint if hint.startswith(" (did") else f" (classes: {listed(list(words))})"
-            raise DataError(f"{origin}: positive = {positive!r} is no class{hint}")
-        return Labelling({word: 1 if word == named else -1 for word in words}, -1, named)
-    if positive == "none" or len(words) > 2:
+    if chosen := _positive(words, n_train, positive, origin):
+        values = {word: 1 if word == chosen else -1 for word in words}
+    else:
         whole = all(_WHOLE.fullmatch(word) and abs(float(word)) <= 2**53 for word in words)
         values = {word: int(word) if whole else code for code, word in enumerate(words)}
-        return Labelling(values, None, "")
+    for word in target.words:
+        if n_test[word] and word not in values and positive in ("", "none"):
+            raise DataError(
+                f"{origin}: the class {shown_word(word)} occurs in the test part only; set "
+                "positive to tell one class from the rest"
+            )
+    table = np.array([values.get(word, -1) for word in target.words])
+    table = table.astype(np.int8 if chosen else np.int64)
+    y_train, y_test = (cast(Labels, table[target.codes[rows]]) for rows in (train, test))
+    if (y_test == y_test[0]).all():
+        raise DataError(
+            f"{origin}: one class only in the test part (label {y_test[0]}); two are needed"
+        )
+    lines = []
+    for word, value in sorted(values.items(), key=lambda item: -item[1] if chosen else item[1]):
+        sign = f"{value:+d}" if chosen else str(value)
+        shown = sign if word == sign else f"{sign} = {shown_word(word)}"
+        lines.append(f"{shown} ({n_train[word]} training, {n_test[word]} test rows)")
+    return y_train, y_test, listed(lines)
+
+
+def _positive(words: Sequence[str], counts: dict[str, int], positive: str, origin: str) -> str:
+    """The positive one of the classes; empty if all are kept."""
+    if positive == "none" or (not positive and len(words) > 2):
+        return ""
+    if positive:
+        named = _spelt(positive)
+        if named not in words:
+            hint = nearest(positive, words) or f" (classes: {listed(list(words))})"
+            raise DataError(f"{origin}: positive = {positive!r} is no class{hint}")
+        return named
     yes = [word for word in words if word.casefold() in _YES]
-    rarer = words[0] if counts[0] < counts[1] else words[1]
-    chosen = yes[0] if len(yes) == 1 else rarer
-    return Labelling({word: 1 if word == chosen else -1 for word in words}, None, chosen)
-
-
-def describe(labelling: Labelling, train: dict[str, int], test: dict[str, int]) -> str:
-    """The classes with their labels and counts, in a line."""
-    parts = []
-    for word, label in sorted(labelling.values.items(), key=lambda item: -item[1]):
-        sign = f"{label:+d}" if labelling.positive else str(label)
-        same = not labelling.positive and word == str(label)
-        shown = sign if same else f"{sign} = {shown_word(word)}"
-        parts.append(f"{shown} ({train.get(word, 0)} training, {test.get(word, 0)} test rows)")
-    if not labelling.positive:
-        parts.reverse()
-    return listed(parts)
-
-
-def _is_fraction(value: Any) -> bool:
-    if isinstance(value, str):
-        return is_number(value) and not float(value).is_integer()
-    return value is not None and not float(value).is_integer()
+    return yes[0] if len(yes) == 1 else min(reversed(words), key=lambda word: counts[word])
 
 
 def _spelt(value: Any) -> str:

@@ -1,29 +1,30 @@
-"""From tables and sparse rows to content: which column is what, and the features that it makes.
+"""From tables to content: which column is what, and the features that it makes.
 
-All that is estimated comes from the training rows.
+A training and a test table become one, whose first rows are the training file's. All that is
+estimated comes from the training rows.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
 from ..content import Content, Part, nonfinite
-from ..errors import DataError, suggest
+from ..errors import DataError, nearest
 from ..transforms import Scale, moments, unit_rows
-from .classes import read_target
+from .classes import label, read_target
 from .options import Options
-from .splitting import MANY_CLASSES, Rows, divide, label
-from .tables import SparseRows, Table, row_location
+from .splitting import divide, said_by
+from .tables import Table, row_location
 from .words import NUMBER, in_words, is_number, listed, shown_word
 
 #: Names of the column of the classes, the likeliest first; in any case.
@@ -36,17 +37,16 @@ MAX_FEATURES = 1_000_000
 SPARSE_BELOW = 0.05
 #: Features of sparse rows that are stored dense because they are scaled: zeros do not stay zeros.
 MAX_DENSE = 5000
-#: Options that say something of columns, which sparse rows do not have.
-_OF_COLUMNS = ("target", "categorical", "numeric", "drop", "split")
 #: A column of texts that are numbers in this share of the rows is one of numbers with a mistake.
 _MOSTLY = 0.9
 _NOT_FINITE = ("inf", "infinity", "nan")
-#: Categories of which more, in more than half of the rows, are perhaps none.
-_MANY_TEXTS = 20
-#: Texts are perhaps numbers if so many of them are plain ones and few words stand between them, or
-#: if so many are numbers with signs around them.
+#: Of classes or categories, more are perhaps none.
+_MANY = 20
+#: Texts are perhaps numbers if so many distinct ones are plain ones and few words stand between
+#: them, or if so many are numbers with signs around them.
 _HALF, _FEW_WORDS, _MOST = 0.5, 5, 0.8
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b")
+_NO_VALUE = "has no value in the training part; add it to drop"
 #: What a scale does to a table, in words.
 _SCALES = {
     "standard": " (columns of numbers: mean 0 and standard deviation 1 in the training part)",
@@ -57,154 +57,93 @@ _SCALES = {
 }
 
 
-def content_of(data: Sequence[Table | SparseRows], options: Options) -> tuple[Content, list[str]]:
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The columns of both tables by what they are; `split` is empty if there is none."""
+
+    target: str
+    split: str
+    features: list[str]
+    numeric: set[str]  # texts that are read as numbers
+    dropped: list[str]
+    data: Any  # a table of Arrow: the rows of the training file, then those of the test file
+    origin: str
+    n_first: int  # rows of the training file
+    where: Callable[[int], str]  # "people.csv, line 7"
+
+    def of_training_file(self, name: str) -> Any:
+        """A column without the rows of the test file."""
+        return self.data[name].slice(0, self.n_first)
+
+    def refusal(self, name: str, what: str, row: int | None = None) -> DataError:
+        """What is wrong with a column, or with its value in a row."""
+        where = self.origin if row is None else self.where(row)
+        return DataError(f"{where}: column {shown_word(name)} {what}")
+
+
+def content_of(tables: Sequence[Table], options: Options) -> tuple[Content, list[str]]:
     """Decide what the columns are, split, and make float32 features and labels.
 
-    The data are one table or sparse rows, or a training and a test one. The second result is what
-    was decided, a line each.
+    The tables are one, or a training and a test one. The second result is what was decided, a line
+    each.
     """
-    tables = [each for each in data if isinstance(each, Table)]
-    if not tables:
-        return _content_of_sparse([each for each in data if isinstance(each, SparseRows)], options)
-    if len(tables) < len(data):
-        raise DataError(f"{data[1].origin}: one part is a table and the other one sparse rows")
-    for each in tables:
-        if not each.n_rows:
-            raise DataError(f"{each.origin}: there are no rows; is this the right file?")
-    # A test table may have them in another order.
-    numeric = tuple(_column_of(tables[0], each, "numeric") for each in options.numeric)
-    options = replace(options, numeric=numeric)
-    tables = [_with_numbers(each, options) for each in tables]
     first = tables[0]
-    for other in tables[1:]:
-        _check_same_columns(first, other)
-    chosen = _choose(first, options)
     for each in tables:
-        _check_types(each, [chosen.target, *filter(None, [chosen.split]), *chosen.features])
-    kinds = _kinds(tables, chosen.features, options)
-    kept, missing = _kept_rows(tables, chosen, options)
-    targets = [read_target(each.data[chosen.target], each.origin, chosen.target) for each in tables]
-    train, test, split = divide(tables, targets, kept, replace(options, split=chosen.split))
-    y_train, y_test, classes = label(train, test, options.positive)
-    scale = options.scale or "standard"
-    encoders = [
-        _fit_categorical(train, name, options.missing)
-        if categorical
-        else _fit_numeric(train, name, options.missing, scale)
-        for name, categorical in kinds.items()
-    ]
-    n_features = sum(each.n_features for each in encoders)
-    if n_features > MAX_FEATURES:
-        raise DataError(
-            f"{first.origin}: the columns make {n_features} features; at most {MAX_FEATURES} are "
-            "stored, drop the columns with the most categories"
-        )
-    norm = scale == "norm"
-    content = Content(
-        Part(_features(encoders, train, norm), y_train),
-        Part(_features(encoders, test, norm), y_test),
-    )
-    return content, [
-        f"target: column {shown_word(chosen.target)}: {classes}",
-        split,
-        _describe(encoders),
-        *([f"dropped columns: {listed(chosen.dropped)}"] if chosen.dropped else []),
-        f"missing values: {missing}",
-        f"scale: {scale}{_SCALES[scale]}",
-        *_hints(first, train, encoders, options),
-    ]
-
-
-def _content_of_sparse(data: Sequence[SparseRows], options: Options) -> tuple[Content, list[str]]:
-    origin = data[0].origin
-    for option in _OF_COLUMNS:
-        if getattr(options, option) not in ("", ()):
-            raise DataError(f"{origin}: sparse rows have no columns; remove {option}")
-    for each in data:
         if not each.n_rows:
             raise DataError(f"{each.origin}: there are no rows; is this the right file?")
-        if np.isnan(each.X.data).any():
-            raise DataError(f"{each.origin}: a feature is NaN; fill in what sparse rows miss")
-    targets = [
-        read_target(pa.chunked_array([each.words], pa.string()), each.origin, "label")
-        for each in data
+        if (each.X is None) != (first.X is None):
+            raise DataError(f"{each.origin}: one part is a table and the other one sparse rows")
+    columns = _choose(tables, options)
+    declared = {_column_of(first, each, "categorical") for each in options.categorical}
+    declared |= first.nominal
+    categorical = [
+        name for name in columns.features if name in declared or _holds_texts(columns, name)
     ]
-    kept = [np.ones(each.n_rows, dtype=bool) for each in data]
-    train, test, split = divide(data, targets, kept, options)
-    y_train, y_test, classes = label(train, test, options.positive)
-    n_features = 1 + max(int(each.X.indices.max(initial=0)) for each in data)
-    scale = options.scale or "none"
-    sparse = scale in ("none", "norm")
-    if not sparse and n_features > MAX_DENSE:
-        raise DataError(
-            f"{origin}: scale = {scale!r} would make {n_features} sparse features dense (at most "
-            f"{MAX_DENSE}); use 'norm' or 'none'"
-        )
-    rows = (cast(SparseRows, part.data).X[part.rows] for part in (train, test))
-    X_train, X_test = (
-        csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)) for X in rows
-    )
-    if scale == "norm":
-        X_train, X_test = unit_rows(X_train), unit_rows(X_test)
-    elif not sparse:
-        fitted = Scale.fit(X_train, scale)
-        X_train, X_test = fitted.apply(X_train), fitted.apply(X_test)
-    content = Content(
-        Part(_as_float32(X_train, train), y_train), Part(_as_float32(X_test, test), y_test)
-    )
-    return content, [
-        f"target: the label: {classes}",
-        split,
-        f"features: {n_features}, {'sparse' if sparse else 'dense'}",
-        f"scale: {scale}",
-    ]
-
-
-def _as_float32(X: Any, part: Rows) -> Any:
-    """The features as they are stored; refuses what is then too large."""
+    for name in columns.features:
+        if name not in categorical:
+            _check_numbers(columns, name)
+    kept, missing = _kept_rows(columns, options)
+    target = read_target(columns.data[columns.target], first.origin, columns.target)
+    by = None
+    if len(tables) > 1:
+        by = np.arange(columns.data.num_rows) >= columns.n_first
+    elif columns.split:
+        by = said_by(columns.data[columns.split], columns.split, columns.where)
+    train, test, split = divide(kept, target.codes, by, first.n_rows, options, first.origin)
+    y_train, y_test, classes = label(target, train, test, options.positive, first.origin)
+    rows, n_train = np.concatenate([train, test]), len(train)
+    scale = options.scale or ("standard" if first.X is None else "none")
+    hints: list[str] = []
+    if first.X is None:
+        categories = {name: _categories(columns, name, train) for name in categorical}
+        X = _features(columns, categories, rows, n_train, options.missing, scale)
+        features = _describe(columns.features, categories)
+        hints = [*_hints(first, columns, target.words, categories, declared)]
+    else:
+        X = _scaled_rows([each.X for each in tables], rows, n_train, scale, first.origin)
+        features = f"{X.shape[1]}, {'dense' if isinstance(X, np.ndarray) else 'sparse'}"
     with np.errstate(over="ignore"):
         X = X.astype(np.float32, copy=False)
-    position = nonfinite(X)
-    if position is not None:
-        where = part.data.location(int(part.rows[position[0]]))
-        remedy = "; scale or drop it" if isinstance(part.data, Table) else ""
-        raise DataError(f"{part.data.origin}, {where}: a feature is too large for float32{remedy}")
-    return X
+    if (position := nonfinite(X)) is not None:
+        where = columns.where(int(rows[position[0]]))
+        raise DataError(f"{where}: a feature is too large for float32; scale or drop it")
+    content = Content(Part(X[:n_train], y_train), Part(X[n_train:], y_test))
+    return content, [
+        f"target: column {shown_word(columns.target)}: {classes}",
+        split,
+        f"features: {features}",
+        *([f"dropped columns: {listed(columns.dropped)}"] if columns.dropped else []),
+        f"missing values: {missing}",
+        f"scale: {scale}{_SCALES[scale] if first.X is None else ''}",
+        *hints,
+    ]
 
 
 # Which column is what, and which rows are left out
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """The columns of a table by what they are; `split` is empty if there is none."""
-
-    target: str
-    split: str
-    features: list[str]
-    dropped: list[str]
-
-
-def _with_numbers(table: Table, options: Options) -> Table:
-    """The table with numbers in place of the texts of numeric columns, null for other texts."""
-    data = table.data
-    for name in map(str, options.numeric):
-        if name not in table.names:
-            continue  # refused with the other columns
-        column = data[name]
-        if pa.types.is_string(column.type):
-            values = cleaned(column, options.decimal)
-            if values.null_count == len(values) > column.null_count:
-                example = pc.drop_null(column)[0].as_py()
-                raise DataError(
-                    f"{table.origin}: column {shown_word(name)} is listed in numeric, but none of "
-                    f"its texts is a number, such as {shown_word(example)}"
-                )
-            data = data.set_column(data.schema.get_field_index(name), name, values)
-    return replace(table, data=data)
-
-
-def _choose(table: Table, options: Options) -> _Chosen:
+def _choose(tables: Sequence[Table], options: Options) -> _Columns:
+    table = tables[0]
     dropped = [_column_of(table, each, "drop") for each in options.drop]
     split = "" if options.split == "" else _column_of(table, options.split, "split")
     left = [name for name in table.names if name not in (*dropped, split)]
@@ -223,11 +162,24 @@ def _choose(table: Table, options: Options) -> _Chosen:
     dropped += [f"{name} (the index of the data frame)" for name in index]
     dropped += [f"{name} (no values)" for name in empty]
     features = [name for name in left if name not in empty]
-    if not features:
+    if not features and table.X is None:
         raise DataError(
             f"{table.origin}: there is no column beside the target {shown_word(target)}"
         )
-    return _Chosen(target, split, features, dropped)
+
+    def where(row: int) -> str:
+        of_test = row >= table.n_rows
+        each = tables[of_test]
+        return f"{each.origin}, {each.location(row - table.n_rows * of_test)}"
+
+    # By name: a test table may have them in another order.
+    numeric = {_column_of(table, each, "numeric") for each in options.numeric}
+    data = {name: _joined(tables, name) for name in [target, *filter(None, [split]), *features]}
+    for name in numeric & data.keys():
+        data[name] = _with_numbers(table.origin, name, data[name], options.decimal)
+    return _Columns(
+        target, split, features, numeric, dropped, pa.table(data), table.origin, table.n_rows, where
+    )
 
 
 def _default_target(table: Table, names: Sequence[str]) -> str:
@@ -259,78 +211,89 @@ def _column_of(table: Table, column: str | int, option: str) -> str:
 
 
 def _nearest(column: str, names: Sequence[str]) -> str:
-    hint = suggest(column, names)
-    return hint if hint.startswith(" (did") else f" (columns: {listed(list(names), 12)})"
+    return nearest(column, names) or f" (columns: {listed(list(names), 12)})"
 
 
-def _check_same_columns(train: Table, test: Table) -> None:
-    """Refuse a test table without a column of the training table, or of another width.
+def _joined(tables: Sequence[Table], name: str) -> Any:
+    """A column of both tables; refuses one that is neither of numbers nor of texts, as dates are.
 
     A test table with names may have further columns, and they may stand in another order.
     """
-    if not train.named and not test.named and len(train.names) != len(test.names):
-        raise DataError(
-            f"{test.origin}: {len(test.names)} columns, but {train.origin} has "
-            f"{len(train.names)}; without names they must be the same ones"
-        )
-    for name in train.names:
-        if name not in test.names:
+    first, pieces = tables[0], []
+    for each in tables:
+        if not first.named and not each.named and len(first.names) != len(each.names):
             raise DataError(
-                f"{test.origin}: the column {shown_word(name)} of {train.origin} is missing"
-                f"{_nearest(name, test.names)}"
+                f"{each.origin}: {len(each.names)} columns, but {first.origin} has "
+                f"{len(first.names)}; without names they must be the same ones"
             )
-
-
-def _check_types(table: Table, names: Sequence[str]) -> None:
-    """Refuse columns that are neither numbers nor texts, such as dates and lists."""
-    for name in names:
-        kind = table.data[name].type
+        if name not in each.names:
+            raise DataError(
+                f"{each.origin}: the column {shown_word(name)} of {first.origin} is missing"
+                f"{_nearest(name, each.names)}"
+            )
+        piece = each.data[name]
+        kind = piece.type
         if not (pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_float64(kind)):
             raise DataError(
-                f"{table.origin}: column {shown_word(name)} is of type {kind}; make it numbers or "
+                f"{each.origin}: column {shown_word(name)} is of type {kind}; make it numbers or "
                 "texts, or add it to drop"
             )
+        pieces.append(piece)
+    if len({piece.type for piece in pieces}) > 1:
+        pieces = [_as_words(piece) for piece in pieces]
+    return pa.chunked_array([chunk for piece in pieces for chunk in piece.chunks], pieces[0].type)
 
 
-def _kept_rows(
-    data: Sequence[Table], chosen: _Chosen, options: Options
-) -> tuple[list[NDArray[np.bool_]], str]:
-    """Where rows are that are not left out, and what became of missing values in words."""
-    missing = options.missing
-    kept = [np.ones(each.n_rows, dtype=bool) for each in data]
-    n_missing = 0
-    names: dict[str, None] = {}
-    for table, rows_kept in zip(data, kept, strict=True):
-        for name in (chosen.target, *chosen.features):
-            column = table.data[name]
-            if not column.null_count:
-                continue
-            if missing == "error" or (missing != "drop" and name == chosen.target):
-                remedies = "'drop'"
-                if name != chosen.target:
-                    remedies += ", 'mean', 'median' or 'most_frequent'"
-                what = "number" if name in options.numeric else "value"
-                raise DataError(
-                    f"{table.origin}, {table.location(_first_row(pc.is_null(column)))}: column "
-                    f"{shown_word(name)} has no {what}; set missing to {remedies}, in "
-                    "dataset_params of a study or by --option of 'marginbench data import'"
-                )
-            n_missing += column.null_count
-            names[name] = None
-            if missing == "drop":
-                rows_kept &= ~pc.is_null(column).to_numpy()
+def _with_numbers(origin: str, name: str, column: Any, decimal: str) -> Any:
+    """Numbers in place of the texts of a column, null for other texts."""
+    if not pa.types.is_string(column.type):
+        return column
+    values = cleaned(column, decimal)
+    if values.null_count == len(values) > column.null_count:
+        raise DataError(
+            f"{origin}: column {shown_word(name)} is listed in numeric, but none of its texts is a "
+            f"number, such as {shown_word(pc.drop_null(column)[0].as_py())}"
+        )
+    return values
+
+
+def _kept_rows(columns: _Columns, options: Options) -> tuple[NDArray[np.intp], str]:
+    """The rows that are not left out, and what became of missing values in words."""
+    missing, target = options.missing, columns.target
+    kept = np.ones(columns.data.num_rows, dtype=bool)
+    n_missing, names = 0, []
+    for name in (target, *columns.features):
+        column = columns.data[name]
+        if not column.null_count:
+            continue
+        if missing == "error" or (missing != "drop" and name == target):
+            others = "" if name == target else ", 'mean', 'median' or 'most_frequent'"
+            what = (
+                f"has no {'number' if name in columns.numeric else 'value'}; set missing to 'drop'"
+                f"{others}, in dataset_params of a study or by --option of 'marginbench data "
+                "import'"
+            )
+            raise columns.refusal(name, what, _first_row(pc.is_null(column)))
+        n_missing += column.null_count
+        names.append(name)
+        if missing == "drop":
+            kept &= ~pc.is_null(column).to_numpy()
+    if not kept.any():
+        raise DataError(
+            f"{columns.origin}: no rows are left: each has a missing value; "
+            "set missing to 'mean' or drop the columns without values"
+        )
     if not n_missing:
-        return kept, "none"
-    where = f"{n_missing} in {listed(list(names))}"
+        return np.flatnonzero(kept), "none"
+    where = f"{n_missing} in {listed(names)}"
     if missing == "drop":
-        n_dropped = sum(int((~each).sum()) for each in kept)
-        return kept, f"{where}; {n_dropped} rows with them left out"
+        return np.flatnonzero(kept), f"{where}; {int((~kept).sum())} rows with them left out"
     words = {
         "mean": "the mean, or the most frequent category,",
         "median": "the median, or the most frequent category,",
         "most_frequent": "the most frequent value",
     }[missing]
-    return kept, f"{where}; filled in with {words} of the training part"
+    return np.flatnonzero(kept), f"{where}; filled in with {words} of the training part"
 
 
 # Numbers and categories
@@ -372,23 +335,9 @@ def cleaned(texts: Any, decimal: str) -> Any:
     return pc.if_else(numeric(plain), plain, pa.scalar(None, pa.string()))
 
 
-def _kinds(data: Sequence[Table], features: Sequence[str], options: Options) -> Mapping[str, bool]:
-    """Of each feature's column whether it holds categories."""
-    named = [_column_of(data[0], each, "categorical") for each in options.categorical]
-    kinds = {
-        name: name in named or name in data[0].nominal or _holds_texts(data[0], name)
-        for name in features
-    }
-    for table in data:
-        for name in features:
-            if not kinds[name]:
-                _check_numbers(table, name)
-    return kinds
-
-
-def _holds_texts(table: Table, name: str) -> bool:
+def _holds_texts(columns: _Columns, name: str) -> bool:
     """Whether a column holds texts; refuses one if nearly all of its texts are numbers."""
-    column = table.data[name]
+    column = columns.of_training_file(name)
     if not pa.types.is_string(column.type):
         return False
     is_numeric = numeric(column)
@@ -396,237 +345,234 @@ def _holds_texts(table: Table, name: str) -> bool:
     n_words = len(column) - column.null_count
     if n_numeric == n_words:
         return False
-    odd = pc.unique(column.filter(pc.fill_null(pc.invert(is_numeric), False))).to_pylist()
     row = _first_row(pc.invert(is_numeric))
     if row == 0 and n_numeric == n_words - 1 > 1:
-        raise DataError(
-            f"{table.origin}, {table.location(row)}: column {shown_word(name)} is "
-            f"{shown_word(odd[0])} above numbers alone; if this line holds names, set header = true"
+        _refuse(
+            columns, name, 0, "above numbers alone; if this line holds names, set header = true"
         )
+    odd = pc.unique(column.filter(pc.fill_null(pc.invert(is_numeric), False))).to_pylist()
     only_infinite = all(word.lower().lstrip("+-") in _NOT_FINITE for word in odd)
     if n_numeric and (only_infinite or n_numeric >= _MOSTLY * n_words):
-        raise DataError(
-            f"{table.origin}, {table.location(row)}: column {shown_word(name)} is "
-            f"{shown_word(odd[0])}, not a finite number as elsewhere in the column; mend it, add "
-            f"it to missing_words, drop the column, or list {shown_word(name)} in categorical"
+        _refuse(
+            *(columns, name, row),
+            "not a finite number as elsewhere in the column; mend it, add it to missing_words, "
+            f"drop the column, or list {shown_word(name)} in categorical",
         )
     return True
 
 
-def _check_numbers(table: Table, name: str) -> None:
+def _check_numbers(columns: _Columns, name: str) -> None:
     """Refuse what is neither a finite number nor missing in a column of numbers."""
-    column = table.data[name]
-    row = -1
-    if pa.types.is_string(column.type):
-        row = _first_row(pc.invert(numeric(column)))
-    if row < 0:
-        infinite = np.isinf(numbers(column))
-        row = int(np.argmax(infinite)) if infinite.any() else -1
-    if row >= 0:
-        raise DataError(
-            f"{table.origin}, {table.location(row)}: column {shown_word(name)} is "
-            f"{shown_word(str(column[row].as_py()))}, not a finite number"
-        )
+    column = columns.data[name]
+    if pa.types.is_string(column.type) and (row := _first_row(pc.invert(numeric(column)))) >= 0:
+        _refuse(columns, name, row, "not a finite number")
+    infinite = np.isinf(numbers(column))
+    if infinite.any():
+        _refuse(columns, name, int(np.argmax(infinite)), "not a finite number")
 
 
-@dataclass(frozen=True)
-class _Encoder:
-    """The features of a column: one of numbers, or one for each category of the training rows.
-
-    A feature of a category is 1 where the column is of that one, else 0. ``fill`` stands for
-    missing values; ``categories`` are None for numbers.
-    """
-
-    name: str
-    fill: float | str | None
-    scale: Scale | None = None
-    categories: tuple[str, ...] | None = None
-
-    @property
-    def n_features(self) -> int:
-        return 1 if self.categories is None else len(self.categories)
-
-    def entries(self, part: Rows) -> tuple[Any, NDArray[Any]]:
-        """Of each row of a part one of the features, and its value; the others are 0."""
-        if self.categories is None:
-            values = numbers(cast(Table, part.data).data[self.name])[part.rows]
-            if self.fill is not None:
-                values = np.where(np.isnan(values), self.fill, values)
-            # 0.0 added, no zero has a sign.
-            scaled = self.scale.apply(values[:, None])[:, 0] if self.scale else values + 0.0
-            return 0, scaled
-        words = _as_words(part, self.name)
-        if self.fill is not None:
-            words = pc.fill_null(words, self.fill)
-        places = pc.index_in(words, pa.array(self.categories, pa.string()))
-        codes = pc.fill_null(places, -1).to_numpy().astype(np.int64)
-        return np.maximum(codes, 0), codes >= 0
+def _refuse(columns: _Columns, name: str, row: int, why: str) -> NoReturn:
+    value = shown_word(str(columns.data[name][row].as_py()))
+    raise columns.refusal(name, f"is {value}, {why}", row)
 
 
-def _fit_numeric(train: Rows, name: str, missing: str, scale: str) -> _Encoder:
-    origin = train.data.origin
-    values = numbers(cast(Table, train.data).data[name])[train.rows]
-    present = values[~np.isnan(values)]
-    if not len(present):
-        raise _no_value(origin, name)
-    fill = None
-    if missing == "mean":
-        fill = float(moments(present[:, None])[0][0])
-    elif missing == "median":
-        fill = float(np.median(present))
-    elif missing == "most_frequent":
-        distinct, counts = np.unique(present, return_counts=True)
-        fill = float(distinct[np.argmax(counts)])
-    if scale in ("none", "norm"):
-        return _Encoder(name, fill)
-    if fill is not None:
-        values = np.where(np.isnan(values), fill, values)
-    try:
-        with np.errstate(over="ignore"):
-            fitted = Scale.fit(values[:, None], scale)
-        fits = np.isfinite(fitted.width[0]) and (fitted.width[0] > 0 or np.ptp(values) == 0)
-    except OverflowError:
-        fits = False
-    if not fits:
-        raise DataError(
-            f"{origin}: column {shown_word(name)} has values from {values.min():g} to "
-            f"{values.max():g} in the training part, which cannot be scaled in double precision; "
-            "mend them, add the column to drop, or set scale to 'none'"
-        )
-    return _Encoder(name, fill, fitted)
-
-
-def _fit_categorical(train: Rows, name: str, missing: str) -> _Encoder:
-    origin = train.data.origin
-    words = _as_words(train, name)
-    counts = pc.value_counts(pc.drop_null(words))
-    rows_of = {item["values"]: item["counts"] for item in counts.to_pylist()}
-    if len(rows_of) > MAX_CATEGORIES:
-        every = len(rows_of) == len(words)
-        why = "a different one in every row; it looks like an identifier" if every else "too many"
-        raise DataError(
-            f"{origin}: column {shown_word(name)} holds texts, {len(rows_of)} distinct ones in the "
-            f"training part ({why}); add it to drop"
-        )
-    if not rows_of:
-        raise _no_value(origin, name)
-    by_number = all(map(is_number, rows_of))
-    categories = tuple(
-        sorted(rows_of, key=(lambda word: (float(word), word)) if by_number else str)
-    )
-    # A mean of texts there is none.
-    fill = None
-    if missing in ("mean", "median", "most_frequent"):
-        fill = max(categories, key=lambda word: rows_of[word])
-    return _Encoder(name, fill, categories=categories)
-
-
-def _no_value(origin: str, name: str) -> DataError:
-    return DataError(
-        f"{origin}: column {shown_word(name)} has no value in the training part; add it to drop"
-    )
-
-
-def _as_words(part: Rows, name: str) -> Any:
-    """The texts of a column at the rows of a part; numbers in words."""
-    column = cast(Table, part.data).data[name].take(pa.array(part.rows)).combine_chunks()
+def _as_words(column: Any) -> Any:
+    """The texts of a column; numbers in words."""
     if pa.types.is_string(column.type):
         return column
     words = [None if value is None else in_words(value) for value in column.to_pylist()]
-    return pa.array(words, pa.string())
+    return pa.chunked_array([pa.array(words, pa.string())])
 
 
-def _features(encoders: Sequence[_Encoder], part: Rows, norm: bool) -> Any:
-    """The features at the rows of a part, as sparse rows if few of them are not 0."""
-    n_rows, n_features = len(part.rows), sum(each.n_features for each in encoders)
-    sparse = len(encoders) < SPARSE_BELOW * n_features
-    width = len(encoders) if sparse else n_features
-    X: Any = np.zeros((n_rows, width), dtype=np.float64 if norm else np.float32)
+# Features
+
+
+def _categories(columns: _Columns, name: str, train: NDArray[np.intp]) -> dict[str, int]:
+    """How many training rows are of each category of a column; the categories ascend."""
+    words = _as_words(columns.data[name].take(pa.array(train)))
+    counts = {each["values"]: each["counts"] for each in pc.value_counts(words).to_pylist()}
+    counts.pop(None, None)
+    if len(counts) > MAX_CATEGORIES:
+        every = len(counts) == len(words)
+        why = "a different one in every row; it looks like an identifier" if every else "too many"
+        what = (
+            f"holds texts, {len(counts)} distinct ones in the training part ({why}); add it to drop"
+        )
+        raise columns.refusal(name, what)
+    if not counts:
+        raise columns.refusal(name, _NO_VALUE)
+    by_number = all(map(is_number, counts))
+    key = (lambda word: (float(word), word)) if by_number else str
+    return {word: counts[word] for word in sorted(counts, key=key)}
+
+
+def _features(
+    columns: _Columns,
+    categories: dict[str, dict[str, int]],
+    rows: NDArray[np.intp],
+    n_train: int,
+    missing: str,
+    scale: str,
+) -> Any:
+    """The features at some rows, the training rows first; as sparse rows if few are not 0.
+
+    A column of numbers makes one, a column of categories one for each, which is 1 in the rows of
+    that category, else 0.
+    """
+    widths = [len(categories.get(name, "1")) for name in columns.features]
+    n_features = sum(widths)
+    if n_features > MAX_FEATURES:
+        raise DataError(
+            f"{columns.origin}: the columns make {n_features} features; at most {MAX_FEATURES} are "
+            "stored, drop the columns with the most categories"
+        )
+    sparse = len(widths) < SPARSE_BELOW * n_features
+    width = len(widths) if sparse else n_features
+    X: Any = np.zeros((len(rows), width), dtype=np.float64 if scale == "norm" else np.float32)
     indices = np.empty(X.shape if sparse else (0, 0), dtype=np.int64)
-    rows, start = np.arange(n_rows), 0
-    with np.errstate(over="ignore"):  # looked for below
-        for k, encoder in enumerate(encoders):
-            features, values = encoder.entries(part)
-            if sparse:  # one entry of each column in a row, at most
-                indices[:, k], X[:, k] = start + features, values
+    every, start = np.arange(len(rows)), 0
+    with np.errstate(over="ignore"):  # looked for later
+        for k, name in enumerate(columns.features):
+            place: Any = 0
+            column = columns.data[name]
+            if name in categories:
+                words = _as_words(column.take(pa.array(rows)))
+                place, values = _encoded(words, categories[name], missing)
             else:
-                X[rows, start + features] = values
-            start += encoder.n_features
+                values = _scaled(columns, name, numbers(column)[rows], n_train, missing, scale)
+            if sparse:  # one entry of each column in a row, at most
+                indices[:, k], X[:, k] = start + place, values
+            else:
+                X[every, start + place] = values
+            start += widths[k]
     if sparse:
-        indptr = np.arange(n_rows + 1) * width
-        X = csr_matrix((X.ravel(), indices.ravel(), indptr), shape=(n_rows, n_features))
+        indptr = np.arange(len(rows) + 1) * width
+        X = csr_matrix((X.ravel(), indices.ravel(), indptr), shape=(len(rows), n_features))
         X.eliminate_zeros()
-    return _as_float32(unit_rows(X) if norm else X, part)
+    return unit_rows(X) if scale == "norm" else X
+
+
+def _encoded(words: Any, categories: dict[str, int], missing: str) -> tuple[Any, NDArray[Any]]:
+    """Of each row one of the categories, and whether it is of that one, or of none."""
+    if missing in ("mean", "median", "most_frequent"):  # a mean of texts there is none
+        words = pc.fill_null(words, max(categories, key=lambda word: categories[word]))
+    places = pc.index_in(words, pa.array(categories, pa.string()))
+    codes = pc.fill_null(places, -1).to_numpy().astype(np.int64)
+    return np.maximum(codes, 0), codes >= 0
+
+
+def _scaled(
+    columns: _Columns,
+    name: str,
+    values: NDArray[np.float64],
+    n_train: int,
+    missing: str,
+    scale: str,
+) -> NDArray[Any]:
+    """The numbers of a column, those that are missing filled in, in a scale."""
+    present = values[:n_train][~np.isnan(values[:n_train])]
+    if not len(present):
+        raise columns.refusal(name, _NO_VALUE)
+    if missing in ("mean", "median", "most_frequent"):
+        if missing == "mean":
+            fill = moments(present[:, None])[0][0]
+        elif missing == "median":
+            fill = np.median(present)
+        else:
+            distinct, counts = np.unique(present, return_counts=True)
+            fill = distinct[np.argmax(counts)]
+        values = np.where(np.isnan(values), fill, values)
+    if scale in ("none", "norm"):
+        return values + 0.0  # so that no zero has a sign
+    of_training = values[:n_train, None]
+    spread = np.ptp(of_training)
+    if np.abs(of_training).max() > 1e150 or 0 < spread < 1e-150:
+        limits = f"{of_training.min():g} to {of_training.max():g}"
+        what = f"has values from {limits}, which cannot be scaled in double precision; mend them"
+        raise columns.refusal(name, f"{what}, add the column to drop, or set scale to 'none'")
+    return Scale.fit(of_training, scale).apply(values[:, None])[:, 0]
+
+
+def _scaled_rows(
+    parts: Sequence[Any], rows: NDArray[np.intp], n_train: int, scale: str, origin: str
+) -> Any:
+    """Some of the sparse rows of one file or of both, in a scale."""
+    if any(np.isnan(X.data).any() for X in parts):
+        raise DataError(f"{origin}: a feature is NaN; fill in what sparse rows miss")
+    width = 1 + max(int(X.indices.max(initial=0)) for X in parts)
+    X: Any = vstack(
+        [csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X in parts],
+        format="csr",
+    )[rows]
+    if scale in ("none", "norm"):
+        return unit_rows(X) if scale == "norm" else X
+    if width > MAX_DENSE:
+        raise DataError(
+            f"{origin}: scale = {scale!r} would make {width} sparse features dense (at most "
+            f"{MAX_DENSE}); use 'norm' or 'none'"
+        )
+    return Scale.fit(X[:n_train], scale).apply(X)
 
 
 # Lines that describe the import
 
 
-def _describe(encoders: Sequence[_Encoder]) -> str:
-    """A line that describes the features."""
-    categorical = [each for each in encoders if each.categories is not None]
-    n_features = sum(each.n_features for each in encoders)
-    n_numeric = len(encoders) - len(categorical)
+def _describe(features: Sequence[str], categories: dict[str, dict[str, int]]) -> str:
+    """The number of features, and of the columns that make them."""
+    n_numeric = len(features) - len(categories)
+    n_features = n_numeric + sum(map(len, categories.values()))
     parts = [f"{n_numeric} of numbers"] if n_numeric else []
-    if categorical:
-        names = listed([f"{each.name} ({each.n_features})" for each in categorical])
-        parts.append(f"{len(categorical)} of categories, one-hot: {names}")
-    return f"features: {n_features} from {len(encoders)} columns, {'; '.join(parts)}"
+    if categories:
+        names = listed([f"{name} ({len(words)})" for name, words in categories.items()])
+        parts.append(f"{len(categories)} of categories, one-hot: {names}")
+    return f"{n_features} from {len(features)} columns, {'; '.join(parts)}"
 
 
 def _hints(
-    table: Table, train: Rows, encoders: Sequence[_Encoder], options: Options
+    table: Table,
+    columns: _Columns,
+    classes: Sequence[str],
+    categories: dict[str, dict[str, int]],
+    declared: set[str],
 ) -> Iterator[str]:
     """Hints at probable mistakes."""
     if not table.named and not table.target:
         yield "header: none; columns are numbered"
     elif table.location is not row_location and all(map(is_number, table.names)):
         yield "hint: the first line is read as names; set header = false if it is a row"
-    words = train.target.words
-    if len(words) > MANY_CLASSES and all(map(is_number, words)):
-        yield f"hint: {len(words)} classes that are numbers; is it a regression target?"
-    named = {_column_of(table, each, "categorical") for each in options.categorical}
-    perhaps = {
-        each.name: option
-        for each in encoders
-        if each.categories is not None and each.name not in named | table.nominal
-        if (option := _read_as_numbers(table.data[each.name]))
-    }
-    for option in dict.fromkeys(perhaps.values()):
-        names = [name for name, remedy in perhaps.items() if remedy == option]
-        yield f"hint: {option.format(listed(names), names)}"
-    for encoder in encoders:
-        name = shown_word(encoder.name)
-        if encoder.categories is None:
-            values = numbers(table.data[encoder.name])
+    if len(classes) > _MANY and all(map(is_number, classes)):
+        yield f"hint: {len(classes)} classes that are numbers; is it a regression target?"
+    for name in columns.features:
+        if name not in categories:
+            values = numbers(columns.of_training_file(name))
             if len(values) > 2 and (np.diff(values) == 1).all():
-                yield f"hint: column {name} only numbers the rows; add it to drop"
-        elif encoder.name not in perhaps and (
-            encoder.n_features > max(_MANY_TEXTS, len(train.rows) / 2)
-            or all(map(_DATE.match, encoder.categories))
-        ):
-            yield (
-                f"hint: column {name} holds {encoder.n_features} distinct texts, such as "
-                f"{shown_word(encoder.categories[0])}; are they numbers, dates or identifiers?"
+                yield f"hint: column {shown_word(name)} only numbers the rows; add it to drop"
+        elif what := _perhaps(categories[name], name in declared):
+            yield f"hint: column {shown_word(name)} holds {what}"
+
+
+def _perhaps(categories: dict[str, int], declared: bool) -> str:
+    """What a column of texts perhaps holds, and what to do; empty if nothing is to be said."""
+    words = pa.array(categories, pa.string())
+    if not declared:
+        plain = numeric(words)
+        odd = words.filter(pc.invert(plain)).to_pylist()
+        if len(odd) <= _FEW_WORDS and pc.mean(plain).as_py() >= _HALF:
+            return (
+                f"numbers beside {listed([*map(shown_word, odd)])}: if that means no value, add it "
+                "to missing_words"
             )
-
-
-def _read_as_numbers(column: Any) -> str:
-    """How to read a column of texts as numbers; empty if they are none."""
-    if not pa.types.is_string(column.type):
-        return ""
-    texts = pc.drop_null(column)
-    odd = pc.unique(texts.filter(pc.invert(numeric(texts)))).to_pylist()
-    if len(odd) <= _FEW_WORDS and pc.mean(numeric(texts)).as_py() >= _HALF:
-        words = ", ".join(map(shown_word, odd)).replace("{", "{{").replace("}", "}}")
-        return f"numbers beside texts in {{0}}: if {words} means no value, add it to missing_words"
-    for decimal in ".,":
-        # In "1,234" the comma stands between thousands, in "1,5" before the decimals.
-        valid = pc.is_valid(cleaned(texts, decimal))
-        plain = pc.invert(pc.match_substring(texts, "." if decimal == "," else ","))
-        if pc.mean(valid).as_py() >= _MOST and pc.all(pc.or_(valid, plain)).as_py():
-            comma = ", decimal = ','" if decimal == "," else ""
-            return f"texts that look like numbers in {{0}}: set numeric = {{1}}{comma}"
+        if max(pc.mean(pc.is_valid(cleaned(words, each))).as_py() for each in ".,") >= _MOST:
+            return (
+                f"texts that look like numbers, such as {shown_word(words[0].as_py())}: list it in "
+                "numeric, and set decimal"
+            )
+    n_rows = sum(categories.values())
+    if len(words) > max(_MANY, n_rows / 2) or all(map(_DATE.match, categories)):
+        return (
+            f"{len(words)} distinct texts, such as {shown_word(words[0].as_py())}; are they "
+            "numbers, dates or identifiers?"
+        )
     return ""
 
 

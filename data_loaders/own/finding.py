@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
 import os
 import stat
@@ -12,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import files
-from ..errors import DataError, suggest
+from ..errors import DataError, nearest, suggest
+from ..files import LocalFile
 from ..user_code import NotPython, bound_names, parsed
 from .options import VERSION, Options
 from .words import listed
@@ -39,81 +38,47 @@ def _readable(name: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class OwnFile:
-    """One file: what the user calls it, and where it is."""
-
-    name: str
-    path: Path
-
-    def format(self, options: Options) -> str:
-        """The format that the options set, or else that of the name."""
-        if options.format:
-            return options.format
-        name = self.path.name.lower()
-        for packed in _PACKED:
-            name = name.removesuffix(packed)
-        suffix = Path(name).suffix
-        if suffix not in _FORMATS:
-            endings = listed([each for each in _FORMATS if each], 20)
-            raise DataError(
-                f"{self.name}: the format of {suffix!r} is not known; set format, or rename it "
-                f"({endings})"
-            )
-        return _FORMATS[suffix]
-
-    def checked(self) -> OwnFile:
-        """This, if it is there and can be read."""
-        with _readable(self.name):
-            try:
-                is_file = stat.S_ISREG(self.path.stat().st_mode)
-            except (FileNotFoundError, NotADirectoryError, ValueError):
-                is_file = False
-        if not is_file:
-            raise DataError(f"{self.name}: no such file{_near_file(self.path)}")
-        if not os.access(self.path, os.R_OK):
-            raise DataError(f"{self.name}: cannot be read (permission denied)")
-        return self
-
-    def check_size(self) -> int:
-        """The most bytes that are read into memory, packed or not; refuses a file of more."""
-        import psutil
-
-        limit = files.max_bytes(psutil.virtual_memory().total // 4)
-        size = self.path.stat().st_size
-        if size > limit:
-            raise DataError(
-                f"{self.name}: {size} bytes; data are read into memory, at most {limit} bytes of a "
-                f"file on this machine (a quarter of the memory, or {files.BYTES_VARIABLE})"
-            )
-        return limit
-
-    def sha256(self) -> str:
-        """Of the bytes of the file."""
-        with _readable(self.name), self.path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-@dataclass(frozen=True)
 class Own:
     """What a name means: a file, a training and a test file, or what a file of code makes."""
 
     name: str
-    files: tuple[OwnFile, ...]
+    files: tuple[LocalFile, ...]
     params: Mapping[str, Any]  # as given
     options: Options | None = None  # None for code: they are checked when it has run
     attribute: str = ""  # the name in a file of code
 
     def hashes(self) -> list[str]:
         """SHA-256 of the files."""
-        return [file.sha256() for file in self.files]
+        hashes = []
+        for file in self.files:
+            with _readable(file.origin), file.path.open("rb") as stream:
+                hashes.append(hashlib.file_digest(stream, "sha256").hexdigest())
+        return hashes
 
     def identity(self) -> dict[str, Any]:
         """What enters the cache key: content and options; not where the files are."""
         if self.options is not None:
-            formats = [file.format(self.options) for file in self.files]
+            formats = [format_of(file, self.options) for file in self.files]
             return {**self.options.identity(), "made_of": self.hashes(), "formats": formats}
         options = {"attribute": self.attribute, "options": dict(self.params)}
         return {"made_by": VERSION, "made_of": self.hashes(), **options}
+
+
+def format_of(file: LocalFile, options: Options) -> str:
+    """The format that the options set, or else that of the name."""
+    if options.format:
+        return options.format
+    name = file.path.name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    suffix = Path(name).suffix
+    if suffix not in _FORMATS:
+        endings = listed([each for each in _FORMATS if each], 20)
+        raise DataError(
+            f"{file.origin}: the format of {suffix!r} is not known; set format, or rename it "
+            f"({endings})"
+        )
+    return _FORMATS[suffix]
 
 
 def is_own(name: str, folder: str | Path | None = None) -> bool:
@@ -145,7 +110,7 @@ def find_own(
     params = dict(params or {})
     file, colon, attribute = name.rpartition(":")
     if colon and file.endswith(".py"):
-        code = OwnFile(file, _at(file, folder)).checked()
+        code = _file(file, folder)
         _check_defines(code, attribute)
         return Own(name, (code,), params, attribute=attribute)
     if name.endswith(".py"):
@@ -155,12 +120,12 @@ def find_own(
     if os.path.isdir(path):
         if options.test:
             raise DataError(f"{name}: is a folder with its own test file; remove test")
-        files = tuple(_file_in(name, path, role) for role in ("train", "test"))
+        names = [_name_in(name, path, role) for role in ("train", "test")]
     else:
         names = [name, *filter(None, [options.test_file])]
-        files = tuple(OwnFile(each, _at(each, folder)).checked() for each in names)
+    files = tuple(_file(each, folder) for each in names)
     for each in files:
-        each.format(options)
+        format_of(each, options)
     return Own(name, files, params, options)
 
 
@@ -168,29 +133,36 @@ def _at(name: str, folder: str | Path | None) -> Path:
     return Path(folder or ".").joinpath(Path(name).expanduser())
 
 
-def _file_in(name: str, folder: Path, role: str) -> OwnFile:
+def _name_in(name: str, folder: Path, role: str) -> str:
     with _readable(name):
-        paths = sorted(path for path in folder.iterdir() if path.name.partition(".")[0] == role)
-    if len(paths) != 1:
-        content = f"{len(paths)} files" if paths else "no file"
+        names = [each for each in os.listdir(folder) if each.partition(".")[0] == role]
+    if len(names) != 1:
+        content = f"{len(names)} files" if names else "no file"
         raise DataError(f"{name}: {content} {role}.* in this folder; one {role} file is needed")
-    return OwnFile(f"{name.rstrip('/')}/{paths[0].name}", paths[0]).checked()
+    return f"{name.rstrip('/')}/{names[0]}"
 
 
-def _near_file(path: Path) -> str:
-    try:
+def _file(name: str, folder: str | Path | None) -> LocalFile:
+    path = _at(name, folder)
+    with _readable(name):
+        try:
+            is_file = stat.S_ISREG(path.stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            is_file = False
+    if not is_file:
+        beside = os.listdir(path.parent) if path.parent.is_dir() else []
         # By stems: all names with the same ending are alike.
-        names = {each.stem: each.name for each in path.parent.iterdir() if each.is_file()}
-    except (OSError, ValueError):
-        return ""
-    near = difflib.get_close_matches(path.stem, names, n=1)
-    return f" (did you mean '{names[near[0]]}'?)" if near else ""
+        near = nearest(path.stem, [Path(each).stem for each in beside])
+        raise DataError(f"{name}: no such file{near}")
+    return LocalFile(path, name)
 
 
-def _check_defines(code: OwnFile, attribute: str) -> None:
+def _check_defines(code: LocalFile, attribute: str) -> None:
     try:
         names = set(bound_names(parsed(code.path)))
     except NotPython as error:
-        raise DataError(f"{code.name}{error}") from None
+        raise DataError(f"{code.origin}{error}") from None
     if attribute not in names and "*" not in names:
-        raise DataError(f"{code.name} defines no {attribute!r}{suggest(attribute, sorted(names))}")
+        raise DataError(
+            f"{code.origin} defines no {attribute!r}{suggest(attribute, sorted(names))}"
+        )

@@ -10,17 +10,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import store
 from ..cache import Entry, datasets_folder, locked, make_of_source
 from ..errors import CacheError, DataError, first_line, suggest, within_memory
-from ..files import LocalFile
+from ..files import BYTES_VARIABLE, LocalFile, max_bytes
 from ..sources import Source, sources, unknown
 from ..user_code import import_file, module_name
-from .finding import Own, OwnFile, find_own, is_own
+from .finding import Own, find_own, format_of, is_own
 from .options import VERSION, Options
 from .words import printable
+
+if TYPE_CHECKING:
+    from .tables import Table
 
 _FILES, _IMPORTED = "own", "imported"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
@@ -109,22 +112,19 @@ def import_data(
                 f"{name}: was imported before; remove it with 'marginbench data remove {name}', or "
                 "replace it"
             )
+        given = [each is not None for each in (y, X_test, y_test)]
         if isinstance(X, str | Path):
-            if y is not None or X_test is not None or y_test is not None:
+            if any(given):
                 raise DataError(f"{name}: a path comes without y, X_test and y_test")
             own = find_own(str(X), options)
             _make(own, store.Header(name, own.identity(), None, VERSION), path, None)
             return name
+        if given not in ([False] * 3, [True, False, False], [True] * 3):
+            raise DataError(f"{name}: give both X_test and y_test, or none, and y with them")
         checked = Options.of(options, name)
-        if checked.test_file:
-            raise DataError(f"{name}: give X_test and y_test instead of a test file")
-        if y is None and (X_test is not None or y_test is not None):
-            raise DataError(f"{name}: X_test and y_test need y")
-        if (X_test is None) != (y_test is None):
-            raise DataError(f"{name}: give both X_test and y_test, or none of them")
-        parts = X if y is None else (X, y) if X_test is None else (X, y, X_test, y_test)
+        made = X if y is None else (X, y) if X_test is None else (X, y, X_test, y_test)
         header = store.Header(name, {"options": checked.identity()}, None, VERSION)  # type: ignore[dict-item]
-        _write_result(path, header, parts, name, checked)
+        _write_made(path, header, made, name, checked)
     return name
 
 
@@ -153,13 +153,11 @@ def remove_imported(name: str, cache_dir: str | Path | None = None) -> None:
 
 def imported_names(datasets: Path) -> Iterator[str]:
     """The names of all imported data in a folder of cached files."""
+    folder = datasets / _IMPORTED
     try:
-        paths = sorted((datasets / _IMPORTED).glob("*.parquet"))
+        paths = sorted(folder.glob("*.parquet"))
     except OSError as error:
-        raise CacheError(
-            f"{datasets / _IMPORTED}: cannot be read ({error.strerror or error}); set "
-            "MARGINBENCH_CACHE to a folder that can be"
-        ) from None
+        raise CacheError.of("imported data", f"read {folder}", error) from None
     return (path.stem for path in paths if _NAME.fullmatch(path.stem))
 
 
@@ -176,11 +174,7 @@ def entry_of(
             raise DataError(
                 f"{name}: was imported with its options; it takes none now, got {min(params)!r}"
             )
-        try:
-            header = store.read_header(path)
-        except store.Unusable:
-            header = store.Header(name, {}, None, VERSION)
-        return Entry(name, {}, header, path, partial(_refuse_to_make, name))
+        return Entry(name, {}, None, path, partial(_refuse_to_make, name))
     if not is_own(name, folder):
         names = [*(source.name for source in sources()), *imported_names(datasets)]
         raise DataError(unknown(name, names))
@@ -210,34 +204,48 @@ def _make(own: Own, header: store.Header, path: Path, downloads: Path | None) ->
 
     There are no `downloads` for what is imported.
     """
-    made_of: Any = header.params["made_of"]
-    if own.options is not None:
-        with within_memory(own.name):
-            parts = [_read(file, own.options) for file in own.files]
-            _check_unchanged(own, made_of)
-            if len(parts) > 1 and any(part[1] is not None for part in parts):
-                raise DataError(f"{own.name}: has a test part already; remove test")
-            test = parts[1][0] if len(parts) > 1 else parts[0][1]
-            _write(path, header, (parts[0][0], test), own.options)
-        return
-    _check_unchanged(own, made_of)
-    result = _result_of(own)
-    if isinstance(result, Source):
+    if own.options is None:
+        _check_unchanged(own, header)
+        made = _result_of(own)
+        if not isinstance(made, Source):
+            _write_made(path, header, made, own.name, Options.of(own.params, own.name))
+            return
         if downloads is None:
             raise DataError(f"{own.name}: is a source, which needs no import; use it as a dataset")
-        decided = [f"source: {result.summary} ({result.format})", f"split: {result.split}"]
+        decided = [f"source: {made.summary} ({made.format})", f"split: {made.split}"]
         header = replace(header, decided=list(map(printable, decided)))
-        make_of_source(result, result.resolve(own.params), header, path, downloads)
+        make_of_source(made, made.resolve(own.params), header, path, downloads)
         return
-    options = Options.of(own.params, own.name)
-    if options.test_file:
-        raise DataError(f"{own.name}: return four arrays instead of test = {options.test!r}")
-    _write_result(path, header, result, own.name, options)
+    # Imported here: a file that is cached needs none of it.
+    from .formats import read
+
+    with within_memory(own.name):
+        tables = []
+        for file in own.files:
+            local = replace(file, max_bytes=_most_bytes(file))
+            tables += read(local, format_of(file, own.options), own.options)
+        _check_unchanged(own, header)
+        _write(path, header, tables, own.options)
 
 
-def _check_unchanged(own: Own, made_of: list[str]) -> None:
+def _check_unchanged(own: Own, header: store.Header) -> None:
+    made_of: Any = header.params["made_of"]
     if own.hashes() != made_of:
         raise DataError(f"{own.name}: changed while it was read; run the command again")
+
+
+def _most_bytes(file: LocalFile) -> int:
+    """The most bytes that are read into memory, packed or not; refuses a file of more."""
+    import psutil
+
+    limit = max_bytes(psutil.virtual_memory().total // 4)
+    size = file.path.stat().st_size
+    if size > limit:
+        raise DataError(
+            f"{file.origin}: {size} bytes; data are read into memory, at most {limit} bytes of a "
+            f"file on this machine (a quarter of the memory, or {BYTES_VARIABLE})"
+        )
+    return limit
 
 
 def _result_of(code: Own) -> Any:
@@ -257,39 +265,21 @@ def _result_of(code: Own) -> Any:
         sys.modules.pop(module_name(path, "data_"), None)
 
 
-def _read(file: OwnFile, options: Options) -> Any:
-    # Imported here: a file that is cached needs none of it.
-    from .arrays import read_npz
-    from .tables import read_arff, read_csv, read_libsvm, read_parquet
+def _write_made(path: Path, header: store.Header, made: Any, origin: str, options: Options) -> None:
+    from .tables import tables_of
 
-    local = LocalFile(file.path, file.name, max_bytes=file.check_size())
-    format = file.format(options)
-    if format == "csv" or format == "tsv":
-        return read_csv(local, options, format), None
-    if format in ("arff", "libsvm"):
-        return (read_arff if format == "arff" else read_libsvm)(local), None
-    if format == "npz":
-        return read_npz(file.path, file.name)
-    return read_parquet(file.path, file.name), None
-
-
-def _write_result(
-    path: Path, header: store.Header, result: Any, origin: str, options: Options
-) -> None:
-    from .arrays import parts_of
-
+    if options.test_file:
+        raise DataError(f"{origin}: give a test part in arrays instead of test = {options.test!r}")
     with within_memory(origin):
-        _write(path, header, parts_of(result, origin), options)
+        _write(path, header, tables_of(made, origin), options)
 
 
-def _write(path: Path, header: store.Header, parts: Any, options: Options) -> None:
-    """Make features and labels of the parts and write them; the caller holds the lock of `path`."""
+def _write(path: Path, header: store.Header, tables: list[Table], options: Options) -> None:
+    """Make features and labels of tables and write them; the caller holds the lock of `path`."""
     from .columns import content_of
 
-    present = [part for part in parts if part is not None]
-    origin = present[0].origin
-    if len(present) > 1 and (options.split != "" or options.last_rows is not None):
-        option = "test" if options.last_rows is not None else "split"
-        raise DataError(f"{origin}: has a test part already; remove {option}")
-    content, decided = content_of(present, options)
+    by_options = options.split != "" or options.last_rows is not None
+    if len(tables) > 2 or (len(tables) > 1 and by_options):
+        raise DataError(f"{tables[0].origin}: has a test part already; remove test or split")
+    content, decided = content_of(tables, options)
     store.write(path, replace(header, decided=list(map(printable, decided))), content)

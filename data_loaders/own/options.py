@@ -6,17 +6,21 @@ file. The path of a test file is the only one that is not: what the file holds i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
 from ..errors import DataError, suggest
+from ..parameters import chosen, integer, real
 from .words import in_words
 
-FORMATS = ("csv", "tsv", "parquet", "npz", "arff", "libsvm")
-SCALES = ("standard", "minmax", "unit", "norm", "none")
-MISSING = ("error", "drop", "mean", "median", "most_frequent")
+_ALLOWED = {
+    "format": ("csv", "tsv", "parquet", "npz", "arff", "libsvm"),
+    "missing": ("error", "drop", "mean", "median", "most_frequent"),
+    "decimal": (".", ","),
+    "scale": ("standard", "minmax", "unit", "norm", "none"),
+}
 #: Words of a text file that stand for a missing value.
 MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _SEPARATORS = frozenset(map(chr, range(128))) - frozenset('"\n\r')
@@ -59,7 +63,7 @@ class Options:
         for key in values:
             if key not in names:
                 raise DataError(f"{name}: unknown option {key!r}{suggest(str(key), names)}")
-        checked = {key: _CHECKS[key](name, key, value) for key, value in values.items()}
+        checked = {key: _checked(name, key, value) for key, value in values.items()}
         options = cls(**checked)
         if options.split != "" and options.test:
             raise DataError(f"{name}: split and test exclude each other; remove one of them")
@@ -102,84 +106,35 @@ def option_from_text(text: str) -> tuple[str, Any]:
     return key, parsed
 
 
-def _checked(convert: Callable[[Any], Any], expected: str) -> Callable[[str, str, object], Any]:
-    """A check that gives what `convert` does of a value, and refuses one of which that is None."""
-
-    def check(name: str, key: str, value: object) -> Any:
-        converted = convert(value)
-        if converted is None:
-            raise DataError(f"{name}: {key} must be {expected}, got {value!r}")
-        return converted
-
-    return check
-
-
-def _several(check: Callable[[str, str, object], Any]) -> Callable[[str, str, object], Any]:
-    """The same check of each value of a list; one value is a list of its own."""
-
-    def check_all(name: str, key: str, value: object) -> Any:
+def _checked(name: str, key: str, value: Any) -> Any:
+    """The value of an option, by the type of its field; of several, one is a list of its own."""
+    kind = str(Options.__annotations__[key])
+    if kind.startswith("tuple"):
         values = value if isinstance(value, list | tuple) else (value,)
-        return tuple(check(name, key, each) for each in values)
-
-    return check_all
-
-
-def _one_of(*allowed: str) -> Callable[[str, str, object], Any]:
-    expected = f"one of {', '.join(map(repr, allowed))}"
-    return _checked(lambda value: value if _text(value) in allowed else None, expected)
+        return tuple(_value(name, key, kind, each) for each in values)
+    return _value(name, key, kind, value)
 
 
-def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
-
-
-def _word_of(value: Any) -> str | None:
-    # Classes that are numbers are named by them: positive = 1.
-    if isinstance(value, bool | Integral):
-        return str(value if isinstance(value, bool) else int(value))
-    return in_words(float(value)) if isinstance(value, Real) else _text(value)
-
-
-def _share(value: Any) -> float | None:
-    real: Any = value if isinstance(value, Real) else 0
-    return float(real) if 0 < real < 1 else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-_column = _checked(
-    lambda value: _whole(value) or _text(value),
-    "the name of a column or its number from 1 (-1 is the last)",
-)
-_class_word = _checked(_word_of, "a text")
-_flag = _checked(lambda value: value if isinstance(value, bool) else None, "true or false")
-_count = _checked(
-    lambda value: None if (n := _whole(value)) is None or not 0 <= n < 2**63 else n,
-    "an integer, 0 or more",
-)
-
-_CHECKS: Mapping[str, Callable[[str, str, object], Any]] = {
-    "format": _one_of(*FORMATS),
-    "target": _column,
-    "positive": _class_word,
-    "separator": _checked(
-        lambda value: value if _text(value) in _SEPARATORS else None, "one character, such as ';'"
-    ),
-    "header": _flag,
-    "missing": _one_of(*MISSING),
-    "missing_words": _several(_class_word),
-    "categorical": _several(_column),
-    "numeric": _several(_column),
-    "decimal": _one_of(".", ","),
-    "drop": _several(_column),
-    "scale": _one_of(*SCALES),
-    "test": _checked(_text, "a text"),
-    "split": _column,
-    "test_fraction": _checked(_share, "a number between 0 and 1"),
-    "split_seed": _count,
-    "n_train": _count,
-    "stratify": _flag,
-    "version": _count,
-}
+def _value(name: str, key: str, kind: str, value: Any) -> Any:
+    if key in _ALLOWED:
+        return chosen(name, key, value, _ALLOWED[key])
+    if kind == "int":
+        return integer(name, key, value, 0, 2**63 - 1)
+    if kind == "float":
+        return real(name, key, value, "a number between 0 and 1", lambda share: 0 < share < 1)
+    truth, whole = isinstance(value, bool), isinstance(value, Integral)
+    expected, fits = "a text", isinstance(value, str)
+    if kind.startswith("bool"):
+        expected, fits = "true or false", truth
+    elif "str | int" in kind:
+        expected = "the name of a column or its number from 1 (-1 is the last)"
+        if whole and not truth and value:
+            return int(value)
+    elif key == "separator":
+        expected, fits = "one character, such as ';'", fits and value in _SEPARATORS
+    elif key in ("positive", "missing_words") and isinstance(value, Real):
+        # Classes that are numbers are named by them: positive = 1.
+        return str(value) if truth else in_words(int(value) if whole else float(value))  # type: ignore[call-overload]
+    if not fits:
+        raise DataError(f"{name}: {key} must be {expected}, got {value!r}")
+    return value

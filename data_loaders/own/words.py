@@ -21,9 +21,9 @@ def in_words(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
 
 
-def shown_word(word: str) -> str:
+def shown_word(word: str | bytes) -> str:
     """A word of a file, quoted, shortened and on one line."""
-    text = repr(word)
+    text = repr(word.decode("utf-8", "replace") if isinstance(word, bytes) else word)
     return text if len(text) <= 40 else text[:36] + "...'"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import random
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -18,9 +18,10 @@ from .subject import (
     MendError,
     NotApplicableError,
     Subject,
+    check_refused,
+    check_same,
     constructor,
-    raised,
-    unless_refused,
+    draw,
 )
 
 __all__ = ["constructor"]
@@ -49,21 +50,12 @@ def _inseparable() -> Array:
     return np.hstack([half, -half])
 
 
-def _kind(subject: Subject) -> Any:
-    return getattr(subject.cls, "kind", "linear")
-
-
 def _problem(subject: Subject, A: Array) -> FeasibilityProblem:
-    return as_problem(A, _kind(subject), subject.cls.__name__)
-
-
-def _method(subject: Subject, **params: Any) -> Any:
-    settings = {"tol": _TOL, "random_state": 0, **params}
-    return subject.cls(**{k: v for k, v in settings.items() if k in subject.defaults})
+    return as_problem(A, getattr(subject.cls, "kind", "linear"), subject.cls.__name__)
 
 
 def _solved(subject: Subject, A: Array, **params: Any) -> Any:
-    method: Any = _method(subject, **params)
+    method = subject.make(**{"tol": _TOL, **params})
     return method.solve(_problem(subject, A), max_seconds=_SECONDS)
 
 
@@ -108,53 +100,50 @@ def limits(subject: Subject) -> None:
 def bad_data(subject: Subject) -> None:
     """Columns that state no problem raise ValueError."""
     A = _separable()
-    accepted = []
-    spoilt = A.copy()
-    spoilt[2, 3] = math.nan
-    cases = {
-        "NaN": spoilt,
-        "infinity": np.where(np.isnan(spoilt), math.inf, spoilt),
-        "a vector": A[0],
-    }
-    for words, columns in cases.items():
-        accepted += unless_refused(
-            words, raised(_method(subject).solve, columns, max_seconds=_SECONDS)
-        )
-    if accepted:
-        raise MendError(
-            f"{'; '.join(accepted)}: raise ValueError, as FeasibilityProblem.linear(A) does"
-        )
+    spoilt, infinite = A.copy(), A.copy()
+    spoilt[2, 3], infinite[2, 3] = math.nan, math.inf
+    check_refused(
+        (
+            (words, partial(subject.make(tol=_TOL).solve, columns, max_seconds=_SECONDS))
+            for words, columns in (("NaN", spoilt), ("infinity", infinite), ("a vector", A[0]))
+        ),
+        "raise ValueError, as FeasibilityProblem.linear(A) does",
+    )
 
 
 def bad_parameters(subject: Subject) -> None:
     """Values out of range raise ValueError."""
-    accepted, problem = [], _problem(subject, _separable())
-    for name in subject.defaults:
-        for value in _WRONG.get(name, ()):
-            method = _method(subject)
-            setattr(method, name, value)
-            accepted += unless_refused(
-                f"{name}={value!r}",
-                raised(method.solve, problem, max_seconds=_SECONDS),
-            )
-    if accepted:
-        raise MendError(f"{', '.join(accepted[:4])}: raise ValueError in solve")
+    problem = _problem(subject, _separable())
+
+    def solve(name: str, value: Any) -> None:
+        method = subject.make(tol=_TOL)
+        setattr(method, name, value)
+        method.solve(problem, max_seconds=_SECONDS)
+
+    check_refused(
+        (
+            (f"{name}={value!r}", partial(solve, name, value))
+            for name in subject.defaults
+            for value in _WRONG.get(name, ())
+        ),
+        "raise ValueError in solve",
+    )
 
 
 def determinism(subject: Subject) -> None:
     """The same problem twice gives the same points, counts and status."""
-    A = _inseparable()
-    first = _solved(subject, A)
+
+    def outcome() -> dict[str, Any]:
+        found = _solved(subject, _inseparable())
+        values = {name: getattr(found, name) for name in ("status", "n_iter")}
+        points = {name: np.asarray(getattr(found, name)).tobytes() for name in "xy"}
+        return {**points, **values, "counters": found.counters.as_dict()}
+
+    first = outcome()
     _solved(subject, _separable())
-    np.random.random(7)  # noqa: NPY002 - the state that a method must not use
-    random.random()
-    repeated = _solved(subject, A)
-    if not (np.array_equal(first.x, repeated.x) and np.array_equal(first.y, repeated.y)):
-        raise MendError("two runs on one problem return other points; keep nothing between them")
-    if (first.status, first.n_iter) != (repeated.status, repeated.n_iter):
-        raise MendError("two runs on one problem differ in status or iterations")
-    if first.counters.as_dict() != repeated.counters.as_dict():
-        raise MendError("two runs on one problem differ in counters; begin them at 0")
+    draw()
+    remedy = "keep nothing between them, and begin the counters at 0"
+    check_same(first, outcome(), "two runs on one problem differ in", remedy)
 
 
 def counters(subject: Subject) -> None:
@@ -179,7 +168,7 @@ def side_effects(subject: Subject) -> None:
     """Solving changes neither the columns nor the parameters."""
     A = np.ascontiguousarray(_separable())
     original, problem = A.copy(), _problem(subject, A)
-    method = _method(subject)
+    method = subject.make(tol=_TOL)
     before = {name: repr(getattr(method, name, None)) for name in subject.defaults}
     method.solve(problem, max_seconds=_SECONDS)
     if not np.array_equal(np.asarray(problem.data), original) or not np.array_equal(A, original):

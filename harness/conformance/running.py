@@ -64,53 +64,45 @@ class Finding:
     detail: str = ""
 
 
+_REMEDIES = {
+    "timeout": "; see that every loop ends at a limit, or raise --timeout",
+    "crashed": "; a solver may not end its process",
+    "memory": "; the data are a few hundred numbers",
+}
 # Checks that may run into their limits before the others are left out.
 _PATIENCE = 3
 
 
 @dataclass(frozen=True)
-class ImportWork(Work):
-    """Import a solver's class; the first of these kinds of studies that takes it, and its sort."""
+class CheckWork(Work):
+    """Import a solver's class for the first of these kinds of studies that takes it; do a check.
+
+    Without one, the finding's detail is of what sort the class is.
+    """
 
     solver: str
     kinds: tuple[str, ...]
-
-    def run(self, send: Send) -> list[str]:
-        send(PhaseMessage("import"))
-        problem: SolverError | None = None
-        for kind in self.kinds:
-            try:
-                cls = load_class(self.solver, kind=kind)
-                return [kind, _sort(cls, kind, self.solver)]
-            except SolverError as error:
-                problem = problem or error
-        assert problem is not None
-        raise problem
-
-
-@dataclass(frozen=True)
-class CheckWork(Work):
-    """Do one check of a solver's class: it is imported, warmed up and checked."""
-
-    solver: str
-    kind: str
-    check: str
+    check: str = ""
     result: ClassVar[Any] = Finding
 
     def run(self, send: Send) -> Finding:
         send(PhaseMessage("import"))
-        cls = load_class(self.solver, kind=self.kind)
-        return checked(cls, _sort(cls, self.kind, self.solver), self.check, send)
-
-
-def _sort(cls: type[Any], kind: str, name: str) -> Sort:
-    traits = kind_named(kind).traits(cls, name)
-    if "outside" in traits:
-        raise SolverError(
-            f"{name} is not derived from marginbench.Solver; a class with scikit-learn's interface "
-            "needs no check, studies take it as it is"
-        )
-    return "method" if traits.get("takes") == "columns" else "estimator"
+        problems = []
+        for kind in self.kinds:
+            try:
+                cls = load_class(self.solver, kind=kind)
+                traits = kind_named(kind).traits(cls, self.solver)
+                if "outside" in traits:
+                    raise SolverError(
+                        f"{self.solver} is not derived from marginbench.Solver; a class with "
+                        "scikit-learn's interface needs no check, studies take it as it is"
+                    )
+            except SolverError as error:
+                problems.append(error)
+                continue
+            sort: Sort = "method" if traits.get("takes") == "columns" else "estimator"
+            return checked(cls, sort, self.check, send) if self.check else Finding("", "pass", sort)
+        raise problems[0]
 
 
 def check_solver(
@@ -126,19 +118,22 @@ def check_solver(
     limits = Limits({"import": patience, "compile": patience, "solve": timeout}, budget.memory)
     with nullcontext(executor) if executor else one_worker() as worker:
         # The class is imported in the worker: it may hang there.
-        outcome = _outcome(worker, Job(name, ImportWork(name, tuple(kinds)), limits))
+        outcome = _outcome(worker, Job(name, CheckWork(name, tuple(kinds)), limits))
         if outcome.status == "user":
             raise SolverError(outcome.reason)
         if outcome.status != "done":
             raise SolverError(f"{name}: cannot be imported: {outcome.reason}")
-        kind, sort = outcome.value
+        sort = outcome.value.detail
         why_not, cut_short = "", 0
         for check in CHECKS[sort]:
             if why_not:
                 yield Finding(check, "not run", why_not)
                 continue
-            ended = _outcome(worker, Job(check, CheckWork(name, kind, check), limits))
-            finding = _finding(check, ended)
+            ended = _outcome(worker, Job(check, CheckWork(name, tuple(kinds), check), limits))
+            finding = ended.value
+            if ended.status != "done":
+                detail = f"{ended.reason}{_REMEDIES.get(ended.status, '')}"
+                finding = Finding(check, "fail", detail)
             yield finding
             cut_short += ended.status in ("timeout", "memory", "crashed")
             if finding.verdict == "fail" and check in GATES:
@@ -149,19 +144,6 @@ def check_solver(
 
 def _outcome(worker: Executor, job: Job) -> Outcome:
     return next(e.outcome for e in worker.execute(iter([job])) if isinstance(e, Ended))
-
-
-def _finding(check: str, outcome: Outcome) -> Finding:
-    """The finding of a check, however its job ended."""
-    if outcome.status == "done":
-        finding: Finding = outcome.value
-        return finding
-    remedy = {
-        "timeout": "; see that every loop ends at a limit, or raise --timeout",
-        "crashed": "; a solver may not end its process",
-        "memory": "; the data are a few hundred numbers",
-    }.get(outcome.status, "")
-    return Finding(check, "fail", f"{outcome.reason}{remedy}")
 
 
 def checked(cls: type[Any], sort: Sort, check: str, send: Send = lambda message: None) -> Finding:

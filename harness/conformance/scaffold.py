@@ -71,13 +71,9 @@ def write_solver(names: Names, folder: Path) -> list[Path]:
     for path, template in zip(paths, ("solver.py.txt", "test_solver.py.txt"), strict=True):
         # "x": nothing is replaced, not even a file that appeared a moment ago.
         with storing(path), open(path, "x", encoding="utf-8") as sink:
-            sink.write(_filled(template, names))
+            text = Template((_TEMPLATES / template).read_text("utf-8"))
+            sink.write(text.substitute(CLASS=names.class_name, MODULE=names.module))
     return paths
-
-
-def _filled(template: str, names: Names) -> str:
-    text = (_TEMPLATES / template).read_text("utf-8")
-    return Template(text).substitute(CLASS=names.class_name, MODULE=names.module)
 
 
 def _is_module(name: str, folder: Path) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -82,28 +83,28 @@ class Subject:
         default = self.defaults.get("kernel", getattr(self.cls, "kernel", "rbf"))
         return default if default in ("rbf", "linear") else "rbf"
 
-    def make(self, **params: Any) -> Solver:
+    def make(self, **params: Any) -> Any:
         """An estimator with small settings and seed 0; parameters that it lacks are left out."""
         settings = {
             "kernel": self.kernel,
             "gamma": GAMMA,
             "C": 1.0,
-            "fit_intercept": not self.cls.supports_no_bias,
+            "fit_intercept": not getattr(self.cls, "supports_no_bias", True),
             "random_state": 0,
             **params,
         }
         return self.cls(**{k: v for k, v in settings.items() if k in self.defaults})
 
-    def fitted(self, points: Points, *, monitor: Monitor | None = None, **params: Any) -> Fitted:
-        """A fit of a new estimator; by default its monitor records nothing."""
-        return Fitted.of(self.make(**params).fit(*points, monitor=monitor or Monitor()))
+    def outcome(self, points: Points, *, monitor: Monitor | None = None, **params: Any) -> Any:
+        """That of a fit of a new estimator; by default its monitor records nothing."""
+        return outcome(self.make(**params).fit(*points, monitor=monitor or Monitor()))
 
     def scores(self, X: Any, y: Any, Z: Any = None, **params: Any) -> Array:
         """The scores of an estimator with entries in float64; by default of its training points."""
         solver = self.make(dtype="float64", **params).fit(X, y, monitor=Monitor())
         return np.asarray(solver.decision_function(X if Z is None else Z))
 
-    def limited(self, epochs: int, n: int, **params: Any) -> Solver:
+    def limited(self, epochs: int, n: int, **params: Any) -> Any:
         """An estimator that ends after so many epochs of n iterations."""
         return self.make(max_epochs=epochs, max_iter=epochs * n, **params)
 
@@ -116,19 +117,16 @@ class Subject:
         """The kernel that :meth:`make` sets."""
         return make_kernel(self.kernel, gamma=GAMMA, degree=3, coef0=0.0, X=X)
 
-    def evaluator(
-        self, points: Points, C: float = 1.0, *, bias: bool = False, certificate: bool | None = None
-    ) -> Evaluator:
+    def evaluator(self, points: Points, C: float = 1.0, *, bias: bool = False) -> Evaluator:
         """What recomputes scores and objectives of a model of these points, of two classes."""
         X, y = points
-        promised = self.cls.certificate == "dual"
         return Evaluator(
             TaskPoints(self.kernel_on(X), X, X),
             C=C,
             fit_intercept=bias,
             y_train=y,
             y_test=y,
-            dual_certificate=promised if certificate is None else certificate,
+            dual_certificate=self.cls.certificate == "dual",
         )
 
     @property
@@ -138,32 +136,22 @@ class Subject:
         return [bias for bias, yes in supported.items() if yes]
 
 
-@dataclass(frozen=True)
-class Fitted:
+def outcome(solver: Solver) -> dict[str, Any]:
     """The values by which two fits are compared."""
+    counters = solver.counters_
+    return {
+        "model": plain_of(solver.model_).digest,
+        "counters": None if counters is None else counters.as_dict(),
+        "n_iter": solver.n_iter_,
+        "status": solver.status_,
+    }
 
-    model: bytes
-    counters: dict[str, int] | None
-    n_iter: int
-    status: str
 
-    @classmethod
-    def of(cls, solver: Solver) -> Fitted:
-        """Of a fitted estimator."""
-        counters = solver.counters_
-        return cls(
-            model=plain_of(solver.model_).digest,
-            counters=None if counters is None else counters.as_dict(),
-            n_iter=solver.n_iter_,
-            status=solver.status_,
-        )
-
-    def compare(self, other: Fitted, words: str, remedy: str) -> None:
-        """Check that another fit is the same."""
-        values, others = vars(self), vars(other)
-        differs = " and ".join(name for name, value in values.items() if value != others[name])
-        if differs:
-            raise MendError(f"{words} {differs}; {remedy}")
+def check_same(first: dict[str, Any], second: dict[str, Any], words: str, remedy: str) -> None:
+    """Refuse two outcomes that differ."""
+    differs = " and ".join(name for name, value in first.items() if value != second[name])
+    if differs:
+        raise MendError(f"{words} {differs}; {remedy}")
 
 
 def plain_of(model: object) -> PlainModel:
@@ -220,13 +208,24 @@ def raised(call: Callable[..., Any], *arguments: Any, **named: Any) -> Exception
     return None
 
 
-def unless_refused(words: str, error: Exception | None) -> list[str]:
-    """The fault in the refusal of bad input; nothing if it was refused by a ValueError."""
-    if error is None:
-        return [f"{words} is accepted"]
-    if isinstance(error, ValueError):
-        return []
-    return [f"{words} raises {visible(first_line(error), 100)}"]
+def check_refused(cases: Iterable[tuple[str, Callable[[], Any]]], remedy: str) -> None:
+    """Refuse that bad input is accepted, or is refused by anything but a ValueError."""
+    faults = []
+    for words, call in cases:
+        error = raised(call)
+        if error is None:
+            faults.append(f"{words} is accepted")
+        elif not isinstance(error, ValueError):
+            faults.append(f"{words} raises {visible(first_line(error), 100)}")
+    if faults:
+        more = f" and {len(faults) - 4} more" if len(faults) > 4 else ""
+        raise MendError(f"{', '.join(faults[:4])}{more}: {remedy}")
+
+
+def draw() -> None:
+    """Draw from the global states, which a solver must neither use nor set."""
+    np.random.random(7)  # noqa: NPY002 - as above
+    random.random()
 
 
 def constructor(subject: Subject) -> None:

@@ -84,7 +84,7 @@ def test_cod_rna(offered):
     ("labels", "complaint"),
     [
         (b"1\n-1\n" * 4, "aut-avn.labels: 8 labels for the 10 points of"),
-        (b"1 1:1\n-1 2:1\n" * 5, "line 2: index 2 is over the number of features, 1"),
+        (b"1 1:1\n-1 2:1\n" * 5, "line 2: '2:1' is not an index from 1 to 1, a colon"),
         (b"1\n" * 10, "aut-avn.labels: one class only"),
     ],
 )

@@ -143,7 +143,7 @@ def read_tar(path, data):
         ({"test_batch.bin": b""}, "test_batch.bin: 0 bytes, not a whole number of records of 3073"),
         (
             {"data_batch_3.bin": bytes(3073) + b"\x0a" + bytes(3072)},
-            "data_batch_3.bin: the label of record 2 is 10, not one of 0 to 9",
+            "data_batch_3.bin: label 2 is 10, not one of 0 to 9",
         ),
     ],
 )

@@ -135,7 +135,7 @@ def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder):
     study = load_study(folder / "mine.toml")
     summary = run_study(study, folder / "results", executor=Lenient())
     assert summary.statuses == {"failed": 1}
-    message = "data/bank.csv, line 62: 2 columns; expected 3"
+    message = "data/bank.csv, line 62: Expected 3 columns, got 2"
     assert summary.data_errors[0].startswith(message)
     (record,) = Journal(folder / "results").records()
     assert record.reason.startswith(message)

@@ -211,7 +211,7 @@ def meanwhile(solver, solve, **values):
         vars(solver).update(before)
 
 
-@fault("objective", "check the objective, or how the stopping rule", certificate=None)
+@fault("objective", "check how the stopping rule measures tol", certificate=None)
 def other_objective(self, problem, monitor, solve):
     return meanwhile(self, solve, C=self.C / problem.n)
 

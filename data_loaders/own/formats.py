@@ -1,0 +1,241 @@
+"""Readers of one's own files, each of which makes a table, or a training and a test table."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from scipy.sparse import csr_matrix
+
+from .. import libsvm
+from ..errors import DataError, first_line
+from ..files import LocalFile, reading
+from .options import Options
+from .tables import Table, column_names, refusing, row_location, table_of_arrow, tables_of
+from .words import is_number, printable, shown_word
+
+_SEPARATORS = ",;\t|"
+#: What a target is called in a header; not "y", which is also a class.
+_TARGETS = ("target", "class", "label")
+#: Bytes of text that are looked at for the separator and the names.
+_HEAD_BYTES = 1 << 21
+
+
+def read(file: LocalFile, format: str, options: Options) -> list[Table]:
+    """Read a file of one of the formats; raises `DataError` if it is not well-formed."""
+    if format in ("csv", "tsv"):
+        return [read_csv(file, options, format)]
+    if format == "npz":
+        # Nothing is unpickled.
+        with (
+            refusing(file.origin, "a NumPy file of arrays of numbers and texts"),
+            np.load(file.path, allow_pickle=False) as arrays,
+        ):
+            made = dict(arrays)
+        return tables_of(made, file.origin)
+    return [{"parquet": _read_parquet, "arff": _read_arff, "libsvm": _read_libsvm}[format](file)]
+
+
+def _read_libsvm(file: LocalFile) -> Table:
+    try:
+        part = libsvm.read_rows([file])
+    except DataError as error:
+        raise DataError(f"{error}; it is read as LIBSVM text, labels as classes") from None
+    data = pa.table({"label": part.y})
+    return Table(file.origin, data, target="label", X=cast(csr_matrix, part.X))
+
+
+# Parquet
+
+
+def _read_parquet(file: LocalFile) -> Table:
+    with refusing(file.origin, "a Parquet file that can be read"), pq.ParquetFile(file.path) as it:
+        names = column_names(file.origin, it.schema_arrow.names)
+        data = it.read(use_threads=False)
+        return table_of_arrow(data, names, file.origin, *_of_pandas(it.schema_arrow))
+
+
+def _of_pandas(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """The index of the data frame that was written, and its columns of categories.
+
+    Arrow itself forgets that numbers were categories.
+    """
+    described = schema.pandas_metadata or {}
+    of_index = described.get("index_columns", [])
+    typed = {each["name"]: each["pandas_type"] for each in described.get("columns", [])}
+    # An index that only counts is described by an object, and is no column.
+    index = {
+        name
+        for name in schema.names
+        if name in of_index or re.fullmatch(r"__index_level_\d+__", name)
+    }
+    return frozenset(index), frozenset(n for n in schema.names if typed.get(n) == "categorical")
+
+
+# Comma-separated values and their relatives
+
+
+def read_csv(file: LocalFile, options: Options, format: str) -> Table:
+    """Read a table of text, plain or compressed, with this separator, header and missing words.
+
+    Arrow parses the file. Where it refuses a row, or a value turns out to be wrong later, Python's
+    own reader goes over the file once more to find the number of the line.
+    """
+    with reading(file) as stream:
+        head = stream.read(_HEAD_BYTES)
+    if not head.strip():
+        raise DataError(f"{file.origin}: the file is empty")
+    if b"\0" in head[:4096] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{file.origin}: is not text (it holds zero bytes); set format")
+    try:
+        # Not final: the block may end within a character.
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{file.origin}, line {line}: not UTF-8 text; convert the file to UTF-8"
+        ) from None
+    separator = options.separator or ("\t" if format == "tsv" else _likeliest_separator(text))
+    # Not splitlines, which breaks lines at characters that CSV knows nothing of.
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    with refusing(f"{file.origin}, line 1", "a record of separated values"):
+        first = next(filter(None, records))
+    n_lines, second = records.line_num, []
+    with contextlib.suppress(csv.Error):  # Arrow finds it, or can read it
+        second = next(filter(None, records), [])
+    named = options.header if options.header is not None else _looks_like_names(first, second)
+    cells = [name.strip() for name in first] if named else [""] * len(first)
+    names, n_lines = column_names(file.origin, cells, named), n_lines if named else 0
+    numbered = [str(k) for k in range(len(names))]
+    location = partial(_line_of, file, separator, named)
+    with reading(file) as stream:
+        try:
+            data = pacsv.read_csv(
+                pa.PythonFile(stream, mode="r"),
+                read_options=pacsv.ReadOptions(
+                    column_names=numbered,
+                    skip_rows=n_lines,
+                    block_size=_HEAD_BYTES,
+                    use_threads=False,
+                ),
+                parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=dict.fromkeys(numbered, pa.string()),
+                    strings_can_be_null=False,
+                    null_values=[],
+                ),
+            )
+        except MemoryError:
+            raise
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            reason = printable(first_line(error))
+            row = re.search(r"Row #(\d+): (.*)", reason)
+            where = f", {location(int(row[1]) - n_lines - 1)}" if row else ""
+            raise DataError(
+                f"{file.origin}{where}: {row[2] if row else reason} (separator {separator!r}; set "
+                "separator if it is another)"
+            ) from None
+    missing = pa.array(options.missing_words, pa.string())
+    columns = []
+    for column in data.columns:
+        trimmed = pc.utf8_trim_whitespace(column)
+        null = pa.scalar(None, pa.string())
+        columns.append(pc.if_else(pc.is_in(trimmed, missing), null, trimmed))
+    return Table(file.origin, pa.Table.from_arrays(columns, names=names), location, named)
+
+
+def _likeliest_separator(text: str) -> str:
+    """The one that is most often in the first line; a comma if none is there."""
+    return max(_SEPARATORS, key=re.split("[\r\n]", text.lstrip(), maxsplit=1)[0].count)
+
+
+def _looks_like_names(first: list[str], second: list[str]) -> bool:
+    """Whether the first record holds names.
+
+    It does if no cell is a number, if one is above a number or is what a target is called, or if
+    its numbers count columns from 0, three or more, or two that are not all above numbers.
+    """
+    above, below = ([cell.strip() for cell in record] for record in (first, second))
+    numbers = [cell for cell in above if is_number(cell)]
+    if not numbers:
+        return True
+    named = any(
+        cell and not is_number(cell) and (is_number(under) or cell.casefold() in _TARGETS)
+        for cell, under in itertools.zip_longest(above, below, fillvalue="")
+    )
+    texts = any(cell and not is_number(cell) for cell in below)
+    counting = len(numbers) > (1 if texts else 2) and numbers == [*map(str, range(len(numbers)))]
+    return above != below and (named or counting)
+
+
+def _line_of(file: LocalFile, separator: str, named: bool, row: int) -> str:
+    """Where a row of values, counted from 0, begins in the file."""
+    with contextlib.suppress(csv.Error, DataError), reading(file) as stream:
+        lines = codecs.iterdecode(stream, "utf-8-sig", "replace")
+        records = csv.reader(lines, delimiter=separator)
+        begin, left = 1, row + named
+        for record in records:
+            if record and not left:
+                return f"line {begin}"
+            begin, left = records.line_num + 1, left - bool(record)
+    return row_location(row)
+
+
+# ARFF
+
+
+def _read_arff(file: LocalFile) -> Table:
+    """Read an ARFF file, dense or sparse.
+
+    scikit-learn's copy of liac-arff parses it, as for its own fetch_openml; scipy.io.arff reads
+    neither sparse rows nor texts.
+    """
+    # Imported here: it takes a second.
+    from sklearn.externals import _arff
+
+    seen = 0, ""
+
+    def lines(stream: Any) -> Iterator[str]:
+        nonlocal seen
+        yield "@relation any"
+        for seen in enumerate(codecs.iterdecode(stream, "utf-8-sig"), 1):
+            line = seen[1]
+            word = line.lower().split(maxsplit=1)[:1]
+            if word == ["@attribute"]:
+                # It knows no tabs in declarations, and cuts decimals off integers.
+                yield re.sub(r"\binteger\s*$", "real", line.expandtabs(1), flags=re.IGNORECASE)
+            elif word != ["@relation"]:  # its name means nothing
+                yield line
+
+    with reading(file) as stream:
+        try:
+            made = _arff.ArffDecoder().decode(lines(stream))
+        except (MemoryError, DataError):
+            raise
+        except Exception as error:  # noqa: BLE001 - of what is no ARFF it raises any
+            number, line = seen
+            raise DataError(
+                f"{file.origin}, line {number}: {shown_word(line.strip())} is not ARFF of numbers, "
+                f"categories and texts ({type(error).__name__})"
+            ) from None
+    kinds = [kind in ("NUMERIC", "REAL") for _, kind in made["attributes"]]
+    cells = zip(*made["data"], strict=True) if made["data"] else [[]] * len(kinds)
+    columns = [
+        pa.array(column, pa.float64() if numeric else pa.string(), from_pandas=True)
+        for column, numeric in zip(cells, kinds, strict=True)
+    ]
+    names = column_names(file.origin, [name for name, _ in made["attributes"]])
+    nominal = frozenset(name for name, numeric in zip(names, kinds, strict=True) if not numeric)
+    return Table(file.origin, pa.Table.from_arrays(columns, names=names), nominal=nominal)
