@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -293,7 +294,8 @@ def _explain(
     if run is not None:
         explained = explaining.chosen(explained, run)
     if as_json:
-        typer.echo(explaining.as_json(explained))
+        found = [asdict(item) for item in explained]
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
     for line in explaining.in_words(explained):
         typer.echo(line)
