@@ -205,7 +205,7 @@ class _Configuration(Configuration):
 
 def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
     # A study that was built in Python was never completed.
-    task = task if task.C is not None else task.completed(folder=task.folder)
+    task = task if task.C is not None else task.completed(task.folder)
     if is_foreign(task.kernel):
         task = task.with_kernel_code(kernel_code(task.kernel))
     return task if isinstance(info, str) else task.with_gamma(info.default_gamma)

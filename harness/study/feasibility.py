@@ -188,13 +188,7 @@ class FeasibilityStudy(StudyBase):
         fits = traits.get("takes", task.takes) == task.takes
         return super().seeds_of(task, entry, traits) if fits else ()
 
-    def check_entry(self, entry: SolverEntry, where: str) -> None:
-        if entry.tune:
-            raise StudyError(
-                f"{where}.tune: only solvers of SVM tasks are tuned; use params", at=("tune",)
-            )
-        if entry.other_problem:
-            raise StudyError(
-                f"{where}.other_problem is for solvers of SVM studies; remove it",
-                at=("other_problem",),
-            )
+    def check_entry(self, entry: SolverEntry) -> None:
+        for key in ("tune", "other_problem"):
+            if getattr(entry, key):
+                raise StudyError("is for solvers of SVM studies; remove it", at=(key,))

@@ -65,26 +65,20 @@ Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 Label = Annotated[Name, AfterValidator(_label)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class StudyFile:
     """The file of a study, for messages that name file and line.
 
-    It equals anything: two studies that say the same are the same, whatever they were read from.
+    It equals any other: two studies that say the same are the same, whatever they were read from.
     """
 
-    where: str  # what messages call the file
-    text: str = ""  # its content; empty if there is none
+    where: str = field(default="study", compare=False)  # what messages call the file
+    text: str = field(default="", compare=False)  # its content; empty if there is none
     # Name of a table -> for each entry of the study the entry of the file that it comes from;
     # they differ where the file has grids.
-    origins: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    origins: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False)
     # Label of a solver -> the path of its entry in the file.
-    solvers: Mapping[str, KeyPath] = field(default_factory=dict)
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        return 0
+    solvers: Mapping[str, KeyPath] = field(default_factory=dict, compare=False)
 
     def written(self, path: KeyPath) -> KeyPath:
         """The path in the file of a path in the study."""
@@ -180,9 +174,7 @@ def is_users_file(dataset: str, folder: str | None) -> bool:
     return is_own(dataset, folder)
 
 
-def _checked_dataset(
-    name: str, params: Mapping[str, Any], where: str = "", folder: str | None = None
-) -> str:
+def _checked_dataset(name: str, params: Mapping[str, Any], folder: str | None) -> str:
     """The name of a dataset in its own spelling; of the user's files no content is looked at."""
     source = registered_source(find(name, dataset_names()) or "")
     try:
@@ -192,14 +184,14 @@ def _checked_dataset(
         if name in imported_names():
             if params:
                 raise DataError(f"{name}: was imported with its options; remove dataset_params")
-            return name
-        if is_own(name, folder):
+        elif is_own(name, folder):
             find_own(name, params, folder)
-            return name
+        else:
+            raise StudyError(unknown(name, [*dataset_names(), *imported_names()]))
     except DataError as error:
-        raise StudyError(f"{where}: {error}" if where else str(error)) from None
-    message = unknown(name, [*dataset_names(), *imported_names()])
-    raise StudyError(f"{where}.dataset: {message}" if where else message)
+        at = () if source is None else ("dataset_params",)
+        raise StudyError(str(error), at=at) from None
+    return name
 
 
 def _plain(value: Any) -> Any:
@@ -306,10 +298,10 @@ class TaskEntry(StudyPart):
                 facets[name] = value
         return facets
 
-    def completed(self, where: str = "", folder: str | None = None) -> Self:
+    def completed(self, folder: str | None = None) -> Self:
         """The same with names in their own spelling and what the data decide filled in.
 
-        Relative paths begin in ``folder``, or where we are; messages begin with ``where``.
+        Relative paths begin in ``folder``, or where we are.
         """
         return self
 
@@ -348,10 +340,10 @@ class DatasetTask(TaskEntry):
     def names(self) -> tuple[str, ...]:
         return self.label, self.dataset
 
-    def completed(self, where: str = "", folder: str | None = None) -> Self:
+    def completed(self, folder: str | None = None) -> Self:
         """With the dataset's name in its own spelling."""
         folder = self.folder if folder is None else folder
-        dataset = _checked_dataset(self.dataset, self.dataset_params, where, folder)
+        dataset = _checked_dataset(self.dataset, self.dataset_params, folder)
         return self.model_copy(update={"dataset": dataset}).placed(folder)
 
     def placed(self, folder: str | None) -> Self:
@@ -490,7 +482,7 @@ class StudyBase(StudyPart):
     cost: str = ""
     budget: Budget = Budget()
 
-    _file: StudyFile | None = PrivateAttr(default=None)
+    _file: StudyFile = PrivateAttr(default=StudyFile())
     _selection: Selection | None = PrivateAttr(default=None)
 
     @property
@@ -599,7 +591,7 @@ class StudyBase(StudyPart):
     @property
     def was_read(self) -> bool:
         """Whether it comes from a file, and so has all names in their own spelling."""
-        return self._file is not None
+        return bool(self._file.solvers)
 
     def read_from(self, file: StudyFile) -> Self:
         """The same study with its file, for messages."""
@@ -610,12 +602,12 @@ class StudyBase(StudyPart):
     def message_prefix(self, solver: str, *keys: str) -> str:
         """The beginning of a message about a solver: file, line and key, as far as there are."""
         file = self._file
-        if file is None or solver not in file.solvers:
+        if solver not in file.solvers:
             return f"solver {solver!r}: "
         path = (*file.solvers[solver], *keys)
         return f"{file.at(path)}: {key_path(path)}: "
 
-    def check_entry(self, entry: SolverEntry, where: str) -> None:
+    def check_entry(self, entry: SolverEntry) -> None:
         """Check what can be checked of a solver without importing its class."""
 
     @classmethod

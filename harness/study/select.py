@@ -27,7 +27,6 @@ from .model import (
     Selection,
     SolverEntry,
     StudyBase,
-    StudyFile,
     TaskEntry,
     is_foreign,
     resolve_solver_name,
@@ -99,7 +98,7 @@ def of_its_own(study: StudyT, tasks: Sequence[TaskEntry], solvers: Sequence[str]
     described = {"name": name, "title": f"{', '.join(methods)} on {', '.join(data)}"}
     made = type(study)(**described, **{table: tasks, study.solver_table: entries})
     # The same objects, which know where their files are.
-    return made.read_from(StudyFile("study")).with_tasks(tasks).with_solvers(entries)
+    return made.with_tasks(tasks).with_solvers(entries)
 
 
 def _chosen_runs(study: StudyBase, text: str) -> Selection:

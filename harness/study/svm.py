@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 from pydantic_core import PydanticCustomError
 
 from ...solvers.kernels import Kernel, kernel_class, kernel_names
-from ..errors import StudyError
+from ..errors import SolverError, StudyError
 from ..evaluation.svm import Fold, Problem, shown_kernel
 from ..loading import SolverSpec
 from .grid import Axes
@@ -266,9 +266,9 @@ class Task(DatasetTask):
             kernel_code=self._kernel_code,
         )
 
-    def completed(self, where: str = "", folder: str | None = None) -> Self:
+    def completed(self, folder: str | None = None) -> Self:
         """The task with the dataset's own kernel width and C where it has none."""
-        task = super().completed(where, folder)
+        task = super().completed(folder)
         source = registered_source(task.dataset)
         values: dict[str, Any] = {}
         if task.C is None and "C" not in task.tune:
@@ -276,7 +276,10 @@ class Task(DatasetTask):
         if source is not None and task._lacks_gamma and source.default_gamma is not None:
             values["gamma"] = float(source.default_gamma)
         if is_foreign(task.kernel):
-            values["kernel"] = SolverSpec.parse(task.kernel, folder).checked().text
+            try:
+                values["kernel"] = SolverSpec.parse(task.kernel, folder).checked().text
+            except SolverError as error:
+                raise StudyError(str(error), at=("kernel",)) from None
         return task.model_copy(update=values)
 
     def portable(self, results: Path) -> dict[str, Any]:
@@ -367,17 +370,10 @@ class Study(StudyBase):
     def other_tasks(self) -> list[str]:
         return [*dataset_names(), *imported_names()]
 
-    def check_entry(self, entry: SolverEntry, where: str) -> None:
-        for parameter in entry.tune:
-            if parameter in entry.params:
-                raise StudyError(
-                    f"{where}: {parameter} is in params and in tune; remove one",
-                    at=("tune", parameter),
-                )
-        for parameter, value in entry.params.items():
-            if value == REFERENCE and parameter != "nu":
-                raise StudyError(
-                    f"{where}.params.{parameter} = 'reference': only nu can be taken from the "
-                    "reference optimum",
-                    at=("params", parameter),
-                )
+    def check_entry(self, entry: SolverEntry) -> None:
+        for name in entry.tune.keys() & entry.params.keys():
+            raise StudyError("is in params and in tune; remove one", at=("tune", name))
+        for name, value in entry.params.items():
+            if value == REFERENCE and name != "nu":
+                message = "only nu can be 'reference', that of the reference optimum"
+                raise StudyError(message, at=("params", name))

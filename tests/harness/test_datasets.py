@@ -65,8 +65,8 @@ def test_paths_begin_at_the_study_file(folder, monkeypatch):
     (task,) = load_study("home/mine.toml").tasks
     assert (task.label, task.names) == ("bank.csv", ("bank.csv", "data/bank.csv"))
     for old, new, message in (
-        ("late.csv", "lost.csv", "home/mine.toml:5: task[1]: data/lost.csv: no such file"),
-        ("bank.csv", "bnak.csv", "task[1]: data/bnak.csv: no such file (did you mean"),
+        ("late.csv", "lost.csv", "home/mine.toml:5: task[1].dataset: data/lost.csv: no such file"),
+        ("bank.csv", "bnak.csv", "task[1].dataset: data/bnak.csv: no such file (did you mean"),
         ("positive", "positiv", "unknown option 'positiv' (did you mean 'positive'?)"),
     ):
         (folder / "mine.toml").write_text(STUDY.replace(old, new))
