@@ -32,7 +32,7 @@ from ..errors import StudyError
 from ..jobs import Limits
 from ..loading import SolverSpec, offered, offers
 from ..words import plural, visible
-from .grid import Axes, written_out
+from .grid import Axes, key_path, written_out
 
 #: The kinds of studies.
 KINDS = ("svm", "feasibility")
@@ -103,17 +103,6 @@ class StudyFile:
         """ "study.toml:12" for a path in the file; without a line if it has none."""
         line = self.line(path)
         return self.where if line is None else f"{self.where}:{line}"
-
-
-def key_path(path: Sequence[str | int]) -> str:
-    """``('task', 1, 'C')`` as ``task[2].C``: entries are counted from one, as people do."""
-    words = ""
-    for part in path:
-        if isinstance(part, int):
-            words += f"[{part + 1}]"
-        else:
-            words += f".{part}" if words else part
-    return words
 
 
 def find(name: str, candidates: Iterable[str]) -> str | None:

@@ -17,13 +17,13 @@ from pydantic import BaseModel, ValidationError
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError
 from ..words import shown, visible
+from .grid import key_path
 from .model import (
     KINDS,
     KeyPath,
     StudyBase,
     StudyFile,
     find,
-    key_path,
     resolve_solver_name,
 )
 
