@@ -113,19 +113,16 @@ class FeasibilityKind(Kind):
                 info, decided = solvers[entry.label], (*task.decides, "history")
                 yield from parameter_mistakes(study, entry, info, f"[[{task.table}]]", decided)
 
-    def described_study(self, study: FeasibilityStudy) -> dict[str, Any]:
-        return {"source": study.source}
-
-    def described_task(self, task: Cell | Images) -> dict[str, Any]:
-        return {"type": task.table, **task.model_dump()}
-
-    def described_solver(self, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
-        return {"name": entry.class_name, **info.traits}
-
-    def limits_hit(self, record: FeasibilityRecord) -> frozenset[str]:
-        """A method that ends at its seconds says so, and keeps what it has."""
-        cut_off = record.reason.startswith("max_seconds=")
-        return frozenset({"timeout"}) if cut_off else frozenset()
+    def described(
+        self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]
+    ) -> dict[str, Any]:
+        return {
+            "source": study.source,
+            "tasks": [{"type": task.table, **task.model_dump()} for task in study.tasks],
+            "solvers": [
+                {"name": entry.class_name, **solvers[entry.label].traits} for entry in study.solvers
+            ],
+        }
 
     def headline(self, record: FeasibilityRecord) -> Iterator[str]:
         if record.found in ("separable", "inseparable"):

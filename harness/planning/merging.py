@@ -109,7 +109,7 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
             if plan != journal.plan or preferred:
                 journal.append_plan(described["name"], plan)
             for record in preferred:
-                cut = limits_hit(kind_named(record.kind), record)
+                cut = limits_hit(record)
                 journal.append(record_line(record, cut, preferred=True))
             write_description(out, described)
             after = journal.current.values()

@@ -191,7 +191,9 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
         raise SolverError(f"{work.solver}: the class does not implement {missing}")
     defaults, required = _parameters(cls, work.solver, any_name="any_parameter" in traits)
     names = {*defaults, *required}
-    stand_ins = {k: v for k, v in kind.stand_ins(cls).items() if k in names}
+    # With a value that the class allows the others are checked.
+    bias = {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
+    stand_ins = bias if names >= bias.keys() else {}
     defined_in = source_file(cls)
     files = source_files(work.solver, defined_in, work.kind)
     source_hash = hash_json(files)

@@ -24,7 +24,7 @@ from ..words import plural
 from .fingerprint import read_sources
 from .forecast import span
 from .manifest import cell_of, restored
-from .plan import Kind, Run, kind_named, wider_limits
+from .plan import Run, kind_named, wider_limits
 from .preflight import preflight, read_facts, sources_of, study_solvers
 
 #: What would become of a run; one that "cannot start" is recorded as failed.
@@ -180,7 +180,7 @@ def preview(
     kind = kind_named(study.kind)
     pairs: dict[Pair, Counter[Fate]] = defaultdict(Counter)
     seconds, why = list[float](), dict[Pair, str]()
-    for run, state, _, entry in _states(kind, study, Journal(results), kind.plan(study, facts)):
+    for run, state, _, entry in _states(study, Journal(results), kind.plan(study, facts)):
         pair = run.task, run.solver
         fate: Fate = "cannot start" if run.failure else "skipped" if run.skip_reason else "to do"
         failed = entry is not None and entry.status not in EXPECTED_STATUSES
@@ -271,7 +271,7 @@ def explain(
     facts = preflight(wide, executor, say)
     runs = [run for run in kind.plan(wide, facts) if run.cell in cells]
     explained = []
-    for run, state, reason, entry in _states(kind, study, journal, runs):
+    for run, state, reason, entry in _states(study, journal, runs):
         differences: Iterable[Difference] = ()
         if state == "stale" and entry is not None and not run.failure:
             files = facts.solvers[run.solver].files
@@ -282,7 +282,7 @@ def explain(
 
 
 def _states(
-    kind: Kind, study: StudyBase, journal: Journal, runs: Iterable[Run]
+    study: StudyBase, journal: Journal, runs: Iterable[Run]
 ) -> Iterator[tuple[Run, State, str, Entry | None]]:
     """What became of runs, why they are done again or not, and the records that this is about."""
     damages = {item.key: item for item in journal.damages}
@@ -294,7 +294,7 @@ def _states(
         why = f"no record; {cannot}" if run.failure else "no record"
         if entry is not None:
             state, why = "recorded", f"its record is current ({entry.status})"
-            limits = wider_limits(kind, study.budget, entry)
+            limits = wider_limits(study.budget, entry)
             if limits:
                 raised = " and ".join(limits)
                 state, why = (

@@ -337,9 +337,6 @@ class SVMKind(Kind):
             **_package_traits(cls),
         }
 
-    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
-        return {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
-
     def mistakes(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         for entry in study.solvers:
             info, configured = solvers[entry.label], _with_first_values(entry)
@@ -436,32 +433,34 @@ class SVMKind(Kind):
         """The study with the kernel widths that were computed from the data."""
         return study.with_tasks([_with_gamma(task, datasets[task.label]) for task in study.task])
 
-    def described_study(self, study: Study) -> dict[str, Any]:
+    def described(self, study: Study, solvers: Mapping[str, SolverInfo]) -> dict[str, Any]:
+        tasks = [
+            {
+                "label": task.label,
+                "dataset": task.dataset,
+                "dataset_params": dict(task.dataset_params),
+                "kernel": shown_kernel(task.kernel_description),
+                "C": task.problem(0).C,
+                "fit_intercept": task.fit_intercept,
+                "reference": not task.why_no_reference,
+                "folds": task.folds,
+                "tune": dict(task.tune),
+            }
+            for task in study.task
+        ]
+        entries = []
+        for entry in study.solver:
+            traits = solvers[entry.label].traits
+            by_model = traits["certificate"] or "outside" not in traits
+            told = {name: traits.get(name, False) for name in _DESCRIBED_TRAITS}
+            told |= {"tune": dict(entry.tune), "judged_by": "model" if by_model else "predictions"}
+            entries.append(told)
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
             "tuning": study.tuning.model_dump(exclude_none=True),
-        }
-
-    def described_task(self, task: Task) -> dict[str, Any]:
-        return {
-            "label": task.label,
-            "dataset": task.dataset,
-            "dataset_params": dict(task.dataset_params),
-            "kernel": shown_kernel(task.kernel_description),
-            "C": task.problem(0).C,
-            "fit_intercept": task.fit_intercept,
-            "reference": not task.why_no_reference,
-            "folds": task.folds,
-            "tune": dict(task.tune),
-        }
-
-    def described_solver(self, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
-        outside = "outside" in info.traits
-        return {
-            "tune": dict(entry.tune),
-            **{name: info.traits.get(name, False) for name in _DESCRIBED_TRAITS},
-            "judged_by": "model" if info.traits["certificate"] or not outside else "predictions",
+            "tasks": tasks,
+            "solvers": entries,
         }
 
     def complete(self, record: Record, run: Run) -> None:

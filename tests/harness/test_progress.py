@@ -14,15 +14,13 @@ from marginbench.harness.execution.progress import (
 )
 from marginbench.harness.jobs import Limits
 from marginbench.harness.planning.forecast import Forecast, eta_words, span
-from marginbench.harness.planning.plan import Details, Run, in_rounds
-from marginbench.harness.planning.preflight import DatasetWork
+from marginbench.harness.planning.plan import Run, in_rounds
 from marginbench.harness.results.feasibility import FeasibilityRecord
 from marginbench.harness.results.svm import Record
 
 
 def planned(task, solver, seed):
-    details = Details(DatasetWork("digits", {}), {})
-    return Run("k", task, solver, seed, Limits({}, 1.0), lambda _: details)
+    return Run("k", task, solver, seed, Limits({}, 1.0))
 
 
 def record(task, solver, seed, **values):
