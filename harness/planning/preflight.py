@@ -15,7 +15,7 @@ import json
 import re
 import time
 import warnings
-from collections import deque
+from collections import defaultdict
 from collections.abc import (
     Callable,
     Collection,
@@ -177,53 +177,44 @@ class DescribeWork(Work):
 
     def run(self, send: Send) -> SolverInfo:
         send(PhaseMessage("import"))
-        return describe_solver(self)
-
-
-def describe_solver(work: DescribeWork) -> SolverInfo:
-    """Import a solver's class and say what it is, and of which version."""
-    spec = SolverSpec.parse(work.solver)
-    cls = load_named(work.solver, kind=work.kind)
-    kind = kind_named(work.kind)
-    traits = kind.traits(cls, work.solver)
-    if inspect.isabstract(cls):
-        missing = ", ".join(sorted(cls.__abstractmethods__))
-        raise SolverError(f"{work.solver}: the class does not implement {missing}")
-    defaults, required = _parameters(cls, work.solver, any_name="any_parameter" in traits)
-    names = {*defaults, *required}
-    # With a value that the class allows the others are checked.
-    bias = {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
-    stand_ins = bias if names >= bias.keys() else {}
-    defined_in = source_file(cls)
-    files = source_files(work.solver, defined_in, work.kind)
-    source_hash = hash_json(files)
-    return SolverInfo(
-        shown=shown_name(cls, spec),
-        summary=visible(inspect.cleandoc(cls.__doc__ or "").partition("\n")[0], _SUMMARY_LIMIT),
-        citation="\n\n".join(papers()[label] for label in cited(cls.__doc__ or "")),
-        defaults=defaults,
-        required=tuple(required),
-        traits=traits,
-        defined_in=str(defined_in),
-        source_hash=source_hash,
-        version=version_of(source_hash, spec.located() or defined_in),
-        files=files,
-        refusals=tuple(
-            _refusal(cls, {**stand_ins, **params}, names, required) if params else ""
-            for params in work.params
-        ),
-    )
+        spec, name = SolverSpec.parse(self.solver), self.solver
+        cls = load_named(name, kind=self.kind)
+        traits = kind_named(self.kind).traits(cls, name)
+        if inspect.isabstract(cls):
+            missing = ", ".join(sorted(cls.__abstractmethods__))
+            raise SolverError(f"{name}: the class does not implement {missing}")
+        defaults, required = _parameters(cls, name, any_name="any_parameter" in traits)
+        names = {*defaults, *required}
+        # With a value that the class allows, the others are checked.
+        bias = {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
+        stand_ins = bias if names >= bias.keys() else {}
+        defined_in, text = source_file(cls), cls.__doc__ or ""
+        files = source_files(name, defined_in, self.kind)
+        source_hash = hash_json(files)
+        return SolverInfo(
+            shown=shown_name(cls, spec),
+            summary=visible(inspect.cleandoc(text).partition("\n")[0], _SUMMARY_LIMIT),
+            citation="\n\n".join(papers()[label] for label in cited(text)),
+            defaults=defaults,
+            required=tuple(required),
+            traits=traits,
+            defined_in=str(defined_in),
+            source_hash=source_hash,
+            version=version_of(source_hash, spec.located() or defined_in),
+            files=files,
+            refusals=tuple(
+                _refusal(cls, {**stand_ins, **params}, names, required) if params else ""
+                for params in self.params
+            ),
+        )
 
 
 def _refusal(
     cls: type[Any], params: Mapping[str, Any], names: AbstractSet[str], required: Collection[str]
 ) -> str:
     """Why a class does not take these values; empty if it does, or cannot tell before a run."""
-    values = {
-        name: value
-        for name, value in params.items()
-        if not (isinstance(value, str) and value == REFERENCE)
-    }
+    is_text = {name for name, value in params.items() if isinstance(value, str)}
+    values = {k: v for k, v in params.items() if k not in is_text or v != REFERENCE}
     if not set(values) <= names or not set(required).issubset(values):
         return ""
     try:
@@ -290,11 +281,16 @@ def preflight(
     solvers = study_solvers(study, executor, say, threads=threads)
     for line in kind.remarks(study):
         say(line)
-    by_tag = _by_dataset([task for task in study.tasks if isinstance(task, DatasetTask)])
+    by_tag: dict[str, list[DatasetTask]] = defaultdict(list)
+    for task in study.tasks:
+        if isinstance(task, DatasetTask):
+            words = [canonical_json(task.dataset_params)] if task.dataset_params else []
+            words += [f"in {task.folder}"] if task.folder else []
+            by_tag[" ".join(["loading", task.dataset, *words])].append(task)
     jobs = []
-    for tag, (first, *_) in by_tag.items():
-        work = DatasetWork(first.dataset, dict(first.dataset_params), first.folder)
-        jobs.append(Job(tag, work, limits, threads, first.runs_code))
+    for tag, (task, *_) in by_tag.items():
+        work = DatasetWork(task.dataset, dict(task.dataset_params), task.folder)
+        jobs.append(Job(tag, work, limits, threads, task.runs_code))
     datasets: dict[str, DatasetInfo | str] = {}
     complete = True
     for job, outcome in _outcomes(executor, jobs, say):
@@ -443,46 +439,28 @@ def described_solvers(
     return {entry.label: described[entry.label] for entry in entries}
 
 
-def _outcomes(executor: Executor, jobs: Iterable[Job], say: Say) -> Iterator[tuple[Job, Outcome]]:
+def _outcomes(executor: Executor, jobs: Sequence[Job], say: Say) -> Iterator[tuple[Job, Outcome]]:
     """Run jobs, each under a tag of its own, and announce those that take more than a moment.
 
-    A worker that crashes may have been killed by someone else: its job is retried once.
+    A worker that crashes may have been killed by someone else: its job is done once more.
     """
-    waiting, retried = deque(jobs), set[str]()
-    while waiting:
+    for last in (False, True):
+        crashed: list[Job] = []
         unannounced: dict[str, float] = {}
-        for event in executor.execute(_emptied(waiting)):
+        for event in executor.execute(iter(jobs)) if jobs else ():
             if isinstance(event, Started):
                 unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
             elif isinstance(event, Ended):
-                tag = event.job.tag
-                unannounced.pop(tag, None)
-                if event.outcome.status == "crashed" and tag not in retried:
-                    retried.add(tag)
-                    waiting.appendleft(event.job)
+                unannounced.pop(event.job.tag, None)
+                if event.outcome.status == "crashed" and not last:
+                    crashed.append(event.job)
                 else:
                     yield event.job, event.outcome
             else:
                 for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
                     del unannounced[tag]
                     say(f"{tag} ...")
-
-
-def _emptied(jobs: deque[Job]) -> Iterator[Job]:
-    while jobs:
-        yield jobs.popleft()
-
-
-def _by_dataset(tasks: Sequence[DatasetTask]) -> dict[str, list[DatasetTask]]:
-    """Tasks with the same data, by the tag of the job that loads them."""
-    folders: dict[str, str | None] = {}
-    by_tag: dict[str, list[DatasetTask]] = {}
-    for task in tasks:
-        tag = f"{task.dataset} {canonical_json(task.dataset_params)}".removesuffix(" {}")
-        if folders.setdefault(tag, task.folder) != task.folder:
-            tag = f"{tag} in {task.folder}"
-        by_tag.setdefault(f"loading {tag}", []).append(task)
-    return by_tag
+        jobs = crashed
 
 
 def parameter_mistakes(

@@ -8,7 +8,7 @@ import pytest
 from marginbench.data_loaders.user_code import import_file
 from marginbench.harness.errors import SolverError
 from marginbench.harness.loading import SolverSpec, load_class, shown_name
-from marginbench.harness.planning.preflight import DescribeWork, describe_solver
+from marginbench.harness.planning.preflight import DescribeWork
 from marginbench.solvers import SMO
 
 GOOD = """
@@ -76,7 +76,7 @@ def test_what_is_wrong_with_a_file_is_one_line(tmp_path, kind, content, message)
     if content is not None:
         path.write_text(content)
     with pytest.raises(SolverError) as caught:
-        describe_solver(DescribeWork(f"{path}:Mine", kind))
+        DescribeWork(f"{path}:Mine", kind).run(print)
     assert str(caught.value).startswith(message.format(path=path))
     assert "\n" not in str(caught.value)
 
