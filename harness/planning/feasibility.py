@@ -48,34 +48,12 @@ class _Configuration(Configuration):
         return Seeded(seed, self.explicit, self.params, self._problem_parts, failure=self.failure)
 
     def work(self, seeded: Seeded) -> Work:
-        task, entry = self.task, self.entry
+        task = self.task
+        shared = {**self.problem, "seed": seeded.seed}
+        shared |= {"solver": self.entry.name, "params": self.explicit}
         if isinstance(task, Cell):
-            return CellWork(
-                generator=task.generator,
-                m=task.m,
-                n=task.n,
-                kappa=task.kappa,
-                seed=seeded.seed,
-                solver=entry.name,
-                params=self.explicit,
-                max_seconds=self.study.budget.timeout,
-                tol=task.tol,
-            )
-        return ImagesWork(
-            dataset=task.dataset,
-            dataset_params=dict(task.dataset_params),
-            n_train=task.n_train,
-            n_validation=task.n_validation,
-            unit_norm=task.unit_norm,
-            gammas=task.gammas,
-            tuning_iterations=task.tuning_iterations,
-            stages=task.stages,
-            seed=seeded.seed,
-            solver=entry.name,
-            params=self.explicit,
-            folder=task.folder,
-            fingerprint=self.fingerprint or "",
-        )
+            return CellWork(**shared, max_seconds=self.study.budget.timeout)
+        return ImagesWork(**shared, folder=task.folder, fingerprint=self.fingerprint or "")
 
     def columns(self, seeded: Seeded) -> dict[str, Any]:
         return {"problem": canonical_json(self.problem), "fingerprint": self.fingerprint}
@@ -105,9 +83,8 @@ class FeasibilityKind(Kind):
         for task in study.tasks:
             fitting = [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
             if not fitting:
-                needed = "on columns (MPLFP)"
-                if task.takes == "kernel":
-                    needed = "with a kernel (MPKFP)"
+                on_columns = task.takes == "columns"
+                needed = "on columns (MPLFP)" if on_columns else "with a kernel (MPKFP)"
                 yield f"{task.label!r} needs a method {needed}; add one as a [[method]]"
             for entry in fitting:
                 info, decided = solvers[entry.label], (*task.decides, "history")

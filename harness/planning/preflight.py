@@ -28,7 +28,6 @@ from collections.abc import (
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 from ...data_loaders import suggest
@@ -470,19 +469,16 @@ def parameter_mistakes(
     decides: str,
     decided: Sequence[str],
     supplied: Sequence[str] = (),
-    refused: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[str]:
     """What is wrong with a solver's parameters, by its class and by what its tasks decide."""
     for name in entry.params:
         prefix = study.message_prefix(entry.label, "params", name)
         if name not in info.accepted:
-            free = sorted(info.accepted.difference(decided, refused))
+            free = sorted(info.accepted.difference(decided))
             yield f"{prefix}unknown parameter {name!r}{suggest(name, free)}"
         elif name in decided:
             why = f"is decided by the {decides}, the same for all solvers"
             yield f"{prefix}{name!r} {why}; remove it from params"
-        elif name in refused:
-            yield f"{prefix}{name!r} {refused[name]}; remove it from params"
     missing = set(info.required).difference(entry.params, decided, supplied)
     if missing:
         names = ", ".join(sorted(missing))

@@ -41,12 +41,13 @@ from .preflight import (
     parameter_mistakes,
 )
 
-# Parameters that the task or the seed decides; the same for every solver of a study.
-_DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
+# Parameters that the task or the seed decides, the same for every solver; weights of classes would
+# change the problem.
+_DECIDED_BY_TASK = (
+    *("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state", "class_weight"),
+)
 # Traits of solvers that study.json tells.
 _DESCRIBED_TRAITS = ("scalarization", "certificate", "instrumented", "deterministic")
-# Why no study may set class_weight.
-_WEIGHTED = "changes the problem, which is that of the task and the same for every solver"
 # Columns of the record that tell of the data.
 _DATASET_COLUMNS = ("fingerprint", "n_train", "n_test", "n_features", "n_classes")
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
@@ -62,13 +63,13 @@ class _Configuration(Configuration):
         self.outside = "outside" in info.traits
         self.foreign |= is_foreign(task.kernel) or self.outside
         self.several = self.dataset is not None and self.dataset.n_classes > 2
-        self.problem = replace(
-            task.problem(0),
-            fit_intercept=_fits_bias(task, info),
-            fingerprint="" if self.dataset is None else self.dataset.fingerprint,
-        )
-        self.explicit = _explicit_parameters(task, _with_first_values(entry), info)
-        self.search = _search(study, task, entry, info)
+        # As the task says, if the solver can.
+        supported = info.traits["supports_bias" if task.fit_intercept else "supports_no_bias"]
+        bias = task.fit_intercept == supported
+        fingerprint = "" if self.dataset is None else self.dataset.fingerprint
+        self.problem = replace(task.problem(0), fit_intercept=bias, fingerprint=fingerprint)
+        self.explicit = self._explicit_parameters()
+        self.search = self._search()
         if self.search is not None:
             # What is tuned has no value of its own; tuning ends itself unless something hangs.
             self.explicit |= self.search.configurations[0]
@@ -82,11 +83,9 @@ class _Configuration(Configuration):
             self.skipped = KIND.skip_reason(study, task, entry, info, self.dataset)
         changes = self._changes() if self.outside else ""
         self.solves = self.outside and not (changes or self.several) and info.traits["solves"]
-        differs = ""
-        if self.problem.fit_intercept and not task.fit_intercept:
-            differs = "it fits a bias, which the task has not"
-        elif task.fit_intercept and not self.problem.fit_intercept:
-            differs = "it fits no bias, which the task has"
+        differs = "it fits a bias, which the task has not" if bias else ""
+        if task.fit_intercept:
+            differs = "" if bias else "it fits no bias, which the task has"
         self.other_problem = "" if self.skipped else "; ".join(filter(None, [differs, changes]))
         budget = study.budget
         self._problem_parts = {
@@ -140,6 +139,59 @@ class _Configuration(Configuration):
             "judged_by": "predictions" if self.outside and not self.solves else "model",
             **{name: data[name] for name in _DATASET_COLUMNS if name in data},
         }
+
+    def _explicit_parameters(self) -> dict[str, Any]:
+        """The parameters that the task and the study set, of those that the class has.
+
+        The seed of the run takes the place of its ``random_state``.
+        """
+        info, entry = self.info, _with_first_values(self.entry)
+        values: dict[str, Any] = {
+            **self.task.kernel_parameters,
+            "C": self.task.C,
+            "fit_intercept": self.problem.fit_intercept,
+            "random_state": None,
+        }
+        if self.outside:
+            decided = set(info.traits["decided"])
+            if "random_state" in info.accepted and info.defaults.get("random_state") is None:
+                decided.add("random_state")
+            return {name: values[name] for name in values if name in decided} | entry.params
+        if info.traits["scalarization"] == "S":
+            # What C is to the other forms of the problem.
+            values["nu"] = REFERENCE
+        values |= entry.params
+        return {name: value for name, value in values.items() if name in info.accepted}
+
+    def _search(self) -> Search | None:
+        """The search of a run, but for its seed; None if nothing is tuned.
+
+        Values of C and of the kernel concern those solvers that take such a parameter.
+        """
+        accepted = self.info.traits["decided"] if self.outside else self.info.accepted
+        values = {name: tried for name, tried in self.task.tune.items() if name in accepted}
+        values |= self.entry.tune
+        if not values:
+            return None
+        number = math.prod(len(tried) for tried in values.values())
+        if number > MAX_CONFIGURATIONS:
+            raise StudyError(
+                f"{self.entry.label!r} on {self.task.label!r} has {number} configurations to "
+                f"choose from; give fewer values in tune, at most {MAX_CONFIGURATIONS} combinations"
+            )
+        tuning, budget = self.study.tuning, self.study.budget
+        return Search(
+            configurations=configurations(values),
+            seed=(tuning.seed, 0),
+            method=tuning.method,
+            resource=tuning.resource,
+            validation=tuning.validation or Search.validation,
+            folds=tuning.folds,
+            seconds=tuning.seconds or math.inf,
+            evaluations=tuning.kernel_evals or math.inf,
+            trial_seconds=budget.timeout,
+            trial_evaluations=budget.kernel_evals or math.inf,
+        )
 
     def _changes(self) -> str:
         """What an estimator from outside solves instead of the task's problem."""
@@ -240,69 +292,9 @@ def _optimum_of(task: Task, seed: int) -> str:
     return task.label if task.folds is None else f"{task.label}, seed {seed}"
 
 
-def _fits_bias(task: Task, info: SolverInfo) -> bool:
-    """Whether the solver's problem has a bias: as the task says, if the solver can."""
-    supported = "supports_bias" if task.fit_intercept else "supports_no_bias"
-    return task.fit_intercept if info.traits[supported] else not task.fit_intercept
-
-
-def _explicit_parameters(task: Task, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
-    """The parameters that the task and the study set, of those that the class has.
-
-    The seed of the run takes the place of its ``random_state``.
-    """
-    values: dict[str, Any] = {
-        **task.kernel_parameters,
-        "C": task.C,
-        "fit_intercept": _fits_bias(task, info),
-        "random_state": None,
-    }
-    if "outside" in info.traits:
-        decided = set(info.traits["decided"])
-        if "random_state" in info.accepted and info.defaults.get("random_state") is None:
-            decided.add("random_state")
-        return {name: values[name] for name in values if name in decided} | entry.params
-    if info.traits["scalarization"] == "S":
-        # What C is to the other forms of the problem.
-        values["nu"] = "reference"
-    values.update(entry.params)
-    return {name: value for name, value in values.items() if name in info.accepted}
-
-
 def _to_ten_digits(value: float) -> float:
     """Rounded far below the certified gap: the same after the cache was emptied."""
     return float(f"{value:.10g}")
-
-
-def _search(study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> Search | None:
-    """The search of a run, but for its seed; None if nothing is tuned.
-
-    Values of C and of the kernel concern those solvers that take such a parameter.
-    """
-    accepted = info.traits["decided"] if "outside" in info.traits else info.accepted
-    values = {name: tried for name, tried in task.tune.items() if name in accepted}
-    values |= entry.tune
-    if not values:
-        return None
-    number = math.prod(len(tried) for tried in values.values())
-    if number > MAX_CONFIGURATIONS:
-        raise StudyError(
-            f"{entry.label!r} on {task.label!r} has {number} configurations to choose from; give "
-            f"fewer values in tune, at most {MAX_CONFIGURATIONS} combinations"
-        )
-    tuning, budget = study.tuning, study.budget
-    return Search(
-        configurations=configurations(values),
-        seed=(tuning.seed, 0),
-        method=tuning.method,
-        resource=tuning.resource,
-        validation=tuning.validation or Search.validation,
-        folds=tuning.folds,
-        seconds=tuning.seconds or math.inf,
-        evaluations=tuning.kernel_evals or math.inf,
-        trial_seconds=budget.timeout,
-        trial_evaluations=budget.kernel_evals or math.inf,
-    )
 
 
 def _with_first_values(entry: SolverEntry) -> SolverEntry:
@@ -340,16 +332,12 @@ class SVMKind(Kind):
     def mistakes(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         for entry in study.solvers:
             info, configured = solvers[entry.label], _with_first_values(entry)
-            if "outside" not in info.traits:
-                refused = {"class_weight": _WEIGHTED}
-                yield from parameter_mistakes(
-                    study, configured, info, "task", _DECIDED_BY_TASK, ("nu",), refused
-                )
-                continue
-            if info.traits["any_parameter"]:
+            decided, supplied = list(_DECIDED_BY_TASK), ("nu",)
+            if "outside" in info.traits:
+                decided, supplied = [*info.traits["decided"], "random_state"], ()
+            if info.traits.get("any_parameter"):
                 info = replace(info, defaults={**info.defaults, **dict.fromkeys(configured.params)})
-            decided = [*info.traits["decided"], "random_state"]
-            yield from parameter_mistakes(study, configured, info, "task", decided)
+            yield from parameter_mistakes(study, configured, info, "task", decided, supplied)
 
     def remarks(self, study: Study) -> Iterator[str]:
         for task in study.task:
@@ -388,46 +376,37 @@ class SVMKind(Kind):
         dataset: DatasetInfo | None = None,
     ) -> str:
         """Why this solver cannot be run on this task by its own account."""
-        if not info.traits["instrumented"]:
-            counted = [
-                name for name in ("kernel_evals", "iterations") if name in study.budget.rules
-            ]
-            if counted:
-                limits = " and ".join(counted)
-                return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
-            if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
-                return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
+        traits, label, kernel = info.traits, entry.label, task.kernel
         n_classes = 2 if dataset is None else dataset.n_classes
-        if n_classes > 2 and info.traits["scalarization"] == "S" and "nu" not in entry.params:
-            return (
-                f"{entry.label} takes nu from the reference optimum, and each of the "
-                f"{n_classes} classes has another one; give nu a number in params"
-            )
-        outside = "outside" in info.traits
-        if not entry.other_problem and not (outside and n_classes > 2):
-            if task.fit_intercept and not info.traits["supports_bias"]:
-                return (
-                    f"{entry.label} has no unregularised bias, which the task asks for; set "
-                    "fit_intercept = false there, or other_problem = true for the solver"
-                )
-            if not task.fit_intercept and not info.traits["supports_no_bias"]:
-                return (
-                    f"{entry.label} always fits a bias, which the task has not; set "
-                    "fit_intercept = true there, or other_problem = true for the solver"
-                )
-        if outside:
-            kernels = info.traits["kernels"]
-            if kernels and task.kernel not in kernels:
-                return f"{entry.label} has no kernel {task.kernel!r}"
-            return ""
-        if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
-            return f"{entry.label} does not take sparse data"
-        if task.kernel != "linear" and "kernel" not in info.accepted:
-            return f"{entry.label} takes no kernel; the task has {task.kernel!r}"
+        outside = "outside" in traits
+        counted = [f"the budget's {name}" for name in study.budget.rules if name != "stop"]
+        if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
+            counted.append("kernel_evals of [tuning]")
         missing = sorted(set(task.kernel_parameters) - info.accepted - {"kernel"})
-        if missing:
-            return f"{entry.label} does not take the kernel's {', '.join(missing)}"
-        return ""
+        has_bias = "supports_bias" if task.fit_intercept else "supports_no_bias"
+        same_problem = not entry.other_problem and not (outside and n_classes > 2)
+        if counted and not traits["instrumented"]:
+            return f"{label} does not count, so {counted[0]} cannot limit it"
+        if n_classes > 2 and traits["scalarization"] == "S" and "nu" not in entry.params:
+            return (
+                f"{label} takes nu from the reference optimum, and each of the {n_classes} classes "
+                "has another one; give nu a number in params"
+            )
+        if same_problem and not traits[has_bias]:
+            why = "has no unregularised bias, which the task asks for"
+            why = why if task.fit_intercept else "always fits a bias, which the task has not"
+            return (
+                f"{label} {why}; set fit_intercept = {str(not task.fit_intercept).lower()} there, "
+                "or other_problem = true for the solver"
+            )
+        if outside:
+            known = not traits["kernels"] or kernel in traits["kernels"]
+            return "" if known else f"{label} has no kernel {kernel!r}"
+        if dataset is not None and dataset.sparse and not traits["supports_sparse"]:
+            return f"{label} does not take sparse data"
+        if kernel != "linear" and "kernel" not in info.accepted:
+            return f"{label} takes no kernel; the task has {kernel!r}"
+        return f"{label} does not take the kernel's {', '.join(missing)}" if missing else ""
 
     def completed(self, study: Study, datasets: Datasets) -> Study:
         """The study with the kernel widths that were computed from the data."""

@@ -143,7 +143,7 @@ EVALS = {"tuning": {"kernel_evals": 1e6}}
             UNCOUNTED,
             {},
             {"C": None, "tune": {"C": [1.0, 2.0]}} | EVALS,
-            "mine does not count, so k",
+            "mine does not count, so kernel_evals of [tun",
         ),
         (UNCOUNTED, {}, EVALS, ""),
         ("sklearn.svm:SVC", {}, {"kernel": "laplacian"}, "mine has no kernel 'laplacian'"),
