@@ -68,11 +68,6 @@ class SolverSpec:
             return self.registry_name
         return f"{self.path or self.module}:{self.class_name}"
 
-    @property
-    def folder(self) -> Path | None:
-        """Where a user's file finds its own modules."""
-        return None if self.path is None else self.path.parent
-
     def located(self) -> Path | None:
         """The file that the name leads to, found without importing anything from outside."""
         if self.module is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from statistics import fmean
 from typing import TypeAlias
 
@@ -42,7 +42,7 @@ class Forecast:
         if not means:
             return None
 
-        def bound(of: type[min] | type[max]) -> float:
+        def bound(of: Callable[[Iterable[float]], float]) -> float:
             """What is left if runs of unknown length take the least or the most that may be."""
 
             def expected(pair: Pair) -> float:

@@ -67,7 +67,8 @@ class _Configuration(Configuration):
         supported = info.traits["supports_bias" if task.fit_intercept else "supports_no_bias"]
         bias = task.fit_intercept == supported
         fingerprint = "" if self.dataset is None else self.dataset.fingerprint
-        self.problem = replace(task.problem(0), fit_intercept=bias, fingerprint=fingerprint)
+        problem = replace(task.problem(0), fit_intercept=bias, fingerprint=fingerprint)
+        self.problem = replace(problem, kernel_code=kernel_code(task.kernel))
         self.explicit = self._explicit_parameters()
         self.search = self._search()
         if self.search is not None:
@@ -258,8 +259,6 @@ class _Configuration(Configuration):
 def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
     # A study that was built in Python was never completed.
     task = task if task.C is not None else task.completed(task.folder)
-    if is_foreign(task.kernel):
-        task = task.with_kernel_code(kernel_code(task.kernel))
     return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
 
 
@@ -358,7 +357,9 @@ class SVMKind(Kind):
                 if isinstance(info, str):
                     work = info
                 elif not work:
-                    problem = replace(task.problem(seed), fingerprint=info.fingerprint)
+                    code = kernel_code(task.kernel)
+                    problem = task.problem(seed)
+                    problem = replace(problem, fingerprint=info.fingerprint, kernel_code=code)
                     work = ReferenceWork(problem, study.reference.tol, cache_mb)
                 yield ReferenceQuestion(
                     about=_optimum_of(task, seed),

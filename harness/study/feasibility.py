@@ -175,9 +175,6 @@ class FeasibilityStudy(StudyBase):
         ]
         return self.with_tasks(fewer)
 
-    def n_seeds(self, task: Cell | Images, entry: SolverEntry) -> int:
-        return min(task.instances, entry.seeds or task.instances)
-
     def seeds_of(
         self,
         task: Cell | Images,

@@ -120,7 +120,7 @@ def _groups(zipped: Any, lists: Mapping[_Address, Sequence[Any]]) -> list[tuple[
     if not all(_all_are(group, str) for group in groups):
         message = 'must be a list of names, as ["C", "gamma"], or a list of such lists'
         raise StudyError(message, at=(ZIP,))
-    named = {address[-1]: address for address in reversed(lists)}
+    named = {address[-1]: address for address in reversed([*lists])}
     named |= {".".join(address): address for address in lists}
     group_of: dict[_Address, tuple[_Address, ...]] = {}
     for names in groups:

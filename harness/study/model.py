@@ -52,17 +52,11 @@ def _printable(text: str) -> str:
     return text
 
 
-def _label(text: str) -> str:
-    if len(text) > MAX_LABEL:
-        raise ValueError(f"must have at most {MAX_LABEL} characters, not {len(text)}")
-    return text
-
-
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 # Names and labels stand in file names, tables and lines of progress.
 Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
-Label = Annotated[Name, AfterValidator(_label)]
+Label = Annotated[str, Field(min_length=1, max_length=MAX_LABEL), AfterValidator(_printable)]
 
 
 @dataclass(frozen=True)
@@ -215,6 +209,14 @@ class StudyPart(BaseModel):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
+def from_results(results: Path, name: str, folder: str | None = None) -> str:
+    """A file, or "file.py:name", with the way to it from the results folder."""
+    before, _, after = name.rpartition(":")
+    file, rest = (before, f":{after}") if before.endswith(".py") else (name, "")
+    path = Path(folder or ".").joinpath(Path(file).expanduser()).resolve()
+    return os.path.relpath(path, results.resolve()) + rest
+
+
 class SolverEntry(StudyPart):
     """One configuration of a solver.
 
@@ -256,10 +258,7 @@ class SolverEntry(StudyPart):
 
     def portable(self, results: Path) -> dict[str, Any]:
         """The fields that name files, with the way to them from the results folder."""
-        file, _, class_name = self.name.rpartition(":")
-        if not file.endswith(".py"):
-            return {}
-        return {"name": f"{os.path.relpath(Path(file).resolve(), results.resolve())}:{class_name}"}
+        return {"name": from_results(results, self.name)} if ".py:" in self.name else {}
 
 
 class TaskEntry(StudyPart):
@@ -348,16 +347,9 @@ class DatasetTask(TaskEntry):
         params = dict(self.dataset_params)
         test = params.get("test")
         if isinstance(test, str) and test and not test.startswith("last "):
-            params["test"] = self._from(results, test)
-        file, colon, name = self.dataset.rpartition(":")
-        if colon and file.endswith(".py"):
-            return {"dataset": f"{self._from(results, file)}:{name}", "dataset_params": params}
-        return {"dataset": self._from(results, self.dataset), "dataset_params": params}
-
-    def _from(self, results: Path, file: str) -> str:
-        """The way to a file from the results folder."""
-        path = Path(self.folder or ".").joinpath(Path(file).expanduser()).resolve()
-        return os.path.relpath(path, results.resolve())
+            params["test"] = from_results(results, test, self.folder)
+        dataset = from_results(results, self.dataset, self.folder)
+        return {"dataset": dataset, "dataset_params": params}
 
 
 class Stop(StudyPart):
@@ -503,7 +495,8 @@ class StudyBase(StudyPart):
 
     def n_seeds(self, task: Any, entry: SolverEntry) -> int:
         """With how many seeds a solver runs on a task, or on how many of its instances."""
-        raise NotImplementedError
+        most: int = getattr(task, "instances", None) or getattr(self, "seeds", 1)
+        return min(most, entry.seeds or most)
 
     @property
     def most_seeds(self) -> int:

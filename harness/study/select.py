@@ -95,8 +95,8 @@ def of_its_own(study: StudyT, tasks: Sequence[TaskEntry], solvers: Sequence[str]
     if len(name) > MAX_LABEL:
         name = f"{name[: MAX_LABEL - 9]}-{hash_json(name)[:8]}"
     (table,) = study.task_tables
-    described = {"name": name, "title": f"{', '.join(methods)} on {', '.join(data)}"}
-    made = type(study)(**described, **{table: tasks, study.solver_table: entries})
+    values: dict[str, Any] = {table: tasks, study.solver_table: entries}
+    made = type(study)(name=name, title=f"{', '.join(methods)} on {', '.join(data)}", **values)
     # The same objects, which know where their files are.
     return made.with_tasks(tasks).with_solvers(entries)
 
@@ -282,7 +282,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
             return same or [SolverEntry.model_validate({"name": target, "label": label})]
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
-            field, words = problem["loc"][0], problem["msg"].removeprefix("Value error, ")
+            field, words = problem["loc"][0], problem["msg"].removeprefix("Value error, ").lower()
             raise StudyError(
                 f"--solver {visible(target, _SHOWN)}: its {field} {words}; rename it, or give it a "
                 "label in a study file"

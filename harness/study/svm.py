@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...solvers.kernels import Kernel, kernel_class, kernel_names
@@ -27,6 +27,7 @@ from .model import (
     StudyPart,
     dataset_names,
     find,
+    from_results,
     imported_names,
     is_foreign,
     is_users_file,
@@ -140,7 +141,6 @@ class Task(DatasetTask):
     reference: bool = True
     folds: Annotated[int, Field(ge=2, le=MAX_FOLDS)] | None = None
     tune: dict[str, Annotated[list[float], Field(min_length=1)]] = Field(default_factory=dict)
-    _kernel_code: str = PrivateAttr(default="")
 
     axes: ClassVar[Axes] = Axes(
         keys=("dataset", "kernel", *_SHARED, "C", "fit_intercept"),
@@ -263,7 +263,6 @@ class Task(DatasetTask):
             self.fit_intercept,
             self.folder,
             fold=None if self.folds is None else Fold.of_seed(self.folds, seed),
-            kernel_code=self._kernel_code,
         )
 
     def completed(self, folder: str | None = None) -> Self:
@@ -283,15 +282,8 @@ class Task(DatasetTask):
         return task.model_copy(update=values)
 
     def portable(self, results: Path) -> dict[str, Any]:
-        file, _, name = self.kernel.rpartition(":")
-        portable = {"kernel": f"{self._from(results, file)}:{name}"} if file.endswith(".py") else {}
-        return super().portable(results) | portable
-
-    def with_kernel_code(self, code: str) -> Self:
-        """The task with the hash of the code of its own kernel."""
-        task = self.model_copy()
-        task._kernel_code = code
-        return task
+        kernel = from_results(results, self.kernel, self.folder)
+        return super().portable(results) | ({"kernel": kernel} if ".py:" in self.kernel else {})
 
     def with_gamma(self, gamma: float | None) -> Self:
         """The task with this kernel width if it needs one and has none."""
@@ -350,9 +342,6 @@ class Study(StudyBase):
 
     def with_seeds(self, seeds: int) -> Self:
         return self.model_copy(update={"seeds": seeds})
-
-    def n_seeds(self, task: Task, entry: SolverEntry) -> int:
-        return min(self.seeds, entry.seeds or self.seeds)
 
     def repeats_itself(self, task: Task, entry: SolverEntry, traits: Mapping[str, Any]) -> bool:
         # What is tuned is split by the seed, and what is chosen may differ.

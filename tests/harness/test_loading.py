@@ -49,7 +49,7 @@ def test_a_file_with_modules_of_its_own(tmp_path):
     assert cls.default == 0.125
     spec = SolverSpec.parse("mine.py:Mine", tmp_path)
     assert shown_name(cls, spec) == "mine.py:Mine"
-    assert spec.folder == tmp_path.resolve()
+    assert spec.path == tmp_path.resolve() / "mine.py"
     for name, message in (
         ("mine.py:Number", r"mine\.py: Number is not a class"),
         ("mine.py:", r"'mine\.py:' does not name a solver: write file\.py:Class or module:Class"),
