@@ -29,7 +29,7 @@ from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
 from ..planning.fingerprint import write_sources
-from ..planning.manifest import Scope, cell_of, merged, planned_run
+from ..planning.manifest import Scope, cell_of, merged
 from ..planning.plan import Kind, Run, in_rounds, kind_named, limits_hit, reusable
 from ..planning.preflight import (
     Facts,
@@ -511,7 +511,11 @@ class _Runner:
             "jobs": self.jobs,
             "threads": self.threads,
             **self.kind.describe(study, self.facts),
-            "planned": [planned_run(run) for run in self.runs],
+            "planned": [
+                {"key": run.key, "task": run.task, "solver": run.solver, "seed": run.seed}
+                | ({"failed": True} if run.failure else {})
+                for run in self.runs
+            ],
             "command": whole_command,
         }
         content = self.scope.content(self.results)

@@ -18,20 +18,9 @@ from ..hashing import canonical_json
 from ..results.journal import Cell
 from ..study.model import StudyBase, table_type
 from ..words import plural
-from .plan import Run
 
 # Keys of an entry that do not say what its runs are.
 _NOT_CONFIGURING = frozenset({"seeds", "instances", "published", "reference", "added"})
-
-
-def planned_run(run: Run) -> dict[str, Any]:
-    """What ``study.json`` says of a planned run; ``failed`` if it could not even start."""
-    return {
-        "key": run.key,
-        "task": run.task,
-        "solver": run.solver,
-        "seed": run.seed,
-    } | ({"failed": True} if run.failure else {})
 
 
 @dataclass(frozen=True)

@@ -181,9 +181,15 @@ class Kind(ABC):
     def mistakes(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
         """What is wrong with the solvers of a study, by their classes."""
 
-    def remarks(self, study: Any) -> Iterable[str]:
+    def remarks(self, study: Any) -> Iterator[str]:
         """Lines for the user on a study, before it is planned."""
-        return ()
+        for task in study.tasks:
+            folds = getattr(task, "folds", None) or 0
+            if folds and study.seeds < folds and study.selection is None:
+                yield (
+                    f"{task.label}: only {study.seeds} of {folds} folds are run; set seeds = "
+                    f"{folds} for all"
+                )
 
     def references(self, study: Any, datasets: Datasets) -> Iterable[ReferenceQuestion]:
         """The reference optima that its runs are compared with."""

@@ -182,8 +182,15 @@ class DescribeWork(Work):
         if inspect.isabstract(cls):
             missing = ", ".join(sorted(cls.__abstractmethods__))
             raise SolverError(f"{name}: the class does not implement {missing}")
-        defaults, required = _parameters(cls, name, any_name="any_parameter" in traits)
-        names = {*defaults, *required}
+        listed = inspect.signature(cls).parameters.values()
+        variable = [each for each in listed if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+        if variable and "any_parameter" not in traits:
+            words = f"__init__ takes *{variable[0].name}; list every parameter by name"
+            raise SolverError(f"{name}: {words}")
+        values = {each.name: each.default for each in listed if each not in variable}
+        required = tuple(n for n, default in values.items() if default is inspect.Parameter.empty)
+        defaults = {n: default for n, default in values.items() if n not in required}
+        names = values.keys()
         # With a value that the class allows, the others are checked.
         bias = {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
         stand_ins = bias if names >= bias.keys() else {}
@@ -195,7 +202,7 @@ class DescribeWork(Work):
             summary=visible(inspect.cleandoc(text).partition("\n")[0], _SUMMARY_LIMIT),
             citation="\n\n".join(papers()[label] for label in cited(text)),
             defaults=defaults,
-            required=tuple(required),
+            required=required,
             traits=traits,
             defined_in=str(defined_in),
             source_hash=source_hash,
@@ -227,27 +234,6 @@ def _refusal(
     except Exception:  # noqa: BLE001 - what else is wrong with it, its runs will tell
         return ""
     return ""
-
-
-def _parameters(cls: Any, name: str, *, any_name: bool = False) -> tuple[dict[str, Any], list[str]]:
-    """The estimator's parameters with their defaults, and those that have none.
-
-    With ``any_name`` it may also take parameters that it does not list.
-    """
-    defaults: dict[str, Any] = {}
-    required: list[str] = []
-    for parameter in inspect.signature(cls).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            if any_name:
-                continue
-            raise SolverError(
-                f"{name}: __init__ takes *{parameter.name}; list every parameter by name"
-            )
-        if parameter.default is parameter.empty:
-            required.append(parameter.name)
-        else:
-            defaults[parameter.name] = parameter.default
-    return defaults, required
 
 
 @dataclass(frozen=True)

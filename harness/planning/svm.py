@@ -256,12 +256,6 @@ class _Configuration(Configuration):
         )
 
 
-def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
-    # A study that was built in Python was never completed.
-    task = task if task.C is not None else task.completed(task.folder)
-    return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
-
-
 def _package_traits(cls: type[Any]) -> dict[str, Any]:
     """The version of the package that a solver needs, for its keys, or that it is missing."""
     from ...solvers.registration import missing_package
@@ -338,14 +332,6 @@ class SVMKind(Kind):
                 info = replace(info, defaults={**info.defaults, **dict.fromkeys(configured.params)})
             yield from parameter_mistakes(study, configured, info, "task", decided, supplied)
 
-    def remarks(self, study: Study) -> Iterator[str]:
-        for task in study.task:
-            if task.folds is not None and study.seeds < task.folds and study.selection is None:
-                yield (
-                    f"{task.label}: only {study.seeds} of {task.folds} folds are run; set seeds = "
-                    f"{task.folds} for all"
-                )
-
     def references(self, study: Study, datasets: Datasets) -> Iterator[ReferenceQuestion]:
         cache_mb = _CACHE_SHARE * study.budget.memory
         for task in self.completed(study, datasets).task:
@@ -411,7 +397,11 @@ class SVMKind(Kind):
 
     def completed(self, study: Study, datasets: Datasets) -> Study:
         """The study with the kernel widths that were computed from the data."""
-        return study.with_tasks([_with_gamma(task, datasets[task.label]) for task in study.task])
+        tasks = []
+        for task in study.task:
+            info = datasets[task.label]
+            tasks.append(task if isinstance(info, str) else task.with_gamma(info.default_gamma))
+        return study.with_tasks(tasks)
 
     def described(self, study: Study, solvers: Mapping[str, SolverInfo]) -> dict[str, Any]:
         tasks = [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -153,10 +151,6 @@ class FeasibilityStudy(StudyBase):
     images: Annotated[tuple[Images, ...], Field(strict=False)] = ()
     method: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
 
-    @property
-    def tasks(self) -> tuple[Cell | Images, ...]:
-        return (*self.cell, *self.images)
-
     @model_validator(mode="after")
     def _check_tasks(self) -> Self:
         if not self.tasks:
@@ -167,23 +161,6 @@ class FeasibilityStudy(StudyBase):
                 "timeout, or by max_iter in params"
             )
         return self
-
-    def with_seeds(self, seeds: int) -> Self:
-        """With no more than so many instances of each cell, and of the images."""
-        fewer = [
-            task.model_copy(update={"instances": min(task.instances, seeds)}) for task in self.tasks
-        ]
-        return self.with_tasks(fewer)
-
-    def seeds_of(
-        self,
-        task: Cell | Images,
-        entry: SolverEntry,
-        traits: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Sequence[int]:
-        """None for a method that takes what the task has not."""
-        fits = traits.get("takes", task.takes) == task.takes
-        return super().seeds_of(task, entry, traits) if fits else ()
 
     def check_entry(self, entry: SolverEntry) -> None:
         for key in ("tune", "other_problem"):

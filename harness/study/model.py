@@ -490,8 +490,14 @@ class StudyBase(StudyPart):
         return self.model_copy(update={self.solver_table: tuple(solvers)})
 
     def with_seeds(self, seeds: int) -> Self:
-        """The same study with so many seeds."""
-        raise NotImplementedError
+        """The same study with so many seeds, or with no more than so many instances of a task."""
+        if "seeds" in type(self).model_fields:
+            return self.model_copy(update={"seeds": seeds})
+        fewer = []
+        for task in self.tasks:
+            most = min(getattr(task, "instances", seeds), seeds)
+            fewer.append(task.model_copy(update={"instances": most}))
+        return self.with_tasks(fewer)
 
     def n_seeds(self, task: Any, entry: SolverEntry) -> int:
         """With how many seeds a solver runs on a task, or on how many of its instances."""
@@ -507,16 +513,17 @@ class StudyBase(StudyPart):
         self, task: Any, entry: SolverEntry, traits: Mapping[str, Any] = MappingProxyType({})
     ) -> Sequence[int]:
         """The seeds with which a solver runs on a task, by the traits of its class."""
-        once = entry.seeds is None and self.repeats_itself(task, entry, traits)
+        takes = getattr(task, "takes", None)
+        if traits.get("takes", takes) != takes:
+            return ()  # a method for other problems
+        # What is tuned is split by the seed, and what is chosen may differ.
+        varies = any(getattr(task, name, None) for name in ("folds", "tune")) or entry.tune
+        once = entry.seeds is None and not varies and traits.get("deterministic", False)
         seeds = range(1 if once else self.n_seeds(task, entry))
         chosen = self._selection
         if chosen is None:
             return seeds
         return [seed for seed in seeds if (task.label, entry.label, seed) in chosen.runs]
-
-    def repeats_itself(self, task: Any, entry: SolverEntry, traits: Mapping[str, Any]) -> bool:
-        """Whether every seed gives the same run of a solver on a task."""
-        return False
 
     def runs(
         self, traits: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
@@ -529,20 +536,8 @@ class StudyBase(StudyPart):
             for seed in self.seeds_of(task, entry, traits.get(entry.label, {}))
         }
 
-    def new_task(self, name: str, label: str) -> TaskEntry | None:
-        """A task that the command line names although the study has none of it, if it can be."""
-        return None
-
-    def other_tasks(self) -> list[str]:
-        """What :meth:`new_task` can make a task of."""
-        return []
-
     @model_validator(mode="after")
-    def _check_size(self) -> Self:
-        self.check_size()
-        return self
-
-    def check_size(self) -> None:
+    def check_size(self) -> Self:
         """Check that there are not more runs than can be planned, without listing them."""
         tasks, solvers = self.tasks, self.solvers
         n_runs, bound = len(tasks) * len(solvers), "at least"
@@ -555,6 +550,7 @@ class StudyBase(StudyPart):
                 f"make {bound} {n_runs} runs; {MAX_RUNS} are possible: give fewer seeds, shorten "
                 "the lists of a grid or divide the study"
             )
+        return self
 
     @property
     def selection(self) -> Selection | None:

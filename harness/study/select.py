@@ -28,9 +28,14 @@ from .model import (
     SolverEntry,
     StudyBase,
     TaskEntry,
+    dataset_names,
+    find,
+    imported_names,
     is_foreign,
+    is_users_file,
     resolve_solver_name,
 )
+from .svm import Study, Task
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
 EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
@@ -252,11 +257,13 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
         return [task for task in study.tasks if key in map(str.casefold, task.names)]
 
     def made(name: str, taken: Collection[str]) -> list[TaskEntry]:
-        new = study.new_task(name, free_label(label_of(name)[: MAX_LABEL - 4], taken))
-        if new is None:
-            own = [text for task in study.tasks for text in task.names]
-            raise StudyError(unknown(name, [*own, *_stems(study.tasks), *study.other_tasks()]))
-        return [new]
+        others = [*dataset_names(), *imported_names()] if isinstance(study, Study) else []
+        dataset = find(name, others) or name
+        if dataset in others or (isinstance(study, Study) and is_users_file(name, None)):
+            label = free_label(label_of(dataset)[: MAX_LABEL - 4], taken)
+            return [Task(dataset=dataset, label=label).completed()]
+        own = [text for task in study.tasks for text in task.names]
+        raise StudyError(unknown(name, [*own, *_stems(study.tasks), *others]))
 
     return _chosen("dataset", study.tasks, names, found, made)
 

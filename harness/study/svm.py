@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -25,12 +24,8 @@ from .model import (
     SolverEntry,
     StudyBase,
     StudyPart,
-    dataset_names,
-    find,
     from_results,
-    imported_names,
     is_foreign,
-    is_users_file,
     registered_source,
 )
 
@@ -339,25 +334,6 @@ class Study(StudyBase):
                 at=("tuning", "resource"),
             )
         return self
-
-    def with_seeds(self, seeds: int) -> Self:
-        return self.model_copy(update={"seeds": seeds})
-
-    def repeats_itself(self, task: Task, entry: SolverEntry, traits: Mapping[str, Any]) -> bool:
-        # What is tuned is split by the seed, and what is chosen may differ.
-        varies = task.folds is not None or task.tune or entry.tune
-        return not varies and bool(traits.get("deterministic"))
-
-    def new_task(self, name: str, label: str) -> Task | None:
-        dataset = find(name, dataset_names())
-        if dataset is not None:
-            return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
-        if name in imported_names() or is_users_file(name, None):
-            return Task(dataset=name, label=label).completed()
-        return None
-
-    def other_tasks(self) -> list[str]:
-        return [*dataset_names(), *imported_names()]
 
     def check_entry(self, entry: SolverEntry) -> None:
         for name in entry.tune.keys() & entry.params.keys():

@@ -112,7 +112,10 @@ def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
     if kind not in KINDS:
         hint = suggest(str(kind), KINDS)
         raise StudyError(f"{file.at(('kind',))}: kind = {shown(kind)} is not known{hint}")
-    model = study_type(str(kind))
+    from .feasibility import FeasibilityStudy
+    from .svm import Study
+
+    model: type[StudyBase] = Study if kind == "svm" else FeasibilityStudy
     try:
         study = model.model_validate(values, context=origins)
     except ValidationError as error:
@@ -165,15 +168,6 @@ def key_lines(text: str) -> dict[KeyPath, int]:
                 lines.setdefault(table, start)
         statement = ""
     return lines
-
-
-def study_type(kind: str) -> type[StudyBase]:
-    """The type of the studies of a kind."""
-    from .feasibility import FeasibilityStudy
-    from .svm import Study
-
-    types: dict[str, type[StudyBase]] = {"svm": Study, "feasibility": FeasibilityStudy}
-    return types[kind]
 
 
 def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None) -> StudyBase:
