@@ -80,7 +80,7 @@ class FeasibilityKind(Kind):
         )
 
     def mistakes(self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
-        for task in study.tasks:
+        for task in (*study.cell, *study.images):
             fitting = [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
             if not fitting:
                 on_columns = task.takes == "columns"
@@ -95,7 +95,9 @@ class FeasibilityKind(Kind):
     ) -> dict[str, Any]:
         return {
             "source": study.source,
-            "tasks": [{"type": task.table, **task.model_dump()} for task in study.tasks],
+            "tasks": [
+                {"type": task.table, **task.model_dump()} for task in (*study.cell, *study.images)
+            ],
             "solvers": [
                 {"name": entry.class_name, **solvers[entry.label].traits} for entry in study.solvers
             ],

@@ -76,6 +76,14 @@ def merged(
     ``content`` is the study as plain values, with what the command adds to it.
     """
     before, described, content = before or {}, dict(now), dict(content)
+    stored = before.get("study", {"tasks": {}, "solvers": {}})
+    # The entries that are not configured as they were.
+    changed = {
+        (table, label)
+        for table in ("tasks", "solvers")
+        for label in stored[table].keys() & content[table].keys()
+        if configuration(stored[table][label]) != configuration(content[table][label])
+    }
     solvers = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
     of_study = whole.runs(solvers)
     runs = [_marked(run, of_study) for run in now["planned"]]
@@ -85,17 +93,13 @@ def merged(
         for run in before.get("planned", ())
         if cell_of(run) not in planned_now
         and (cell_of(run) in of_study or (run.get("added") and not run.get("failed")))
-        and _configured_alike(run, before, content)
+        and not changed & {("tasks", run["task"]), ("solvers", run["solver"])}
     ]
     planned, order = [*runs, *kept], dict[str, dict[str, int]]()
-    for what in ("task", "solver"):
-        table = f"{what}s"
-        stored, used = before.get("study", {}).get(table, {}), {run[what] for run in planned}
-        content[table] = content[table] | {
-            label: entry
-            for label, entry in stored.items()
-            if label in used and label not in content[table]
-        }
+    for what, table in (("task", "tasks"), ("solver", "solvers")):
+        used = {run[what] for run in planned}
+        of_others = {label: entry for label, entry in stored[table].items() if label in used}
+        content[table] = content[table] | of_others | content[table]
         order[what] = {label: number for number, label in enumerate(content[table])}
         entries = {entry["label"]: entry for entry in (*before.get(table, ()), *now[table])}
         # Of what was planned before only that of which runs are left; and --where may have chosen
@@ -161,18 +165,6 @@ def _marked(run: Mapping[str, Any], of_study: Set[Cell]) -> dict[str, Any]:
     """A planned run, which says if the study's file does not have it."""
     plain = {name: value for name, value in run.items() if name != "added"}
     return plain if cell_of(run) in of_study else plain | {"added": True}
-
-
-def _configured_alike(
-    run: Mapping[str, Any], before: Mapping[str, Any], content: Mapping[str, Any]
-) -> bool:
-    """Whether the task and the solver of an earlier run are what they were when it was planned."""
-    for what in ("task", "solver"):
-        then = before["study"][f"{what}s"].get(run[what])
-        today = content[f"{what}s"].get(run[what], then)
-        if then is None or configuration(then) != configuration(today):
-            return False
-    return True
 
 
 def configuration(entry: Mapping[str, Any]) -> str:

@@ -351,17 +351,17 @@ def _states(files: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
         yield str(file), state.st_size, state.st_mtime_ns
 
 
-def _cached() -> str:
-    """A hash of the states of the cached datasets and reference optima."""
+def _with_cached(sources: str) -> str:
+    """The hash with the states of the cached datasets and reference optima."""
     optima = datasets_folder().with_name("references").glob("*.json")
-    return hash_json([*_states([*datasets_folder().rglob("*.parquet"), *optima])])
+    return hash_json([sources, *_states([*datasets_folder().rglob("*.parquet"), *optima])])
 
 
 def read_facts(results: Path, sources: str) -> Facts | None:
     """The facts that an earlier command kept, if their sources are unchanged."""
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         kept = json.loads((results / FACTS).read_bytes())
-        if sources and kept["sources"] == sources and kept["cache"] == _cached():
+        if sources and kept["sources"] == _with_cached(sources):
             facts: Facts = described(Facts, kept["facts"])
             return facts
     return None
@@ -369,15 +369,12 @@ def read_facts(results: Path, sources: str) -> Facts | None:
 
 def keep_facts(results: Path, sources: str, facts: Facts) -> None:
     """Keep facts, unless something is missing: that is tried again each time."""
-    if not sources or not facts.complete:
-        return
-    kept = {"sources": sources, "cache": _cached(), "facts": asdict(facts)}
-    try:
-        content = json.dumps(kept)
-    except TypeError:  # a parameter of a user's solver that JSON lacks
-        return
-    with storing(results / FACTS), replacing(results / FACTS) as sink:
-        sink.write(content.encode())
+    if sources and facts.complete:
+        kept = {"sources": _with_cached(sources), "facts": asdict(facts)}
+        with contextlib.suppress(TypeError):  # a parameter of a user's solver that JSON lacks
+            content = json.dumps(kept).encode()
+            with storing(results / FACTS), replacing(results / FACTS) as sink:
+                sink.write(content)
 
 
 def study_solvers(

@@ -325,9 +325,9 @@ class SVMKind(Kind):
     def mistakes(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         for entry in study.solvers:
             info, configured = solvers[entry.label], _with_first_values(entry)
-            decided, supplied = list(_DECIDED_BY_TASK), ("nu",)
+            decided, supplied = list(_DECIDED_BY_TASK), ["nu"]
             if "outside" in info.traits:
-                decided, supplied = [*info.traits["decided"], "random_state"], ()
+                decided, supplied = [*info.traits["decided"], "random_state"], []
             if info.traits.get("any_parameter"):
                 info = replace(info, defaults={**info.defaults, **dict.fromkeys(configured.params)})
             yield from parameter_mistakes(study, configured, info, "task", decided, supplied)

@@ -81,7 +81,7 @@ def select(
         study = study.with_tasks(_select_tasks(study, datasets))
     if solvers is not None:
         study = study.with_solvers(_select_solvers(study, solvers))
-    study.check_size()
+    study.check_size()  # type: ignore[operator]
     if where is not None:
         study = study.restricted(_chosen_runs(study, where))
     return study
