@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...data_loaders import suggest
 from ..errors import StudyError
 from ..hashing import canonical_json
-from ..jobs import Limits, Work
+from ..jobs import Job, Limits, Work
 from ..results.journal import Cell, Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.model import KINDS, Budget, SolverEntry, StudyBase, is_foreign, run_limits
 from .fingerprint import numeric_versions
 
 if TYPE_CHECKING:
-    from .preflight import DatasetInfo, Datasets, Facts, ReferenceQuestion, SolverInfo
+    from .preflight import DatasetInfo, Datasets, Facts, SolverInfo
 
 # Limits that a run with this status may have hit.
 _LIMITS = {
@@ -191,8 +191,8 @@ class Kind(ABC):
                     f"{folds} for all"
                 )
 
-    def references(self, study: Any, datasets: Datasets) -> Iterable[ReferenceQuestion]:
-        """The reference optima that its runs are compared with."""
+    def references(self, study: Any, datasets: Datasets) -> Iterable[tuple[str, Job | str]]:
+        """The reference optima that its runs are compared with: jobs, or why there is none."""
         return ()
 
     def skip_reason(

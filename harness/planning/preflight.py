@@ -28,14 +28,14 @@ from collections.abc import (
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from ...data_loaders import suggest
 from ...data_loaders.atomic import replacing
 from ...data_loaders.cache import datasets_folder
 from ...solvers.bibliography import cited, papers
 from ..errors import SolverError, StudyError
-from ..evaluation.svm import ReferenceInfo, ReferenceWork
+from ..evaluation.svm import ReferenceInfo
 from ..hashing import canonical_json, hash_json
 from ..jobs import (
     Ended,
@@ -65,6 +65,7 @@ from .fingerprint import installed_packages, kernel_code, project_code, source_f
 from .plan import kind_named
 
 Say = Callable[[str], None]
+T = TypeVar("T")
 #: Label of a task -> its dataset, or why it cannot be loaded.
 Datasets: TypeAlias = "Mapping[str, DatasetInfo | str]"
 
@@ -145,19 +146,14 @@ class DatasetWork(Work):
         notes = [str(item.message) for item in caught if issubclass(item.category, DataWarning)]
         if dataset.new:
             notes += [f"{dataset.name}: {line}" for line in dataset.decided]
+        names = ("fingerprint", "n_train", "n_test", "n_features", "citation", "licence", "decided")
         # The registered kernel width, or the one that is computed from the training part.
         gamma = dataset.default_gamma
         return DatasetInfo(
-            fingerprint=dataset.fingerprint,
-            n_train=int(dataset.n_train),
-            n_test=int(dataset.n_test),
-            n_features=int(dataset.n_features),
+            **{name: getattr(dataset, name) for name in names},
             sparse=bool(sparse.issparse(dataset.X_train)),
             n_classes=len(np.unique(dataset.y_train)),
-            citation=dataset.citation,
-            licence=dataset.licence,
             notes=tuple(notes),
-            decided=dataset.decided,
             default_gamma=scale_gamma(dataset.X_train) if gamma is None else gamma,
         )
 
@@ -248,16 +244,6 @@ class Facts:
     complete: bool = True  # whether nothing failed that may be there the next time
 
 
-@dataclass(frozen=True)
-class ReferenceQuestion:
-    """A reference optimum that a kind of studies needs."""
-
-    about: str  # what it is of: the label of a task, with folds also the seed
-    work: ReferenceWork | str  # or why there is none
-    timeout: float  # seconds of solving
-    foreign: bool = False  # whether the work runs code from outside the project
-
-
 def preflight(
     study: StudyBase, executor: Executor, say: Say, *, threads: int = 1, computes: bool = True
 ) -> Facts:
@@ -272,50 +258,41 @@ def preflight(
             words = [canonical_json(task.dataset_params)] if task.dataset_params else []
             words += [f"in {task.folder}"] if task.folder else []
             by_tag[" ".join(["loading", task.dataset, *words])].append(task)
-    jobs = []
+    loading = []
     for tag, (task, *_) in by_tag.items():
         work = DatasetWork(task.dataset, dict(task.dataset_params), task.folder)
-        jobs.append(Job(tag, work, limits, threads, task.runs_code))
+        loading.append((by_tag[tag], Job(tag, work, limits, threads, task.runs_code)))
     datasets: dict[str, DatasetInfo | str] = {}
     complete = True
-    for job, outcome in _outcomes(executor, jobs, say):
+    for tasks, outcome in _outcomes(executor, loading, say):
         info = outcome.value
         if outcome.status != "done":
-            named = "" if outcome.status == "data" else f"{by_tag[job.tag][0].dataset}: "
+            named = "" if outcome.status == "data" else f"{tasks[0].dataset}: "
             info, complete = f"{named}{outcome.reason}", False
         else:
             for note in info.notes:
                 say(note)
-        datasets.update(dict.fromkeys((task.label for task in by_tag[job.tag]), info))
-    questions = {}
+        datasets |= dict.fromkeys((task.label for task in tasks), info)
     references: dict[str, ReferenceInfo | str] = {}
-    jobs = []
-    for question in kind.references(study, datasets):
-        if isinstance(question.work, str):
-            references[question.about] = question.work
-            continue
-        tag = f"computing the reference optimum of {question.about}"
-        seconds = {**limits.seconds, "solve": question.timeout}
-        longer = Limits(seconds, limits.memory, limits.total + question.timeout)
-        lookup = replace(question.work, lookup=not computes)
-        questions[tag] = question
-        jobs.append(Job(tag, lookup, longer, threads, question.foreign))
-    for job, outcome in _outcomes(executor, jobs, say):
-        question = questions[job.tag]
+    computing = []
+    for about, job in kind.references(study, datasets):
+        if isinstance(job, str):
+            references[about] = job
+        else:
+            lookup = replace(job.work, lookup=not computes)
+            computing.append((about, replace(job, work=lookup, threads=threads)))
+    for about, outcome in _outcomes(executor, computing, say):
         if outcome.status == "done":
-            references[question.about] = outcome.value
+            references[about] = outcome.value
             if outcome.value.note:
                 say(outcome.value.note)
         elif not computes:
-            references[question.about] = _NOT_YET
-            say(
-                f"the reference optimum of {question.about} is computed first, in at most "
-                f"{question.timeout:g} s"
-            )
+            references[about] = _NOT_YET
+            say(f"the reference optimum of {about} is computed first")
         else:
             reason = f"{outcome.status}: {outcome.reason.removeprefix('ReferenceFailure: ')}"
-            references[question.about], complete = reason, False
-            say(f"no reference optimum of {question.about} ({reason}); its runs go on without")
+            references[about], complete = reason, False
+            say(f"no reference optimum of {about} ({reason}); its runs go on without")
     return Facts(solvers, datasets, references, complete)
 
 
@@ -401,16 +378,15 @@ def described_solvers(
     threads: int = 1,
 ) -> dict[str, SolverInfo]:
     """The classes of solvers, by label."""
-    by_name: dict[str, list[SolverEntry]] = {}
+    by_name: dict[str, list[SolverEntry]] = defaultdict(list)
     for entry in entries:
-        by_name.setdefault(entry.name, []).append(entry)
+        by_name[entry.name].append(entry)
     jobs = []
     for name, named in by_name.items():
         work = DescribeWork(name, kind, tuple(entry.params for entry in named))
-        jobs.append(Job(f"importing {name}", work, limits, threads, is_foreign(name)))
+        jobs.append((name, Job(f"importing {name}", work, limits, threads, is_foreign(name))))
     described = {}
-    for job, outcome in _outcomes(executor, jobs, say):
-        name = job.tag.removeprefix("importing ")
+    for name, outcome in _outcomes(executor, jobs, say):
         if outcome.status == "user":
             raise SolverError(outcome.reason)
         if outcome.status != "done":
@@ -421,23 +397,26 @@ def described_solvers(
     return {entry.label: described[entry.label] for entry in entries}
 
 
-def _outcomes(executor: Executor, jobs: Sequence[Job], say: Say) -> Iterator[tuple[Job, Outcome]]:
+def _outcomes(
+    executor: Executor, jobs: Sequence[tuple[T, Job]], say: Say
+) -> Iterator[tuple[T, Outcome]]:
     """Run jobs, each under a tag of its own, and announce those that take more than a moment.
 
     A worker that crashes may have been killed by someone else: its job is done once more.
     """
     for last in (False, True):
-        crashed: list[Job] = []
+        about = {job.tag: each for each, job in jobs}
+        crashed: list[tuple[T, Job]] = []
         unannounced: dict[str, float] = {}
-        for event in executor.execute(iter(jobs)) if jobs else ():
+        for event in executor.execute(job for _, job in jobs) if jobs else ():
             if isinstance(event, Started):
                 unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
             elif isinstance(event, Ended):
                 unannounced.pop(event.job.tag, None)
                 if event.outcome.status == "crashed" and not last:
-                    crashed.append(event.job)
+                    crashed.append((about[event.job.tag], event.job))
                 else:
-                    yield event.job, event.outcome
+                    yield about[event.job.tag], event.outcome
             else:
                 for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
                     del unannounced[tag]

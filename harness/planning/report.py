@@ -53,13 +53,11 @@ class Overview:
 
     @property
     def size(self) -> str:
-        """ "3 tasks x 4 solvers x 5 seeds = 60 runs"; without a product where it is none."""
-        study, counts = self.study, set(self.counts.values())
+        """ "3 tasks x 4 solvers: 60 runs, 12 skipped"."""
+        study = self.study
         words = f"{plural(len(study.tasks), 'task')} x {plural(len(study.solvers), 'solver')}"
         n_skipped = sum(self.counts[pair] for pair in self.why)
         runs = plural(self.n_runs, "run") + (f", {n_skipped} skipped" if n_skipped else "")
-        if len(counts) == 1:
-            return f"{words} x {plural(counts.pop(), 'seed')} = {runs}"
         return f"{words}: {runs}"
 
     @property

@@ -16,7 +16,6 @@ from ..evaluation.svm import (
     EstimatorWork,
     FitWork,
     Fold,
-    ReferenceInfo,
     ReferenceWork,
     Search,
     StoppingRules,
@@ -26,9 +25,9 @@ from ..evaluation.svm import (
     shown_kernel,
 )
 from ..hashing import canonical_json
-from ..jobs import Work
+from ..jobs import Job, Work
 from ..results.svm import Record
-from ..study.model import REFERENCE, SolverEntry, is_foreign
+from ..study.model import REFERENCE, SolverEntry, is_foreign, run_limits
 from ..study.svm import Study, Task
 from .fingerprint import kernel_code
 from .plan import Configuration, Kind, Run, Seeded
@@ -36,7 +35,6 @@ from .preflight import (
     DatasetInfo,
     Datasets,
     Facts,
-    ReferenceQuestion,
     SolverInfo,
     parameter_mistakes,
 )
@@ -230,9 +228,14 @@ class _Configuration(Configuration):
         params = {**dict.fromkeys(info.required), **info.defaults, **fixed}
         fingerprint = None if dataset is None else dataset.fingerprint
         parts = {"fingerprint": fingerprint, **self._problem_parts}
-        rules = self._stopping_rules(reference)
-        if math.isfinite(rules.primal):
-            parts["stop_primal"] = rules.primal
+        budget, minimises = self.study.budget, info.traits["scalarization"] is not None
+        rules = StoppingRules(budget.kernel_evals or math.inf, budget.iterations or math.inf)
+        # Only an objective that has an optimum can be good enough.
+        if budget.stop is not None and reference is not None and minimises:
+            parts["stop_primal"] = _to_ten_digits(reference.primal) * (
+                1.0 + budget.stop.suboptimality
+            )
+            rules = replace(rules, primal=parts["stop_primal"])
         search = self.search
         if search is not None:
             params |= dict.fromkeys(search.configurations[0])
@@ -242,18 +245,6 @@ class _Configuration(Configuration):
             protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
             parts["tuning"] = {k: v for k, v in protocol.items() if k != "params"}
         return _Seeded(seed, fixed, params, parts, dataset, failure, reference, fold, rules, search)
-
-    def _stopping_rules(self, reference: ReferenceInfo | None) -> StoppingRules:
-        """What ends the run early; only an objective that has an optimum can be good enough."""
-        primal, budget = -math.inf, self.study.budget
-        minimises = self.info.traits["scalarization"] is not None
-        if budget.stop is not None and reference is not None and minimises:
-            primal = _to_ten_digits(reference.primal) * (1.0 + budget.stop.suboptimality)
-        return StoppingRules(
-            evaluations=budget.kernel_evals or math.inf,
-            iterations=budget.iterations or math.inf,
-            primal=primal,
-        )
 
 
 def _package_traits(cls: type[Any]) -> dict[str, Any]:
@@ -332,27 +323,27 @@ class SVMKind(Kind):
                 info = replace(info, defaults={**info.defaults, **dict.fromkeys(configured.params)})
             yield from parameter_mistakes(study, configured, info, "task", decided, supplied)
 
-    def references(self, study: Study, datasets: Datasets) -> Iterator[ReferenceQuestion]:
-        cache_mb = _CACHE_SHARE * study.budget.memory
+    def references(self, study: Study, datasets: Datasets) -> Iterator[tuple[str, Job | str]]:
+        limits, timeout = run_limits(study.budget), study.reference.timeout
+        seconds = {**limits.seconds, "solve": timeout}
+        limits = replace(limits, seconds=seconds, total=limits.total + timeout)
         for task in self.completed(study, datasets).task:
             info, seeds = datasets[task.label], [0]
             if task.folds is not None:
                 seeds = sorted({s for entry in study.solver for s in study.seeds_of(task, entry)})
             for seed in seeds:
-                work: ReferenceWork | str = task.why_no_reference
-                if isinstance(info, str):
-                    work = info
-                elif not work:
-                    code = kernel_code(task.kernel)
-                    problem = task.problem(seed)
-                    problem = replace(problem, fingerprint=info.fingerprint, kernel_code=code)
-                    work = ReferenceWork(problem, study.reference.tol, cache_mb)
-                yield ReferenceQuestion(
-                    about=_optimum_of(task, seed),
-                    work=work,
-                    timeout=study.reference.timeout,
-                    foreign=is_foreign(task.kernel) or task.runs_code,
-                )
+                about = _optimum_of(task, seed)
+                reason = info if isinstance(info, str) else task.why_no_reference
+                if reason or isinstance(info, str):
+                    yield about, reason
+                    continue
+                code, problem = kernel_code(task.kernel), task.problem(seed)
+                problem = replace(problem, fingerprint=info.fingerprint, kernel_code=code)
+                cache_mb = _CACHE_SHARE * limits.memory
+                work = ReferenceWork(problem, study.reference.tol, cache_mb)
+                tag = f"computing the reference optimum of {about}"
+                foreign = is_foreign(task.kernel) or task.runs_code
+                yield about, Job(tag, work, limits, foreign=foreign)
 
     def skip_reason(
         self,

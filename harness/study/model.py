@@ -136,41 +136,35 @@ def resolve_solver_name(
 
 
 def dataset_names() -> list[str]:
-    """Names of the registered datasets."""
-    return [source.name for source in sources()]
-
-
-def imported_names() -> list[str]:
-    """Names of the imported datasets."""
-    return list(names_in(datasets_folder()))
+    """Names of the registered datasets and of the imported ones."""
+    return [*(source.name for source in sources()), *names_in(datasets_folder())]
 
 
 def registered_source(dataset: str) -> Source | None:
-    """Where a registered dataset comes from; None for one of the user's own."""
-    return next((source for source in sources() if source.name == dataset), None)
+    """Where a registered dataset comes from, by its name in any case; None for any other."""
+    name = dataset.casefold()
+    return next((source for source in sources() if source.name.casefold() == name), None)
 
 
 def is_users_file(dataset: str, folder: str | None) -> bool:
     """Whether the name of a dataset means a file, a folder or code of the user."""
-    if dataset in dataset_names() or dataset in imported_names():
-        return False
-    return is_own(dataset, folder)
+    return dataset not in dataset_names() and is_own(dataset, folder)
 
 
 def _checked_dataset(name: str, params: Mapping[str, Any], folder: str | None) -> str:
     """The name of a dataset in its own spelling; of the user's files no content is looked at."""
-    source = registered_source(find(name, dataset_names()) or "")
+    source = registered_source(name)
     try:
         if source is not None:
             source.resolve(dict(params))
             return source.name
-        if name in imported_names():
+        if name in dataset_names():
             if params:
                 raise DataError(f"{name}: was imported with its options; remove dataset_params")
         elif is_own(name, folder):
             find_own(name, params, folder)
         else:
-            raise StudyError(unknown(name, [*dataset_names(), *imported_names()]))
+            raise StudyError(unknown(name, dataset_names()))
     except DataError as error:
         at = () if source is None else ("dataset_params",)
         raise StudyError(str(error), at=at) from None
@@ -540,15 +534,14 @@ class StudyBase(StudyPart):
     def check_size(self) -> Self:
         """Check that there are not more runs than can be planned, without listing them."""
         tasks, solvers = self.tasks, self.solvers
-        n_runs, bound = len(tasks) * len(solvers), "at least"
+        n_runs = len(tasks) * len(solvers)
         if n_runs <= MAX_RUNS:
-            bound = "up to"
             n_runs = sum(self.n_seeds(task, entry) for task in tasks for entry in solvers)
         if n_runs > MAX_RUNS:
             raise StudyError(
                 f"{plural(len(tasks), 'task')} x {plural(len(solvers), 'solver')} with their seeds "
-                f"make {bound} {n_runs} runs; {MAX_RUNS} are possible: give fewer seeds, shorten "
-                "the lists of a grid or divide the study"
+                f"make more than {MAX_RUNS} runs; give fewer seeds, shorten the lists of a grid or "
+                "divide the study"
             )
         return self
 

@@ -30,7 +30,6 @@ from .model import (
     TaskEntry,
     dataset_names,
     find,
-    imported_names,
     is_foreign,
     is_users_file,
     resolve_solver_name,
@@ -257,7 +256,7 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
         return [task for task in study.tasks if key in map(str.casefold, task.names)]
 
     def made(name: str, taken: Collection[str]) -> list[TaskEntry]:
-        others = [*dataset_names(), *imported_names()] if isinstance(study, Study) else []
+        others = dataset_names() if isinstance(study, Study) else []
         dataset = find(name, others) or name
         if dataset in others or (isinstance(study, Study) and is_users_file(name, None)):
             label = free_label(label_of(dataset)[: MAX_LABEL - 4], taken)
