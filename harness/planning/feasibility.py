@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from ..errors import SolverError
@@ -45,11 +46,11 @@ class _Configuration(Configuration):
 
     def seeded(self, seed: int) -> Seeded:
         # The data are drawn from by the seed; how many points that leaves is no news.
-        return Seeded(seed, self.explicit, self.params, self._problem_parts, failure=self.failure)
+        work = partial(self._work, seed)
+        return Seeded(seed, self.params, self._problem_parts, work, failure=self.failure)
 
-    def work(self, seeded: Seeded) -> Work:
-        task = self.task
-        shared = {**self.problem, "seed": seeded.seed}
+    def _work(self, seed: int) -> Work:
+        task, shared = self.task, {**self.problem, "seed": seed}
         shared |= {"solver": self.entry.name, "params": self.explicit}
         if isinstance(task, Cell):
             return CellWork(**shared, max_seconds=self.study.budget.timeout)
@@ -80,7 +81,8 @@ class FeasibilityKind(Kind):
         )
 
     def mistakes(self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
-        for task in (*study.cell, *study.images):
+        tasks: list[Cell | Images] = [*study.cell, *study.images]
+        for task in tasks:
             fitting = [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
             if not fitting:
                 on_columns = task.takes == "columns"
@@ -96,7 +98,9 @@ class FeasibilityKind(Kind):
         return {
             "source": study.source,
             "tasks": [
-                {"type": task.table, **task.model_dump()} for task in (*study.cell, *study.images)
+                {"type": table, **task.model_dump()}
+                for table in study.task_tables
+                for task in getattr(study, table)
             ],
             "solvers": [
                 {"name": entry.class_name, **solvers[entry.label].traits} for entry in study.solvers

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..hashing import canonical_json
+from ..loading import SolverSpec
 from ..results.journal import Cell
 from ..study.model import StudyBase, table_type
 from ..words import plural
@@ -137,9 +138,8 @@ def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: 
         values = dict(entry)
         table = values.pop("table")
         values.pop("added", None)
-        if table == model.solver_table and values["name"].partition(":")[0].endswith(".py"):
-            file, _, name = values["name"].rpartition(":")
-            values["name"] = f"{results.resolve().joinpath(file).resolve()}:{name}"
+        if table == model.solver_table:
+            values["name"] = SolverSpec.parse(values["name"], results).text
         # As an object: a list among its parameters is a value, not a grid.
         tables[table].append(table_type(model, table).model_validate(values))
     study = model.model_validate(content["settings"] | tables)

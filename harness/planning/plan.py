@@ -12,7 +12,7 @@ import json
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -66,8 +66,8 @@ class Run:
     @property
     def work(self) -> Work:
         """What a worker does; it hands back the columns of the record that are not decided."""
-        work: Work = self.configuration.work(self.configuration.seeded(self.seed))
-        return work
+        seeded: Seeded = self.configuration.seeded(self.seed)
+        return seeded.work()
 
     @property
     def columns(self) -> Mapping[str, Any]:
@@ -81,9 +81,9 @@ class Seeded:
     """What a run of a configuration has by its seed."""
 
     seed: int
-    explicit: dict[str, Any]  # parameters that the study, its task or the seed set
     params: dict[str, Any]  # all parameters
     problem: dict[str, Any]  # what is solved and when it is looked at, for the key
+    work: Callable[[], Work]  # makes what a worker does
     dataset: DatasetInfo | None = None
     failure: str = ""
     reference: Any = None
@@ -113,15 +113,11 @@ class Configuration(ABC):
         self._key_texts = {name: canonical_json(part) for name, part in shared.items()}
 
     @abstractmethod
-    def seeded(self, seed: int) -> Any:
+    def seeded(self, seed: int) -> Seeded:
         """What the run with a seed has by it."""
 
     @abstractmethod
-    def work(self, seeded: Any) -> Work:
-        """What a worker does."""
-
-    @abstractmethod
-    def columns(self, seeded: Any) -> dict[str, Any]:
+    def columns(self, seeded: Seeded) -> dict[str, Any]:
         """Columns of the record that only this kind has, or names differently."""
 
     def run(self, seed: int) -> Run:

@@ -259,9 +259,10 @@ def preflight(
             words += [f"in {task.folder}"] if task.folder else []
             by_tag[" ".join(["loading", task.dataset, *words])].append(task)
     loading = []
-    for tag, (task, *_) in by_tag.items():
-        work = DatasetWork(task.dataset, dict(task.dataset_params), task.folder)
-        loading.append((by_tag[tag], Job(tag, work, limits, threads, task.runs_code)))
+    for tag, tasks in by_tag.items():
+        task = tasks[0]
+        load = DatasetWork(task.dataset, dict(task.dataset_params), task.folder)
+        loading.append((tasks, Job(tag, load, limits, threads, task.runs_code)))
     datasets: dict[str, DatasetInfo | str] = {}
     complete = True
     for tasks, outcome in _outcomes(executor, loading, say):
@@ -279,7 +280,8 @@ def preflight(
         if isinstance(job, str):
             references[about] = job
         else:
-            lookup = replace(job.work, lookup=not computes)
+            work: Any = job.work
+            lookup = replace(work, lookup=not computes)
             computing.append((about, replace(job, work=lookup, threads=threads)))
     for about, outcome in _outcomes(executor, computing, say):
         if outcome.status == "done":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
+from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -100,31 +101,25 @@ class _Configuration(Configuration):
         if self.other_problem:
             self._problem_parts["other_problem"] = self.other_problem
 
-    def work(self, seeded: _Seeded) -> Work:
-        problem, budget = replace(self.problem, fold=seeded.fold), self.study.budget
+    def _work(
+        self,
+        seed: int,
+        explicit: dict[str, Any],
+        tol: Any,
+        fold: Fold | None,
+        rules: StoppingRules,
+        search: Search | None,
+    ) -> Work:
+        problem, budget = replace(self.problem, fold=fold), self.study.budget
+        fitted = (problem, self.entry.name, explicit)
         if not self.outside:
-            return FitWork(
-                problem,
-                self.entry.name,
-                seeded.explicit,
-                budget.checkpoint_factor,
-                budget.epoch_checkpoints,
-                rules=seeded.rules,
-                search=seeded.search,
-            )
-        tol = seeded.params.get("tol")
-        return EstimatorWork(
-            problem,
-            self.entry.name,
-            seeded.explicit,
-            seeded.seed,
-            self.solves,
-            float(tol) if isinstance(tol, int | float) else DEFAULT_TOL,
-            search=seeded.search,
-            decided=tuple(self.info.traits["decided"]),
-        )
+            moments = (budget.checkpoint_factor, budget.epoch_checkpoints)
+            return FitWork(*fitted, *moments, rules=rules, search=search)
+        tol = float(tol) if isinstance(tol, int | float) else DEFAULT_TOL
+        decided = tuple(self.info.traits["decided"])
+        return EstimatorWork(*fitted, seed, self.solves, tol, search=search, decided=decided)
 
-    def columns(self, seeded: _Seeded) -> dict[str, Any]:
+    def columns(self, seeded: Seeded) -> dict[str, Any]:
         task = self.task
         tuned = dict.fromkeys(task.tune.keys() - {"C"})
         data = {} if seeded.dataset is None else vars(seeded.dataset)
@@ -204,7 +199,7 @@ class _Configuration(Configuration):
         ]
         return " and ".join(changes)
 
-    def seeded(self, seed: int) -> _Seeded:
+    def seeded(self, seed: int) -> Seeded:
         task, info, dataset, failure = self.task, self.info, self.dataset, self.failure
         fold = None if task.folds is None else Fold.of_seed(task.folds, seed)
         if dataset is not None and fold is not None:
@@ -244,7 +239,8 @@ class _Configuration(Configuration):
             # infinity; a limit that is not set is left out.
             protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
             parts["tuning"] = {k: v for k, v in protocol.items() if k != "params"}
-        return _Seeded(seed, fixed, params, parts, dataset, failure, reference, fold, rules, search)
+        work = partial(self._work, seed, fixed, params.get("tol"), fold, rules, search)
+        return Seeded(seed, params, parts, work, dataset, failure, reference)
 
 
 def _package_traits(cls: type[Any]) -> dict[str, Any]:
@@ -442,15 +438,6 @@ class SVMKind(Kind):
             yield f"suboptimality {record.suboptimality:.1e}"
         if record.n_support is not None:
             yield f"{record.n_support} support vectors"
-
-
-@dataclass(frozen=True)
-class _Seeded(Seeded):
-    """What a run also has by the fold and the reference optimum that its seed decides."""
-
-    fold: Fold | None = None
-    rules: StoppingRules = field(default_factory=StoppingRules)
-    search: Search | None = None
 
 
 KIND = SVMKind()

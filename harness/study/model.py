@@ -495,7 +495,7 @@ class StudyBase(StudyPart):
 
     def n_seeds(self, task: Any, entry: SolverEntry) -> int:
         """With how many seeds a solver runs on a task, or on how many of its instances."""
-        most = int(getattr(task, "instances", None) or getattr(self, "seeds", 1))
+        most: int = getattr(task, "instances", getattr(self, "seeds", 1))
         return min(most, entry.seeds or most)
 
     @property
