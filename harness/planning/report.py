@@ -219,14 +219,16 @@ class Difference:
     """A part of the key that differs between a record and today's plan."""
 
     field: str  # "params.tol", "versions.numpy", "source.solvers/smo/smo.py"
-    before: Any  # the values; of a file what became of it is in ``now``
+    before: Any  # the values; of a file the hashes of its code
     now: Any
 
     @property
     def words(self) -> str:
         """In a line."""
-        if self.field.startswith("source.") and isinstance(self.now, str):
-            return f"source: {self.field.removeprefix('source.')} {self.now}"
+        if self.field.startswith("source."):
+            change = "is used now" if self.before is None else "has changed"
+            change = change if self.now is not None else "is no longer used"
+            return f"source: {self.field.removeprefix('source.')} {change}"
         before, now = (
             "none" if value is None else value if isinstance(value, str) else json.dumps(value)
             for value in (self.before, self.now)
@@ -314,17 +316,9 @@ def _differences(
 ) -> Iterator[Difference]:
     """In what the key of a record differs from that of a run."""
     before, now = json.loads(record.key_parts), json.loads(run.columns["key_parts"])
-    sources = before.pop("source"), now.pop("source")
-    old = read_sources(results, sources[0])
-    if old is None:
-        old = files = {}
-        if sources[0] != sources[1]:
-            yield Difference("source", sources[0][:10], sources[1][:10])
-    for name in sorted(old.keys() | files.keys()):
-        if old.get(name) != files.get(name):
-            change = "is no longer used" if name not in files else "has changed"
-            change = change if name in old else "is used now"
-            yield Difference(f"source.{name}", old.get(name), change)
+    old = read_sources(results, before["source"])
+    if old is not None:
+        before["source"], now["source"] = old, files
     flat, today = dict(_flat(before)), dict(_flat(now))
     for name in sorted(flat.keys() | today.keys()):
         if flat.get(name) != today.get(name):
