@@ -133,10 +133,9 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
         else:
             module = sys.modules.get(module_name(path, "")) or import_file(path)
     except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        words = f"{path or spec.module}: importing it raised {first_line(error)}"
         if path is None and isinstance(error, ModuleNotFoundError):
             words = f"no module named {error.name!r} (for the solver {spec.module!r})"
-            raise SolverError(words) from None
-        words = f"{path or spec.module}: importing it raised {first_line(error)}"
         raise SolverError(words) from None
     named = getattr(module, spec.class_name, None)
     if named is None:

@@ -426,7 +426,7 @@ class _Runner:
                 for line in self.kind.remarks(self.study):
                     self.progress.say(line)
                 return
-        self.facts = preflight(self.study, self, self.progress.say, threads=self.threads)
+        self.facts = preflight(self.study, self, self.progress.say)
         self.runs = self.kind.plan(self.study, self.facts)
         keep_facts(self.results, sources, self.facts)
 

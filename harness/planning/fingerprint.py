@@ -32,8 +32,6 @@ from ..storage import storing
 if TYPE_CHECKING:
     from .preflight import SolverInfo
 
-#: Packages of the project whose code may determine the numbers of a run.
-PROJECT_PACKAGES = ("marginbench.data_loaders", "marginbench.solvers", "marginbench.harness")
 #: The rooms of solvers/ on which those of the families build.
 COMMON_ROOMS = ("interface", "kernels", "linear", "models", "numeric")
 #: What decides what is measured, at which moments, and how it is judged.
@@ -112,9 +110,9 @@ def _outside_code(spec: SolverSpec) -> dict[str, Path | None]:
 
 @cache
 def project_roots() -> dict[str, Path]:
-    """The folder of each package of the project, by its last name."""
-    folders = {package: _folder_of(package) for package in PROJECT_PACKAGES}
-    return {name.rpartition(".")[2]: folder for name, folder in folders.items() if folder}
+    """The folders of the packages whose code may determine the numbers of a run, by name."""
+    project = Path(__file__).resolve().parents[2]
+    return {name: project / name for name in ("data_loaders", "solvers", "harness")}
 
 
 @cache

@@ -16,15 +16,7 @@ import re
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set as AbstractSet,
-)
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
@@ -183,13 +175,12 @@ class DescribeWork(Work):
         if variable and "any_parameter" not in traits:
             words = f"__init__ takes *{variable[0].name}; list every parameter by name"
             raise SolverError(f"{name}: {words}")
-        values = {each.name: each.default for each in listed if each not in variable}
-        required = tuple(n for n, default in values.items() if default is inspect.Parameter.empty)
-        defaults = {n: default for n, default in values.items() if n not in required}
-        names = values.keys()
+        known = {each.name: each.default for each in listed if each not in variable}
+        required = tuple(n for n, default in known.items() if default is inspect.Parameter.empty)
+        defaults = {n: default for n, default in known.items() if n not in required}
         # With a value that the class allows, the others are checked.
         bias = {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
-        stand_ins = bias if names >= bias.keys() else {}
+        stand_ins = bias if "fit_intercept" in known else {}
         defined_in, text = source_file(cls), cls.__doc__ or ""
         files = source_files(name, defined_in, self.kind)
         source_hash = hash_json(files)
@@ -205,19 +196,18 @@ class DescribeWork(Work):
             version=version_of(source_hash, spec.located() or defined_in),
             files=files,
             refusals=tuple(
-                _refusal(cls, {**stand_ins, **params}, names, required) if params else ""
+                _refusal(cls, {**stand_ins, **params}, known) if params else ""
                 for params in self.params
             ),
         )
 
 
-def _refusal(
-    cls: type[Any], params: Mapping[str, Any], names: AbstractSet[str], required: Collection[str]
-) -> str:
+def _refusal(cls: Any, params: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     """Why a class does not take these values; empty if it does, or cannot tell before a run."""
-    is_text = {name for name, value in params.items() if isinstance(value, str)}
-    values = {k: v for k, v in params.items() if k not in is_text or v != REFERENCE}
-    if not set(values) <= names or not set(required).issubset(values):
+    required = {name for name, default in known.items() if default is inspect.Parameter.empty}
+    # The type first: an array equals no text.
+    values = {k: v for k, v in params.items() if not isinstance(v, str) or v != REFERENCE}
+    if not required <= values.keys() <= known.keys():
         return ""
     try:
         estimator = cls(**values)
@@ -244,12 +234,10 @@ class Facts:
     complete: bool = True  # whether nothing failed that may be there the next time
 
 
-def preflight(
-    study: StudyBase, executor: Executor, say: Say, *, threads: int = 1, computes: bool = True
-) -> Facts:
+def preflight(study: StudyBase, executor: Executor, say: Say, *, computes: bool = True) -> Facts:
     """The facts that planning needs of a study."""
     kind, limits = kind_named(study.kind), run_limits(study.budget)
-    solvers = study_solvers(study, executor, say, threads=threads)
+    solvers = study_solvers(study, executor, say)
     for line in kind.remarks(study):
         say(line)
     by_tag: dict[str, list[DatasetTask]] = defaultdict(list)
@@ -262,7 +250,7 @@ def preflight(
     for tag, tasks in by_tag.items():
         task = tasks[0]
         load = DatasetWork(task.dataset, dict(task.dataset_params), task.folder)
-        loading.append((tasks, Job(tag, load, limits, threads, task.runs_code)))
+        loading.append((tasks, Job(tag, load, limits, foreign=task.runs_code)))
     datasets: dict[str, DatasetInfo | str] = {}
     complete = True
     for tasks, outcome in _outcomes(executor, loading, say):
@@ -282,7 +270,7 @@ def preflight(
         else:
             work: Any = job.work
             lookup = replace(work, lookup=not computes)
-            computing.append((about, replace(job, work=lookup, threads=threads)))
+            computing.append((about, replace(job, work=lookup)))
     for about, outcome in _outcomes(executor, computing, say):
         if outcome.status == "done":
             references[about] = outcome.value
@@ -356,13 +344,9 @@ def keep_facts(results: Path, sources: str, facts: Facts) -> None:
                 sink.write(content)
 
 
-def study_solvers(
-    study: StudyBase, executor: Executor, say: Say, *, threads: int = 1
-) -> dict[str, SolverInfo]:
+def study_solvers(study: StudyBase, executor: Executor, say: Say) -> dict[str, SolverInfo]:
     """The classes of a study's solvers by label, their parameters checked."""
-    solvers = described_solvers(
-        study.solvers, study.kind, run_limits(study.budget), executor, say, threads=threads
-    )
+    solvers = described_solvers(study.solvers, study.kind, run_limits(study.budget), executor, say)
     # A mistake in a grid counts once, in however many of its entries it is.
     mistakes = dict.fromkeys(kind_named(study.kind).mistakes(study, solvers))
     if mistakes:
@@ -371,13 +355,7 @@ def study_solvers(
 
 
 def described_solvers(
-    entries: Sequence[SolverEntry],
-    kind: str,
-    limits: Limits,
-    executor: Executor,
-    say: Say,
-    *,
-    threads: int = 1,
+    entries: Sequence[SolverEntry], kind: str, limits: Limits, executor: Executor, say: Say
 ) -> dict[str, SolverInfo]:
     """The classes of solvers, by label."""
     by_name: dict[str, list[SolverEntry]] = defaultdict(list)
@@ -386,7 +364,7 @@ def described_solvers(
     jobs = []
     for name, named in by_name.items():
         work = DescribeWork(name, kind, tuple(entry.params for entry in named))
-        jobs.append((name, Job(f"importing {name}", work, limits, threads, is_foreign(name))))
+        jobs.append((name, Job(f"importing {name}", work, limits, foreign=is_foreign(name))))
     described = {}
     for name, outcome in _outcomes(executor, jobs, say):
         if outcome.status == "user":
