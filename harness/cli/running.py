@@ -377,7 +377,7 @@ def _merge(
         typer.echo(json.dumps(done.as_dict() | changed | {"exit_code": done.exit_code}))
         return int(done.exit_code)
     for conflict in done.conflicts:
-        typer.echo(f"{conflict.run}: {conflict.what}; decided by --prefer {prefer}")
+        typer.echo("{run}: {what}; decided by --prefer ".format_map(conflict) + prefer)
     agreeing = f"{plural(done.alike, 'run')} in several folders with the same values"
     typer.echo(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {agreeing}")
     return int(done.exit_code)

@@ -34,12 +34,11 @@ class Scope:
     def words(self) -> str:
         """How much of the study the command runs: "1 of 3 tasks"; empty for all of it."""
         words = []
-        for word, entries, chosen in (
-            ("task", self.whole.tasks, self.part.tasks),
-            ("solver", self.whole.solvers, self.part.solvers),
-        ):
-            in_study = {entry.label for entry in entries}
-            labels = {entry.label for entry in chosen}
+        for word in ("task", "solver"):
+            in_study, labels = (
+                {entry.label for entry in getattr(study, f"{word}s")}
+                for study in (self.whole, self.part)
+            )
             if in_study - labels:
                 words.append(f"{len(labels & in_study)} of {len(in_study)} {word}s")
             if labels - in_study:

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +44,6 @@ _AMOUNTS = frozenset({"seeds", "title", "description", "cost", "source"})
 
 
 @dataclass(frozen=True)
-class Conflict:
-    """Two records of one run that do not say the same."""
-
-    run: str  # task, solver and seed
-    what: str  # in what they differ
-
-
-@dataclass(frozen=True)
 class Merge:
     """What :func:`merge` did."""
 
@@ -59,7 +51,8 @@ class Merge:
     records: int  # records in it now
     copied: int  # those that were not in it before
     alike: int  # runs that several folders hold, with the same values
-    conflicts: tuple[Conflict, ...] = ()  # those that were decided by ``prefer``
+    # Those that were decided by ``prefer``: "run" (task, solver and seed) and "what" differs in it.
+    conflicts: tuple[dict[str, str], ...] = ()
     damaged: tuple[str, ...] = ()  # A line for each record that no folder holds whole
 
     @property
@@ -69,7 +62,7 @@ class Merge:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON takes it."""
-        return asdict(self) | {"out": str(self.out)}
+        return vars(self) | {"out": str(self.out)}
 
 
 def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
@@ -200,33 +193,33 @@ def _copy(source: Path, target: Path) -> None:
 
 def _decided(
     sides: Sequence[_Side], prefer: str
-) -> tuple[dict[Cell, str], list[RecordBase], list[Conflict], int]:
+) -> tuple[dict[Cell, str], list[RecordBase], list[dict[str, str]], int]:
     """The key of each run, records that count over others of their key, conflicts, runs alike."""
     candidates: dict[Cell, list[tuple[_Side, Entry]]] = defaultdict(list)
     for side in sides:
         for cell, entry in side.journal.current.items():
             candidates[cell].append((side, entry))
     keys: dict[Cell, str] = {}
-    preferred, conflicts = list[RecordBase](), list[Conflict]()
-    undecided: list[Conflict] = []
+    preferred, conflicts, undecided = list[RecordBase](), list[dict[str, str]](), list[str]()
     for cell, records in candidates.items():
         what = _difference(records)
         eligible = records
         if what:
-            conflicts.append(Conflict(f"{cell[0]} / {cell[1]} / seed {cell[2]}", what))
+            run = f"{cell[0]} / {cell[1]} / seed {cell[2]}"
+            conflicts.append({"run": run, "what": what})
             if prefer != NEWEST:
                 eligible = [each for each in records if str(each[0].folder) == prefer]
-            undecided += conflicts[-1:] if not eligible else []
+            undecided += [] if eligible else [f"{run}: {what}"]
         side, entry = max(eligible or records, key=lambda each: each[1].started_at)
         keys[cell] = entry.key
         if what and [other.key for _, other in records].count(entry.key) > 1:
             preferred.append(side.journal.load(entry))
     if undecided:
-        first, more = undecided[0], len(undecided) - 1
+        more = len(undecided) - 1
         others = f" (and {plural(more, 'other run')})" if more else ""
         raise UserError(
-            f"{first.run}: {first.what}{others}; nothing was merged, choose with --prefer "
-            "FOLDER or --prefer newest"
+            f"{undecided[0]}{others}; nothing was merged, choose with --prefer FOLDER or --prefer "
+            "newest"
         )
     alike = sum(len(records) > 1 for records in candidates.values()) - len(conflicts)
     return keys, preferred, conflicts, alike

@@ -271,14 +271,9 @@ class TaskEntry(StudyPart):
     @property
     def facets(self) -> dict[str, Any]:
         """What it is, by name; the values in its tables have names of their own."""
-        facets: dict[str, Any] = {}
-        for name in type(self).model_fields:
-            value = getattr(self, name)
-            if name in self.axes.tables:
-                facets = {**value, **facets}
-            elif value is not None and name != "label" and not isinstance(value, Mapping):
-                facets[name] = value
-        return facets
+        values = self.model_dump(exclude={"label"}, exclude_none=True)
+        facets = dict(item for table in self.axes.tables for item in values.pop(table).items())
+        return facets | {k: v for k, v in values.items() if not isinstance(v, Mapping)}
 
     def completed(self, folder: str | None = None) -> Self:
         """The same with names in their own spelling and what the data decide filled in.
