@@ -51,7 +51,6 @@ class Run:
     limits: Limits
     # Makes the rest for this seed when it is needed; a run of a plan has it.
     configuration: Any = field(default=None, repr=False)
-    n_train: int | None = None  # training points, where there are data
     foreign: bool = False  # whether it runs code from outside the project
     skip_reason: str = ""  # why the combination is not supported; empty if it is
     failure: str = ""  # why the run cannot even start; empty if it can
@@ -130,7 +129,6 @@ class Configuration(ABC):
             seed=seed,
             limits=self.limits,
             configuration=self,
-            n_train=None if seeded.dataset is None else seeded.dataset.n_train,
             foreign=self.foreign,
             skip_reason=self.skipped,
             failure=seeded.failure or self.info.traits.get("missing", ""),

@@ -32,13 +32,7 @@ from ..study.model import REFERENCE, SolverEntry, is_foreign, run_limits
 from ..study.svm import Study, Task
 from .fingerprint import kernel_code
 from .plan import Configuration, Kind, Run, Seeded
-from .preflight import (
-    DatasetInfo,
-    Datasets,
-    Facts,
-    SolverInfo,
-    parameter_mistakes,
-)
+from .preflight import DatasetInfo, Datasets, Facts, SolverInfo, parameter_mistakes
 
 # Parameters that the task or the seed decides, the same for every solver; weights of classes would
 # change the problem.

@@ -18,14 +18,7 @@ from ...data_loaders import suggest
 from ..errors import SolverError, StudyError
 from ..words import shown, visible
 from .grid import key_path
-from .model import (
-    KINDS,
-    KeyPath,
-    StudyBase,
-    StudyFile,
-    find,
-    resolve_solver_name,
-)
+from .model import KINDS, KeyPath, StudyBase, StudyFile, find, resolve_solver_name
 
 #: Mistakes that are reported of one study.
 MAX_MISTAKES = 20
