@@ -262,7 +262,7 @@ def _chosen(
     if not isinstance(study, StudyBase):
         loaded = load_study(_DEFAULT if study is None else study)
     else:
-        loaded = study if study.was_read else completed_study(study, StudyFile("study"))
+        loaded = completed_study(study, StudyFile("study"))
     whole = select(loaded, timeout=timeout)
     labels = {task.label for task in whole.tasks}
     tasks = select(whole, datasets=datasets).tasks

@@ -554,17 +554,6 @@ class StudyBase(StudyPart):
         part._selection = selection
         return part
 
-    @property
-    def was_read(self) -> bool:
-        """Whether it comes from a file, and so has all names in their own spelling."""
-        return bool(self._file.solvers)
-
-    def read_from(self, file: StudyFile) -> Self:
-        """The same study with its file, for messages."""
-        study = self.model_copy()
-        study._file = file
-        return study
-
     def message_prefix(self, solver: str, *keys: str) -> str:
         """The beginning of a message about a solver: file, line and key, as far as there are."""
         file = self._file

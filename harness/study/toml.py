@@ -165,6 +165,8 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None) -> StudyBase:
     """The study with names in their own spelling, and what datasets decide filled in."""
+    if study._file.solvers:
+        return study
     # A mistake in a grid is one, in however many of its entries it is found.
     errors: dict[str, None] = {}
     completed, paths = dict[str, list[Any]](), dict[str, KeyPath]()
@@ -188,7 +190,8 @@ def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None
     if errors:
         raise StudyError(*errors)
     made = study.model_copy(update={table: tuple(each) for table, each in completed.items()})
-    return made.read_from(replace(file, solvers=paths))
+    made._file = replace(file, solvers=paths)
+    return made
 
 
 def mistakes(error: ValidationError, file: StudyFile, model: type[BaseModel]) -> list[str]:
