@@ -17,7 +17,7 @@ from typing import Any
 from ..hashing import canonical_json
 from ..loading import SolverSpec
 from ..results.journal import Cell
-from ..study.model import StudyBase, table_type
+from ..study.model import DatasetTask, StudyBase, table_type
 from ..words import plural
 
 # Keys of an entry that do not say what its runs are.
@@ -130,29 +130,27 @@ def merged(
     return described
 
 
-def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: Path) -> StudyBase:
-    """The study that :func:`merged` stored, with what options added to it."""
-    tables: dict[str, list[Any]] = {name: [] for name in (*model.task_tables, model.solver_table)}
+def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) -> Scope:
+    """The study that :func:`merged` stored, and as a part of it with what options added."""
+    names = (*model.task_tables, model.solver_table)
+    tables: dict[str, list[Any]] = {name: [] for name in names}
+    added = set[tuple[bool, str]]()  # whether it is a solver, and its label
     for entry in (*content["tasks"].values(), *content["solvers"].values()):
-        values = dict(entry)
-        table = values.pop("table")
-        values.pop("added", None)
+        values = {name: value for name, value in entry.items() if name not in ("table", "added")}
+        table = entry["table"]
         if table == model.solver_table:
             values["name"] = SolverSpec.parse(values["name"], results).text
         # As an object: a list among its parameters is a value, not a grid.
-        tables[table].append(table_type(model, table).model_validate(values))
-    study = model.model_validate(content["settings"] | tables)
-    return study.with_tasks([task.placed(str(results.resolve())) for task in study.tasks])
-
-
-def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) -> Scope:
-    """The same, and without what options added; of tasks or solvers all may have been added."""
-    part = restored_study(model, content, results)
-    entries = {**content["tasks"], **content["solvers"]}
-    tasks = [task for task in part.tasks if not entries[task.label].get("added")]
-    solvers = [entry for entry in part.solvers if not entries[entry.label].get("added")]
-    whole = part.with_tasks(tasks or part.tasks).with_solvers(solvers or part.solvers)
-    return Scope(whole, part)
+        made = table_type(model, table).model_validate(values)
+        made = made.placed(str(results.resolve())) if isinstance(made, DatasetTask) else made
+        tables[table].append(made)
+        if entry.get("added"):
+            added.add((table == model.solver_table, made.label))
+    part = model.model_validate(content["settings"] | tables)
+    # Of tasks or solvers all may have been added.
+    tasks = [task for task in part.tasks if (False, task.label) not in added] or part.tasks
+    solvers = [entry for entry in part.solvers if (True, entry.label) not in added] or part.solvers
+    return Scope(part.with_tasks(tasks).with_solvers(solvers), part)
 
 
 def cell_of(run: Mapping[str, Any]) -> Cell:

@@ -63,10 +63,6 @@ class Cell(TaskEntry):
     decides: ClassVar[tuple[str, ...]] = ("tol",)
     axes: ClassVar[Axes] = Axes(keys=("generator", "m", "n", "kappa", "tol"))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.label, self.generator
-
 
 class Images(DatasetTask):
     """A data set of several classes, each against the rest, solved by the kernel methods.

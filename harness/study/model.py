@@ -266,7 +266,8 @@ class TaskEntry(StudyPart):
     @property
     def names(self) -> tuple[str, ...]:
         """What the command line may call it."""
-        return (self.label,)
+        known = (getattr(self, name, "") for name in ("label", "dataset", "generator"))
+        return tuple(filter(None, known))
 
     @property
     def facets(self) -> dict[str, Any]:
@@ -280,10 +281,6 @@ class TaskEntry(StudyPart):
 
         Relative paths begin in ``folder``, or where we are.
         """
-        return self
-
-    def placed(self, folder: str | None) -> Self:
-        """The same with relative paths that begin in a folder; nothing is looked at."""
         return self
 
     def portable(self, results: Path) -> dict[str, Any]:
@@ -313,10 +310,6 @@ class DatasetTask(TaskEntry):
         """Whether loading the dataset may run code from outside the project."""
         return self.dataset.rpartition(":")[0].endswith(".py")
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.label, self.dataset
-
     def completed(self, folder: str | None = None) -> Self:
         """With the dataset's name in its own spelling."""
         folder = self.folder if folder is None else folder
@@ -324,6 +317,7 @@ class DatasetTask(TaskEntry):
         return self.model_copy(update={"dataset": dataset}).placed(folder)
 
     def placed(self, folder: str | None) -> Self:
+        """The same with a relative path that begins in a folder; nothing is looked at."""
         if not is_users_file(self.dataset, folder):
             return self
         task = self.model_copy()
