@@ -108,8 +108,7 @@ def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm"
     """
     cls = load_named(text, folder, kind=kind)
     if not inspect.isclass(cls):
-        spec = SolverSpec.parse(text, folder)
-        raise SolverError(f"{spec.path or spec.module}: {spec.class_name} is not a class")
+        raise SolverError(f"{text} is not a class")
     return cls
 
 

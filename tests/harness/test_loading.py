@@ -51,7 +51,7 @@ def test_a_file_with_modules_of_its_own(tmp_path):
     assert shown_name(cls, spec) == "mine.py:Mine"
     assert spec.path == tmp_path.resolve() / "mine.py"
     for name, message in (
-        ("mine.py:Number", r"mine\.py: Number is not a class"),
+        ("mine.py:Number", r"mine\.py:Number is not a class"),
         ("mine.py:", r"'mine\.py:' does not name a solver: write file\.py:Class or module:Class"),
     ):
         with pytest.raises(SolverError, match=message):
