@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from statistics import fmean
 from typing import TypeAlias
 
 from ..results.journal import Entry
@@ -28,17 +26,19 @@ class Forecast:
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
-        self._seconds: dict[Pair, list[float]] = defaultdict(list)
+        # Of each pair that has been run: of how many runs, and their seconds together.
+        self._ended: dict[Pair, tuple[int, float]] = {}
 
     def add(self, pair: Pair, seconds: float) -> None:
         """A run has ended after so many seconds, without those of compiling."""
-        self._seconds[pair].append(seconds)
+        count, total = self._ended.get(pair, (0, 0.0))
+        self._ended[pair] = count + 1, total + seconds
 
     def remaining(
         self, left: Mapping[Pair, int], running: Iterable[tuple[Pair, float]] = ()
     ) -> Interval | None:
         """Seconds until all is done; None before any run has ended."""
-        means = {pair: fmean(seconds) for pair, seconds in self._seconds.items()}
+        means = {pair: total / count for pair, (count, total) in self._ended.items()}
         if not means:
             return None
 

@@ -60,8 +60,7 @@ class _Configuration(Configuration):
         supported = info.traits["supports_bias" if task.fit_intercept else "supports_no_bias"]
         bias = task.fit_intercept == supported
         fingerprint = "" if self.dataset is None else self.dataset.fingerprint
-        problem = replace(task.problem(0), fit_intercept=bias, fingerprint=fingerprint)
-        self.problem = replace(problem, kernel_code=kernel_code(task.kernel))
+        self.problem = replace(task.problem(0), fit_intercept=bias, fingerprint=fingerprint)
         self.explicit = self._explicit_parameters()
         self.search = self._search()
         if self.search is not None:
@@ -327,8 +326,7 @@ class SVMKind(Kind):
                 if reason or isinstance(info, str):
                     yield about, reason
                     continue
-                code, problem = kernel_code(task.kernel), task.problem(seed)
-                problem = replace(problem, fingerprint=info.fingerprint, kernel_code=code)
+                problem = replace(task.problem(seed), fingerprint=info.fingerprint)
                 cache_mb = _CACHE_SHARE * limits.memory
                 work = ReferenceWork(problem, study.reference.tol, cache_mb)
                 tag = f"computing the reference optimum of {about}"
@@ -381,7 +379,8 @@ class SVMKind(Kind):
         tasks = []
         for task in study.task:
             info = datasets[task.label]
-            tasks.append(task if isinstance(info, str) else task.with_gamma(info.default_gamma))
+            gamma = None if isinstance(info, str) else info.default_gamma
+            tasks.append(task.with_kernel(gamma, kernel_code(task.kernel)))
         return study.with_tasks(tasks)
 
     def described(self, study: Study, solvers: Mapping[str, SolverInfo]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...solvers.kernels import Kernel, kernel_class, kernel_names
@@ -136,6 +136,7 @@ class Task(DatasetTask):
     reference: bool = True
     folds: Annotated[int, Field(ge=2, le=MAX_FOLDS)] | None = None
     tune: dict[str, Annotated[list[float], Field(min_length=1)]] = Field(default_factory=dict)
+    _kernel_code: str = PrivateAttr(default="")
 
     axes: ClassVar[Axes] = Axes(
         keys=("dataset", "kernel", *_SHARED, "C", "fit_intercept"),
@@ -258,6 +259,7 @@ class Task(DatasetTask):
             self.fit_intercept,
             self.folder,
             fold=None if self.folds is None else Fold.of_seed(self.folds, seed),
+            kernel_code=self._kernel_code,
         )
 
     def completed(self, folder: str | None = None) -> Self:
@@ -280,9 +282,11 @@ class Task(DatasetTask):
         kernel = from_results(results, self.kernel, self.folder)
         return super().portable(results) | ({"kernel": kernel} if ".py:" in self.kernel else {})
 
-    def with_gamma(self, gamma: float | None) -> Self:
-        """The task with this kernel width if it needs one and has none."""
-        return self.model_copy(update={"gamma": gamma}) if self._lacks_gamma else self
+    def with_kernel(self, gamma: float | None, code: str) -> Self:
+        """The task with this width if it lacks one, and the hash of the code of its own kernel."""
+        task = self.model_copy(update={"gamma": gamma} if self._lacks_gamma else {})
+        task._kernel_code = code
+        return task
 
     @property
     def _lacks_gamma(self) -> bool:
