@@ -66,9 +66,9 @@ def _checkout_state() -> tuple[str | None, bool | None]:
 def git(folder: Path, *arguments: str) -> str | None:
     """The output of git; None if it fails, or takes too long."""
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
-    quietly: dict[str, Any] = {"stderr": subprocess.DEVNULL, "timeout": _PATIENCE}
     try:
-        return subprocess.check_output(command, text=True, **quietly).strip()
+        output = subprocess.check_output(command, stderr=subprocess.DEVNULL, timeout=_PATIENCE)
+        return output.decode().strip()
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
 
