@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import subprocess
@@ -57,35 +58,26 @@ def _checkout_state() -> tuple[str | None, bool | None]:
     if not (root / ".git").exists() or not (root / "pyproject.toml").exists():
         return None, None
     commit = git(root, "rev-parse", "HEAD")
-    if commit is None:
-        return None, None
     # Untracked files count where they are code; results and notes elsewhere do not.
-    changes = git(root, "status", "--porcelain", "--", *_CODE)
+    changes = git(root, "status", "--porcelain", "--", *_CODE) if commit else None
     return commit, None if changes is None else bool(changes)
 
 
 def git(folder: Path, *arguments: str) -> str | None:
     """The output of git; None if it fails, or takes too long."""
+    command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(
-            ["git", "--no-optional-locks", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        output = subprocess.check_output(command, stderr=subprocess.DEVNULL, timeout=_PATIENCE)
+        return output.decode().strip()
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _processor() -> str:
-    try:
+    with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
-        pass
     return platform.processor() or platform.machine()
 
 

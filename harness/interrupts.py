@@ -97,10 +97,6 @@ def _replaceable() -> bool:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    _end_with("marginbench: interrupted")
-
-
-def _end_with(message: str) -> None:
     with contextlib.suppress(OSError):
-        os.write(2, f"{message}\n".encode(errors="backslashreplace"))
+        os.write(2, b"marginbench: interrupted\n")
     os._exit(EXIT_INTERRUPTED)

@@ -68,11 +68,6 @@ class SolverSpec:
             return self.registry_name
         return f"{self.path or self.module}:{self.class_name}"
 
-    @property
-    def folder(self) -> Path | None:
-        """Where a user's file finds its own modules."""
-        return None if self.path is None else self.path.parent
-
     def located(self) -> Path | None:
         """The file that the name leads to, found without importing anything from outside."""
         if self.module is None:
@@ -113,8 +108,7 @@ def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm"
     """
     cls = load_named(text, folder, kind=kind)
     if not inspect.isclass(cls):
-        spec = SolverSpec.parse(text, folder)
-        raise SolverError(f"{spec.path or spec.module}: {spec.class_name} is not a class")
+        raise SolverError(f"{text} is not a class")
     return cls
 
 
@@ -138,10 +132,9 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
         else:
             module = sys.modules.get(module_name(path, "")) or import_file(path)
     except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        words = f"{path or spec.module}: importing it raised {first_line(error)}"
         if path is None and isinstance(error, ModuleNotFoundError):
             words = f"no module named {error.name!r} (for the solver {spec.module!r})"
-            raise SolverError(words) from None
-        words = f"{path or spec.module}: importing it raised {first_line(error)}"
         raise SolverError(words) from None
     named = getattr(module, spec.class_name, None)
     if named is None:

@@ -30,12 +30,9 @@ def storing(path: Path, remedy: str = _REMEDY) -> Iterator[None]:
     """Turn an OSError in this block into a StorageError: one line with the path and the remedy."""
     try:
         yield
-    except FileNotFoundError:
-        raise StorageError(
-            f"{path}: cannot be written, there is no such folder; make it, or run the same command "
-            "again"
-        ) from None
     except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            remedy = "make its folder, or run the same command again"
         raise StorageError(f"{path}: cannot be written ({_reason(error)}); {remedy}") from None
 
 

@@ -13,13 +13,14 @@ TRACEBACK_LIMIT = 10_000
 # All but the printable characters of ASCII.
 _SUSPECTS = re.compile(r"[^ -~]")
 _BREAKS = re.compile(r"[ \t\n\v\f\r]*[\t\n\v\f\r][ \t\n\v\f\r]*")
-# Control and format characters, surrogates, private use, unassigned, line and paragraph separators.
-_UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# Letters, marks and symbols without ink: the default-ignorable ones of Unicode that have none of
-# those categories (variation selectors, fillers, the grapheme joiner), and the blank of Braille.
+# Printable characters without ink: the default-ignorable ones of Unicode (variation selectors,
+# fillers, the grapheme joiner), and the blank of Braille.
 _UNSEEN = frozenset(
-    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0]
-    + [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+    map(
+        chr,
+        [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0]
+        + [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)],
+    )
 )
 
 
@@ -73,18 +74,12 @@ def visible_lines(text: str, limit: int = TRACEBACK_LIMIT) -> str:
 def _escaped(text: str, kept: str) -> str:
     def shown(match: re.Match[str]) -> str:
         character = match[0]
-        is_unseen = unicodedata.category(character) in _UNSEEN_CATEGORIES
-        is_unseen = is_unseen or ord(character) in _UNSEEN
-        return _escape(character) if is_unseen and character not in kept else character
+        is_space = unicodedata.category(character) == "Zs"
+        is_seen = is_space or (character.isprintable() and character not in _UNSEEN)
+        stays = is_seen or character in kept
+        return character if stays else character.encode("unicode_escape").decode()
 
     return _SUSPECTS.sub(shown, text)
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _count(number: int) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..harness.planning.manifest import restored_study
+from ..harness.planning.manifest import restored
 from ..harness.planning.plan import kind_named
 from ..harness.results.description import read_description
 from ..harness.results.journal import runs_table
@@ -144,7 +144,7 @@ def stored_study(folder: Path, kind: str) -> StudyBase:
             f"{folder}: written by an early release, which did not store the study; run the study "
             "again"
         )
-    return restored_study(kind_named(kind).study, stored["study"], folder)
+    return restored(kind_named(kind).study, stored["study"], folder).part
 
 
 def part_of(

@@ -170,10 +170,10 @@ def _dataset_names(names: list[str]) -> list[str]:
     """Names in the datasets' own spelling."""
     from ...data_loaders import suggest
     from ...data_loaders.sources import unknown
-    from ..study.model import dataset_names, find, imported_names
+    from ..study.model import dataset_names, find
     from ..study.select import split_names
 
-    every = [*dataset_names(), *imported_names()]
+    every = dataset_names()
     chosen = split_names(names)
     if not chosen:
         raise UserError(f"name a dataset{suggest('', every)}")

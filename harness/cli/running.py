@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -289,7 +290,8 @@ def _explain(
     if run is not None:
         explained = explaining.chosen(explained, run)
     if as_json:
-        typer.echo(explaining.as_json(explained))
+        found = [asdict(item) for item in explained]
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
     for line in explaining.in_words(explained):
         typer.echo(line)
@@ -349,7 +351,9 @@ def _merge(
     for line in done.damaged:
         complain(f"not merged: {line}; run the study in {out} to repeat the run", done.exit_code)
     agreeing = f"{plural(done.alike, 'run')} in several folders with the same values"
-    lines = [f"{each.run}: {each.what}; decided by --prefer {prefer}" for each in done.conflicts]
+    lines = [
+        "{run}: {what}; decided by --prefer ".format_map(each) + prefer for each in done.conflicts
+    ]
     lines.append(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {agreeing}")
     named = {"out": out} if is_url(out) else {}
     show(done.as_dict() | named | {"exit_code": done.exit_code}, lines, as_json=as_json)

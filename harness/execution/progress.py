@@ -74,14 +74,14 @@ class Progress:
     def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         """These runs are to be run now; others are recorded, and show how long such runs take."""
         self.to_do, self.done, self.failed = len(pending), 0, 0
-        self.left.update(Counter(map(Pair.of, pending)))
+        self.left.update(Counter((run.task, run.solver) for run in pending))
         for run, entry in recorded:
             if entry.wall_s is not None:
-                self.forecast.add(Pair.of(run), recorded_seconds(entry))
+                self.forecast.add((run.task, run.solver), recorded_seconds(entry))
 
     def started(self, run: Run, machine: str = "") -> None:
         """A run begins; ``machine`` is empty for this machine."""
-        pair = Pair.of(run)
+        pair = (run.task, run.solver)
         self.left[pair] -= 1
         self.running[run.cell] = Running(run.key, pair, time.monotonic(), machine)
         # A cluster tells only by what it takes how many runs it does at a time.
@@ -99,7 +99,7 @@ class Progress:
 
     def recorded(self, run: Run, record: Entry) -> None:
         """Another command has recorded a run that was to be done here."""
-        pair = Pair.of(run)
+        pair = (run.task, run.solver)
         self.left[pair] -= 1
         self.to_do -= 1
         self.forecast.add(pair, recorded_seconds(record))
@@ -195,7 +195,7 @@ class JsonProgress(PlainProgress):
             failed=self.failed,
             running=len(self.running),
             to_do=self.to_do,
-            left_s=None if left is None else [left.low, left.high],
+            left_s=left,
         )
         return ran
 

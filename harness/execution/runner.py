@@ -29,8 +29,8 @@ from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
 from ..planning.fingerprint import write_sources
-from ..planning.manifest import Scope, cell_of, merged, planned_run
-from ..planning.plan import Details, Kind, Run, in_rounds, kind_named, limits_hit, reusable
+from ..planning.manifest import Scope, cell_of, merged
+from ..planning.plan import Kind, Run, in_rounds, kind_named, limits_hit, reusable
 from ..planning.preflight import (
     Facts,
     keep_facts,
@@ -262,7 +262,7 @@ def _chosen(
     if not isinstance(study, StudyBase):
         loaded = load_study(_DEFAULT if study is None else study)
     else:
-        loaded = study if study.was_read else completed_study(study, StudyFile("study"))
+        loaded = completed_study(study, StudyFile("study"))
     whole = select(loaded, timeout=timeout)
     labels = {task.label for task in whole.tasks}
     tasks = select(whole, datasets=datasets).tasks
@@ -381,7 +381,6 @@ class _Runner:
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
         self._position = 0, 1  # among the commands at work
-        self._begun = dict[str, Details]()  # of the runs that have begun, by key
         self._next_look = self._next_exchange = 0.0
         # Why runs could not use their data, where only they read them.
         self._data_errors = list[str]()
@@ -427,13 +426,13 @@ class _Runner:
                 for line in self.kind.remarks(self.study):
                     self.progress.say(line)
                 return
-        self.facts = preflight(self.study, self, self.progress.say, threads=self.threads)
+        self.facts = preflight(self.study, self, self.progress.say)
         self.runs = self.kind.plan(self.study, self.facts)
         keep_facts(self.results, sources, self.facts)
 
     def _reusable(self, run: Run, *, retry_failed: bool = False) -> Entry | None:
         entry = self.journal.recorded(run.key)
-        return reusable(self.kind, self.study.budget, entry, retry_failed=retry_failed)
+        return reusable(self.study.budget, entry, retry_failed=retry_failed)
 
     def _is_done(self, run: Run, *, retry_failed: bool) -> bool:
         entry = self._reusable(run, retry_failed=retry_failed)
@@ -512,7 +511,11 @@ class _Runner:
             "jobs": self.jobs,
             "threads": self.threads,
             **self.kind.describe(study, self.facts),
-            "planned": [planned_run(run) for run in self.runs],
+            "planned": [
+                {"key": run.key, "task": run.task, "solver": run.solver, "seed": run.seed}
+                | ({"failed": True} if run.failure else {})
+                for run in self.runs
+            ],
             "command": whole_command,
         }
         content = self.scope.content(self.results)
@@ -588,7 +591,7 @@ class _Runner:
                 others.append(run)
                 continue
             self.journal.append_start(run.key, run.cell)
-            yield self._job(run)
+            yield Job(run.key, run.work, run.limits, self.threads, run.foreign)
 
     def refresh_journal(self, *, now: bool = False) -> None:
         """Exchange and read what other commands have written, if it is time."""
@@ -620,18 +623,13 @@ class _Runner:
         self.progress.recorded(run, entry)
         return True
 
-    def _job(self, run: Run) -> Job:
-        details = self._begun[run.key] = run.details
-        return Job(run.key, details.work, run.limits, self.threads, run.foreign)
-
     def _record_of(self, run: Run, outcome: Outcome) -> RecordBase:
         """The record of a run that was started.
 
         The scores and counts of a run that was killed are those of its last checkpoint; ``wall_s``
         is the solver's time until then.
         """
-        details = self._begun.pop(run.key)
-        record = self._new_record(run, details)
+        record = self._new_record(run)
         record.take(outcome.columns)
         record.reason, record.traceback = outcome.reason, outcome.traceback
         record.trace = list(outcome.trace)
@@ -651,7 +649,7 @@ class _Runner:
         self.kind.complete(record, run)
         impossible = record.impossible
         if impossible:
-            record = self._new_record(run, details)
+            record = self._new_record(run)
             record.status = "wrong"
             record.reason = f"what came back cannot be recorded: {impossible}"
         record.take(outcome.setting)
@@ -659,13 +657,13 @@ class _Runner:
 
     def _record_without_run(self, run: Run) -> RecordBase:
         """The record of a run that is skipped or cannot start."""
-        record = self._new_record(run, run.details)
+        record = self._new_record(run)
         record.started_at, record.reason = _now(), run.failure or run.skip_reason
         record.status = "failed" if run.failure else "skipped"
         self.kind.complete(record, run)
         return record
 
-    def _new_record(self, run: Run, details: Details) -> RecordBase:
+    def _new_record(self, run: Run) -> RecordBase:
         """A record with the columns that are decided before the run."""
         return self.kind.record(
             key=run.key,
@@ -677,7 +675,7 @@ class _Runner:
             jobs=self.jobs,
             threads=self.threads,
             environment=self._environment,
-            **details.columns,
+            **run.columns,
         )
 
     def _write(self, record: RecordBase) -> None:
@@ -685,7 +683,7 @@ class _Runner:
         # What a solver raises may be of any length, and hold any characters.
         record.reason = visible(record.reason, REASON_LIMIT)
         record.traceback = visible_lines(record.traceback)
-        limits = limits_hit(self.kind, record)
+        limits = limits_hit(record)
         self.recorded[record.key] = self.journal.append_record(record, limits)
 
     def summary(self) -> RunSummary:

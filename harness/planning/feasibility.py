@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from ..errors import SolverError
@@ -45,37 +46,15 @@ class _Configuration(Configuration):
 
     def seeded(self, seed: int) -> Seeded:
         # The data are drawn from by the seed; how many points that leaves is no news.
-        return Seeded(seed, self.explicit, self.params, self._problem_parts, failure=self.failure)
+        work = partial(self._work, seed)
+        return Seeded(seed, self.params, self._problem_parts, work, failure=self.failure)
 
-    def work(self, seeded: Seeded) -> Work:
-        task, entry = self.task, self.entry
+    def _work(self, seed: int) -> Work:
+        task, shared = self.task, {**self.problem, "seed": seed}
+        shared |= {"solver": self.entry.name, "params": self.explicit}
         if isinstance(task, Cell):
-            return CellWork(
-                generator=task.generator,
-                m=task.m,
-                n=task.n,
-                kappa=task.kappa,
-                seed=seeded.seed,
-                solver=entry.name,
-                params=self.explicit,
-                max_seconds=self.study.budget.timeout,
-                tol=task.tol,
-            )
-        return ImagesWork(
-            dataset=task.dataset,
-            dataset_params=dict(task.dataset_params),
-            n_train=task.n_train,
-            n_validation=task.n_validation,
-            unit_norm=task.unit_norm,
-            gammas=task.gammas,
-            tuning_iterations=task.tuning_iterations,
-            stages=task.stages,
-            seed=seeded.seed,
-            solver=entry.name,
-            params=self.explicit,
-            folder=task.folder,
-            fingerprint=self.fingerprint or "",
-        )
+            return CellWork(**shared, max_seconds=self.study.budget.timeout)
+        return ImagesWork(**shared, folder=task.folder, fingerprint=self.fingerprint or "")
 
     def columns(self, seeded: Seeded) -> dict[str, Any]:
         return {"problem": canonical_json(self.problem), "fingerprint": self.fingerprint}
@@ -102,30 +81,31 @@ class FeasibilityKind(Kind):
         )
 
     def mistakes(self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
-        for task in study.tasks:
+        tasks: list[Cell | Images] = [*study.cell, *study.images]
+        for task in tasks:
             fitting = [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
             if not fitting:
-                needed = "on columns (MPLFP)"
-                if task.takes == "kernel":
-                    needed = "with a kernel (MPKFP)"
+                on_columns = task.takes == "columns"
+                needed = "on columns (MPLFP)" if on_columns else "with a kernel (MPKFP)"
                 yield f"{task.label!r} needs a method {needed}; add one as a [[method]]"
             for entry in fitting:
                 info, decided = solvers[entry.label], (*task.decides, "history")
                 yield from parameter_mistakes(study, entry, info, f"[[{task.table}]]", decided)
 
-    def described_study(self, study: FeasibilityStudy) -> dict[str, Any]:
-        return {"source": study.source}
-
-    def described_task(self, task: Cell | Images) -> dict[str, Any]:
-        return {"type": task.table, **task.model_dump()}
-
-    def described_solver(self, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
-        return {"name": entry.class_name, **info.traits}
-
-    def limits_hit(self, record: FeasibilityRecord) -> frozenset[str]:
-        """A method that ends at its seconds says so, and keeps what it has."""
-        cut_off = record.reason.startswith("max_seconds=")
-        return frozenset({"timeout"}) if cut_off else frozenset()
+    def described(
+        self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]
+    ) -> dict[str, Any]:
+        return {
+            "source": study.source,
+            "tasks": [
+                {"type": table, **task.model_dump()}
+                for table in study.task_tables
+                for task in getattr(study, table)
+            ],
+            "solvers": [
+                {"name": entry.class_name, **solvers[entry.label].traits} for entry in study.solvers
+            ],
+        }
 
     def headline(self, record: FeasibilityRecord) -> Iterator[str]:
         if record.found in ("separable", "inseparable"):

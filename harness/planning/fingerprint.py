@@ -32,8 +32,6 @@ from ..storage import storing
 if TYPE_CHECKING:
     from .preflight import SolverInfo
 
-#: Packages of the project whose code may determine the numbers of a run.
-PROJECT_PACKAGES = ("marginbench.data_loaders", "marginbench.solvers", "marginbench.harness")
 #: The rooms of solvers/ on which those of the families build.
 COMMON_ROOMS = ("interface", "kernels", "linear", "models", "numeric")
 #: What decides what is measured, at which moments, and how it is judged.
@@ -52,10 +50,9 @@ _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 @cache
 def numeric_versions() -> dict[str, str]:
     """Versions of Python (minor) and of the libraries that numbers depend on."""
-    versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for name in ("numpy", "scipy", "numba", "scikit-learn"):
-        versions[name] = metadata.version(name)
-    return versions
+    names = ("numpy", "scipy", "numba", "scikit-learn")
+    python = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    return python | {name: metadata.version(name) for name in names}
 
 
 def source_files(solver: str, defined_in: Path, kind: str) -> dict[str, str]:
@@ -112,9 +109,9 @@ def _outside_code(spec: SolverSpec) -> dict[str, Path | None]:
 
 @cache
 def project_roots() -> dict[str, Path]:
-    """The folder of each package of the project, by its last name."""
-    folders = {package: _folder_of(package) for package in PROJECT_PACKAGES}
-    return {name.rpartition(".")[2]: folder for name, folder in folders.items() if folder}
+    """The folders of the packages whose code may determine the numbers of a run, by name."""
+    project = Path(__file__).resolve().parents[2]
+    return {name: project / name for name in ("data_loaders", "solvers", "harness")}
 
 
 @cache
@@ -214,10 +211,8 @@ def installed_version(package: str) -> str:
     return ""
 
 
-@cache
-def _distributions() -> Mapping[str, list[str]]:
-    """The distributions that have each package; to list them takes a tenth of a second."""
-    return metadata.packages_distributions()
+# The distributions that have each package; to list them takes a tenth of a second.
+_distributions = cache(metadata.packages_distributions)
 
 
 def _imports(file: Path) -> Iterator[tuple[str, str]]:
@@ -257,22 +252,17 @@ def _is_code(file: Path) -> bool:
 
 
 def version_of(source_hash: str, file: Path) -> str:
-    """The version of a solver."""
-    commit = _commit_of(file)
+    """The version of a solver, with the commit that last changed its file in a clean work tree."""
+    commit = None
+    if git(file.parent, "status", "--porcelain", "--untracked-files=no") == "":
+        log = ("log", "-1", f"--abbrev={_DIGITS}", "--format=%h", "--", file.name)
+        commit = git(file.parent, *log)
     return source_hash[:_DIGITS] + (f" git:{commit}" if commit else "")
 
 
 def content_version(version: str) -> str:
     """What a version says of the code alone; the commit may differ for the same code."""
     return version.partition(" ")[0]
-
-
-def _commit_of(file: Path) -> str:
-    """The commit that last changed a file of a clean work tree; empty if there is none."""
-    if git(file.parent, "status", "--porcelain", "--untracked-files=no") != "":
-        return ""
-    log = ("log", "-1", f"--abbrev={_DIGITS}", "--format=%h", "--", file.name)
-    return git(file.parent, *log) or ""
 
 
 def write_sources(results: Path, solvers: Iterable[SolverInfo]) -> None:

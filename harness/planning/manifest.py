@@ -15,23 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from ..hashing import canonical_json
+from ..loading import SolverSpec
 from ..results.journal import Cell
-from ..study.model import StudyBase, table_type
+from ..study.model import DatasetTask, StudyBase, table_type
 from ..words import plural
-from .plan import Run
 
 # Keys of an entry that do not say what its runs are.
 _NOT_CONFIGURING = frozenset({"seeds", "instances", "published", "reference", "added"})
-
-
-def planned_run(run: Run) -> dict[str, Any]:
-    """What ``study.json`` says of a planned run; ``failed`` if it could not even start."""
-    return {
-        "key": run.key,
-        "task": run.task,
-        "solver": run.solver,
-        "seed": run.seed,
-    } | ({"failed": True} if run.failure else {})
 
 
 @dataclass(frozen=True)
@@ -44,12 +34,11 @@ class Scope:
     def words(self) -> str:
         """How much of the study the command runs: "1 of 3 tasks"; empty for all of it."""
         words = []
-        for word, entries, chosen in (
-            ("task", self.whole.tasks, self.part.tasks),
-            ("solver", self.whole.solvers, self.part.solvers),
-        ):
-            in_study = {entry.label for entry in entries}
-            labels = {entry.label for entry in chosen}
+        for word in ("task", "solver"):
+            in_study, labels = (
+                {entry.label for entry in getattr(study, f"{word}s")}
+                for study in (self.whole, self.part)
+            )
             if in_study - labels:
                 words.append(f"{len(labels & in_study)} of {len(in_study)} {word}s")
             if labels - in_study:
@@ -87,6 +76,14 @@ def merged(
     ``content`` is the study as plain values, with what the command adds to it.
     """
     before, described, content = before or {}, dict(now), dict(content)
+    stored = before.get("study", {"tasks": {}, "solvers": {}})
+    # The entries that are not configured as they were.
+    changed = {
+        (table, label)
+        for table in ("tasks", "solvers")
+        for label in stored[table].keys() & content[table].keys()
+        if configuration(stored[table][label]) != configuration(content[table][label])
+    }
     solvers = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
     of_study = whole.runs(solvers)
     runs = [_marked(run, of_study) for run in now["planned"]]
@@ -96,17 +93,13 @@ def merged(
         for run in before.get("planned", ())
         if cell_of(run) not in planned_now
         and (cell_of(run) in of_study or (run.get("added") and not run.get("failed")))
-        and _configured_alike(run, before, content)
+        and not changed & {("tasks", run["task"]), ("solvers", run["solver"])}
     ]
     planned, order = [*runs, *kept], dict[str, dict[str, int]]()
-    for what in ("task", "solver"):
-        table = f"{what}s"
-        stored, used = before.get("study", {}).get(table, {}), {run[what] for run in planned}
-        content[table] = content[table] | {
-            label: entry
-            for label, entry in stored.items()
-            if label in used and label not in content[table]
-        }
+    for what, table in (("task", "tasks"), ("solver", "solvers")):
+        used = {run[what] for run in planned}
+        of_others = {label: entry for label, entry in stored[table].items() if label in used}
+        content[table] = content[table] | of_others | content[table]
         order[what] = {label: number for number, label in enumerate(content[table])}
         entries = {entry["label"]: entry for entry in (*before.get(table, ()), *now[table])}
         # Of what was planned before only that of which runs are left; and --where may have chosen
@@ -137,30 +130,27 @@ def merged(
     return described
 
 
-def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: Path) -> StudyBase:
-    """The study that :func:`merged` stored, with what options added to it."""
-    tables: dict[str, list[Any]] = {name: [] for name in (*model.task_tables, model.solver_table)}
-    for entry in (*content["tasks"].values(), *content["solvers"].values()):
-        values = dict(entry)
-        table = values.pop("table")
-        values.pop("added", None)
-        if table == model.solver_table and values["name"].partition(":")[0].endswith(".py"):
-            file, _, name = values["name"].rpartition(":")
-            values["name"] = f"{results.resolve().joinpath(file).resolve()}:{name}"
-        # As an object: a list among its parameters is a value, not a grid.
-        tables[table].append(table_type(model, table).model_validate(values))
-    study = model.model_validate(content["settings"] | tables)
-    return study.with_tasks([task.placed(str(results.resolve())) for task in study.tasks])
-
-
 def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) -> Scope:
-    """The same, and without what options added; of tasks or solvers all may have been added."""
-    part = restored_study(model, content, results)
-    entries = {**content["tasks"], **content["solvers"]}
-    tasks = [task for task in part.tasks if not entries[task.label].get("added")]
-    solvers = [entry for entry in part.solvers if not entries[entry.label].get("added")]
-    whole = part.with_tasks(tasks or part.tasks).with_solvers(solvers or part.solvers)
-    return Scope(whole, part)
+    """The study that :func:`merged` stored, and as a part of it with what options added."""
+    names = (*model.task_tables, model.solver_table)
+    tables: dict[str, list[Any]] = {name: [] for name in names}
+    added = set[tuple[bool, str]]()  # whether it is a solver, and its label
+    for entry in (*content["tasks"].values(), *content["solvers"].values()):
+        values = {name: value for name, value in entry.items() if name not in ("table", "added")}
+        table = entry["table"]
+        if table == model.solver_table:
+            values["name"] = SolverSpec.parse(values["name"], results).text
+        # As an object: a list among its parameters is a value, not a grid.
+        made = table_type(model, table).model_validate(values)
+        made = made.placed(str(results.resolve())) if isinstance(made, DatasetTask) else made
+        tables[table].append(made)
+        if entry.get("added"):
+            added.add((table == model.solver_table, made.label))
+    part = model.model_validate(content["settings"] | tables)
+    # Of tasks or solvers all may have been added.
+    tasks = [task for task in part.tasks if (False, task.label) not in added] or part.tasks
+    solvers = [entry for entry in part.solvers if (True, entry.label) not in added] or part.solvers
+    return Scope(part.with_tasks(tasks).with_solvers(solvers), part)
 
 
 def cell_of(run: Mapping[str, Any]) -> Cell:
@@ -172,18 +162,6 @@ def _marked(run: Mapping[str, Any], of_study: Set[Cell]) -> dict[str, Any]:
     """A planned run, which says if the study's file does not have it."""
     plain = {name: value for name, value in run.items() if name != "added"}
     return plain if cell_of(run) in of_study else plain | {"added": True}
-
-
-def _configured_alike(
-    run: Mapping[str, Any], before: Mapping[str, Any], content: Mapping[str, Any]
-) -> bool:
-    """Whether the task and the solver of an earlier run are what they were when it was planned."""
-    for what in ("task", "solver"):
-        then = before["study"][f"{what}s"].get(run[what])
-        today = content[f"{what}s"].get(run[what], then)
-        if then is None or configuration(then) != configuration(today):
-            return False
-    return True
 
 
 def configuration(entry: Mapping[str, Any]) -> str:

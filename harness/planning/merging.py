@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -44,14 +44,6 @@ _AMOUNTS = frozenset({"seeds", "title", "description", "cost", "source"})
 
 
 @dataclass(frozen=True)
-class Conflict:
-    """Two records of one run that do not say the same."""
-
-    run: str  # task, solver and seed
-    what: str  # in what they differ
-
-
-@dataclass(frozen=True)
 class Merge:
     """What :func:`merge` did."""
 
@@ -59,7 +51,8 @@ class Merge:
     records: int  # records in it now
     copied: int  # those that were not in it before
     alike: int  # runs that several folders hold, with the same values
-    conflicts: tuple[Conflict, ...] = ()  # those that were decided by ``prefer``
+    # Those that were decided by ``prefer``: "run" (task, solver and seed) and "what" differs in it.
+    conflicts: tuple[dict[str, str], ...] = ()
     damaged: tuple[str, ...] = ()  # A line for each record that no folder holds whole
 
     @property
@@ -69,11 +62,7 @@ class Merge:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON takes it."""
-        return vars(self) | {
-            "out": str(self.out),
-            "conflicts": [vars(conflict) for conflict in self.conflicts],
-            "damaged": list(self.damaged),
-        }
+        return vars(self) | {"out": str(self.out)}
 
 
 def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
@@ -109,7 +98,7 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
             if plan != journal.plan or preferred:
                 journal.append_plan(described["name"], plan)
             for record in preferred:
-                cut = limits_hit(kind_named(record.kind), record)
+                cut = limits_hit(record)
                 journal.append(record_line(record, cut, preferred=True))
             write_description(out, described)
             after = journal.current.values()
@@ -144,27 +133,24 @@ class _Side:
             raise UserError(f"{folder}: no results here ({FILE_NAME} is missing)")
         return cls(folder, values, Journal(folder))
 
-    def columns(self, entry: Entry) -> dict[str, str]:
-        """The columns of a record that are not of the machine, as texts; the trace comes last."""
-        columns = _not_of_the_machine(self.load(entry))
-        trace = [_not_of_the_machine(state) for state in columns.pop("trace")]
-        return {name: repr(value) for name, value in (columns | {"trace": trace}).items()}
-
-    def load(self, entry: Entry) -> RecordBase:
+    def columns(self, entry: Entry) -> dict[str, Any]:
+        """The columns of a record, of its trace and of its tuning that are not of the machine."""
         try:
-            return self.journal.load(entry)
+            values = self.journal.values(entry)
         except RecordError as error:
             raise UserError(f"{error}; mend or remove that line first") from None
+        trials = json.loads(values.get("tuning") or "[]")
+        values |= {"tuning": trials, "trace": values.pop("trace")}
+        columns: dict[str, Any] = _not_of_the_machine(values)
+        return columns
 
 
-def _not_of_the_machine(values: object) -> dict[str, Any]:
-    columns = {name: value for name, value in vars(values).items() if name not in OF_THE_MACHINE}
-    if columns.get("tuning"):
-        columns["tuning"] = [
-            {name: value for name, value in trial.items() if name not in OF_THE_MACHINE}
-            for trial in json.loads(columns["tuning"])
-        ]
-    return columns
+def _not_of_the_machine(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_not_of_the_machine(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: _not_of_the_machine(v) for k, v in value.items() if k not in OF_THE_MACHINE}
 
 
 def _check(folders: Sequence[Path], out: Path, prefer: str) -> None:
@@ -207,54 +193,50 @@ def _copy(source: Path, target: Path) -> None:
 
 def _decided(
     sides: Sequence[_Side], prefer: str
-) -> tuple[dict[Cell, str], list[RecordBase], list[Conflict], int]:
+) -> tuple[dict[Cell, str], list[RecordBase], list[dict[str, str]], int]:
     """The key of each run, records that count over others of their key, conflicts, runs alike."""
     candidates: dict[Cell, list[tuple[_Side, Entry]]] = defaultdict(list)
     for side in sides:
         for cell, entry in side.journal.current.items():
             candidates[cell].append((side, entry))
     keys: dict[Cell, str] = {}
-    preferred, conflicts, undecided = list[RecordBase](), list[Conflict](), list[Conflict]()
-    alike = 0
+    preferred, conflicts, undecided = list[RecordBase](), list[dict[str, str]](), list[str]()
     for cell, records in candidates.items():
-        difference = _difference(records)
-        if not difference:
-            keys[cell] = records[0][1].key
-            alike += len(records) > 1
-            continue
-        conflict = Conflict(f"{cell[0]} / {cell[1]} / seed {cell[2]}", difference)
+        what = _difference(records)
         eligible = records
-        if prefer != NEWEST:
-            eligible = [each for each in records if prefer and each[0].folder == Path(prefer)]
-        if not eligible:
-            undecided.append(conflict)
-            continue
-        conflicts.append(conflict)
-        side, entry = max(eligible, key=lambda each: each[1].started_at)
+        if what:
+            run = f"{cell[0]} / {cell[1]} / seed {cell[2]}"
+            conflicts.append({"run": run, "what": what})
+            if prefer != NEWEST:
+                eligible = [each for each in records if str(each[0].folder) == prefer]
+            undecided += [] if eligible else [f"{run}: {what}"]
+        side, entry = max(eligible or records, key=lambda each: each[1].started_at)
         keys[cell] = entry.key
-        if [other.key for _, other in records].count(entry.key) > 1:
-            preferred.append(side.load(entry))
+        if what and [other.key for _, other in records].count(entry.key) > 1:
+            preferred.append(side.journal.load(entry))
     if undecided:
-        first, more = undecided[0], len(undecided) - 1
+        more = len(undecided) - 1
         others = f" (and {plural(more, 'other run')})" if more else ""
         raise UserError(
-            f"{first.run}: {first.what}{others}; nothing was merged, choose with --prefer "
-            "FOLDER or --prefer newest"
+            f"{undecided[0]}{others}; nothing was merged, choose with --prefer FOLDER or --prefer "
+            "newest"
         )
+    alike = sum(len(records) > 1 for records in candidates.values()) - len(conflicts)
     return keys, preferred, conflicts, alike
 
 
 def _difference(records: Sequence[tuple[_Side, Entry]]) -> str:
     """In what the records of a run differ, machines apart, and where; empty if they do not."""
     (side, first), *others = records
+    columns = side.columns(first) if others else {}
     for other_side, other in others:
         places = f"in {side.folder} and {other_side.folder}"
         if other.key != first.key:
             return f"recorded under different keys {places}"
         now = other_side.columns(other)
-        for name, value in side.columns(first).items():
-            if value != now.get(name):
-                return f"{name} differs {places}"
+        differing = [name for name, value in columns.items() if value != now.get(name)]
+        if differing:
+            return f"{differing[0]} differs {places}"
     return ""
 
 
@@ -282,40 +264,26 @@ def _described(sides: Sequence[_Side], out: Path) -> dict[str, Any]:
 
 def _unite(united: dict[str, Any], content: Mapping[str, Any], first: _Side, side: _Side) -> None:
     """Add what a folder has of the study; refuses what is not as in the others."""
-    settings = united["settings"]
+    settings, differing = united["settings"], list[str]()
     for name, value in content["settings"].items():
         if name not in _AMOUNTS and value != settings.get(name):
-            raise _different(f"[{name}]" if isinstance(value, dict) else name, first, side)
+            differing.append(f"[{name}]" if isinstance(value, dict) else name)
     if "seeds" in settings:
         settings["seeds"] = max(settings["seeds"] or 0, content["settings"].get("seeds") or 0)
     for table in ("tasks", "solvers"):
         for label, entry in content[table].items():
             kept = united[table].setdefault(label, entry)
-            if not _alike(kept, entry):
-                raise _different(f"{table[:-1]} {label!r}", first, side)
+            if _without_folders(kept) != _without_folders(entry):
+                differing.append(f"{table[:-1]} {label!r}")
             if not entry.get("added"):
                 united[table][label] = {k: v for k, v in kept.items() if k != "added"}
+    if differing:
+        raise UserError(
+            f"{side.folder}: its study has another {differing[0]} than that of {first.folder}; run "
+            "one of them in both folders first"
+        )
 
 
-def _different(what: str, first: _Side, second: _Side) -> UserError:
-    return UserError(
-        f"{second.folder}: its study has another {what} than that of {first.folder}; run one of "
-        "them in both folders first"
-    )
-
-
-def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two entries configure the same runs; their files may be in different folders."""
-    return configuration(_without_folders(first)) == configuration(_without_folders(second))
-
-
-def _without_folders(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry with file names instead of paths: keys cover the content of the files."""
-    plain = dict(entry)
-    for name in ("name", "dataset"):
-        if isinstance(plain.get(name), str):
-            plain[name] = os.path.basename(plain[name])
-    params = plain.get("dataset_params")
-    if isinstance(params, dict) and isinstance(params.get("test"), str):
-        plain["dataset_params"] = params | {"test": os.path.basename(params["test"])}
-    return plain
+def _without_folders(entry: Mapping[str, Any]) -> str:
+    """What an entry configures, with file names instead of paths: keys cover what files hold."""
+    return re.sub(r'"[^"]*/', '"', configuration(entry))

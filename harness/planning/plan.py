@@ -12,37 +12,29 @@ import json
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...data_loaders import suggest
 from ..errors import StudyError
 from ..hashing import canonical_json
-from ..jobs import Limits, Work
+from ..jobs import Job, Limits, Work
 from ..results.journal import Cell, Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.model import KINDS, Budget, SolverEntry, StudyBase, is_foreign, run_limits
 from .fingerprint import numeric_versions
 
 if TYPE_CHECKING:
-    from .preflight import DatasetInfo, Datasets, Facts, ReferenceQuestion, SolverInfo
+    from .preflight import DatasetInfo, Datasets, Facts, SolverInfo
 
-_TIMEOUTS = frozenset(
-    {
-        *("timeout", "cpu_timeout", "compile_timeout", "data_timeout", "evaluation_timeout"),
-        "total_timeout",
-    }
-)
-
-
-@dataclass(frozen=True)
-class Details:
-    """What is needed of a run only when it is done."""
-
-    work: Work  # what a worker does; it hands back the other columns of the record
-    columns: Mapping[str, Any]  # columns of the record that are decided before the run
+# Limits that a run with this status may have hit.
+_LIMITS = {
+    "timeout": frozenset(
+        f"{name}timeout" for name in ("", "cpu_", "compile_", "data_", "evaluation_", "total_")
+    ),
+    "memory": frozenset({"memory"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +49,8 @@ class Run:
     solver: str
     seed: int
     limits: Limits
-    # Makes the details of the run with this seed; a run of a plan has it.
-    detailed: Any = field(default=None, repr=False)
-    n_train: int | None = None  # training points, where there are data
+    # Makes the rest for this seed when it is needed; a run of a plan has it.
+    configuration: Any = field(default=None, repr=False)
     foreign: bool = False  # whether it runs code from outside the project
     skip_reason: str = ""  # why the combination is not supported; empty if it is
     failure: str = ""  # why the run cannot even start; empty if it can
@@ -72,20 +63,16 @@ class Run:
         return self.task, self.solver, self.seed
 
     @property
-    def details(self) -> Details:
-        """What is needed of it when it is done; made anew each time."""
-        details: Details = self.detailed(self.seed)
-        return details
-
-    @property
     def work(self) -> Work:
-        """What a worker does."""
-        return self.details.work
+        """What a worker does; it hands back the columns of the record that are not decided."""
+        seeded: Seeded = self.configuration.seeded(self.seed)
+        return seeded.work()
 
     @property
     def columns(self) -> Mapping[str, Any]:
         """Columns of the record that are decided before the run."""
-        return self.details.columns
+        columns: dict[str, Any] = self.configuration.all_columns(self.seed)
+        return columns
 
 
 @dataclass(frozen=True)
@@ -93,9 +80,9 @@ class Seeded:
     """What a run of a configuration has by its seed."""
 
     seed: int
-    explicit: dict[str, Any]  # parameters that the study, its task or the seed set
     params: dict[str, Any]  # all parameters
     problem: dict[str, Any]  # what is solved and when it is looked at, for the key
+    work: Callable[[], Work]  # makes what a worker does
     dataset: DatasetInfo | None = None
     failure: str = ""
     reference: Any = None
@@ -108,24 +95,28 @@ class Configuration(ABC):
 
     def __init__(self, study: Any, facts: Facts, task: Any, entry: SolverEntry) -> None:
         self.study, self.task, self.entry = study, task, entry
-        self.info = facts.solvers[entry.label]
+        self.info = info = facts.solvers[entry.label]
         loaded = facts.datasets.get(task.label)
         self.dataset = None if isinstance(loaded, str) else loaded
         self.failure = loaded if isinstance(loaded, str) else ""
         self.foreign = is_foreign(entry.name)
         self.limits = run_limits(study.budget)
-        self.versions = {**numeric_versions(), **self.info.traits.get("packages", {})}
+        # To write it anew for each run takes as long as the rest of the key.
+        shared = {
+            "kind": study.kind,
+            "source": info.source_hash,
+            "class": info.shown,
+            "labels": (task.label, entry.label),
+            "versions": {**numeric_versions(), **info.traits.get("packages", {})},
+        }
+        self._key_texts = {name: canonical_json(part) for name, part in shared.items()}
 
     @abstractmethod
-    def seeded(self, seed: int) -> Any:
+    def seeded(self, seed: int) -> Seeded:
         """What the run with a seed has by it."""
 
     @abstractmethod
-    def work(self, seeded: Any) -> Work:
-        """What a worker does."""
-
-    @abstractmethod
-    def columns(self, seeded: Any) -> dict[str, Any]:
+    def columns(self, seeded: Seeded) -> dict[str, Any]:
         """Columns of the record that only this kind has, or names differently."""
 
     def run(self, seed: int) -> Run:
@@ -137,8 +128,7 @@ class Configuration(ABC):
             solver=self.entry.label,
             seed=seed,
             limits=self.limits,
-            detailed=self.details,
-            n_train=None if seeded.dataset is None else seeded.dataset.n_train,
+            configuration=self,
             foreign=self.foreign,
             skip_reason=self.skipped,
             failure=seeded.failure or self.info.traits.get("missing", ""),
@@ -146,16 +136,16 @@ class Configuration(ABC):
             reference=seeded.reference,
         )
 
-    def details(self, seed: int) -> Details:
-        """What is needed of that run when it is done."""
+    def all_columns(self, seed: int) -> dict[str, Any]:
+        """Columns of the record of that run that are decided before it."""
         seeded = self.seeded(seed)
-        columns = {
+        return {
             "key_parts": self._key_text(seeded),
             "version": self.info.version,
             "solver_class": self.info.shown,
             "params": canonical_json(seeded.params),
+            **self.columns(seeded),
         }
-        return Details(self.work(seeded), columns | self.columns(seeded))
 
     def _key_text(self, seeded: Seeded) -> str:
         """All that determines a run, by name, as canonical JSON; the run's key is the hash of it.
@@ -164,20 +154,8 @@ class Configuration(ABC):
         short (timeout, memory, parallel jobs) are no part of it.
         """
         parts = {"params": seeded.params, "task": seeded.problem, "seed": seeded.seed}
-        texts = self._shared_texts | {name: canonical_json(part) for name, part in parts.items()}
+        texts = self._key_texts | {name: canonical_json(part) for name, part in parts.items()}
         return "{" + ",".join(f'"{name}":{texts[name]}' for name in sorted(texts)) + "}"
-
-    @cached_property
-    def _shared_texts(self) -> dict[str, str]:
-        """What of it all runs share: to write it anew takes as long as the rest of the key."""
-        shared = {
-            "kind": self.study.kind,
-            "source": self.info.source_hash,
-            "class": self.info.shown,
-            "labels": (self.task.label, self.entry.label),
-            "versions": self.versions,
-        }
-        return {name: canonical_json(part) for name, part in shared.items()}
 
 
 class Kind(ABC):
@@ -193,20 +171,22 @@ class Kind(ABC):
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         """What its studies ask of a solver's class; called in a worker."""
 
-    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
-        """Values of what tasks decide with which the other parameters of a class are checked."""
-        return {}
-
     @abstractmethod
     def mistakes(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
         """What is wrong with the solvers of a study, by their classes."""
 
-    def remarks(self, study: Any) -> Iterable[str]:
+    def remarks(self, study: Any) -> Iterator[str]:
         """Lines for the user on a study, before it is planned."""
-        return ()
+        for task in study.tasks:
+            folds = getattr(task, "folds", None) or 0
+            if folds and study.seeds < folds and study.selection is None:
+                yield (
+                    f"{task.label}: only {study.seeds} of {folds} folds are run; set seeds = "
+                    f"{folds} for all"
+                )
 
-    def references(self, study: Any, datasets: Datasets) -> Iterable[ReferenceQuestion]:
-        """The reference optima that its runs are compared with."""
+    def references(self, study: Any, datasets: Datasets) -> Iterable[tuple[str, Job | str]]:
+        """The reference optima that its runs are compared with: jobs, or why there is none."""
         return ()
 
     def skip_reason(
@@ -238,35 +218,22 @@ class Kind(ABC):
     def describe(self, study: Any, facts: Facts) -> dict[str, Any]:
         """What study.json says of its tasks and solvers, and of what only this kind has."""
         study = self.completed(study, facts.datasets)
-        solvers = []
-        for entry in study.solvers:
+        described = self.described(study, facts.solvers)
+        for solver, entry in zip(described["solvers"], study.solvers, strict=True):
             info = facts.solvers[entry.label]
-            shared = {"class": info.shown, "params": dict(entry.params), "summary": info.summary}
-            shared["citation"] = info.citation
-            described = self.described_solver(entry, info)
-            solvers.append({"label": entry.label, **shared, **described})
-        tasks = []
-        for task in study.tasks:
-            data, credit = facts.datasets.get(task.label), dict[str, Any]()
-            if isinstance(data, str):
-                credit = {"citation": "", "licence": "", "decided": []}
-            elif data is not None:
-                credit = {"citation": data.citation, "licence": data.licence}
-                credit["decided"] = list(data.decided)
-            tasks.append({**self.described_task(task), **credit})
-        return {**self.described_study(study), "tasks": tasks, "solvers": solvers}
+            solver |= {"label": entry.label, "class": info.shown, "params": dict(entry.params)}
+            solver |= {"summary": info.summary, "citation": info.citation}
+        for task in described["tasks"]:
+            data = facts.datasets.get(task["label"])
+            if data is not None:
+                names = ("citation", "licence")
+                task |= {name: getattr(data, name, "") for name in names}
+                task["decided"] = list(getattr(data, "decided", ()))
+        return described
 
     @abstractmethod
-    def described_study(self, study: Any) -> dict[str, Any]:
-        """What study.json says of what only this kind has."""
-
-    @abstractmethod
-    def described_task(self, task: Any) -> dict[str, Any]:
-        """What study.json says of a task, but for its data."""
-
-    @abstractmethod
-    def described_solver(self, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
-        """What study.json says of a solver of this kind besides what it says of all."""
+    def described(self, study: Any, solvers: Mapping[str, SolverInfo]) -> dict[str, Any]:
+        """The same, but for what it says of solvers of all kinds and of data."""
 
     def complete(self, record: Any, run: Run) -> None:
         """Fill in the columns that follow from the others and from the run's reference."""
@@ -275,10 +242,6 @@ class Kind(ABC):
     def is_current(self, record: Any, run: Run) -> bool:
         """Whether a stored record was completed with the run's reference."""
         return True
-
-    def limits_hit(self, record: Any) -> frozenset[str]:
-        """Names of the budget's limits of which a run that ended early may have hit one."""
-        return frozenset()
 
     @abstractmethod
     def headline(self, record: Any) -> Iterator[str]:
@@ -293,11 +256,8 @@ def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:
     """
     shuffled = list(runs)
     random.Random(name).shuffle(shuffled)
-    first: dict[tuple[str, str], Run] = {}
-    for run in shuffled:
-        first.setdefault((run.task, run.solver), run)
-    keys = {run.key for run in first.values()}
-    return [*first.values(), *(run for run in shuffled if run.key not in keys)]
+    first = {(run.task, run.solver): run.key for run in reversed(shuffled)}
+    return sorted(shuffled, key=lambda run: first[run.task, run.solver] != run.key)
 
 
 def kind_named(name: str) -> Kind:
@@ -308,26 +268,23 @@ def kind_named(name: str) -> Kind:
     return kind
 
 
-def limits_hit(kind: Kind, record: RecordBase | Entry) -> frozenset[str]:
+def limits_hit(record: RecordBase) -> frozenset[str]:
     """Names of the limits that may have cut a run short."""
-    if record.status == "timeout":
-        return kind.limits_hit(record) | _TIMEOUTS
-    if record.status == "memory":
-        return kind.limits_hit(record) | {"memory"}
-    return kind.limits_hit(record)
+    # A feasibility method that ends at its seconds says so, and keeps what it has.
+    status = "timeout" if record.reason.startswith("max_seconds=") else record.status
+    return _LIMITS.get(status, frozenset())
 
 
-def wider_limits(kind: Kind, budget: Budget, record: RecordBase | Entry) -> list[str]:
+def wider_limits(budget: Budget, entry: Entry) -> list[str]:
     """Names of the limits that may have cut a run short and that the budget has raised."""
-    limits = limits_hit(kind, record)
-    if not limits:
+    if not entry.cut:
         return []
     # A limit that is in no budget: there was none then.
-    before: dict[str, float] = json.loads(record.budget)
+    before: dict[str, float] = json.loads(entry.budget)
     now = budget.limits()
     wider = {
         name
-        for name in limits
+        for name in entry.cut
         if now.get(name, math.inf) > before.get(name, math.inf if name == "cpu_timeout" else 0.0)
     }
     if budget.total_timeout is None and len(wider) > 1:
@@ -336,10 +293,8 @@ def wider_limits(kind: Kind, budget: Budget, record: RecordBase | Entry) -> list
     return sorted(wider)
 
 
-def reusable(
-    kind: Kind, budget: Budget, entry: Entry | None, *, retry_failed: bool = False
-) -> Entry | None:
+def reusable(budget: Budget, entry: Entry | None, *, retry_failed: bool = False) -> Entry | None:
     """What is recorded of a run, unless it is run again: it failed, or its limit is wider now."""
     if entry is None or (retry_failed and entry.status not in EXPECTED_STATUSES):
         return None
-    return None if wider_limits(kind, budget, entry) else entry
+    return None if wider_limits(budget, entry) else entry

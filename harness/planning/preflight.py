@@ -15,28 +15,19 @@ import json
 import re
 import time
 import warnings
-from collections import deque
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set as AbstractSet,
-)
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from ...data_loaders import suggest
 from ...data_loaders.atomic import replacing
 from ...data_loaders.cache import datasets_folder
 from ...solvers.bibliography import cited, papers
 from ..errors import SolverError, StudyError
-from ..evaluation.svm import ReferenceInfo, ReferenceWork
+from ..evaluation.svm import ReferenceInfo
 from ..hashing import canonical_json, hash_json
 from ..jobs import (
     Ended,
@@ -66,6 +57,7 @@ from .fingerprint import installed_packages, kernel_code, project_code, source_f
 from .plan import kind_named
 
 Say = Callable[[str], None]
+T = TypeVar("T")
 #: Label of a task -> its dataset, or why it cannot be loaded.
 Datasets: TypeAlias = "Mapping[str, DatasetInfo | str]"
 
@@ -146,19 +138,14 @@ class DatasetWork(Work):
         notes = [str(item.message) for item in caught if issubclass(item.category, DataWarning)]
         if dataset.new:
             notes += [f"{dataset.name}: {line}" for line in dataset.decided]
+        names = ("fingerprint", "n_train", "n_test", "n_features", "citation", "licence", "decided")
         # The registered kernel width, or the one that is computed from the training part.
         gamma = dataset.default_gamma
         return DatasetInfo(
-            fingerprint=dataset.fingerprint,
-            n_train=int(dataset.n_train),
-            n_test=int(dataset.n_test),
-            n_features=int(dataset.n_features),
+            **{name: getattr(dataset, name) for name in names},
             sparse=bool(sparse.issparse(dataset.X_train)),
             n_classes=len(np.unique(dataset.y_train)),
-            citation=dataset.citation,
-            licence=dataset.licence,
             notes=tuple(notes),
-            decided=dataset.decided,
             default_gamma=scale_gamma(dataset.X_train) if gamma is None else gamma,
         )
 
@@ -177,52 +164,50 @@ class DescribeWork(Work):
 
     def run(self, send: Send) -> SolverInfo:
         send(PhaseMessage("import"))
-        return describe_solver(self)
+        spec, name = SolverSpec.parse(self.solver), self.solver
+        cls = load_named(name, kind=self.kind)
+        traits = kind_named(self.kind).traits(cls, name)
+        if inspect.isabstract(cls):
+            missing = ", ".join(sorted(cls.__abstractmethods__))
+            raise SolverError(f"{name}: the class does not implement {missing}")
+        listed = inspect.signature(cls).parameters.values()
+        variable = [each for each in listed if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+        if variable and "any_parameter" not in traits:
+            words = f"__init__ takes *{variable[0].name}; list every parameter by name"
+            raise SolverError(f"{name}: {words}")
+        known = {each.name: each.default for each in listed if each not in variable}
+        required = tuple(n for n, default in known.items() if default is inspect.Parameter.empty)
+        defaults = {n: default for n, default in known.items() if n not in required}
+        # With a value that the class allows, the others are checked.
+        bias = {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
+        stand_ins = bias if "fit_intercept" in known else {}
+        defined_in, text = source_file(cls), cls.__doc__ or ""
+        files = source_files(name, defined_in, self.kind)
+        source_hash = hash_json(files)
+        return SolverInfo(
+            shown=shown_name(cls, spec),
+            summary=visible(inspect.cleandoc(text).partition("\n")[0], _SUMMARY_LIMIT),
+            citation="\n\n".join(papers()[label] for label in cited(text)),
+            defaults=defaults,
+            required=required,
+            traits=traits,
+            defined_in=str(defined_in),
+            source_hash=source_hash,
+            version=version_of(source_hash, spec.located() or defined_in),
+            files=files,
+            refusals=tuple(
+                _refusal(cls, {**stand_ins, **params}, known) if params else ""
+                for params in self.params
+            ),
+        )
 
 
-def describe_solver(work: DescribeWork) -> SolverInfo:
-    """Import a solver's class and say what it is, and of which version."""
-    spec = SolverSpec.parse(work.solver)
-    cls = load_named(work.solver, kind=work.kind)
-    kind = kind_named(work.kind)
-    traits = kind.traits(cls, work.solver)
-    if inspect.isabstract(cls):
-        missing = ", ".join(sorted(cls.__abstractmethods__))
-        raise SolverError(f"{work.solver}: the class does not implement {missing}")
-    defaults, required = _parameters(cls, work.solver, any_name="any_parameter" in traits)
-    names = {*defaults, *required}
-    stand_ins = {k: v for k, v in kind.stand_ins(cls).items() if k in names}
-    defined_in = source_file(cls)
-    files = source_files(work.solver, defined_in, work.kind)
-    source_hash = hash_json(files)
-    return SolverInfo(
-        shown=shown_name(cls, spec),
-        summary=visible(inspect.cleandoc(cls.__doc__ or "").partition("\n")[0], _SUMMARY_LIMIT),
-        citation="\n\n".join(papers()[label] for label in cited(cls.__doc__ or "")),
-        defaults=defaults,
-        required=tuple(required),
-        traits=traits,
-        defined_in=str(defined_in),
-        source_hash=source_hash,
-        version=version_of(source_hash, spec.located() or defined_in),
-        files=files,
-        refusals=tuple(
-            _refusal(cls, {**stand_ins, **params}, names, required) if params else ""
-            for params in work.params
-        ),
-    )
-
-
-def _refusal(
-    cls: type[Any], params: Mapping[str, Any], names: AbstractSet[str], required: Collection[str]
-) -> str:
+def _refusal(cls: Any, params: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     """Why a class does not take these values; empty if it does, or cannot tell before a run."""
-    values = {
-        name: value
-        for name, value in params.items()
-        if not (isinstance(value, str) and value == REFERENCE)
-    }
-    if not set(values) <= names or not set(required).issubset(values):
+    required = {name for name, default in known.items() if default is inspect.Parameter.empty}
+    # The type first: an array equals no text.
+    values = {k: v for k, v in params.items() if not isinstance(v, str) or v != REFERENCE}
+    if not required <= values.keys() <= known.keys():
         return ""
     try:
         estimator = cls(**values)
@@ -237,27 +222,6 @@ def _refusal(
     return ""
 
 
-def _parameters(cls: Any, name: str, *, any_name: bool = False) -> tuple[dict[str, Any], list[str]]:
-    """The estimator's parameters with their defaults, and those that have none.
-
-    With ``any_name`` it may also take parameters that it does not list.
-    """
-    defaults: dict[str, Any] = {}
-    required: list[str] = []
-    for parameter in inspect.signature(cls).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            if any_name:
-                continue
-            raise SolverError(
-                f"{name}: __init__ takes *{parameter.name}; list every parameter by name"
-            )
-        if parameter.default is parameter.empty:
-            required.append(parameter.name)
-        else:
-            defaults[parameter.name] = parameter.default
-    return defaults, required
-
-
 @dataclass(frozen=True)
 class Facts:
     """What workers report about a study; a str is the reason why something is missing."""
@@ -270,69 +234,55 @@ class Facts:
     complete: bool = True  # whether nothing failed that may be there the next time
 
 
-@dataclass(frozen=True)
-class ReferenceQuestion:
-    """A reference optimum that a kind of studies needs."""
-
-    about: str  # what it is of: the label of a task, with folds also the seed
-    work: ReferenceWork | str  # or why there is none
-    timeout: float  # seconds of solving
-    foreign: bool = False  # whether the work runs code from outside the project
-
-
-def preflight(
-    study: StudyBase, executor: Executor, say: Say, *, threads: int = 1, computes: bool = True
-) -> Facts:
+def preflight(study: StudyBase, executor: Executor, say: Say, *, computes: bool = True) -> Facts:
     """The facts that planning needs of a study."""
     kind, limits = kind_named(study.kind), run_limits(study.budget)
-    solvers = study_solvers(study, executor, say, threads=threads)
+    solvers = study_solvers(study, executor, say)
     for line in kind.remarks(study):
         say(line)
-    by_tag = _by_dataset([task for task in study.tasks if isinstance(task, DatasetTask)])
-    jobs = []
-    for tag, (first, *_) in by_tag.items():
-        work = DatasetWork(first.dataset, dict(first.dataset_params), first.folder)
-        jobs.append(Job(tag, work, limits, threads, first.runs_code))
+    by_tag: dict[str, list[DatasetTask]] = defaultdict(list)
+    for task in study.tasks:
+        if isinstance(task, DatasetTask):
+            words = [canonical_json(task.dataset_params)] if task.dataset_params else []
+            words += [f"in {task.folder}"] if task.folder else []
+            by_tag[" ".join(["loading", task.dataset, *words])].append(task)
+    loading = []
+    for tag, tasks in by_tag.items():
+        task = tasks[0]
+        load = DatasetWork(task.dataset, dict(task.dataset_params), task.folder)
+        loading.append((tasks, Job(tag, load, limits, foreign=task.runs_code)))
     datasets: dict[str, DatasetInfo | str] = {}
     complete = True
-    for job, outcome in _outcomes(executor, jobs, say):
+    for tasks, outcome in _outcomes(executor, loading, say):
         info = outcome.value
         if outcome.status != "done":
-            named = "" if outcome.status == "data" else f"{by_tag[job.tag][0].dataset}: "
+            named = "" if outcome.status == "data" else f"{tasks[0].dataset}: "
             info, complete = f"{named}{outcome.reason}", False
         else:
             for note in info.notes:
                 say(note)
-        datasets.update(dict.fromkeys((task.label for task in by_tag[job.tag]), info))
-    questions = {}
+        datasets |= dict.fromkeys((task.label for task in tasks), info)
     references: dict[str, ReferenceInfo | str] = {}
-    jobs = []
-    for question in kind.references(study, datasets):
-        if isinstance(question.work, str):
-            references[question.about] = question.work
-            continue
-        tag = f"computing the reference optimum of {question.about}"
-        seconds = {**limits.seconds, "solve": question.timeout}
-        longer = Limits(seconds, limits.memory, limits.total + question.timeout)
-        lookup = replace(question.work, lookup=not computes)
-        questions[tag] = question
-        jobs.append(Job(tag, lookup, longer, threads, question.foreign))
-    for job, outcome in _outcomes(executor, jobs, say):
-        question = questions[job.tag]
+    computing = []
+    for about, job in kind.references(study, datasets):
+        if isinstance(job, str):
+            references[about] = job
+        else:
+            work: Any = job.work
+            lookup = replace(work, lookup=not computes)
+            computing.append((about, replace(job, work=lookup)))
+    for about, outcome in _outcomes(executor, computing, say):
         if outcome.status == "done":
-            references[question.about] = outcome.value
+            references[about] = outcome.value
             if outcome.value.note:
                 say(outcome.value.note)
         elif not computes:
-            references[question.about] = _NOT_YET
-            say(
-                f"the reference optimum of {question.about} is computed first, in at most "
-                f"{question.timeout:g} s"
-            )
+            references[about] = _NOT_YET
+            say(f"the reference optimum of {about} is computed first")
         else:
             reason = f"{outcome.status}: {outcome.reason.removeprefix('ReferenceFailure: ')}"
-            references[question.about], complete = reason, False
-            say(f"no reference optimum of {question.about} ({reason}); its runs go on without")
+            references[about], complete = reason, False
+            say(f"no reference optimum of {about} ({reason}); its runs go on without")
     return Facts(solvers, datasets, references, complete)
 
 
@@ -368,17 +318,17 @@ def _states(files: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
         yield str(file), state.st_size, state.st_mtime_ns
 
 
-def _cached() -> str:
-    """A hash of the states of the cached datasets and reference optima."""
+def _with_cached(sources: str) -> str:
+    """The hash with the states of the cached datasets and reference optima."""
     optima = datasets_folder().with_name("references").glob("*.json")
-    return hash_json([*_states([*datasets_folder().rglob("*.parquet"), *optima])])
+    return hash_json([sources, *_states([*datasets_folder().rglob("*.parquet"), *optima])])
 
 
 def read_facts(results: Path, sources: str) -> Facts | None:
     """The facts that an earlier command kept, if their sources are unchanged."""
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         kept = json.loads((results / FACTS).read_bytes())
-        if sources and kept["sources"] == sources and kept["cache"] == _cached():
+        if sources and kept["sources"] == _with_cached(sources):
             facts: Facts = described(Facts, kept["facts"])
             return facts
     return None
@@ -386,24 +336,17 @@ def read_facts(results: Path, sources: str) -> Facts | None:
 
 def keep_facts(results: Path, sources: str, facts: Facts) -> None:
     """Keep facts, unless something is missing: that is tried again each time."""
-    if not sources or not facts.complete:
-        return
-    kept = {"sources": sources, "cache": _cached(), "facts": asdict(facts)}
-    try:
-        content = json.dumps(kept)
-    except TypeError:  # a parameter of a user's solver that JSON lacks
-        return
-    with storing(results / FACTS), replacing(results / FACTS) as sink:
-        sink.write(content.encode())
+    if sources and facts.complete:
+        kept = {"sources": _with_cached(sources), "facts": asdict(facts)}
+        with contextlib.suppress(TypeError):  # a parameter of a user's solver that JSON lacks
+            content = json.dumps(kept).encode()
+            with storing(results / FACTS), replacing(results / FACTS) as sink:
+                sink.write(content)
 
 
-def study_solvers(
-    study: StudyBase, executor: Executor, say: Say, *, threads: int = 1
-) -> dict[str, SolverInfo]:
+def study_solvers(study: StudyBase, executor: Executor, say: Say) -> dict[str, SolverInfo]:
     """The classes of a study's solvers by label, their parameters checked."""
-    solvers = described_solvers(
-        study.solvers, study.kind, run_limits(study.budget), executor, say, threads=threads
-    )
+    solvers = described_solvers(study.solvers, study.kind, run_limits(study.budget), executor, say)
     # A mistake in a grid counts once, in however many of its entries it is.
     mistakes = dict.fromkeys(kind_named(study.kind).mistakes(study, solvers))
     if mistakes:
@@ -412,25 +355,18 @@ def study_solvers(
 
 
 def described_solvers(
-    entries: Sequence[SolverEntry],
-    kind: str,
-    limits: Limits,
-    executor: Executor,
-    say: Say,
-    *,
-    threads: int = 1,
+    entries: Sequence[SolverEntry], kind: str, limits: Limits, executor: Executor, say: Say
 ) -> dict[str, SolverInfo]:
     """The classes of solvers, by label."""
-    by_name: dict[str, list[SolverEntry]] = {}
+    by_name: dict[str, list[SolverEntry]] = defaultdict(list)
     for entry in entries:
-        by_name.setdefault(entry.name, []).append(entry)
+        by_name[entry.name].append(entry)
     jobs = []
     for name, named in by_name.items():
         work = DescribeWork(name, kind, tuple(entry.params for entry in named))
-        jobs.append(Job(f"importing {name}", work, limits, threads, is_foreign(name)))
+        jobs.append((name, Job(f"importing {name}", work, limits, foreign=is_foreign(name))))
     described = {}
-    for job, outcome in _outcomes(executor, jobs, say):
-        name = job.tag.removeprefix("importing ")
+    for name, outcome in _outcomes(executor, jobs, say):
         if outcome.status == "user":
             raise SolverError(outcome.reason)
         if outcome.status != "done":
@@ -441,46 +377,31 @@ def described_solvers(
     return {entry.label: described[entry.label] for entry in entries}
 
 
-def _outcomes(executor: Executor, jobs: Iterable[Job], say: Say) -> Iterator[tuple[Job, Outcome]]:
+def _outcomes(
+    executor: Executor, jobs: Sequence[tuple[T, Job]], say: Say
+) -> Iterator[tuple[T, Outcome]]:
     """Run jobs, each under a tag of its own, and announce those that take more than a moment.
 
-    A worker that crashes may have been killed by someone else: its job is retried once.
+    A worker that crashes may have been killed by someone else: its job is done once more.
     """
-    waiting, retried = deque(jobs), set[str]()
-    while waiting:
+    for last in (False, True):
+        about = {job.tag: each for each, job in jobs}
+        crashed: list[tuple[T, Job]] = []
         unannounced: dict[str, float] = {}
-        for event in executor.execute(_emptied(waiting)):
+        for event in executor.execute(job for _, job in jobs) if jobs else ():
             if isinstance(event, Started):
                 unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
             elif isinstance(event, Ended):
-                tag = event.job.tag
-                unannounced.pop(tag, None)
-                if event.outcome.status == "crashed" and tag not in retried:
-                    retried.add(tag)
-                    waiting.appendleft(event.job)
+                unannounced.pop(event.job.tag, None)
+                if event.outcome.status == "crashed" and not last:
+                    crashed.append((about[event.job.tag], event.job))
                 else:
-                    yield event.job, event.outcome
+                    yield about[event.job.tag], event.outcome
             else:
                 for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
                     del unannounced[tag]
                     say(f"{tag} ...")
-
-
-def _emptied(jobs: deque[Job]) -> Iterator[Job]:
-    while jobs:
-        yield jobs.popleft()
-
-
-def _by_dataset(tasks: Sequence[DatasetTask]) -> dict[str, list[DatasetTask]]:
-    """Tasks with the same data, by the tag of the job that loads them."""
-    folders: dict[str, str | None] = {}
-    by_tag: dict[str, list[DatasetTask]] = {}
-    for task in tasks:
-        tag = f"{task.dataset} {canonical_json(task.dataset_params)}".removesuffix(" {}")
-        if folders.setdefault(tag, task.folder) != task.folder:
-            tag = f"{tag} in {task.folder}"
-        by_tag.setdefault(f"loading {tag}", []).append(task)
-    return by_tag
+        jobs = crashed
 
 
 def parameter_mistakes(
@@ -490,19 +411,16 @@ def parameter_mistakes(
     decides: str,
     decided: Sequence[str],
     supplied: Sequence[str] = (),
-    refused: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[str]:
     """What is wrong with a solver's parameters, by its class and by what its tasks decide."""
     for name in entry.params:
         prefix = study.message_prefix(entry.label, "params", name)
         if name not in info.accepted:
-            free = sorted(info.accepted.difference(decided, refused))
+            free = sorted(info.accepted.difference(decided))
             yield f"{prefix}unknown parameter {name!r}{suggest(name, free)}"
         elif name in decided:
             why = f"is decided by the {decides}, the same for all solvers"
             yield f"{prefix}{name!r} {why}; remove it from params"
-        elif name in refused:
-            yield f"{prefix}{name!r} {refused[name]}; remove it from params"
     missing = set(info.required).difference(entry.params, decided, supplied)
     if missing:
         names = ", ".join(sorted(missing))

@@ -9,9 +9,9 @@ import json
 import os
 import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,27 +24,8 @@ from ..words import plural
 from .forecast import Forecast, Pair, eta_words, recorded_seconds
 
 _UNKNOWN = "another machine"
+_RUNNING = ("task", "solver", "seed", "machine", "seconds")
 _ENVIRONMENT = re.compile(rb'"environment":("(?:[^"\\]|\\.)*")')
-
-
-@dataclass(frozen=True)
-class Running:
-    """A run that a command has begun: what, on what machine, and for how many seconds."""
-
-    task: str
-    solver: str
-    seed: int
-    machine: str
-    seconds: float
-
-
-@dataclass
-class Machine:
-    """What one kind of machine has done and does."""
-
-    done: int = 0
-    failed: int = 0
-    running: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,15 +39,13 @@ class Standing:
     statuses: dict[str, int]  # status -> number of recorded runs
     failures: tuple[str, ...]  # A line for each run that did not go as planned
     damaged: int  # lines of the journal that cannot be read, since the last plan
-    running: tuple[Running, ...]  # runs that commands at work have begun
+    # Runs that commands at work have begun: task, solver, seed, machine and seconds.
+    running: tuple[dict[str, Any], ...]
     # Commands at work: on this machine those that are there, elsewhere those that wrote lately.
     commands: int
-    machines: dict[str, Machine]  # processor, cores and memory -> what was and is done there
+    # Processor, cores and memory -> how many runs are done, failed and running there.
+    machines: dict[str, dict[str, int]]
     left_words: str  # the time that is left, in words; empty if no run has ended
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON takes it."""
-        return asdict(self)
 
     def in_words(self) -> Iterator[str]:
         """Lines for the terminal."""
@@ -78,12 +57,11 @@ class Standing:
             yield f"{plural(self.damaged, 'line')} of the journal cannot be read"
         if self.commands:
             yield f"{plural(self.commands, 'command')} at work"
-        for name, machine in self.machines.items():
-            yield (
-                f"{name}: {machine.done} done, {machine.failed} failed, {machine.running} running"
-            )
+        for name, counts in self.machines.items():
+            yield f"{name}: " + ", ".join(f"{n} {what}" for what, n in counts.items())
         for run in self.running:
-            yield f"running {run.seconds:.0f} s: {run.task} / {run.solver} / seed {run.seed}"
+            where = "{task} / {solver} / seed {seed}".format_map(run)
+            yield f"running {run['seconds']:.0f} s: {where}"
 
 
 class Monitor:
@@ -103,40 +81,49 @@ class Monitor:
     def look(self) -> Standing:
         """How far the study is now."""
         self._refresh()
-        described = self._described()
+        try:
+            described = read_description(self._folder)
+        except DamagedDescriptionError as error:
+            raise UserError(str(error)) from None
+        if described is None:
+            raise UserError(f"{self._results}: no results here yet ({FILE_NAME} is missing)")
         if self._journal is None:
             self._journal = Journal(self._folder)
             new = self._journal.entries
         else:
             new = self._journal.refresh()
         for entry in new:
-            words = setting_words(_environment(self._journal.folder, entry))
+            words = _machine(self._journal.folder, entry)
             self._machines[entry] = self._last[entry.segment] = words
         plan, current = self._journal.plan, self._journal.current
-        left = [cell for cell in plan if cell not in current]
-        starts = [start for start in self._journal.running() if start.cell not in current]
-        machines: dict[str, Machine] = {}
-        for entry in current.values():
-            machine = machines.setdefault(self._machines.get(entry, _UNKNOWN), Machine())
-            machine.done += 1
-            machine.failed += entry.status not in EXPECTED_STATUSES
-        running = tuple(
-            Running(
-                *start.cell,
-                self._last.get(start.segment, _UNKNOWN),
-                max(0.0, time.time() - start.at),
-            )
-            for start in starts
+        left = Counter((task, solver) for task, solver, seed in plan.keys() - current.keys())
+        machines: dict[str, dict[str, int]] = defaultdict(
+            lambda: {"done": 0, "failed": 0, "running": 0}
         )
-        for run in running:
-            machines.setdefault(run.machine, Machine()).running += 1
+        forecast = Forecast()
+        for entry in current.values():
+            counts = machines[self._machines.get(entry, _UNKNOWN)]
+            counts["done"] += 1
+            counts["failed"] += entry.status not in EXPECTED_STATUSES
+            if entry.wall_s is not None:
+                forecast.add((entry.task, entry.solver), recorded_seconds(entry))
+        running, elapsed = list[dict[str, Any]](), list[tuple[Pair, float]]()
+        for start in self._journal.running():
+            if start.cell not in current:
+                pair, seconds = start.cell[:2], max(0.0, time.time() - start.at)
+                values = (*start.cell, self._last.get(start.segment, _UNKNOWN), seconds)
+                running.append(dict(zip(_RUNNING, values, strict=True)))
+                machines[values[3]]["running"] += 1
+                elapsed.append((pair, seconds))
         commands = len(self._journal.others())
-        at_once = max(described.get("jobs", 1) * commands, len(running), 1)
+        forecast.jobs = max(described.get("jobs", 1) * commands, len(running), 1)
+        to_do = left - Counter(pair for pair, _ in elapsed)
+        remaining = forecast.remaining(to_do, elapsed) if left else None
         return Standing(
             study=str(described.get("name", "")),
             planned=len(plan),
             done=len(current),
-            left=len(left),
+            left=left.total(),
             statuses=dict(Counter(entry.status for entry in current.values())),
             failures=tuple(
                 failure_line(entry)
@@ -144,57 +131,21 @@ class Monitor:
                 if entry.status not in EXPECTED_STATUSES
             ),
             damaged=len(self._journal.new_damages()),
-            running=running,
+            running=tuple(running),
             commands=commands,
-            machines=machines,
-            left_words=_forecast(current.values(), left, running, at_once),
+            machines=dict(machines),
+            left_words="" if remaining is None else eta_words(remaining),
         )
 
-    def _described(self) -> dict[str, Any]:
-        try:
-            described = read_description(self._folder)
-        except DamagedDescriptionError as error:
-            raise UserError(str(error)) from None
-        if described is None:
-            raise UserError(f"{self._results}: no results here yet ({FILE_NAME} is missing)")
-        return described
 
-
-def _environment(folder: Path, entry: Entry) -> Mapping[str, Any]:
-    """The environment of a record; to read all of it would take a hundred times as long."""
+def _machine(folder: Path, entry: Entry) -> str:
+    """The kind of machine of a record; to read all of it would take a hundred times as long."""
     with (folder / entry.segment).open("rb") as file:
         file.seek(entry.offset)
         match = _ENVIRONMENT.search(file.read(entry.size))
-    environment: Mapping[str, Any] = json.loads(json.loads(match[1])) if match else {}
-    return environment
-
-
-def setting_words(environment: Mapping[str, Any]) -> str:
-    """A kind of machine in words, from what records say of it."""
+    environment = json.loads(json.loads(match[1])) if match else {}
     if not environment.get("processor"):
         return _UNKNOWN
     memory = round(environment.get("memory_mb", 0) / 1000)
     cores = environment.get("cores_logical") or environment.get("cores")
     return f"{environment['processor']}, {cores} cores, {memory} GB"
-
-
-def _forecast(
-    entries: Iterable[Entry],
-    left: Iterable[tuple[str, str, int]],
-    running: Iterable[Running],
-    at_once: int,
-) -> str:
-    """The time that is left if as many runs go on at the same time as now."""
-    forecast = Forecast(at_once)
-    for entry in entries:
-        if entry.wall_s is not None:
-            pair = Pair(entry.task, entry.solver)
-            forecast.add(pair, recorded_seconds(entry))
-    pairs = Counter(Pair(task, solver) for task, solver, _ in left)
-    elapsed = [(Pair(run.task, run.solver), run.seconds) for run in running]
-    pairs.subtract(pair for pair, _ in elapsed)
-    to_do = {pair: count for pair, count in pairs.items() if count > 0}
-    if not to_do and not elapsed:
-        return ""
-    remaining = forecast.remaining(to_do, elapsed)
-    return "" if remaining is None else eta_words(remaining)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
+from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -16,7 +17,6 @@ from ..evaluation.svm import (
     EstimatorWork,
     FitWork,
     Fold,
-    ReferenceInfo,
     ReferenceWork,
     Search,
     StoppingRules,
@@ -26,27 +26,21 @@ from ..evaluation.svm import (
     shown_kernel,
 )
 from ..hashing import canonical_json
-from ..jobs import Work
+from ..jobs import Job, Work
 from ..results.svm import Record
-from ..study.model import REFERENCE, SolverEntry, is_foreign
+from ..study.model import REFERENCE, SolverEntry, is_foreign, run_limits
 from ..study.svm import Study, Task
 from .fingerprint import kernel_code
 from .plan import Configuration, Kind, Run, Seeded
-from .preflight import (
-    DatasetInfo,
-    Datasets,
-    Facts,
-    ReferenceQuestion,
-    SolverInfo,
-    parameter_mistakes,
-)
+from .preflight import DatasetInfo, Datasets, Facts, SolverInfo, parameter_mistakes
 
-# Parameters that the task or the seed decides; the same for every solver of a study.
-_DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
+# Parameters that the task or the seed decides, the same for every solver; weights of classes would
+# change the problem.
+_DECIDED_BY_TASK = (
+    *("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state", "class_weight"),
+)
 # Traits of solvers that study.json tells.
 _DESCRIBED_TRAITS = ("scalarization", "certificate", "instrumented", "deterministic")
-# Why no study may set class_weight.
-_WEIGHTED = "changes the problem, which is that of the task and the same for every solver"
 # Columns of the record that tell of the data.
 _DATASET_COLUMNS = ("fingerprint", "n_train", "n_test", "n_features", "n_classes")
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
@@ -62,13 +56,13 @@ class _Configuration(Configuration):
         self.outside = "outside" in info.traits
         self.foreign |= is_foreign(task.kernel) or self.outside
         self.several = self.dataset is not None and self.dataset.n_classes > 2
-        self.problem = replace(
-            task.problem(0),
-            fit_intercept=_fits_bias(task, info),
-            fingerprint="" if self.dataset is None else self.dataset.fingerprint,
-        )
-        self.explicit = _explicit_parameters(task, _with_first_values(entry), info)
-        self.search = _search(study, task, entry, info)
+        # As the task says, if the solver can.
+        supported = info.traits["supports_bias" if task.fit_intercept else "supports_no_bias"]
+        bias = task.fit_intercept == supported
+        fingerprint = "" if self.dataset is None else self.dataset.fingerprint
+        self.problem = replace(task.problem(0), fit_intercept=bias, fingerprint=fingerprint)
+        self.explicit = self._explicit_parameters()
+        self.search = self._search()
         if self.search is not None:
             # What is tuned has no value of its own; tuning ends itself unless something hangs.
             self.explicit |= self.search.configurations[0]
@@ -82,11 +76,9 @@ class _Configuration(Configuration):
             self.skipped = KIND.skip_reason(study, task, entry, info, self.dataset)
         changes = self._changes() if self.outside else ""
         self.solves = self.outside and not (changes or self.several) and info.traits["solves"]
-        differs = ""
-        if self.problem.fit_intercept and not task.fit_intercept:
-            differs = "it fits a bias, which the task has not"
-        elif task.fit_intercept and not self.problem.fit_intercept:
-            differs = "it fits no bias, which the task has"
+        differs = "it fits a bias, which the task has not" if bias else ""
+        if task.fit_intercept:
+            differs = "" if bias else "it fits no bias, which the task has"
         self.other_problem = "" if self.skipped else "; ".join(filter(None, [differs, changes]))
         budget = study.budget
         self._problem_parts = {
@@ -102,31 +94,25 @@ class _Configuration(Configuration):
         if self.other_problem:
             self._problem_parts["other_problem"] = self.other_problem
 
-    def work(self, seeded: _Seeded) -> Work:
-        problem, budget = replace(self.problem, fold=seeded.fold), self.study.budget
+    def _work(
+        self,
+        seed: int,
+        explicit: dict[str, Any],
+        tol: Any,
+        fold: Fold | None,
+        rules: StoppingRules,
+        search: Search | None,
+    ) -> Work:
+        problem, budget = replace(self.problem, fold=fold), self.study.budget
+        fitted = (problem, self.entry.name, explicit)
         if not self.outside:
-            return FitWork(
-                problem,
-                self.entry.name,
-                seeded.explicit,
-                budget.checkpoint_factor,
-                budget.epoch_checkpoints,
-                rules=seeded.rules,
-                search=seeded.search,
-            )
-        tol = seeded.params.get("tol")
-        return EstimatorWork(
-            problem,
-            self.entry.name,
-            seeded.explicit,
-            seeded.seed,
-            self.solves,
-            float(tol) if isinstance(tol, int | float) else DEFAULT_TOL,
-            search=seeded.search,
-            decided=tuple(self.info.traits["decided"]),
-        )
+            moments = (budget.checkpoint_factor, budget.epoch_checkpoints)
+            return FitWork(*fitted, *moments, rules=rules, search=search)
+        tol = float(tol) if isinstance(tol, int | float) else DEFAULT_TOL
+        decided = tuple(self.info.traits["decided"])
+        return EstimatorWork(*fitted, seed, self.solves, tol, search=search, decided=decided)
 
-    def columns(self, seeded: _Seeded) -> dict[str, Any]:
+    def columns(self, seeded: Seeded) -> dict[str, Any]:
         task = self.task
         tuned = dict.fromkeys(task.tune.keys() - {"C"})
         data = {} if seeded.dataset is None else vars(seeded.dataset)
@@ -141,6 +127,59 @@ class _Configuration(Configuration):
             **{name: data[name] for name in _DATASET_COLUMNS if name in data},
         }
 
+    def _explicit_parameters(self) -> dict[str, Any]:
+        """The parameters that the task and the study set, of those that the class has.
+
+        The seed of the run takes the place of its ``random_state``.
+        """
+        info, entry = self.info, _with_first_values(self.entry)
+        values: dict[str, Any] = {
+            **self.task.kernel_parameters,
+            "C": self.task.C,
+            "fit_intercept": self.problem.fit_intercept,
+            "random_state": None,
+        }
+        if self.outside:
+            decided = set(info.traits["decided"])
+            if "random_state" in info.accepted and info.defaults.get("random_state") is None:
+                decided.add("random_state")
+            return {name: values[name] for name in values if name in decided} | entry.params
+        if info.traits["scalarization"] == "S":
+            # What C is to the other forms of the problem.
+            values["nu"] = REFERENCE
+        values |= entry.params
+        return {name: value for name, value in values.items() if name in info.accepted}
+
+    def _search(self) -> Search | None:
+        """The search of a run, but for its seed; None if nothing is tuned.
+
+        Values of C and of the kernel concern those solvers that take such a parameter.
+        """
+        accepted = self.info.traits["decided"] if self.outside else self.info.accepted
+        values = {name: tried for name, tried in self.task.tune.items() if name in accepted}
+        values |= self.entry.tune
+        if not values:
+            return None
+        number = math.prod(len(tried) for tried in values.values())
+        if number > MAX_CONFIGURATIONS:
+            raise StudyError(
+                f"{self.entry.label!r} on {self.task.label!r} has {number} configurations to "
+                f"choose from; give fewer values in tune, at most {MAX_CONFIGURATIONS} combinations"
+            )
+        tuning, budget = self.study.tuning, self.study.budget
+        return Search(
+            configurations=configurations(values),
+            seed=(tuning.seed, 0),
+            method=tuning.method,
+            resource=tuning.resource,
+            validation=tuning.validation or Search.validation,
+            folds=tuning.folds,
+            seconds=tuning.seconds or math.inf,
+            evaluations=tuning.kernel_evals or math.inf,
+            trial_seconds=budget.timeout,
+            trial_evaluations=budget.kernel_evals or math.inf,
+        )
+
     def _changes(self) -> str:
         """What an estimator from outside solves instead of the task's problem."""
         traits = self.info.traits
@@ -153,7 +192,7 @@ class _Configuration(Configuration):
         ]
         return " and ".join(changes)
 
-    def seeded(self, seed: int) -> _Seeded:
+    def seeded(self, seed: int) -> Seeded:
         task, info, dataset, failure = self.task, self.info, self.dataset, self.failure
         fold = None if task.folds is None else Fold.of_seed(task.folds, seed)
         if dataset is not None and fold is not None:
@@ -177,9 +216,14 @@ class _Configuration(Configuration):
         params = {**dict.fromkeys(info.required), **info.defaults, **fixed}
         fingerprint = None if dataset is None else dataset.fingerprint
         parts = {"fingerprint": fingerprint, **self._problem_parts}
-        rules = self._stopping_rules(reference)
-        if math.isfinite(rules.primal):
-            parts["stop_primal"] = rules.primal
+        budget, minimises = self.study.budget, info.traits["scalarization"] is not None
+        rules = StoppingRules(budget.kernel_evals or math.inf, budget.iterations or math.inf)
+        # Only an objective that has an optimum can be good enough.
+        if budget.stop is not None and reference is not None and minimises:
+            parts["stop_primal"] = _to_ten_digits(reference.primal) * (
+                1.0 + budget.stop.suboptimality
+            )
+            rules = replace(rules, primal=parts["stop_primal"])
         search = self.search
         if search is not None:
             params |= dict.fromkeys(search.configurations[0])
@@ -188,27 +232,8 @@ class _Configuration(Configuration):
             # infinity; a limit that is not set is left out.
             protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
             parts["tuning"] = {k: v for k, v in protocol.items() if k != "params"}
-        return _Seeded(seed, fixed, params, parts, dataset, failure, reference, fold, rules, search)
-
-    def _stopping_rules(self, reference: ReferenceInfo | None) -> StoppingRules:
-        """What ends the run early; only an objective that has an optimum can be good enough."""
-        primal, budget = -math.inf, self.study.budget
-        minimises = self.info.traits["scalarization"] is not None
-        if budget.stop is not None and reference is not None and minimises:
-            primal = _to_ten_digits(reference.primal) * (1.0 + budget.stop.suboptimality)
-        return StoppingRules(
-            evaluations=budget.kernel_evals or math.inf,
-            iterations=budget.iterations or math.inf,
-            primal=primal,
-        )
-
-
-def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
-    # A study that was built in Python was never completed.
-    task = task if task.C is not None else task.completed(folder=task.folder)
-    if is_foreign(task.kernel):
-        task = task.with_kernel_code(kernel_code(task.kernel))
-    return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
+        work = partial(self._work, seed, fixed, params.get("tol"), fold, rules, search)
+        return Seeded(seed, params, parts, work, dataset, failure, reference)
 
 
 def _package_traits(cls: type[Any]) -> dict[str, Any]:
@@ -240,69 +265,9 @@ def _optimum_of(task: Task, seed: int) -> str:
     return task.label if task.folds is None else f"{task.label}, seed {seed}"
 
 
-def _fits_bias(task: Task, info: SolverInfo) -> bool:
-    """Whether the solver's problem has a bias: as the task says, if the solver can."""
-    supported = "supports_bias" if task.fit_intercept else "supports_no_bias"
-    return task.fit_intercept if info.traits[supported] else not task.fit_intercept
-
-
-def _explicit_parameters(task: Task, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
-    """The parameters that the task and the study set, of those that the class has.
-
-    The seed of the run takes the place of its ``random_state``.
-    """
-    values: dict[str, Any] = {
-        **task.kernel_parameters,
-        "C": task.C,
-        "fit_intercept": _fits_bias(task, info),
-        "random_state": None,
-    }
-    if "outside" in info.traits:
-        decided = set(info.traits["decided"])
-        if "random_state" in info.accepted and info.defaults.get("random_state") is None:
-            decided.add("random_state")
-        return {name: values[name] for name in values if name in decided} | entry.params
-    if info.traits["scalarization"] == "S":
-        # What C is to the other forms of the problem.
-        values["nu"] = "reference"
-    values.update(entry.params)
-    return {name: value for name, value in values.items() if name in info.accepted}
-
-
 def _to_ten_digits(value: float) -> float:
     """Rounded far below the certified gap: the same after the cache was emptied."""
     return float(f"{value:.10g}")
-
-
-def _search(study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> Search | None:
-    """The search of a run, but for its seed; None if nothing is tuned.
-
-    Values of C and of the kernel concern those solvers that take such a parameter.
-    """
-    accepted = info.traits["decided"] if "outside" in info.traits else info.accepted
-    values = {name: tried for name, tried in task.tune.items() if name in accepted}
-    values |= entry.tune
-    if not values:
-        return None
-    number = math.prod(len(tried) for tried in values.values())
-    if number > MAX_CONFIGURATIONS:
-        raise StudyError(
-            f"{entry.label!r} on {task.label!r} has {number} configurations to choose from; give "
-            f"fewer values in tune, at most {MAX_CONFIGURATIONS} combinations"
-        )
-    tuning, budget = study.tuning, study.budget
-    return Search(
-        configurations=configurations(values),
-        seed=(tuning.seed, 0),
-        method=tuning.method,
-        resource=tuning.resource,
-        validation=tuning.validation or Search.validation,
-        folds=tuning.folds,
-        seconds=tuning.seconds or math.inf,
-        evaluations=tuning.kernel_evals or math.inf,
-        trial_seconds=budget.timeout,
-        trial_evaluations=budget.kernel_evals or math.inf,
-    )
 
 
 def _with_first_values(entry: SolverEntry) -> SolverEntry:
@@ -337,50 +302,36 @@ class SVMKind(Kind):
             **_package_traits(cls),
         }
 
-    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
-        return {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
-
     def mistakes(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         for entry in study.solvers:
             info, configured = solvers[entry.label], _with_first_values(entry)
-            if "outside" not in info.traits:
-                refused = {"class_weight": _WEIGHTED}
-                yield from parameter_mistakes(
-                    study, configured, info, "task", _DECIDED_BY_TASK, ("nu",), refused
-                )
-                continue
-            if info.traits["any_parameter"]:
+            decided, supplied = list(_DECIDED_BY_TASK), ["nu"]
+            if "outside" in info.traits:
+                decided, supplied = [*info.traits["decided"], "random_state"], []
+            if info.traits.get("any_parameter"):
                 info = replace(info, defaults={**info.defaults, **dict.fromkeys(configured.params)})
-            decided = [*info.traits["decided"], "random_state"]
-            yield from parameter_mistakes(study, configured, info, "task", decided)
+            yield from parameter_mistakes(study, configured, info, "task", decided, supplied)
 
-    def remarks(self, study: Study) -> Iterator[str]:
-        for task in study.task:
-            if task.folds is not None and study.seeds < task.folds and study.selection is None:
-                yield (
-                    f"{task.label}: only {study.seeds} of {task.folds} folds are run; set seeds = "
-                    f"{task.folds} for all"
-                )
-
-    def references(self, study: Study, datasets: Datasets) -> Iterator[ReferenceQuestion]:
-        cache_mb = _CACHE_SHARE * study.budget.memory
+    def references(self, study: Study, datasets: Datasets) -> Iterator[tuple[str, Job | str]]:
+        limits, timeout = run_limits(study.budget), study.reference.timeout
+        seconds = {**limits.seconds, "solve": timeout}
+        limits = replace(limits, seconds=seconds, total=limits.total + timeout)
         for task in self.completed(study, datasets).task:
             info, seeds = datasets[task.label], [0]
             if task.folds is not None:
                 seeds = sorted({s for entry in study.solver for s in study.seeds_of(task, entry)})
             for seed in seeds:
-                work: ReferenceWork | str = task.why_no_reference
-                if isinstance(info, str):
-                    work = info
-                elif not work:
-                    problem = replace(task.problem(seed), fingerprint=info.fingerprint)
-                    work = ReferenceWork(problem, study.reference.tol, cache_mb)
-                yield ReferenceQuestion(
-                    about=_optimum_of(task, seed),
-                    work=work,
-                    timeout=study.reference.timeout,
-                    foreign=is_foreign(task.kernel) or task.runs_code,
-                )
+                about = _optimum_of(task, seed)
+                reason = info if isinstance(info, str) else task.why_no_reference
+                if reason or isinstance(info, str):
+                    yield about, reason
+                    continue
+                problem = replace(task.problem(seed), fingerprint=info.fingerprint)
+                cache_mb = _CACHE_SHARE * limits.memory
+                work = ReferenceWork(problem, study.reference.tol, cache_mb)
+                tag = f"computing the reference optimum of {about}"
+                foreign = is_foreign(task.kernel) or task.runs_code
+                yield about, Job(tag, work, limits, foreign=foreign)
 
     def skip_reason(
         self,
@@ -391,77 +342,75 @@ class SVMKind(Kind):
         dataset: DatasetInfo | None = None,
     ) -> str:
         """Why this solver cannot be run on this task by its own account."""
-        if not info.traits["instrumented"]:
-            counted = [
-                name for name in ("kernel_evals", "iterations") if name in study.budget.rules
-            ]
-            if counted:
-                limits = " and ".join(counted)
-                return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
-            if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
-                return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
+        traits, label, kernel = info.traits, entry.label, task.kernel
         n_classes = 2 if dataset is None else dataset.n_classes
-        if n_classes > 2 and info.traits["scalarization"] == "S" and "nu" not in entry.params:
-            return (
-                f"{entry.label} takes nu from the reference optimum, and each of the "
-                f"{n_classes} classes has another one; give nu a number in params"
-            )
-        outside = "outside" in info.traits
-        if not entry.other_problem and not (outside and n_classes > 2):
-            if task.fit_intercept and not info.traits["supports_bias"]:
-                return (
-                    f"{entry.label} has no unregularised bias, which the task asks for; set "
-                    "fit_intercept = false there, or other_problem = true for the solver"
-                )
-            if not task.fit_intercept and not info.traits["supports_no_bias"]:
-                return (
-                    f"{entry.label} always fits a bias, which the task has not; set "
-                    "fit_intercept = true there, or other_problem = true for the solver"
-                )
-        if outside:
-            kernels = info.traits["kernels"]
-            if kernels and task.kernel not in kernels:
-                return f"{entry.label} has no kernel {task.kernel!r}"
-            return ""
-        if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
-            return f"{entry.label} does not take sparse data"
-        if task.kernel != "linear" and "kernel" not in info.accepted:
-            return f"{entry.label} takes no kernel; the task has {task.kernel!r}"
+        outside = "outside" in traits
+        counted = [f"the budget's {name}" for name in study.budget.rules if name != "stop"]
+        if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
+            counted.append("kernel_evals of [tuning]")
         missing = sorted(set(task.kernel_parameters) - info.accepted - {"kernel"})
-        if missing:
-            return f"{entry.label} does not take the kernel's {', '.join(missing)}"
-        return ""
+        has_bias = "supports_bias" if task.fit_intercept else "supports_no_bias"
+        same_problem = not entry.other_problem and not (outside and n_classes > 2)
+        if counted and not traits["instrumented"]:
+            return f"{label} does not count, so {counted[0]} cannot limit it"
+        if n_classes > 2 and traits["scalarization"] == "S" and "nu" not in entry.params:
+            return (
+                f"{label} takes nu from the reference optimum, and each of the {n_classes} classes "
+                "has another one; give nu a number in params"
+            )
+        if same_problem and not traits[has_bias]:
+            why = "has no unregularised bias, which the task asks for"
+            why = why if task.fit_intercept else "always fits a bias, which the task has not"
+            return (
+                f"{label} {why}; set fit_intercept = {str(not task.fit_intercept).lower()} there, "
+                "or other_problem = true for the solver"
+            )
+        if outside:
+            known = not traits["kernels"] or kernel in traits["kernels"]
+            return "" if known else f"{label} has no kernel {kernel!r}"
+        if dataset is not None and dataset.sparse and not traits["supports_sparse"]:
+            return f"{label} does not take sparse data"
+        if kernel != "linear" and "kernel" not in info.accepted:
+            return f"{label} takes no kernel; the task has {kernel!r}"
+        return f"{label} does not take the kernel's {', '.join(missing)}" if missing else ""
 
     def completed(self, study: Study, datasets: Datasets) -> Study:
         """The study with the kernel widths that were computed from the data."""
-        return study.with_tasks([_with_gamma(task, datasets[task.label]) for task in study.task])
+        tasks = []
+        for task in study.task:
+            info = datasets[task.label]
+            gamma = None if isinstance(info, str) else info.default_gamma
+            tasks.append(task.with_kernel(gamma, kernel_code(task.kernel)))
+        return study.with_tasks(tasks)
 
-    def described_study(self, study: Study) -> dict[str, Any]:
+    def described(self, study: Study, solvers: Mapping[str, SolverInfo]) -> dict[str, Any]:
+        tasks = [
+            {
+                "label": task.label,
+                "dataset": task.dataset,
+                "dataset_params": dict(task.dataset_params),
+                "kernel": shown_kernel(task.kernel_description),
+                "C": task.problem(0).C,
+                "fit_intercept": task.fit_intercept,
+                "reference": not task.why_no_reference,
+                "folds": task.folds,
+                "tune": dict(task.tune),
+            }
+            for task in study.task
+        ]
+        entries = []
+        for entry in study.solver:
+            traits = solvers[entry.label].traits
+            by_model = traits["certificate"] or "outside" not in traits
+            told = {name: traits.get(name, False) for name in _DESCRIBED_TRAITS}
+            told |= {"tune": dict(entry.tune), "judged_by": "model" if by_model else "predictions"}
+            entries.append(told)
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
             "tuning": study.tuning.model_dump(exclude_none=True),
-        }
-
-    def described_task(self, task: Task) -> dict[str, Any]:
-        return {
-            "label": task.label,
-            "dataset": task.dataset,
-            "dataset_params": dict(task.dataset_params),
-            "kernel": shown_kernel(task.kernel_description),
-            "C": task.problem(0).C,
-            "fit_intercept": task.fit_intercept,
-            "reference": not task.why_no_reference,
-            "folds": task.folds,
-            "tune": dict(task.tune),
-        }
-
-    def described_solver(self, entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
-        outside = "outside" in info.traits
-        return {
-            "tune": dict(entry.tune),
-            **{name: info.traits.get(name, False) for name in _DESCRIBED_TRAITS},
-            "judged_by": "model" if info.traits["certificate"] or not outside else "predictions",
+            "tasks": tasks,
+            "solvers": entries,
         }
 
     def complete(self, record: Record, run: Run) -> None:
@@ -482,15 +431,6 @@ class SVMKind(Kind):
             yield f"suboptimality {record.suboptimality:.1e}"
         if record.n_support is not None:
             yield f"{record.n_support} support vectors"
-
-
-@dataclass(frozen=True)
-class _Seeded(Seeded):
-    """What a run also has by the fold and the reference optimum that its seed decides."""
-
-    fold: Fold | None = None
-    rules: StoppingRules = field(default_factory=StoppingRules)
-    search: Search | None = None
 
 
 KIND = SVMKind()

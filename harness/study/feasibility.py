@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -64,10 +62,6 @@ class Cell(TaskEntry):
     takes: ClassVar[str] = "columns"
     decides: ClassVar[tuple[str, ...]] = ("tol",)
     axes: ClassVar[Axes] = Axes(keys=("generator", "m", "n", "kappa", "tol"))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.label, self.generator
 
 
 class Images(DatasetTask):
@@ -153,10 +147,6 @@ class FeasibilityStudy(StudyBase):
     images: Annotated[tuple[Images, ...], Field(strict=False)] = ()
     method: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
 
-    @property
-    def tasks(self) -> tuple[Cell | Images, ...]:
-        return (*self.cell, *self.images)
-
     @model_validator(mode="after")
     def _check_tasks(self) -> Self:
         if not self.tasks:
@@ -168,33 +158,7 @@ class FeasibilityStudy(StudyBase):
             )
         return self
 
-    def with_seeds(self, seeds: int) -> Self:
-        """With no more than so many instances of each cell, and of the images."""
-        fewer = [
-            task.model_copy(update={"instances": min(task.instances, seeds)}) for task in self.tasks
-        ]
-        return self.with_tasks(fewer)
-
-    def n_seeds(self, task: Cell | Images, entry: SolverEntry) -> int:
-        return min(task.instances, entry.seeds or task.instances)
-
-    def seeds_of(
-        self,
-        task: Cell | Images,
-        entry: SolverEntry,
-        traits: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Sequence[int]:
-        """None for a method that takes what the task has not."""
-        fits = traits.get("takes", task.takes) == task.takes
-        return super().seeds_of(task, entry, traits) if fits else ()
-
-    def check_entry(self, entry: SolverEntry, where: str) -> None:
-        if entry.tune:
-            raise StudyError(
-                f"{where}.tune: only solvers of SVM tasks are tuned; use params", at=("tune",)
-            )
-        if entry.other_problem:
-            raise StudyError(
-                f"{where}.other_problem is for solvers of SVM studies; remove it",
-                at=("other_problem",),
-            )
+    def check_entry(self, entry: SolverEntry) -> None:
+        for key in ("tune", "other_problem"):
+            if getattr(entry, key):
+                raise StudyError("is for solvers of SVM studies; remove it", at=(key,))

@@ -8,10 +8,9 @@ that reordering a list or adding to it leaves the other entries as they were.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, islice, product
 from pathlib import PurePath
 from typing import Any
 
@@ -56,22 +55,25 @@ def written_out(values: Any, tables: Mapping[str, Axes]) -> tuple[Any, dict[str,
             continue
         entries, origins[table] = list[Any](), list[int]()
         for number, entry in enumerate(study[table]):
-            made = [entry]
-            if isinstance(entry, Mapping):
-                grid = _Grid(entry, axes, (table, number))
-                n_entries = len(entries) + grid.size
-                if n_entries > MAX_ENTRIES:
-                    words = "grids" if entries else "grid"
-                    raise StudyError(
-                        f"the {words} of [[{table}]] {'make' if entries else 'makes'} {n_entries} "
-                        f"entries; at most {MAX_ENTRIES} are possible",
-                        at=(table, number),
-                    )
-                made = list(grid.entries())
+            room = MAX_ENTRIES - len(entries)
+            try:
+                made = [*islice(_entries(entry, axes), room + 1)]
+            except StudyError as error:
+                at = (table, number, *error.at)
+                raise StudyError(f"{key_path(at)}: {error}", at=at) from None
+            if len(made) > room:
+                words = f"the grids of [[{table}]] make more than {MAX_ENTRIES} entries"
+                raise StudyError(words, at=(table, number))
             entries += made
             origins[table] += [number] * len(made)
         study[table] = _labelled(entries, axes.stem) if axes.stem else entries
     return study, origins
+
+
+def key_path(path: Sequence[str | int]) -> str:
+    """``('task', 1, 'C')`` as ``task[2].C``: entries are counted from one, as people do."""
+    words = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path)
+    return words.removeprefix(".")
 
 
 def short(value: Any) -> str:
@@ -86,146 +88,103 @@ def short(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-class _Grid:
-    """The lists of one entry, and which of them go together."""
+def _entries(entry: Any, axes: Axes) -> Iterator[Any]:
+    """One entry for each combination; the list that is written first changes last."""
+    if not isinstance(entry, Mapping):
+        yield entry
+        return
+    # The lists that stand where one value does, in the order written.
+    lists: dict[_Address, Sequence[Any]] = {}
+    for key, value in entry.items():
+        if key in axes.keys and isinstance(value, list | tuple):
+            lists[key,] = value
+        elif key in axes.tables and isinstance(value, Mapping):
+            for name, item in value.items():
+                if isinstance(item, list | tuple) and name not in axes.lists:
+                    lists[key, name] = item
+    for address, values in lists.items():
+        texts = [short(value) for value in values]
+        twice = [text for number, text in enumerate(texts) if text in texts[:number]]
+        if twice or not texts:
+            raise StudyError(f"lists {twice[0]} twice" if twice else "is an empty list", at=address)
+    groups = _groups(entry.get(ZIP, []), lists)
+    addresses = [address for group in groups for address in group]
+    for combination in product(*(zip(*map(lists.get, group), strict=True) for group in groups)):
+        chosen = dict(zip(addresses, chain(*combination), strict=True))
+        yield _entry(entry, axes, {address: chosen[address] for address in lists})
 
-    def __init__(self, entry: Mapping[str, Any], axes: Axes, at: tuple[str, int]) -> None:
-        self.entry, self.axes, self.at = entry, axes, at
-        # The lists that stand where one value does, in the order written.
-        self.lists: dict[_Address, list[Any]] = {}
-        for key, value in entry.items():
-            if key in axes.keys and isinstance(value, list | tuple):
-                self.lists[key,] = list(value)
-            elif key in axes.tables and isinstance(value, Mapping):
-                for name, item in value.items():
-                    if isinstance(item, list | tuple) and name not in axes.lists:
-                        self.lists[key, name] = list(item)
-        for address, values in self.lists.items():
-            texts = [short(value) for value in values]
-            if not values:
-                raise self._error(address, " is an empty list")
-            for number, text in enumerate(texts):
-                if text in texts[:number]:
-                    raise self._error(address, f" lists {text} twice")
-        self.groups = self._together()
 
-    @property
-    def size(self) -> int:
-        """How many entries it stands for."""
-        return math.prod(len(self.lists[group[0]]) for group in self.groups)
-
-    def entries(self) -> Iterator[dict[str, Any]]:
-        """One for each combination; the list that is written first changes last."""
-        choices = [
-            list(zip(*(self.lists[address] for address in group), strict=True))
-            for group in self.groups
-        ]
-        addresses = [address for group in self.groups for address in group]
-        for combination in product(*choices):
-            values = (value for chosen in combination for value in chosen)
-            yield self._entry(dict(zip(addresses, values, strict=True)))
-
-    def _together(self) -> list[tuple[_Address, ...]]:
-        """Groups of lists of one length, each at the place of its first list."""
-        groups = self.entry.get(ZIP, [])
-        if not groups or not _all_are(groups, list | tuple):
-            groups = [groups]
-        if not all(_all_are(group, str) for group in groups):
-            raise self._error(
-                (ZIP,),
-                ' must be a list of names, as ["C", "gamma"], or a list of such lists',
-            )
-        group_of: dict[_Address, tuple[_Address, ...]] = {}
-        for names in filter(None, groups):
-            group = tuple(map(self._address_of, names))
-            first, size = group[0][-1], len(self.lists[group[0]])
-            for address in group:
-                name, length = address[-1], len(self.lists[address])
-                if address in group_of or group.count(address) > 1:
-                    raise self._error((ZIP,), f" names {name} twice")
-                if length != size:
-                    raise self._error(
-                        (ZIP,),
-                        f": {first} has {size} values and {name} {length}; lists that go together "
-                        "must have equal lengths",
-                    )
-            # Labels are in the order written, whatever the order in zip.
-            ordered = tuple(address for address in self.lists if address in group)
-            group_of |= dict.fromkeys(group, ordered)
-        return list(dict.fromkeys(group_of.get(address, (address,)) for address in self.lists))
-
-    def _address_of(self, name: str) -> _Address:
-        for address in self.lists:
-            if name in (address[-1], ".".join(address)):
-                return address
-        hint = suggest(name, [address[-1] for address in self.lists])
-        raise self._error((ZIP,), f": {name!r} holds no list{hint}")
-
-    def _entry(self, chosen: Mapping[_Address, Any]) -> dict[str, Any]:
-        """The entry with these values, and a label that tells them."""
-        entry = {key: value for key, value in self.entry.items() if key != ZIP}
-        for key in self.axes.tables:
-            if isinstance(entry.get(key), Mapping):
-                entry[key] = {name: _without_marks(item) for name, item in entry[key].items()}
-        for address, value in chosen.items():
-            if len(address) == 1:
-                entry[address[0]] = value
-            else:
-                entry[address[0]] |= {address[1]: value}
-        label = self._label(entry, chosen)
-        return entry if label is None else {**entry, "label": label}
-
-    def _label(self, entry: Mapping[str, Any], chosen: Mapping[_Address, Any]) -> str | None:
-        """The stem and what differs; None if the entry's own label stays, or none can be made."""
-        label, name = entry.get("label"), entry.get(self.axes.stem)
-        stem = label or name
-        if not chosen or not isinstance(stem, str) or not stem:
-            return None
-        parts = [stem if label else stem.rsplit(":", 1)[-1]]
-        last = [address[-1] for address in self.lists]
-        for address in self.lists:
-            text = short(chosen[address])
-            if address != (self.axes.stem,):
-                ambiguous = last.count(address[-1]) > 1
-                parts.append(f"{'.'.join(address) if ambiguous else address[-1]}={text}")
-            elif label:
-                parts.append(text)
-        return ", ".join(parts)
-
-    def _error(self, address: _Address, message: str) -> StudyError:
-        table, number = self.at
-        path = f"{table}[{number + 1}].{'.'.join(address)}"
-        return StudyError(f"{path}{message}", at=(*self.at, *address))
+def _groups(zipped: Any, lists: Mapping[_Address, Sequence[Any]]) -> list[tuple[_Address, ...]]:
+    """Lists that go together, each group at the place of its first list; the others are alone."""
+    groups = zipped if zipped and _all_are(zipped, list | tuple) else [zipped]
+    if not all(_all_are(group, str) for group in groups):
+        message = 'must be a list of names, as ["C", "gamma"], or a list of such lists'
+        raise StudyError(message, at=(ZIP,))
+    named = {address[-1]: address for address in reversed([*lists])}
+    named |= {".".join(address): address for address in lists}
+    group_of: dict[_Address, tuple[_Address, ...]] = {}
+    for names in groups:
+        absent = [name for name in names if name not in named]
+        if absent:
+            raise StudyError(f"{absent[0]!r} holds no list{suggest(absent[0], named)}", at=(ZIP,))
+        group = tuple(named[name] for name in names)
+        if len({len(lists[address]) for address in group}) > 1:
+            raise StudyError(f"{', '.join(names)} must have equal lengths", at=(ZIP,))
+        if len({*group}) < len(group) or group_of.keys() & group:
+            raise StudyError("names a list twice", at=(ZIP,))
+        group_of |= dict.fromkeys(group, group)
+    return list(dict.fromkeys(group_of.get(address, (address,)) for address in lists))
 
 
 def _all_are(values: Any, kind: Any) -> bool:
     return isinstance(values, list | tuple) and all(isinstance(value, kind) for value in values)
 
 
+def _entry(entry: Mapping[str, Any], axes: Axes, chosen: Mapping[_Address, Any]) -> dict[str, Any]:
+    """The entry with these values, and a label that tells them."""
+    made = {key: value for key, value in entry.items() if key != ZIP}
+    for table in axes.tables:
+        if isinstance(made.get(table), Mapping):
+            made[table] = {name: _without_marks(item) for name, item in made[table].items()}
+    for (key, *names), value in chosen.items():
+        if names:
+            made[key][names[0]] = value
+        else:
+            made[key] = value
+    label, name = made.get("label"), made.get(axes.stem)
+    stem = label or name
+    if not chosen or not isinstance(stem, str) or not stem:
+        return made
+    parts = [stem if label else stem.rsplit(":", 1)[-1]]
+    last = [address[-1] for address in chosen]
+    for address, value in chosen.items():
+        if address != (axes.stem,):
+            ambiguous = last.count(address[-1]) > 1
+            parts.append(f"{'.'.join(address) if ambiguous else address[-1]}={short(value)}")
+        elif label:
+            parts.append(short(value))
+    return {**made, "label": ", ".join(parts)}
+
+
 def _without_marks(item: Any) -> Any:
     """The list of ``{ value = [1, 2] }``; anything else as it is."""
-    if isinstance(item, Mapping) and set(item) == {"value"}:
-        return item["value"] if isinstance(item["value"], list | tuple) else item
-    return item
+    marked = isinstance(item, Mapping) and set(item) == {"value"}
+    return item["value"] if marked and isinstance(item["value"], list | tuple) else item
 
 
 def _labelled(entries: Sequence[Any], stem: str) -> list[Any]:
     """The entries with the missing labels filled in; a second "SMO" becomes "SMO-2"."""
-    plain = [
-        entry.model_dump(exclude_unset=True) if isinstance(entry, BaseModel) else entry
-        for entry in entries
-    ]
-    taken = {
-        str(entry["label"]).casefold()
-        for entry in plain
-        if isinstance(entry, dict) and entry.get("label")
-    }
+    values = [vars(each) if isinstance(each, BaseModel) else each for each in entries]
+    values = [each if isinstance(each, Mapping) else {} for each in values]
+    taken = {str(each["label"]).casefold() for each in values if each.get("label")}
     labelled = []
-    for entry in plain:
-        base = entry.get(stem) if isinstance(entry, dict) else None
-        if isinstance(base, str) and base and "label" not in entry:
-            entry = {**entry, "label": free_label(label_of(base), taken)}
-            taken.add(entry["label"].casefold())
+    for entry, value in zip(entries, values, strict=True):
+        base = value.get(stem)
+        if isinstance(base, str) and base and not value.get("label"):
+            label = {"label": free_label(label_of(base), taken)}
+            taken.add(label["label"].casefold())
+            is_plain = isinstance(entry, Mapping)
+            entry = {**entry, **label} if is_plain else entry.model_copy(update=label)
         labelled.append(entry)
     return labelled
 

@@ -32,7 +32,7 @@ from ..errors import StudyError
 from ..jobs import Limits
 from ..loading import SolverSpec, offered, offers
 from ..words import plural, visible
-from .grid import Axes, written_out
+from .grid import Axes, key_path, written_out
 
 #: The kinds of studies.
 KINDS = ("svm", "feasibility")
@@ -52,39 +52,27 @@ def _printable(text: str) -> str:
     return text
 
 
-def _label(text: str) -> str:
-    if len(text) > MAX_LABEL:
-        raise ValueError(f"must have at most {MAX_LABEL} characters, not {len(text)}")
-    return text
-
-
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 # Names and labels stand in file names, tables and lines of progress.
 Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
-Label = Annotated[Name, AfterValidator(_label)]
+Label = Annotated[str, Field(min_length=1, max_length=MAX_LABEL), AfterValidator(_printable)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class StudyFile:
     """The file of a study, for messages that name file and line.
 
-    It equals anything: two studies that say the same are the same, whatever they were read from.
+    It equals any other: two studies that say the same are the same, whatever they were read from.
     """
 
-    where: str  # what messages call the file
-    text: str = ""  # its content; empty if there is none
+    where: str = field(default="study", compare=False)  # what messages call the file
+    text: str = field(default="", compare=False)  # its content; empty if there is none
     # Name of a table -> for each entry of the study the entry of the file that it comes from;
     # they differ where the file has grids.
-    origins: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    origins: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False)
     # Label of a solver -> the path of its entry in the file.
-    solvers: Mapping[str, KeyPath] = field(default_factory=dict)
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        return 0
+    solvers: Mapping[str, KeyPath] = field(default_factory=dict, compare=False)
 
     def written(self, path: KeyPath) -> KeyPath:
         """The path in the file of a path in the study."""
@@ -109,17 +97,6 @@ class StudyFile:
         """ "study.toml:12" for a path in the file; without a line if it has none."""
         line = self.line(path)
         return self.where if line is None else f"{self.where}:{line}"
-
-
-def key_path(path: Sequence[str | int]) -> str:
-    """``('task', 1, 'C')`` as ``task[2].C``: entries are counted from one, as people do."""
-    words = ""
-    for part in path:
-        if isinstance(part, int):
-            words += f"[{part + 1}]"
-        else:
-            words += f".{part}" if words else part
-    return words
 
 
 def find(name: str, candidates: Iterable[str]) -> str | None:
@@ -159,47 +136,39 @@ def resolve_solver_name(
 
 
 def dataset_names() -> list[str]:
-    """Names of the registered datasets."""
-    return [source.name for source in sources()]
-
-
-def imported_names() -> list[str]:
-    """Names of the imported datasets."""
-    return list(names_in(datasets_folder()))
+    """Names of the registered datasets and of the imported ones."""
+    return [*(source.name for source in sources()), *names_in(datasets_folder())]
 
 
 def registered_source(dataset: str) -> Source | None:
-    """Where a registered dataset comes from; None for one of the user's own."""
-    return next((source for source in sources() if source.name == dataset), None)
+    """Where a registered dataset comes from, by its name in any case; None for any other."""
+    name = dataset.casefold()
+    return next((source for source in sources() if source.name.casefold() == name), None)
 
 
 def is_users_file(dataset: str, folder: str | None) -> bool:
     """Whether the name of a dataset means a file, a folder or code of the user."""
-    if dataset in dataset_names() or dataset in imported_names():
-        return False
-    return is_own(dataset, folder)
+    return dataset not in dataset_names() and is_own(dataset, folder)
 
 
-def _checked_dataset(
-    name: str, params: Mapping[str, Any], where: str = "", folder: str | None = None
-) -> str:
+def _checked_dataset(name: str, params: Mapping[str, Any], folder: str | None) -> str:
     """The name of a dataset in its own spelling; of the user's files no content is looked at."""
-    source = registered_source(find(name, dataset_names()) or "")
+    source = registered_source(name)
     try:
         if source is not None:
             source.resolve(dict(params))
             return source.name
-        if name in imported_names():
+        if name in dataset_names():
             if params:
                 raise DataError(f"{name}: was imported with its options; remove dataset_params")
-            return name
-        if is_own(name, folder):
+        elif is_own(name, folder):
             find_own(name, params, folder)
-            return name
+        else:
+            raise StudyError(unknown(name, dataset_names()))
     except DataError as error:
-        raise StudyError(f"{where}: {error}" if where else str(error)) from None
-    message = unknown(name, [*dataset_names(), *imported_names()])
-    raise StudyError(f"{where}.dataset: {message}" if where else message)
+        at = () if source is None else ("dataset_params",)
+        raise StudyError(str(error), at=at) from None
+    return name
 
 
 def _plain(value: Any) -> Any:
@@ -232,6 +201,14 @@ class StudyPart(BaseModel):
 
     # Tables inside a study are checked with it, and reported with their paths in it.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
+def from_results(results: Path, name: str, folder: str | None = None) -> str:
+    """A file, or "file.py:name", with the way to it from the results folder."""
+    before, _, after = name.rpartition(":")
+    file, rest = (before, f":{after}") if before.endswith(".py") else (name, "")
+    path = Path(folder or ".").joinpath(Path(file).expanduser()).resolve()
+    return os.path.relpath(path, results.resolve()) + rest
 
 
 class SolverEntry(StudyPart):
@@ -275,10 +252,7 @@ class SolverEntry(StudyPart):
 
     def portable(self, results: Path) -> dict[str, Any]:
         """The fields that name files, with the way to them from the results folder."""
-        file, _, class_name = self.name.rpartition(":")
-        if not file.endswith(".py"):
-            return {}
-        return {"name": f"{os.path.relpath(Path(file).resolve(), results.resolve())}:{class_name}"}
+        return {"name": from_results(results, self.name)} if ".py:" in self.name else {}
 
 
 class TaskEntry(StudyPart):
@@ -292,29 +266,21 @@ class TaskEntry(StudyPart):
     @property
     def names(self) -> tuple[str, ...]:
         """What the command line may call it."""
-        return (self.label,)
+        known = (getattr(self, name, "") for name in ("label", "dataset", "generator"))
+        return tuple(filter(None, known))
 
     @property
     def facets(self) -> dict[str, Any]:
         """What it is, by name; the values in its tables have names of their own."""
-        facets: dict[str, Any] = {}
-        for name in type(self).model_fields:
-            value = getattr(self, name)
-            if name in self.axes.tables:
-                facets = {**value, **facets}
-            elif value is not None and name != "label" and not isinstance(value, Mapping):
-                facets[name] = value
-        return facets
+        values = self.model_dump(exclude={"label"}, exclude_none=True)
+        facets = dict(item for table in self.axes.tables for item in values.pop(table).items())
+        return facets | {k: v for k, v in values.items() if not isinstance(v, Mapping)}
 
-    def completed(self, where: str = "", folder: str | None = None) -> Self:
+    def completed(self, folder: str | None = None) -> Self:
         """The same with names in their own spelling and what the data decide filled in.
 
-        Relative paths begin in ``folder``, or where we are; messages begin with ``where``.
+        Relative paths begin in ``folder``, or where we are.
         """
-        return self
-
-    def placed(self, folder: str | None) -> Self:
-        """The same with relative paths that begin in a folder; nothing is looked at."""
         return self
 
     def portable(self, results: Path) -> dict[str, Any]:
@@ -344,17 +310,14 @@ class DatasetTask(TaskEntry):
         """Whether loading the dataset may run code from outside the project."""
         return self.dataset.rpartition(":")[0].endswith(".py")
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.label, self.dataset
-
-    def completed(self, where: str = "", folder: str | None = None) -> Self:
+    def completed(self, folder: str | None = None) -> Self:
         """With the dataset's name in its own spelling."""
         folder = self.folder if folder is None else folder
-        dataset = _checked_dataset(self.dataset, self.dataset_params, where, folder)
+        dataset = _checked_dataset(self.dataset, self.dataset_params, folder)
         return self.model_copy(update={"dataset": dataset}).placed(folder)
 
     def placed(self, folder: str | None) -> Self:
+        """The same with a relative path that begins in a folder; nothing is looked at."""
         if not is_users_file(self.dataset, folder):
             return self
         task = self.model_copy()
@@ -367,16 +330,9 @@ class DatasetTask(TaskEntry):
         params = dict(self.dataset_params)
         test = params.get("test")
         if isinstance(test, str) and test and not test.startswith("last "):
-            params["test"] = self._from(results, test)
-        file, colon, name = self.dataset.rpartition(":")
-        if colon and file.endswith(".py"):
-            return {"dataset": f"{self._from(results, file)}:{name}", "dataset_params": params}
-        return {"dataset": self._from(results, self.dataset), "dataset_params": params}
-
-    def _from(self, results: Path, file: str) -> str:
-        """The way to a file from the results folder."""
-        path = Path(self.folder or ".").joinpath(Path(file).expanduser()).resolve()
-        return os.path.relpath(path, results.resolve())
+            params["test"] = from_results(results, test, self.folder)
+        dataset = from_results(results, self.dataset, self.folder)
+        return {"dataset": dataset, "dataset_params": params}
 
 
 class Stop(StudyPart):
@@ -490,7 +446,7 @@ class StudyBase(StudyPart):
     cost: str = ""
     budget: Budget = Budget()
 
-    _file: StudyFile | None = PrivateAttr(default=None)
+    _file: StudyFile = PrivateAttr(default=StudyFile())
     _selection: Selection | None = PrivateAttr(default=None)
 
     @property
@@ -517,12 +473,19 @@ class StudyBase(StudyPart):
         return self.model_copy(update={self.solver_table: tuple(solvers)})
 
     def with_seeds(self, seeds: int) -> Self:
-        """The same study with so many seeds."""
-        raise NotImplementedError
+        """The same study with so many seeds, or with no more than so many instances of a task."""
+        if "seeds" in type(self).model_fields:
+            return self.model_copy(update={"seeds": seeds})
+        fewer = []
+        for task in self.tasks:
+            most = min(getattr(task, "instances", seeds), seeds)
+            fewer.append(task.model_copy(update={"instances": most}))
+        return self.with_tasks(fewer)
 
     def n_seeds(self, task: Any, entry: SolverEntry) -> int:
         """With how many seeds a solver runs on a task, or on how many of its instances."""
-        raise NotImplementedError
+        most: int = getattr(task, "instances", getattr(self, "seeds", 1))
+        return min(most, entry.seeds or most)
 
     @property
     def most_seeds(self) -> int:
@@ -533,16 +496,17 @@ class StudyBase(StudyPart):
         self, task: Any, entry: SolverEntry, traits: Mapping[str, Any] = MappingProxyType({})
     ) -> Sequence[int]:
         """The seeds with which a solver runs on a task, by the traits of its class."""
-        once = entry.seeds is None and self.repeats_itself(task, entry, traits)
+        takes = getattr(task, "takes", None)
+        if traits.get("takes", takes) != takes:
+            return ()  # a method for other problems
+        # What is tuned is split by the seed, and what is chosen may differ.
+        varies = any(getattr(task, name, None) for name in ("folds", "tune")) or entry.tune
+        once = entry.seeds is None and not varies and traits.get("deterministic", False)
         seeds = range(1 if once else self.n_seeds(task, entry))
         chosen = self._selection
         if chosen is None:
             return seeds
         return [seed for seed in seeds if (task.label, entry.label, seed) in chosen.runs]
-
-    def repeats_itself(self, task: Any, entry: SolverEntry, traits: Mapping[str, Any]) -> bool:
-        """Whether every seed gives the same run of a solver on a task."""
-        return False
 
     def runs(
         self, traits: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
@@ -555,32 +519,20 @@ class StudyBase(StudyPart):
             for seed in self.seeds_of(task, entry, traits.get(entry.label, {}))
         }
 
-    def new_task(self, name: str, label: str) -> TaskEntry | None:
-        """A task that the command line names although the study has none of it, if it can be."""
-        return None
-
-    def other_tasks(self) -> list[str]:
-        """What :meth:`new_task` can make a task of."""
-        return []
-
     @model_validator(mode="after")
-    def _check_size(self) -> Self:
-        self.check_size()
-        return self
-
-    def check_size(self) -> None:
+    def check_size(self) -> Self:
         """Check that there are not more runs than can be planned, without listing them."""
         tasks, solvers = self.tasks, self.solvers
-        n_runs, bound = len(tasks) * len(solvers), "at least"
+        n_runs = len(tasks) * len(solvers)
         if n_runs <= MAX_RUNS:
-            bound = "up to"
             n_runs = sum(self.n_seeds(task, entry) for task in tasks for entry in solvers)
         if n_runs > MAX_RUNS:
             raise StudyError(
                 f"{plural(len(tasks), 'task')} x {plural(len(solvers), 'solver')} with their seeds "
-                f"make {bound} {n_runs} runs; {MAX_RUNS} are possible: give fewer seeds, shorten "
-                "the lists of a grid or divide the study"
+                f"make more than {MAX_RUNS} runs; give fewer seeds, shorten the lists of a grid or "
+                "divide the study"
             )
+        return self
 
     @property
     def selection(self) -> Selection | None:
@@ -596,26 +548,15 @@ class StudyBase(StudyPart):
         part._selection = selection
         return part
 
-    @property
-    def was_read(self) -> bool:
-        """Whether it comes from a file, and so has all names in their own spelling."""
-        return self._file is not None
-
-    def read_from(self, file: StudyFile) -> Self:
-        """The same study with its file, for messages."""
-        study = self.model_copy()
-        study._file = file
-        return study
-
     def message_prefix(self, solver: str, *keys: str) -> str:
         """The beginning of a message about a solver: file, line and key, as far as there are."""
         file = self._file
-        if file is None or solver not in file.solvers:
+        if solver not in file.solvers:
             return f"solver {solver!r}: "
         path = (*file.solvers[solver], *keys)
         return f"{file.at(path)}: {key_path(path)}: "
 
-    def check_entry(self, entry: SolverEntry, where: str) -> None:
+    def check_entry(self, entry: SolverEntry) -> None:
         """Check what can be checked of a solver without importing its class."""
 
     @classmethod

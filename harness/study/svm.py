@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -11,7 +10,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 from pydantic_core import PydanticCustomError
 
 from ...solvers.kernels import Kernel, kernel_class, kernel_names
-from ..errors import StudyError
+from ..errors import SolverError, StudyError
 from ..evaluation.svm import Fold, Problem, shown_kernel
 from ..loading import SolverSpec
 from .grid import Axes
@@ -25,11 +24,8 @@ from .model import (
     SolverEntry,
     StudyBase,
     StudyPart,
-    dataset_names,
-    find,
-    imported_names,
+    from_results,
     is_foreign,
-    is_users_file,
     registered_source,
 )
 
@@ -266,9 +262,9 @@ class Task(DatasetTask):
             kernel_code=self._kernel_code,
         )
 
-    def completed(self, where: str = "", folder: str | None = None) -> Self:
+    def completed(self, folder: str | None = None) -> Self:
         """The task with the dataset's own kernel width and C where it has none."""
-        task = super().completed(where, folder)
+        task = super().completed(folder)
         source = registered_source(task.dataset)
         values: dict[str, Any] = {}
         if task.C is None and "C" not in task.tune:
@@ -276,23 +272,21 @@ class Task(DatasetTask):
         if source is not None and task._lacks_gamma and source.default_gamma is not None:
             values["gamma"] = float(source.default_gamma)
         if is_foreign(task.kernel):
-            values["kernel"] = SolverSpec.parse(task.kernel, folder).checked().text
+            try:
+                values["kernel"] = SolverSpec.parse(task.kernel, folder).checked().text
+            except SolverError as error:
+                raise StudyError(str(error), at=("kernel",)) from None
         return task.model_copy(update=values)
 
     def portable(self, results: Path) -> dict[str, Any]:
-        file, _, name = self.kernel.rpartition(":")
-        portable = {"kernel": f"{self._from(results, file)}:{name}"} if file.endswith(".py") else {}
-        return super().portable(results) | portable
+        kernel = from_results(results, self.kernel, self.folder)
+        return super().portable(results) | ({"kernel": kernel} if ".py:" in self.kernel else {})
 
-    def with_kernel_code(self, code: str) -> Self:
-        """The task with the hash of the code of its own kernel."""
-        task = self.model_copy()
+    def with_kernel(self, gamma: float | None, code: str) -> Self:
+        """The task with this width if it lacks one, and the hash of the code of its own kernel."""
+        task = self.model_copy(update={"gamma": gamma} if self._lacks_gamma else {})
         task._kernel_code = code
         return task
-
-    def with_gamma(self, gamma: float | None) -> Self:
-        """The task with this kernel width if it needs one and has none."""
-        return self.model_copy(update={"gamma": gamma}) if self._lacks_gamma else self
 
     @property
     def _lacks_gamma(self) -> bool:
@@ -345,39 +339,10 @@ class Study(StudyBase):
             )
         return self
 
-    def with_seeds(self, seeds: int) -> Self:
-        return self.model_copy(update={"seeds": seeds})
-
-    def n_seeds(self, task: Task, entry: SolverEntry) -> int:
-        return min(self.seeds, entry.seeds or self.seeds)
-
-    def repeats_itself(self, task: Task, entry: SolverEntry, traits: Mapping[str, Any]) -> bool:
-        # What is tuned is split by the seed, and what is chosen may differ.
-        varies = task.folds is not None or task.tune or entry.tune
-        return not varies and bool(traits.get("deterministic"))
-
-    def new_task(self, name: str, label: str) -> Task | None:
-        dataset = find(name, dataset_names())
-        if dataset is not None:
-            return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
-        if name in imported_names() or is_users_file(name, None):
-            return Task(dataset=name, label=label).completed()
-        return None
-
-    def other_tasks(self) -> list[str]:
-        return [*dataset_names(), *imported_names()]
-
-    def check_entry(self, entry: SolverEntry, where: str) -> None:
-        for parameter in entry.tune:
-            if parameter in entry.params:
-                raise StudyError(
-                    f"{where}: {parameter} is in params and in tune; remove one",
-                    at=("tune", parameter),
-                )
-        for parameter, value in entry.params.items():
-            if value == REFERENCE and parameter != "nu":
-                raise StudyError(
-                    f"{where}.params.{parameter} = 'reference': only nu can be taken from the "
-                    "reference optimum",
-                    at=("params", parameter),
-                )
+    def check_entry(self, entry: SolverEntry) -> None:
+        for name in entry.tune.keys() & entry.params.keys():
+            raise StudyError("is in params and in tune; remove one", at=("tune", name))
+        for name, value in entry.params.items():
+            if value == REFERENCE and name != "nu":
+                message = "only nu can be 'reference', that of the reference optimum"
+                raise StudyError(message, at=("params", name))

@@ -49,7 +49,7 @@ def watch(
             if html is not None:
                 _write_page(html, standing, every)
             if as_json:
-                typer.echo(json.dumps(standing.as_dict(), ensure_ascii=False))
+                typer.echo(json.dumps(vars(standing), ensure_ascii=False))
             else:
                 lines.show(standing)
             if once or not standing.left:

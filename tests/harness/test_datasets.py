@@ -19,9 +19,10 @@ from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.planning.report import explain
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
+from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Task
-from marginbench.harness.study.toml import load_study
+from marginbench.harness.study.toml import completed_study, load_study
 
 from .answers import Lenient
 
@@ -65,8 +66,8 @@ def test_paths_begin_at_the_study_file(folder, monkeypatch):
     (task,) = load_study("home/mine.toml").tasks
     assert (task.label, task.names) == ("bank.csv", ("bank.csv", "data/bank.csv"))
     for old, new, message in (
-        ("late.csv", "lost.csv", "home/mine.toml:5: task[1]: data/lost.csv: no such file"),
-        ("bank.csv", "bnak.csv", "task[1]: data/bnak.csv: no such file (did you mean"),
+        ("late.csv", "lost.csv", "home/mine.toml:5: task[1].dataset: data/lost.csv: no such file"),
+        ("bank.csv", "bnak.csv", "task[1].dataset: data/bnak.csv: no such file (did you mean"),
         ("positive", "positiv", "unknown option 'positiv' (did you mean 'positive'?)"),
     ):
         (folder / "mine.toml").write_text(STUDY.replace(old, new))
@@ -154,7 +155,7 @@ def test_the_command_line_and_python_take_a_file(folder, monkeypatch, make_study
     with pytest.raises(StudyError, match=r"unknown dataset 'chekers' \(did you mean 'checkers'\?"):
         select(make_study(), datasets=["chekers"])
     study = make_study(task=[Task(dataset="data/bank.csv")], solver=[{"name": "Perceptron"}])
-    (found,), _ = planned(study)
+    (found,), _ = planned(completed_study(study, StudyFile()))
     assert (found.task, found.work.problem.C) == ("bank.csv", 1.0)
 
 

@@ -8,7 +8,7 @@ import pytest
 from marginbench.data_loaders.user_code import import_file
 from marginbench.harness.errors import SolverError
 from marginbench.harness.loading import SolverSpec, load_class, shown_name
-from marginbench.harness.planning.preflight import DescribeWork, describe_solver
+from marginbench.harness.planning.preflight import DescribeWork
 from marginbench.solvers import SMO
 
 GOOD = """
@@ -49,9 +49,9 @@ def test_a_file_with_modules_of_its_own(tmp_path):
     assert cls.default == 0.125
     spec = SolverSpec.parse("mine.py:Mine", tmp_path)
     assert shown_name(cls, spec) == "mine.py:Mine"
-    assert spec.folder == tmp_path.resolve()
+    assert spec.path == tmp_path.resolve() / "mine.py"
     for name, message in (
-        ("mine.py:Number", r"mine\.py: Number is not a class"),
+        ("mine.py:Number", r"mine\.py:Number is not a class"),
         ("mine.py:", r"'mine\.py:' does not name a solver: write file\.py:Class or module:Class"),
     ):
         with pytest.raises(SolverError, match=message):
@@ -76,7 +76,7 @@ def test_what_is_wrong_with_a_file_is_one_line(tmp_path, kind, content, message)
     if content is not None:
         path.write_text(content)
     with pytest.raises(SolverError) as caught:
-        describe_solver(DescribeWork(f"{path}:Mine", kind))
+        DescribeWork(f"{path}:Mine", kind).run(print)
     assert str(caught.value).startswith(message.format(path=path))
     assert "\n" not in str(caught.value)
 

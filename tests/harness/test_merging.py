@@ -105,7 +105,9 @@ def test_records_that_differ_are_refused_and_named(folder):
     ):  # fmt: skip
         done = merge([folder / "one", folder / "two"], out := folder / "out", prefer=prefer)
         assert records(out)[edited.key] == expected
-        assert [conflict.what for conflict in done.conflicts] == [f"test_error differs in {where}"]
+        assert [conflict["what"] for conflict in done.conflicts] == [
+            f"test_error differs in {where}"
+        ]
         shutil.rmtree(out)
         assert records(folder / "one")[edited.key] == before
 

@@ -4,7 +4,7 @@ import pytest
 
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.planning.manifest import restored_study
+from marginbench.harness.planning.manifest import restored
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
@@ -123,7 +123,7 @@ def test_a_solver_that_an_option_added_stays(tmp_path, whole, command):
     assert not [text for text in cautions(tmp_path) if "part of the study" in text]
     # The file of the solver is named from the folder, so that both can be moved together.
     assert found["study"]["solvers"]["Mine"]["name"] == "../mine.py:Mine"
-    study = restored_study(Study, found["study"], tmp_path / "results")
+    study = restored(Study, found["study"], tmp_path / "results").part
     assert study.solvers[-1].name == f"{file}:Mine"
     assert study.with_solvers(study.solvers[:2]) == whole
 

@@ -12,7 +12,7 @@ from marginbench.harness.errors import InterruptedRunError, UserError
 from marginbench.harness.execution import runner
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Outcome
-from marginbench.harness.planning.preflight import DescribeWork, describe_solver
+from marginbench.harness.planning.preflight import DescribeWork
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
@@ -198,7 +198,7 @@ def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path):
         "class SaysToo(Says): pass\n"
     )
     for name in ("Inherits", "Says", "SaysToo"):
-        found[name] = describe_solver(DescribeWork(f"{file}:{name}", "svm")).traits["deterministic"]
+        found[name] = DescribeWork(f"{file}:{name}", "svm").run(print).traits["deterministic"]
     assert found == {"Inherits": False, "Says": True, "SaysToo": True}
 
 
@@ -216,7 +216,7 @@ def test_only_values_that_are_known_are_checked(tmp_path):
     known = ({"nu": -1.0}, {"nu": 1.0, "size": np.ones(3)})
     # Values of the task, parameters that there are not, and bugs are told by the runs.
     unknown = ({"nu": "reference"}, {"nu": -1.0, "sizes": 1}, {}, {"nu": 1.0, "size": "broken"})
-    found = describe_solver(DescribeWork(f"{file}:Mine", "svm", known + unknown))
+    found = DescribeWork(f"{file}:Mine", "svm", known + unknown).run(print)
     assert found.refusals == ("nu is below 0", "", "", "", "", "")
 
 

@@ -445,7 +445,7 @@ def test_a_look_shows_what_runs(board, tmp_path):
     look = monitor.look()
     assert (look.done, look.running, look.left_words) == (6, (), "")
     (machine,) = look.machines.values()
-    assert (machine.done, machine.failed, machine.running) == (6, 0, 0)
+    assert machine == {"done": 6, "failed": 0, "running": 0}
     assert [*look.in_words()][:2] == ["board: 6 of 6 runs recorded", "3 converged, 3 budget"]
 
 

@@ -2,15 +2,13 @@
 
 import random
 import re
-import time
 import tomllib
 
 import numpy as np
 import pytest
 
 from marginbench import Budget, run
-from marginbench.harness.errors import SolverError, StudyError, UserError
-from marginbench.harness.study import toml
+from marginbench.harness.errors import StudyError, UserError
 from marginbench.harness.study.model import SolverEntry, StudyFile
 from marginbench.harness.study.svm import Study, Task
 from marginbench.harness.study.toml import key_lines, load_study, parse_study, study_names
@@ -131,24 +129,49 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (VALID, "[budget]", "[budget]\ncheckpoint_factor = 1.009", "budget.checkpoint_factor = 1."),
         (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
         (VALID, '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', '_' and"),
-        (VALID, "[[solver]]", "[solver]", "[solver] is one table where a study has a list of the"),
-        (VALID, "[budget]\ntimeout", "budget", "budget = 5.0: write it as a table [budget]"),
+        (
+            VALID,
+            "[[solver]]",
+            "[solver]",
+            "solver = {'name': 'SMO'}: must be a list; for one of ta",
+        ),
+        (VALID, "[budget]\ntimeout", "budget", "budget = 5.0: must be a table, { key"),
         (VALID, '[[solver]]\nname = "SMO"\n', "", "a study needs at least one [[solver]]"),
-        (VALID, '"SMO"', '"SMO"\nparams = 3', "solver[1].params = 3: write it as a table, { key"),
+        (VALID, '"SMO"', '"SMO"\nparams = 3', "solver[1].params = 3: must be a table, { key"),
         (VALID, '"SMO"', '"nowhere.py:Mine"', "solver[1].name: no such file: /"),
-        (VALID, '"SMO"', '"SMO"\nparams = { tol = "reference" }', "solver[1].params.tol = 'refere"),
+        (VALID, '"SMO"', '"SMO"\nparams = { tol = "reference" }', "solver[1].params.tol: only nu"),
         (FEASIBILITY, '= "feasi', '= "feasa', "kind = 'feasability' is not known (did you mean"),
         (FEASIBILITY, "m = 8\n", "", "the key 'cell[1].m' is missing"),
-        (FEASIBILITY, "n_train = 100", "dataset_params = { size = 3 }", "images[1]: digits: unkno"),
-        (FEASIBILITY, '"mplfp"', '"mplfp"\nother_problem = true', "method[1].other_problem is for"),
-        (FEASIBILITY, '"mplfp"', '"mplfp"\ntune = { tol = [0.1] }', "method[1].tune: only solvers"),
+        (
+            FEASIBILITY,
+            "n_train = 100",
+            "dataset_params = { size = 3 }",
+            "images[1].dataset_params: digits: unkno",
+        ),
+        (
+            FEASIBILITY,
+            '"mplfp"',
+            '"mplfp"\nother_problem = true',
+            "method[1].other_problem: is for",
+        ),
+        (
+            FEASIBILITY,
+            '"mplfp"',
+            '"mplfp"\ntune = { tol = [0.1] }',
+            "method[1].tune: is for solvers",
+        ),
         (FEASIBILITY, '"ten digits"', '"Easy"', "two entries of [[cell]] and [[images]] have the"),
         (TUNED, "folds = 3", "folds = 3\nvalidation = 0.5", "tuning: validation and folds exclude"),
         (TUNED, "folds = 3", 'resource = "kernel_evals"', "tuning.resource = 'kernel_evals' doub"),
         (TUNED, "C = [0.1, 1]", "C = [0, 1]", "task[1].tune = {'C': [0, 1], 'gamma': [0.1]}: C m"),
         (TUNED, "gamma = [0.1]", "degree = [2]", "task[1].tune = {'C': [0.1, 1], 'degree': [2]}: "),
         (TUNED, "tune = { C", "C = 1\ntune = { C", "task[1].tune = {'C': [0.1, 1], 'gamma': [0.1"),
-        (TUNED, "tune = { max", "params.max_epochs = 1\ntune = { max", "solver[1]: max_epochs"),
+        (
+            TUNED,
+            "tune = { max",
+            "params.max_epochs = 1\ntune = { max",
+            "solver[1].tune.max_epochs: is in",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_that_names_line_key_and_value(text, old, new, message):
@@ -196,7 +219,7 @@ def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing():
         (
             lambda: Study(name="x", task=[{"dataset": np.ones(3)}], solver=["SMO"]),
             "Study: task[1].dataset = array([1., 1., 1.]): should be a valid string\n"
-            "Study: solver[1] = 'SMO': give a dictionary",
+            "Study: solver[1] = 'SMO': must be a table, { key = value }; in Python, a dict",
         ),
         (lambda: Task(dataset="digits", C=-1), "Task: C = -1: should be greater than 0"),
         (lambda: Budget(timout=1), "Budget: unknown key 'timout' (did you mean 'timeout'?)"),
@@ -232,7 +255,7 @@ def test_a_solver_file_is_looked_for_beside_the_study(tmp_path):
     assert study.solver[0].name == f"{(tmp_path / 'mine.py').resolve()}:Mine"
     assert study.solver[0].label == "Mine"
     path.write_text(VALID.replace('"SMO"', '"other.py:Mine"'))
-    with pytest.raises(SolverError, match=r"no such file: .*other\.py"):
+    with pytest.raises(StudyError, match=r"no such file: .*other\.py"):
         load_study(path)
     assert SolverEntry(name="/a:b/mine.py:Mine", label="x").class_name == "Mine"
 
@@ -310,14 +333,6 @@ def test_every_key_has_its_line_and_nothing_else_has_one(ends):
     assert file.at(("solver", 0)) == "study.toml"
 
 
-def test_lines_of_a_long_file_are_given_up_and_not_waited_for(monkeypatch):
-    monkeypatch.setattr(toml, "_PATIENCE", toml._PATIENCE / 100)
-    started = time.process_time()
-    lines = key_lines("a = 1\nb = [\n" + "  [1, 2],\n" * 2000 + "]\nc = 2\n")
-    assert lines["a",] == 1
-    assert time.process_time() - started < 2
-
-
 #: What replaces or joins pieces of a study: keys and values that are nearly right, and noise.
 PIECES = (
     *("[", "]", "[[", "]]", "{", "}", "=", ",", ".", "#", "\n", '"', "'", '"""', "'''", "\\", "\0"),
@@ -356,7 +371,7 @@ def test_a_spoilt_study_is_read_or_refused_in_a_line_for_each_mistake():
             content = content[: draw.randrange(len(content))] + b"\xff"
         try:
             parse_study(content, where="study.toml")
-        except (StudyError, SolverError) as error:
+        except StudyError as error:
             refused += 1
             for line in str(error).split("\n"):
                 assert line.startswith("study.toml")

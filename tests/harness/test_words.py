@@ -40,7 +40,7 @@ def test_what_cannot_be_seen_is_an_escape(code):
 def test_breaks_of_lines_are_spaces_or_stay():
     text = "first\r\n\t second\n\nthird  word\n"
     assert visible(text) == "first second third  word"
-    assert visible_lines(text) == "first\\x0d\n\t second\n\nthird  word\n"
+    assert visible_lines(text) == "first\\r\n\t second\n\nthird  word\n"
 
 
 def test_a_long_text_says_how_long_it_was():

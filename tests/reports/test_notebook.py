@@ -75,8 +75,7 @@ def test_a_study_that_is_written_and_read_is_the_same_whatever_its_values(tmp_pa
 def test_what_toml_cannot_hold_is_refused():
     entry = marginbench.SolverEntry(name="SMO", label="SMO", params={"alpha0": np.zeros(2)})
     study = marginbench.Study(**STUDY).with_solvers([entry])
-    message = r"solver\[1\].params.alpha0 = array\(\[0., 0.\]\): a study file cannot hold a ndarray"
-    with pytest.raises(StudyError, match=message):
+    with pytest.raises(StudyError, match="cannot hold all values of the study: Obj"):
         study.to_toml()
     with pytest.raises(StudyError, match="is of the kind 'feasibility'; use load_study"):
         marginbench.Study.from_toml("mpfp14-table2")

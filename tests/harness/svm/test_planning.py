@@ -8,7 +8,7 @@ import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.evaluation.svm import EstimatorWork, ReferenceInfo
-from marginbench.harness.planning.preflight import DescribeWork, Facts, SolverInfo, describe_solver
+from marginbench.harness.planning.preflight import DescribeWork, Facts, SolverInfo
 from marginbench.harness.planning.svm import KIND
 
 from ..answers import DATA
@@ -45,7 +45,7 @@ def plan(make_study):
         study = study.with_tasks([each.completed() for each in study.task])
         task, entry = study.task[0], study.solver[0]
         if info is name:
-            info = describe_solver(DescribeWork(name, "svm"))
+            info = DescribeWork(name, "svm").run(print)
             if mistakes := list(KIND.mistakes(study, {"mine": info})):
                 raise StudyError(*mistakes)
         facts = Facts({"mine": info}, {task.label: data}, {task.label: reference})
@@ -143,7 +143,7 @@ EVALS = {"tuning": {"kernel_evals": 1e6}}
             UNCOUNTED,
             {},
             {"C": None, "tune": {"C": [1.0, 2.0]}} | EVALS,
-            "mine does not count, so k",
+            "mine does not count, so kernel_evals of [tun",
         ),
         (UNCOUNTED, {}, EVALS, ""),
         ("sklearn.svm:SVC", {}, {"kernel": "laplacian"}, "mine has no kernel 'laplacian'"),
@@ -255,7 +255,7 @@ def test_what_cannot_be_a_classifier_is_refused():
         ("math:pi", "is a float; give a class, or a function that makes"),
     ):
         with pytest.raises(SolverError, match=message):
-            describe_solver(DescribeWork(name, "svm"))
+            DescribeWork(name, "svm").run(print)
 
 
 @pytest.mark.parametrize(

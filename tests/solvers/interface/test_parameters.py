@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 
 from marginbench import solvers
 from marginbench.harness.loading import load_class
-from marginbench.harness.planning.preflight import DescribeWork, describe_solver
+from marginbench.harness.planning.preflight import DescribeWork
 from marginbench.solvers import (
     MPKFP,
     KernelParameters,
@@ -161,7 +161,7 @@ def test_the_example_of_the_documentation(tmp_path, rbf_task):
     expected = 3 * (K[:, y > 0].mean(axis=1) - K[:, y <= 0].mean(axis=1))
     np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-12)
 
-    known = describe_solver(DescribeWork(f"{path}:Centroid", "svm"))
+    known = DescribeWork(f"{path}:Centroid", "svm").run(print)
     assert known.defaults == centroid().get_params()
     assert known.required == ()
     assert known.summary.startswith("The difference of the class means")
