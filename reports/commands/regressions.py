@@ -93,12 +93,12 @@ def regressions(
     comparisons = []
     for before, after in pairs:
         # A benchmark without a value in the base would pass with any value in the head.
-        for name in before.unmeasured():
+        for name in before.unmeasured:
             raise ReportError(
                 f"{against.short}: asv got no value of {name}, so nothing of it can be compared; "
                 "--again measures it again"
             )
-        names = {each.measure for each in (*before.versions, *after.versions)}
+        names = {name.rpartition(".")[2] for name in (*before.versions, *after.versions)}
         notes = ["Changes that are not committed were not measured."] if changed else []
         if len(pairs) > 1:
             lane = f"{before.lane.environment} on {before.lane.machine}"

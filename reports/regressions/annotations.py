@@ -7,86 +7,74 @@ commit that it names, or, without one, for the commit that added the entry to th
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.dataclasses import dataclass
 
 from ...harness.words import visible
 from ..errors import ReportError
-from .asv_files import Cell
 from .repository import Repository
 
 #: Where the file is.
 FILE = "benchmarks/annotations.toml"
-_KEYS = {"commit", "cells", "measures", "most", "why"}
-_HASH = re.compile(r"[0-9a-f]{7,64}")
+
+# One pattern as of file names, such as "SMO *", or a list of them.
+_Patterns = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    Field(min_length=1),
+]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Annotation:
     """A known change."""
 
-    cells: tuple[str, ...]  # patterns as of file names, such as ``SMO *``
-    # Patterns; ``failed`` and ``gone`` are that a cell fails or is no more.
-    measures: tuple[str, ...]
-    why: str
-    commit: str = ""  # its hash or the beginning of it; empty: the commit that added the entry
-    most: float = math.inf  # the largest ratio that is accepted, after / before
+    cells: _Patterns
+    measures: _Patterns  # "failed" and "gone" are that a cell fails or is no more
+    why: Annotated[str, AfterValidator(lambda why: visible(why.strip())), Field(pattern=r"\S")]
+    # Its hash or the beginning of it; empty: the commit that added the entry.
+    commit: Annotated[str, Field(pattern="^([0-9a-f]{7,64})?$")] = ""
+    # The largest ratio that is accepted, after / before.
+    most: Annotated[float, Field(gt=1)] = math.inf
 
-    def covers(self, cell: Cell, measure: str, ratio: float | None = None) -> bool:
+    def covers(self, cell: str, measure: str, ratio: float | None = None) -> bool:
         """Whether a change of a measure of a cell is meant; the ratio is that of its values."""
         if ratio is not None and ratio > self.most:
             return False
-        return any(fnmatchcase(cell.name, each) for each in self.cells) and any(
+        name = cell.partition(" ")[2]
+        return any(fnmatchcase(name, each) for each in self.cells) and any(
             fnmatchcase(measure, each) for each in self.measures
         )
+
+
+_FILE = TypeAdapter(dict[Literal["change"], tuple[Annotation, ...]])
 
 
 def parsed(text: str, where: str = FILE) -> tuple[Annotation, ...]:
     """The entries of the file."""
     try:
-        content = tomllib.loads(text)
+        return _FILE.validate_python(tomllib.loads(text)).get("change", ())
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = [f"entry {each + 1}" if isinstance(each, int) else each for each in first["loc"]]
+        raise ReportError(
+            f"{where}: {', '.join(place)}: {first['msg']}; each [[change]] has cells, measures and "
+            "why, and may have most and commit, 7 digits of its hash or more"
+        ) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ReportError(f"{where}: {error}") from error
-    entries = content.pop("change", [])
-    if content or not isinstance(entries, list):
-        wrong = next(iter(content), "change")
-        raise ReportError(f"{where}: {wrong!r} is unknown; write each entry under [[change]]")
-    return tuple(_entry(each, f"{where}, entry {n}") for n, each in enumerate(entries, 1))
-
-
-def _entry(entry: object, where: str) -> Annotation:
-    if not isinstance(entry, dict):
-        raise ReportError(f"{where}: write it under [[change]]")
-    unknown = sorted(set(entry) - _KEYS)
-    if unknown:
-        raise ReportError(
-            f"{where}: {unknown[0]!r} is unknown; an entry has {', '.join(sorted(_KEYS))}"
-        )
-    why, commit = entry.get("why"), entry.get("commit", "")
-    if not isinstance(why, str) or not why.strip():
-        raise ReportError(f'{where}: say why the change is accepted, as why = "..."')
-    if not isinstance(commit, str) or (commit and not _HASH.fullmatch(commit)):
-        raise ReportError(f"{where}: commit is {commit!r}; give at least 7 digits of its hash")
-    most = entry.get("most", math.inf)
-    if isinstance(most, bool) or not isinstance(most, int | float) or not most > 1:
-        raise ReportError(f"{where}: most is {most!r}; give the largest ratio, such as 1.2")
-    return Annotation(
-        _patterns(entry.get("cells"), f"{where}: cells"),
-        _patterns(entry.get("measures"), f"{where}: measures"),
-        visible(why.strip()),
-        commit,
-        float(most),
-    )
-
-
-def _patterns(value: object, what: str) -> tuple[str, ...]:
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
-        raise ReportError(f'{what}: give a pattern such as "*", or a list of them')
-    return tuple(texts)
 
 
 def between(repository: Repository, base: str, head: str) -> tuple[Annotation, ...]:
@@ -120,7 +108,7 @@ def _names(commit: str, commits: Iterable[str]) -> bool:
 
 
 def chosen(
-    annotations: Sequence[Annotation], cell: Cell, measure: str, ratio: float | None = None
+    annotations: Sequence[Annotation], cell: str, measure: str, ratio: float | None = None
 ) -> Annotation | None:
     """The first entry that a change of a cell is meant by; None if there is none."""
     return next((each for each in annotations if each.covers(cell, measure, ratio)), None)

@@ -10,6 +10,7 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import NamedTuple
 
+import pandas as pd
 from markupsafe import Markup
 
 from ...harness.environment import version
@@ -19,8 +20,8 @@ from ..errors import ReportError
 from ..formatting import plural, say, some
 from ..templating import environment, page, page_script, script_source
 from .annotations import Annotation, chosen, later
-from .asv_files import FAILED, Cell, Key, Lane, Snapshot
-from .gate import EXIT_SAME, Regressions, moved, regressions, scaled, watched
+from .asv_files import FAILED, Lane, Snapshot
+from .gate import EXIT_SAME, Regressions, moved, regressions, unit_of, watched
 from .repository import Commit, Repository
 
 #: The scripts of the page: tables sort and filter.
@@ -51,8 +52,8 @@ def _marks(history: History) -> list[Counter[str]]:
     """What came with each commit: how many values are better, worse or known, and cells fail."""
     marks: list[Counter[str]] = [Counter() for _ in history.commits]
     for each in history.moved:
-        for i, step in enumerate(each.steps):
-            marks[step.place][each.kind(i)] += 1
+        for step in each.steps:
+            marks[step.place][step.kind] += 1
     for places in history.failures.values():
         for index in places:
             marks[index]["failed"] += 1
@@ -66,6 +67,8 @@ class Step(NamedTuple):
     before: float  # the levels
     after: float
     gap: int = 0  # how many commits before it have no value: any of them may be the cause as well
+    kind: str = ""  # "known", "worse" or "better"
+    why: str = ""  # of a known change
 
     @property
     def ratio(self) -> float:
@@ -77,19 +80,10 @@ class Step(NamedTuple):
 class Moved:
     """One value that changed for good."""
 
-    key: Key
+    cell: str
     measure: Compared
     last: float  # its newest value
     steps: tuple[Step, ...]
-    known: tuple[Annotation | None, ...]  # the known change that each step is
-
-    def kind(self, index: int) -> str:
-        """What the step at a place of its list is: "known", "worse" or "better"."""
-        step = self.steps[index]
-        if self.known[index]:
-            return "known"
-        worse = moved(self.measure, step.before, step.after) == "worsening"
-        return "worse" if worse else "better"
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,7 @@ class History:
     newest: Regressions | None
     # The values that changed for good; the ones with the newest change first.
     moved: tuple[Moved, ...]
-    failures: Mapping[Cell, tuple[int, ...]]  # the places of the commits at which cells failed
+    failures: Mapping[str, tuple[int, ...]]  # the places of the commits at which cells failed
     unmeasured: tuple[int, ...]  # how many commits lead to each without being measured
     notes: tuple[str, ...] = ()  # what a reader must know, a sentence each
 
@@ -147,9 +141,9 @@ def _history(
     commits = tuple(described.get(each) or Commit(each) for each in hashes)
     noted = _annotations(repository, commits, notes)
     newest = ordered[-2:]
-    failures: dict[Cell, list[int]] = defaultdict(list)
+    failures: dict[str, list[int]] = defaultdict(list)
     for index, snapshot in enumerate(ordered):
-        for cell in sorted(snapshot.failed_cells()):
+        for cell in sorted(snapshot.failed):
             failures[cell].append(index)
     return History(
         lane,
@@ -233,26 +227,24 @@ def _moved(
     bounds: Mapping[str, float] | None,
 ) -> tuple[Moved, ...]:
     changed = []
-    for key in sorted({key for each in snapshots for key in each.values if key.measure != FAILED}):
-        values = [each.values.get(key) for each in snapshots]
-        numbers = [
-            None
-            if value is None or value.number is None or math.isnan(value.number)
-            else scaled(key.measure, value.number)
-            for value in values
-        ]
-        measure = watched(key.measure, bounds)
-        # Most values are the same everywhere: no need to look for steps.
-        if len(set(numbers) - {None}) > 1 and (steps := steps_of(numbers, measure)):
-            accepted = tuple(
-                chosen([*chain(*since)], key.cell, key.measure, step.ratio)
-                for step in steps
+    series = [each.values.set_index(["cell", "measure"])["value"] for each in snapshots]
+    table = pd.concat(series, axis=1, keys=range(len(series))).sort_index()
+    # Most values are the same everywhere: no need to look for steps.
+    for (cell, name), row in table[table.nunique(axis=1) > 1].iterrows():
+        numbers = [None if math.isnan(value) else value / unit_of(name) for value in row]
+        measure = watched(name, bounds)
+        if name != FAILED and (steps := steps_of(numbers, measure)):
+            told = []
+            for step in steps:
                 # Known changes of all commits since the last one with a value.
-                for since in [noted[step.place - step.gap - 1 : step.place]]
-            )
+                since = chain(*noted[step.place - step.gap - 1 : step.place])
+                known = chosen([*since], cell, name, step.ratio)
+                worse = moved(measure, step.before, step.after) == "worsening"
+                kind = "known" if known else "worse" if worse else "better"
+                told.append(step._replace(kind=kind, why=known.why if known else ""))
             last = next(each for each in reversed(numbers) if each is not None)
-            changed.append(Moved(key, measure, last, steps, accepted))
-    return tuple(sorted(changed, key=lambda each: (-each.steps[-1].place, each.key)))
+            changed.append(Moved(cell, measure, last, tuple(told)))
+    return tuple(sorted(changed, key=lambda each: -each.steps[-1].place))
 
 
 def _ordered(
