@@ -16,7 +16,7 @@ from .compare import show
 
 if TYPE_CHECKING:
     from ..regressions.asv_files import Snapshot
-    from ..regressions.repository import Commit, Repository
+    from ..regressions.repository import Commit
 
 #: Of the command.
 HELP = (
@@ -76,7 +76,9 @@ def regressions(
         raise UserError("--text and --json are two forms of the same output; give one of them")
     if results is not None and (suite or short or again):
         raise UserError("--results runs nothing; leave out --suite, --short and --again")
-    from ..regressions import annotations
+    if suite and short:
+        raise UserError("--suite and --short both choose benchmarks; give one of them")
+    from ..regressions import annotations, running
     from ..regressions.gate import bounds_of, regressions
     from ..regressions.repository import Repository
 
@@ -86,7 +88,9 @@ def regressions(
     # Read first: a mistake in the file of known changes ends the command before it measures.
     accepted = annotations.between(repository, against.hash, judged.hash)
     if results is None:
-        pairs = [_measured(repository, against, judged, suite or [], short, again)]
+        plan = running.plan_of(suite) if suite else running.SHORT if short else running.FULL
+        measured = running.measured(repository, against, judged, plan, again=again, tell=_tell)
+        pairs = [measured]
     else:
         pairs = _read(results, against, judged)
     changed = repository.changed and repository.commit("HEAD") == judged
@@ -115,22 +119,6 @@ def regressions(
         )
     comparison = max(comparisons, key=lambda each: each.exit_code)
     show(comparison, html, as_json=as_json, all_rows=all_rows)
-
-
-def _measured(
-    repository: Repository,
-    base: Commit,
-    head: Commit,
-    suites: list[str],
-    short: bool,
-    again: bool,
-) -> tuple[Snapshot, Snapshot]:
-    from ..regressions import running
-
-    if suites and short:
-        raise UserError("--suite and --short both choose benchmarks; give one of them")
-    plan = running.plan_of(suites) if suites else running.SHORT if short else running.FULL
-    return running.measured(repository, base, head, plan, again=again, tell=_tell)
 
 
 def _tell(line: str) -> None:

@@ -74,7 +74,9 @@ def spread_single_runs(single: pd.DataFrame, other: pd.DataFrame) -> pd.DataFram
     alone = single.groupby(keys)["seed"].transform("size") == 1
     identities = zip(single["task"], single["solver"], single["seed"], alone, strict=True)
     seeds = [beside.get((*key,), [seed]) if one else [seed] for *key, seed, one in identities]
-    spread = single.assign(run=single["seed"], seed=seeds).explode("seed", ignore_index=True)
+    spread = single.assign(run=single["seed"], seed=pd.Series(seeds, single.index)).explode(
+        "seed", ignore_index=True
+    )
     return spread.astype({"seed": int})
 
 
@@ -309,7 +311,7 @@ def error_change(before: SolverErrors, after: SolverErrors, *, n: int, by_chance
         reached_after=n,
         n_runs=n,
         identical=np.array_equal(before.rates, after.rates)
-        and (len(masks) < 2 or np.array_equal(*masks)),
+        and (len(masks) < 2 or np.array_equal(masks[0], masks[1])),
     )
 
 
@@ -381,8 +383,8 @@ def _direction(change: Change, band: float) -> tuple[Verdict, str]:
 def of_cell(verdicts: Iterable[Verdict], outcomes: Iterable[str]) -> Verdict:
     """The verdict on a solver on a task, from its measures and how its pairs of runs ended."""
     kinds = {outcome.partition(" in ")[0] for outcome in outcomes}
-    of_all = next((verdict for kind, verdict in _OF_CELL.items() if kind in kinds), "not compared")
-    return of_all or combined(verdicts)
+    decided = [verdict for kind, verdict in _OF_CELL.items() if kind in kinds]
+    return (decided[0] or combined(verdicts)) if decided else "not compared"
 
 
 #: What decides a cell, the first that its runs have; the measures where that is a pair.

@@ -10,16 +10,13 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from ...data_loaders.atomic import replacing
 from ...harness.environment import version
 from ...harness.errors import StorageError
-from ...harness.interrupts import interrupts_deferred
-from ...harness.storage import storing
+from .. import templating
 from ..drawing.canvas import FONT, INK, MUTED, Drawing, drawing, new_axes
 from ..drawing.figures import padded, set_log_axis
 from ..formatting import plural
 from ..frames import records
-from ..templating import environment, page
 from ..view import Figure
 from . import report
 from .result import Comparison
@@ -42,9 +39,7 @@ def write_page(comparison: Comparison, path: Path) -> Path:
     """Write the page, atomically; a StorageError if that fails."""
     sides = comparison.before, comparison.after
     check_target(path, [side.results.folder for side in sides if side.results])
-    with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(render(comparison).encode())
-    return path
+    return templating.write_page(path, render(comparison))
 
 
 def check_target(path: Path, folders: Iterable[Path]) -> None:
@@ -67,10 +62,9 @@ def render(comparison: Comparison) -> str:
     frame = comparison.frame
     rows, means = report.changed(frame), comparison.solvers
     means = means[means["verdict"] != "identical"]
-    advice = comparison.advice
     rest = report.ordered(frame.drop(rows.index))
-    return page(
-        environment().get_template("comparison.html"),
+    return templating.page(
+        templating.environment().get_template("comparison.html"),
         version=version(),
         kicker=kicker,
         comparison=comparison,
@@ -81,11 +75,11 @@ def render(comparison: Comparison) -> str:
             Figure(f"changes-{index}", solver, solver_figure(comparison, solver))
             for index, solver in enumerate(dict.fromkeys(map(str, frame["solver"])))
         ],
-        told=report.measures_table(comparison, rows, "Values that changed") if len(rows) else None,
-        rest=report.measures_table(comparison, rest, "All other values") if len(rest) else None,
-        means=report.solvers_table(comparison, means) if len(means) else None,
+        told=report.measures_table(comparison, rows, "Values that changed"),
+        rest=report.measures_table(comparison, rest, "All other values"),
+        means=report.solvers_table(comparison, means),
         means_words=report.MEANS,
-        advice=report.measures_table(comparison, advice, report.ADVICE) if len(advice) else None,
+        advice=report.measures_table(comparison, comparison.advice, report.ADVICE),
         outcomes=report.outcomes_table(comparison),
         environment=report.differences_table(comparison.environment, "Environments"),
         code=report.differences_table(comparison.code, "Solvers"),

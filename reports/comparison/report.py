@@ -216,8 +216,10 @@ def _in_words(comparison: Comparison, rows: pd.DataFrame) -> list[dict[str, Any]
     ]
 
 
-def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Table:
-    """A row for each task, solver and measure."""
+def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Table | None:
+    """A row for each task, solver and measure; None without any."""
+    if rows.empty:
+        return None
     words = _in_words(comparison, rows)
     for row in words:
         measure = comparison.measures[row["measure"]].measure
@@ -234,8 +236,10 @@ def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Ta
     return framed(label, pd.DataFrame(words), columns, style="changes")
 
 
-def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table:
-    """A row for each solver and measure: the mean over tasks."""
+def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table | None:
+    """A row for each solver and measure: the mean over tasks; None without any."""
+    if rows.empty:
+        return None
 
     def tasks(row: Mapping[str, Any]) -> Cell:
         out = f"{row['n_left_out']} left out" if row["n_left_out"] else ""
@@ -261,7 +265,7 @@ def outcomes_table(comparison: Comparison) -> Table | None:
     for (*key, why), group in pairs.groupby(keys, sort=False):
         statuses = {status for status in (*group["status_a"], *group["status_b"]) if status}
         seeds = formatting.some(map(str, sorted(group["seed"])), _MOST_SEEDS)
-        rows.append((*key, seeds, visible(why or ", ".join(sorted(statuses)))))
+        rows.append((*key, seeds, visible(str(why) or ", ".join(sorted(statuses)))))
     rows.sort(key=lambda row: changes.OUTCOMES.index(row[0]))
 
     failed = Column(
@@ -285,7 +289,8 @@ def differences_table(differing: Sequence[Difference], label: str) -> Table | No
     frame = pd.DataFrame(differing)
     sides = ["before", "after"]
     frame[sides] = frame[sides].map(visible)
-    frame = frame.groupby(["field", *sides], sort=False, as_index=False)["solver"].agg(", ".join)
+    alike = frame.groupby(["field", *sides], sort=False)["solver"]
+    frame = alike.agg(", ".join).reset_index()
     columns = [
         *([_SOLVER] if frame["solver"].any() else []),
         _column("Setting", "field", "differs"),
@@ -329,10 +334,10 @@ def in_words(comparison: Comparison, *, all_rows: bool) -> Iterator[RenderableTy
     lacking = comparison.n_newly_failed + comparison.n_newly_missing > 0
     shown = [
         outcomes if lacking else None,
-        measures_table(comparison, chosen, "Values") if len(chosen) else None,
-        solvers_table(comparison, means) if len(means) else None,
+        measures_table(comparison, chosen, "Values"),
+        solvers_table(comparison, means),
         None if lacking else outcomes,
-        measures_table(comparison, comparison.advice, ADVICE) if len(comparison.advice) else None,
+        measures_table(comparison, comparison.advice, ADVICE),
         differences_table(comparison.environment, "Environments"),
         differences_table(code, "Solvers"),
     ]

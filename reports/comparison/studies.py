@@ -290,9 +290,13 @@ def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
         cells = {task.label for task in results.study.tasks if isinstance(task, CellTask)}
         solved = summary.with_outcome(runs, results.study.tasks)["solved"]
         formats = ("count", "integer", "seconds")
-        costs = [name for name in measures if measures[name].measure.format in formats]
-        costs = runs.columns.intersection(costs)
-        runs = runs.assign(**runs[costs].mask(runs["task"].isin(cells) & ~solved, np.inf))
+        costly = [
+            name
+            for name, item in measures.items()
+            if name in runs and item.measure.format in formats
+        ]
+        never = runs["task"].isin(cells) & ~solved
+        runs = runs.assign(**{name: runs[name].mask(never, np.inf) for name in costly})
     parts = [summary.run_values(runs, name) for name in measures if name in runs]
     derived = [item for item in derived_measures(results.kind) if item.name in measures]
     if derived:
@@ -317,7 +321,7 @@ def _environments(results: Sequence[Results]) -> tuple[list[Difference], str]:
         )
         for each in results
     ]
-    differing = differences(*distinct, _CODE) if all(distinct) else []
+    differing = differences(distinct[0], distinct[1], _CODE) if all(distinct) else []
     differing.sort(key=lambda item: (not item.disturbs, item.field))
     if fields := [item.field for item in differing if item.disturbs]:
         return differing, f"the sides differ in {', '.join(fields)}"

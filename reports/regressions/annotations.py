@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
@@ -77,34 +77,29 @@ def parsed(text: str, where: str = FILE) -> tuple[Annotation, ...]:
         raise ReportError(f"{where}: {error}") from error
 
 
-def between(repository: Repository, base: str, head: str) -> tuple[Annotation, ...]:
+def between(
+    repository: Repository, base: str, head: str, newest: str = ""
+) -> tuple[Annotation, ...]:
     """The entries that hold for the changes from one commit to another.
 
-    Those that name a commit between them, and those without one that only the second has.
+    Those that name a commit between them, also in the file of the ``newest``, and those without one
+    that only the second has.
     """
     before = set(_of(repository, base))
     commits = repository.between(base, head)
-    return tuple(
-        each
-        for each in _of(repository, head)
-        if (_names(each.commit, commits) if each.commit else each not in before)
-    )
 
+    def holds(each: Annotation) -> bool:
+        return any(commit.startswith(each.commit) for commit in commits)
 
-def later(repository: Repository, base: str, head: str, newest: str) -> tuple[Annotation, ...]:
-    """Also the entries of a later commit that name one between two."""
-    commits = repository.between(base, head)
-    named = [each for each in _of(repository, newest) if _names(each.commit, commits)]
-    return tuple(dict.fromkeys([*between(repository, base, head), *named]))
+    entries = _of(repository, head)
+    found = [each for each in entries if (holds(each) if each.commit else each not in before)]
+    later = _of(repository, newest) if newest else ()
+    return tuple(dict.fromkeys([*found, *(each for each in later if each.commit and holds(each))]))
 
 
 def _of(repository: Repository, commit: str) -> tuple[Annotation, ...]:
     text = repository.file(commit, FILE)
     return () if text is None else parsed(text, f"{FILE} of {commit[:10]}")
-
-
-def _names(commit: str, commits: Iterable[str]) -> bool:
-    return bool(commit) and any(each.startswith(commit) for each in commits)
 
 
 def chosen(

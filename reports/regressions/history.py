@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from ..comparison.result import Compared
 from ..errors import ReportError
 from ..formatting import plural, say, some
 from ..templating import environment, page, page_script, script_source
-from .annotations import Annotation, chosen, later
+from .annotations import Annotation, between, chosen
 from .asv_files import FAILED, Lane, Snapshot
 from .gate import EXIT_SAME, Regressions, moved, regressions, unit_of, watched
 from .repository import Commit, Repository
@@ -170,7 +170,7 @@ def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, .
     def beyond(before: float, after: float) -> bool:
         return moved(measure, before, after) in ("worsening", "improvement")
 
-    levels = [*_fitted(values, beyond)] if measure.sampled else _runs(values)
+    levels = [*(_fitted(values, beyond) if measure.sampled else _runs(values))]
     steps: list[Step] = []
     for i, (first, n, level) in enumerate(levels):
         if not i:
@@ -184,18 +184,12 @@ def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, .
     return tuple(steps)
 
 
-def _runs(values: Sequence[float | None]) -> list[Level]:
+def _runs(values: Sequence[float | None]) -> Iterator[Level]:
     """The levels of counts, which are exact: equal values in a row."""
-    levels: list[Level] = []
-    for place, value in enumerate(values):
-        if value is None:
-            continue
-        if levels and levels[-1][2] == value:
-            first, n, _ = levels.pop()
-            levels.append((first, n + 1, value))
-        else:
-            levels.append((place, 1, value))
-    return levels
+    present = [(place, value) for place, value in enumerate(values) if value is not None]
+    for level, group in groupby(present, key=lambda each: each[1]):
+        places = [place for place, _ in group]
+        yield places[0], len(places), level
 
 
 def _fitted(
@@ -230,7 +224,7 @@ def _moved(
     series = [each.values.set_index(["cell", "measure"])["value"] for each in snapshots]
     table = pd.concat(series, axis=1, keys=range(len(series))).sort_index()
     # Most values are the same everywhere: no need to look for steps.
-    for (cell, name), row in table[table.nunique(axis=1) > 1].iterrows():
+    for cell, name, *row in table[table.nunique(axis=1) > 1].reset_index().itertuples(index=False):
         numbers = [None if math.isnan(value) else value / unit_of(name) for value in row]
         measure = watched(name, bounds)
         if name != FAILED and (steps := steps_of(numbers, measure)):
@@ -263,18 +257,15 @@ def _ordered(
     for each in strange:
         later_ones = (i for i, other in enumerate(ordered) if other.date > each.date)
         ordered.insert(next(later_ones, len(ordered)), each)
-    notes = []
-    if strange:
-        notes.append(
-            f"The repository lacks {plural(len(strange), 'commit')}, placed by date: "
-            f"{some((each.commit[:10] for each in strange), 8)}."
-        )
     side = [each for each in present if each not in line]
-    if side:
-        notes.append(
-            f"{plural(len(side), 'commit')} beside the line of first parents left out: "
-            f"{some((each[:10] for each in side), 8)}."
+    notes = [
+        f"{words.format(plural(len(hashes), 'commit'))}: {some((x[:10] for x in hashes), 8)}."
+        for hashes, words in (
+            ([each.commit for each in strange], "The repository lacks {}, placed by date"),
+            (side, "{} beside the line of first parents left out"),
         )
+        if hashes
+    ]
     return ordered, notes
 
 
@@ -309,7 +300,7 @@ def _annotations(
     for before, after in pairwise(commits):
         try:
             both = before.date and after.date
-            by_pair.append(later(repository, before.hash, after.hash, newest) if both else ())
+            by_pair.append(between(repository, before.hash, after.hash, newest) if both else ())
         except ReportError as error:
             notes.append(f"Known changes are not read. {error}.")
             by_pair.append(())

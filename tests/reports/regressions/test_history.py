@@ -172,7 +172,7 @@ def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo, over_t
     assert between(second, third) == between(third, fourth) == []
     assert between(second, fourth) == ["known later"]
     # A history looks at earlier pairs with the entries of its newest commit.
-    (late,) = annotations.later(repository, second, third, fourth)
+    (late,) = annotations.between(repository, second, third, fourth)
     assert late.why == "known later"
     (history,) = histories(over_time([100, 150, 200], [first, second, third]), repository)
     [moved] = history.moved
