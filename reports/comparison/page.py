@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def render(comparison: Comparison) -> str:
     if results:
         kicker = Markup("comparison of study <code>{}</code>").format(results.study.name)
     frame = comparison.frame
+    counts = Counter(frame["verdict"])
     rows, means = report.changed(frame), comparison.solvers
     means = means[means["verdict"] != "identical"]
     rest = report.ordered(frame.drop(rows.index))
@@ -68,7 +70,13 @@ def render(comparison: Comparison) -> str:
         version=version(),
         kicker=kicker,
         comparison=comparison,
-        key_figures=_key_figures(comparison),
+        key_figures=[
+            ("verdict", comparison.verdict),
+            *((label, str(counts[verdict])) for verdict, label in report.IN_WORDS.items()),
+            ("beyond bounds", str(comparison.n_beyond)),
+            ("failed in B only", str(comparison.n_newly_failed)),
+            ("pairs of runs", str(comparison.n_compared)),
+        ],
         headline=report.headline(comparison),
         notes=report.notes(comparison),
         panels=[
@@ -85,17 +93,6 @@ def render(comparison: Comparison) -> str:
         code=report.differences_table(comparison.code, "Solvers"),
         bounds=report.bounds_table(comparison),
     )
-
-
-def _key_figures(comparison: Comparison) -> list[tuple[str, str]]:
-    counts = comparison.frame["verdict"].value_counts()
-    return [
-        ("verdict", comparison.verdict),
-        *((label, str(counts.get(verdict, 0))) for verdict, label in report.IN_WORDS.items()),
-        ("beyond bounds", str(comparison.n_beyond)),
-        ("failed in B only", str(comparison.n_newly_failed)),
-        ("pairs of runs", str(comparison.n_compared)),
-    ]
 
 
 def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:

@@ -139,7 +139,8 @@ def _history(
     hashes = [each.commit for each in ordered]
     described = repository.described(hashes) if repository else {}
     commits = tuple(described.get(each) or Commit(each) for each in hashes)
-    noted = _annotations(repository, commits, notes)
+    pairs = _between(repository, commits, notes)
+    noted = [known for known, _ in pairs]
     newest = ordered[-2:]
     failures: dict[str, list[int]] = defaultdict(list)
     for index, snapshot in enumerate(ordered):
@@ -151,7 +152,7 @@ def _history(
         regressions(newest[0], newest[1], annotations=noted[-1], bounds=bounds) if noted else None,
         _moved(ordered, noted, bounds),
         {cell: tuple(places) for cell, places in failures.items()},
-        (0, *(_unmeasured(repository, *pair) for pair in pairwise(commits))),
+        (0, *(unmeasured for _, unmeasured in pairs)),
         tuple(dict.fromkeys(notes)),
     )
 
@@ -285,30 +286,26 @@ def _longest_line(repository: Repository, commits: Sequence[str]) -> list[str]:
     return best
 
 
-def _annotations(
+def _between(
     repository: Repository | None, commits: Sequence[Commit], notes: list[str]
-) -> list[tuple[Annotation, ...]]:
-    """The known changes of each pair of neighbours; a file that cannot be read is a note."""
+) -> list[tuple[tuple[Annotation, ...], int]]:
+    """The known changes of each pair of neighbours, and how many commits between were not measured.
+
+    Any of these may be the cause of a change. A file that cannot be read is a note.
+    """
     # A commit without a date is none of the repository.
     present = [each.hash for each in commits if each.date]
-    if repository is None or not present:
-        return [()] * (len(commits) - 1)
-    newest = repository.commit("HEAD").hash
-    if repository.between(newest, present[-1]):
+    newest = repository.commit("HEAD").hash if repository and present else ""
+    if repository and present and repository.between(newest, present[-1]):
         newest = present[-1]
-    by_pair: list[tuple[Annotation, ...]] = []
+    pairs = []
     for before, after in pairwise(commits):
-        try:
-            both = before.date and after.date
-            by_pair.append(between(repository, before.hash, after.hash, newest) if both else ())
-        except ReportError as error:
-            notes.append(f"Known changes are not read. {error}.")
-            by_pair.append(())
-    return by_pair
-
-
-def _unmeasured(repository: Repository | None, before: Commit, after: Commit) -> int:
-    """How many commits between two were not measured: any of them may be the cause of a change."""
-    if repository is None or not (before.date and after.date):
-        return 0
-    return max(0, len(repository.between(before.hash, after.hash)) - 1)
+        known, unmeasured = tuple[Annotation, ...](), 0
+        if repository and before.date and after.date:
+            unmeasured = max(0, len(repository.between(before.hash, after.hash)) - 1)
+            try:
+                known = between(repository, before.hash, after.hash, newest)
+            except ReportError as error:
+                notes.append(f"Known changes are not read. {error}.")
+        pairs.append((known, unmeasured))
+    return pairs
