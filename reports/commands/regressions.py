@@ -12,7 +12,7 @@ import typer
 from ...harness.errors import UserError
 from ...harness.words import visible
 from ..errors import ReportError
-from .compare import show
+from .compare import AsJson, AsText, Html, show
 
 if TYPE_CHECKING:
     from ..regressions.asv_files import Snapshot
@@ -37,11 +37,9 @@ def regressions(
         ),
     ] = "",
     head: Annotated[str, typer.Argument(metavar="HEAD", help="The commit to judge.")] = "HEAD",
-    as_text: Annotated[bool, typer.Option("--text", help="Print text (the default).")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page, too.", show_default=False)
-    ] = None,
+    as_text: AsText = False,
+    as_json: AsJson = False,
+    html: Html = None,
     results: Annotated[
         Path | None,
         typer.Option(

@@ -315,13 +315,12 @@ def error_change(before: SolverErrors, after: SolverErrors, *, n: int, by_chance
     )
 
 
-def adjusted(p_values: Sequence[float]) -> list[float]:
-    """P-values that allow for how many there are (Benjamini and Hochberg, 1995); NaN stays."""
-    values = np.array(p_values, dtype=np.float64)
-    present = ~np.isnan(values)
-    if present.any():
-        values[present] = false_discovery_control(values[present])
-    return [float(value) for value in values]
+def adjusted(names: Sequence[str], p_values: Sequence[float]) -> pd.Series:
+    """P-values that allow for how many each name has (Benjamini and Hochberg, 1995); NaN stays."""
+    values = pd.Series(p_values, dtype=float)
+    known = values.dropna()
+    by_name = known.groupby(pd.Series(names, dtype=object)[known.index], sort=False)
+    return by_name.transform(false_discovery_control).reindex(values.index)
 
 
 class Judged(NamedTuple):

@@ -189,7 +189,7 @@ def _judged(
     accepted: Accepted,
 ) -> pd.DataFrame:
     """The rows with verdicts, and p-values adjusted for how many each measure has."""
-    q_values = _adjusted([row["measure"] for row in rows], [row["change"].p for row in rows])
+    q_values = changes.adjusted([row["measure"] for row in rows], [row["change"].p for row in rows])
     judged_rows = []
     for row, adjusted in zip(rows, q_values, strict=True):
         change, item = replace(row["change"], q=adjusted), measures[row["measure"]]
@@ -208,12 +208,6 @@ def _judged(
         verdict = judged._replace(why=row["barred"] or judged.why)._asdict()
         judged_rows.append(row | vars(change) | verdict)
     return pd.DataFrame(judged_rows, columns=MEASURE_COLUMNS)
-
-
-def _adjusted(names: Sequence[str], p_values: Sequence[float]) -> pd.Series:
-    """P-values that allow for how many each measure has."""
-    by_name = pd.Series(p_values, dtype=float).groupby(list(names), sort=False)
-    return by_name.transform(lambda each: changes.adjusted(list(each)))
 
 
 def _incomplete(pairs: pd.DataFrame) -> str:
@@ -265,7 +259,7 @@ def _over_tasks(
                 "group": group,
             }
         )
-    q_values = _adjusted([row["measure"] for row in rows], [row["p"] for row in rows])
+    q_values = changes.adjusted([row["measure"] for row in rows], [row["p"] for row in rows])
     for row, adjusted in zip(rows, q_values, strict=True):
         item, group, n = measures[row["measure"]], row["group"], row["n_tasks"]
         unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)

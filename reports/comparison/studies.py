@@ -129,15 +129,13 @@ def sides_of(
     before: Path, after: Path | None, solver: str | None, against: str | None
 ) -> tuple[Side, Side]:
     """Load the two sides, without their values."""
-    if after is None and not (solver and against):
+    if against is not None and solver is None:
+        raise ReportError(f"--against {against!r}: give the solver to compare with it: --solver")
+    if after is None and (solver is None or against in (None, solver)):
         raise ReportError(
             f"{before}: one folder has nothing to compare it with; give another folder, or two of "
             "its solvers: --solver NAME --against NAME"
         )
-    if against is not None and solver is None:
-        raise ReportError(f"--against {against!r}: give the solver to compare with it: --solver")
-    if after is None and solver == against:
-        raise ReportError(f"--solver and --against are both {solver!r}; give two solvers")
     first = load_results(before)
     second = first if after is None else load_results(after)
     if first.kind != second.kind:

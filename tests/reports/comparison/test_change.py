@@ -185,8 +185,10 @@ def test_nothing_is_said_in_favour_of_a_side_with_failures_or_of_what_is_advice(
 
 def test_p_values_allow_for_their_number():
     # Benjamini and Hochberg: p * n / rank, made monotone from the largest down.
-    assert adjusted([0.01, 0.04, NAN, 0.03]) == pytest.approx([0.03, 0.04, NAN, 0.04], nan_ok=True)
-    assert np.isnan(adjusted([NAN, NAN])).all()
+    found = adjusted(["a"] * 4 + ["b"], [0.01, 0.04, NAN, 0.03, 0.02])
+    assert list(found) == pytest.approx([0.03, 0.04, NAN, 0.04, 0.02], nan_ok=True)
+    assert np.isnan(adjusted(["a", "a"], [NAN, NAN])).all()
+    assert adjusted([], []).empty
 
 
 def test_verdicts_combine_and_a_cell_is_what_became_of_its_runs():
