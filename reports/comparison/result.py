@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ...harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
@@ -22,7 +23,7 @@ from ..frames import RUN, by_solver
 from ..results import Results
 from ..statistics.errors import SolverErrors, first_folds
 from . import change as changes
-from .change import Change, Verdict
+from .change import Change, Floats, Verdict
 
 #: Of the frame of measures.
 MEASURE_COLUMNS = [
@@ -112,7 +113,7 @@ def _changes(
 ) -> Iterator[dict[str, Any]]:
     """A row for each measure that some run of a solver on a task has."""
     both = pairs[pairs["outcome"] == changes.COMPARED].reset_index(drop=True)
-    values = [_wide(side, measures, both, f"seed_{side.name.lower()}") for side in sides]
+    values = [_arrays(side, measures, both) for side in sides]
     by_cell = [dict(iter(side.runs.groupby(["task", "solver"]))) for side in sides]
     deterministic = sides[0].deterministic & sides[1].deterministic
     for task, solver, group in by_solver(both):
@@ -122,7 +123,7 @@ def _changes(
         ]
         fixed = solver in deterministic
         for name, item in measures.items():
-            a, b = (side["value"][name].to_numpy(np.float64)[group.index] for side in values)
+            a, b = (numbers[name][group.index] for numbers, _ in values)
             if np.isnan(a).all() and np.isnan(b).all():
                 continue
             barred = _barred(item, group, runs)
@@ -140,7 +141,7 @@ def _changes(
                     by_difference=item.is_error,
                     n_runs=min(map(len, runs)) if item.sampled else None,
                 )
-            bounds = [side["upper_bound"][name].eq(True).to_numpy()[group.index] for side in values]
+            bounds = [at_most[name][group.index] for _, at_most in values]
             # That one side gets there and the other never does is certain all the same.
             bounded = ((bounds[0] | bounds[1]) & np.isfinite(a) & np.isfinite(b)).any()
             advice = item.advice or (_BOUNDED if bounded and "_to_" in name else "")
@@ -148,17 +149,22 @@ def _changes(
             yield identity | {"change": change, "barred": barred, "advice": advice}
 
 
-def _wide(
-    side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame, seed: str
-) -> dict[str, pd.DataFrame]:
-    """A row for each pair, a column for each measure: values, and which are upper bounds."""
+def _arrays(
+    side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame
+) -> tuple[dict[str, Floats], dict[str, npt.NDArray[np.bool_]]]:
+    """The values of each measure, one for each pair, and which are only upper bounds."""
+    seed = f"seed_{side.name.lower()}"
     keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=RUN)
-    return {
-        column: side.values.pivot(index=RUN, columns="measure", values=column).reindex(
+    values, bounds = (
+        side.values.pivot(index=RUN, columns="measure", values=column).reindex(
             index=keys, columns=list(measures)
         )
         for column in ("value", "upper_bound")
-    }
+    )
+    return (
+        {name: values[name].to_numpy(np.float64) for name in measures},
+        {name: bounds[name].eq(True).to_numpy() for name in measures},
+    )
 
 
 def _barred(item: Compared, pairs: pd.DataFrame, runs: Sequence[pd.DataFrame]) -> str:

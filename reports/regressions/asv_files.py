@@ -116,14 +116,14 @@ def _snapshot(path: Path) -> Snapshot:
     try:
         results = Results.load(str(path))
         names = results.get_all_result_keys()
-        rows = [row for name in names for row in _values(results, name)]
-        values = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(COLUMNS[:3], keep="last")
+        values = {key: value for name in names for key, value in _values(results, name)}
+        by_cell = sorted(values.items(), key=lambda each: each[0][0])
         return Snapshot(
             commit=str(results.commit_hash),
             date=int(results.date),
             lane=Lane(visible(results.params["machine"]), visible(results.env_name)),
             machine={key: visible(value) for key, value in results.params.items()},
-            values=values.sort_values("cell", kind="stable", ignore_index=True),
+            values=pd.DataFrame([(*key, 0, value) for key, value in by_cell], columns=COLUMNS),
             versions={
                 benchmark(name): str(version or "")
                 for name, version in results.benchmark_version.items()
@@ -136,7 +136,7 @@ def _snapshot(path: Path) -> Snapshot:
         ) from error
 
 
-def _values(results: Any, name: str) -> Iterator[tuple[str, str, int, float]]:
+def _values(results: Any, name: str) -> Iterator[tuple[tuple[str, str], float]]:
     """The values of a benchmark, one for each combination of its parameters."""
     suite, _, measure = benchmark(name).rpartition(".")
     params = results.get_result_params(name)
@@ -145,9 +145,9 @@ def _values(results: Any, name: str) -> Iterator[tuple[str, str, int, float]]:
         cell = visible(" ".join([suite, *(_parameter(str(each)) for each in words)]))
         # What cannot be compared is as good as none: what is infinite, or has no ratios.
         if value is None or abs(value) > _LARGEST_NUMBER:
-            yield cell, measure, 0, math.nan
+            yield (cell, measure), math.nan
         elif not math.isnan(value):
-            yield cell, measure, 0, 0.0 if abs(value) < _SMALLEST_NUMBER else float(value)
+            yield (cell, measure), 0.0 if abs(value) < _SMALLEST_NUMBER else float(value)
 
 
 def benchmark(name: str) -> str:

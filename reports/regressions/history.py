@@ -225,7 +225,8 @@ def _moved(
     series = [each.values.set_index(["cell", "measure"])["value"] for each in snapshots]
     table = pd.concat(series, axis=1, keys=range(len(series))).sort_index()
     # Most values are the same everywhere: no need to look for steps.
-    for cell, name, *row in table[table.nunique(axis=1) > 1].reset_index().itertuples(index=False):
+    differing = table[table.max(axis=1) > table.min(axis=1)]
+    for cell, name, *row in differing.reset_index().itertuples(index=False):
         numbers = [None if math.isnan(value) else value / unit_of(name) for value in row]
         measure = watched(name, bounds)
         if name != FAILED and (steps := steps_of(numbers, measure)):
