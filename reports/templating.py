@@ -9,6 +9,9 @@ from pathlib import Path
 
 import jinja2
 
+from ..data_loaders.atomic import replacing
+from ..harness.interrupts import interrupts_deferred
+from ..harness.storage import storing
 from ..harness.words import visible_lines
 from .drawing.canvas import PALETTE
 
@@ -32,6 +35,13 @@ def environment() -> jinja2.Environment:
 def page(template: jinja2.Template, **values: object) -> str:
     """A page from its template, in which no text from elsewhere hides or reorders other text."""
     return visible_lines(template.render(**values), sys.maxsize)
+
+
+def write_page(path: Path, text: str) -> Path:
+    """Write a page, atomically; a StorageError if that fails."""
+    with interrupts_deferred(), storing(path), replacing(path) as sink:
+        sink.write(text.encode())
+    return path
 
 
 def page_script(*names: str) -> str:

@@ -13,6 +13,11 @@ from ...harness.errors import UserError
 if TYPE_CHECKING:
     from ..comparison.result import Comparison
 
+AsText = Annotated[bool, typer.Option("--text", help="Print text (the default).")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Html = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a page, too.", show_default=False)
+]
 #: Of the command.
 HELP = (
     "Compare the runs of two results folders, or of two solvers in one; nothing is run. Exit code "
@@ -46,11 +51,9 @@ def compare(
             "(repeat, or separate by commas)."
         ),
     ] = None,
-    as_text: Annotated[bool, typer.Option("--text", help="Print text (the default).")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page, too.", show_default=False)
-    ] = None,
+    as_text: AsText = False,
+    as_json: AsJson = False,
+    html: Html = None,
     all_rows: Annotated[
         bool, typer.Option("--all", help="Print also the values without a change.")
     ] = False,

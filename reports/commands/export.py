@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..exports import DEFAULT_FORMATS, WIDTH, Exported
+from ..exports import DEFAULT_FORMATS, WIDTH
 
 # More paths than this are only counted.
 _MOST_SHOWN = 12
@@ -53,10 +53,15 @@ def export(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from ..exports import export
+    from ...harness.cli.output import in_columns, show
+    from ...harness.words import plural, visible
+    from ..exports import export, listed
 
     if list_:
-        _show_names(results, as_json=as_json)
+        found = listed(results)
+        rows = [(item.what, item.name, visible(item.title)) for item in found]
+        document = [{"kind": i.what, "name": i.name, "title": i.title} for i in found]
+        show(document, in_columns([("KIND", "NAME", "TITLE"), *rows]), as_json=as_json)
         return
     done = export(
         results,
@@ -76,23 +81,6 @@ def export(
         content = {"folder": str(done.folder), "written": written, "unchanged": unchanged}
         typer.echo(json.dumps(content))
         return
-    _show(done)
-
-
-def _show_names(results: str, *, as_json: bool) -> None:
-    from ...harness.cli.output import in_columns, show
-    from ...harness.words import visible
-    from ..exports import listed
-
-    found = listed(results)
-    rows = [(item.what, item.name, visible(item.title)) for item in found]
-    document = [{"kind": i.what, "name": i.name, "title": i.title} for i in found]
-    show(document, in_columns([("KIND", "NAME", "TITLE"), *rows]), as_json=as_json)
-
-
-def _show(done: Exported) -> None:
-    from ...harness.words import plural
-
     if len(done.written) <= _MOST_SHOWN:
         for path in done.written:
             typer.echo(str(path))

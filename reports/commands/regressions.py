@@ -12,11 +12,11 @@ import typer
 from ...harness.errors import UserError
 from ...harness.words import visible
 from ..errors import ReportError
-from .compare import show
+from .compare import AsJson, AsText, Html, show
 
 if TYPE_CHECKING:
     from ..regressions.asv_files import Snapshot
-    from ..regressions.repository import Commit, Repository
+    from ..regressions.repository import Commit
 
 #: Of the command.
 HELP = (
@@ -37,11 +37,9 @@ def regressions(
         ),
     ] = "",
     head: Annotated[str, typer.Argument(metavar="HEAD", help="The commit to judge.")] = "HEAD",
-    as_text: Annotated[bool, typer.Option("--text", help="Print text (the default).")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page, too.", show_default=False)
-    ] = None,
+    as_text: AsText = False,
+    as_json: AsJson = False,
+    html: Html = None,
     results: Annotated[
         Path | None,
         typer.Option(
@@ -76,7 +74,9 @@ def regressions(
         raise UserError("--text and --json are two forms of the same output; give one of them")
     if results is not None and (suite or short or again):
         raise UserError("--results runs nothing; leave out --suite, --short and --again")
-    from ..regressions import annotations
+    if suite and short:
+        raise UserError("--suite and --short both choose benchmarks; give one of them")
+    from ..regressions import annotations, running
     from ..regressions.gate import bounds_of, regressions
     from ..regressions.repository import Repository
 
@@ -86,19 +86,21 @@ def regressions(
     # Read first: a mistake in the file of known changes ends the command before it measures.
     accepted = annotations.between(repository, against.hash, judged.hash)
     if results is None:
-        pairs = [_measured(repository, against, judged, suite or [], short, again)]
+        plan = running.plan_of(suite) if suite else running.SHORT if short else running.FULL
+        measured = running.measured(repository, against, judged, plan, again=again, tell=_tell)
+        pairs = [measured]
     else:
         pairs = _read(results, against, judged)
     changed = repository.changed and repository.commit("HEAD") == judged
     comparisons = []
     for before, after in pairs:
         # A benchmark without a value in the base would pass with any value in the head.
-        for name in before.unmeasured():
+        for name in before.unmeasured:
             raise ReportError(
                 f"{against.short}: asv got no value of {name}, so nothing of it can be compared; "
                 "--again measures it again"
             )
-        names = {each.measure for each in (*before.versions, *after.versions)}
+        names = {name.rpartition(".")[2] for name in (*before.versions, *after.versions)}
         notes = ["Changes that are not committed were not measured."] if changed else []
         if len(pairs) > 1:
             lane = f"{before.lane.environment} on {before.lane.machine}"
@@ -115,22 +117,6 @@ def regressions(
         )
     comparison = max(comparisons, key=lambda each: each.exit_code)
     show(comparison, html, as_json=as_json, all_rows=all_rows)
-
-
-def _measured(
-    repository: Repository,
-    base: Commit,
-    head: Commit,
-    suites: list[str],
-    short: bool,
-    again: bool,
-) -> tuple[Snapshot, Snapshot]:
-    from ..regressions import running
-
-    if suites and short:
-        raise UserError("--suite and --short both choose benchmarks; give one of them")
-    plan = running.plan_of(suites) if suites else running.SHORT if short else running.FULL
-    return running.measured(repository, base, head, plan, again=again, tell=_tell)
 
 
 def _tell(line: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,6 +60,7 @@ def reproduce(
         bool, typer.Option("--json", help="Print the verdicts as one JSON object.")
     ] = False,
 ) -> int:
+    from ...harness.execution import runner
     from ..errors import ReportError
     from ..papers.published import PAPERS, read_paper
 
@@ -66,20 +68,24 @@ def reproduce(
         raise ReportError(f"--scale {scale}: choose small or full")
     names = [*dict.fromkeys(papers or PAPERS)]
     read = [read_paper(name) for name in names]
-    code = EXIT_OK
     begun = tuple(only or [""])
     selections = _selections(read, scale, begun)
     if dry_run or scale == "full":
-        shown = _previews(selections, out, jobs)
+        shown = {
+            study: runner.preview(study, out / study, where=where, jobs=jobs)
+            for study, where in selections.items()
+        }
         if dry_run and as_json:
             typer.echo(json.dumps({study: each.as_dict() for study, each in shown.items()}))
         else:
             _forecast(shown, every_line=dry_run)
     if dry_run:
-        return code
-    for study, where in selections.items():
-        code = max(code, _run(study, where, out, jobs, quiet=quiet or as_json))
-    return max(code, _show(names, begun, out, as_json=as_json))
+        return EXIT_OK
+    codes = [
+        _run(study, where, out / study, jobs, quiet=quiet or as_json)
+        for study, where in selections.items()
+    ]
+    return max([*codes, _show(names, begun, out, as_json=as_json)])
 
 
 def _selections(papers: Sequence[Paper], scale: str, only: tuple[str, ...]) -> dict[str, str]:
@@ -87,34 +93,20 @@ def _selections(papers: Sequence[Paper], scale: str, only: tuple[str, ...]) -> d
 
     A row is run by the first source of its scale that has its tasks and solvers.
     """
-    pairs: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
+    solvers: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for paper in papers:
         sources = [source for source in paper.sources if source.scale == scale]
         for row in paper.chosen(only):
             able = ((each, paper.pairs(each, row)) for each in sources if row.measure)
-            for source, sides in able:
-                if sides is not None:
-                    tasks = pairs.setdefault((source.study, source.where), {})
-                    for task, solver in sides:
-                        tasks.setdefault(task, {})[solver] = None
-                    break
-    chosen: dict[str, list[str]] = {}
-    for (study, where), tasks in pairs.items():
-        for task, solvers in tasks.items():
-            words = (json.dumps(each, ensure_ascii=False) for each in (task, [*solvers]))
-            part = "task == {} and solver in {}".format(*words)
-            chosen.setdefault(study, []).append(f"{part} and ({where})" if where else part)
-    return {study: " or ".join(f"({part})" for part in parts) for study, parts in chosen.items()}
-
-
-def _previews(selections: Mapping[str, str], out: Path, jobs: int) -> dict[str, Preview]:
-    """What would be run of each study."""
-    from ...harness.execution import runner
-
-    return {
-        study: runner.preview(study, out / study, where=where, jobs=jobs)
-        for study, where in selections.items()
-    }
+            for source, sides in [each for each in able if each[1] is not None][:1]:
+                for task, solver in sides or ():
+                    solvers[source.study, source.where, task].append(solver)
+    chosen: dict[str, list[str]] = defaultdict(list)
+    for (study, where, task), labels in solvers.items():
+        words = (json.dumps(each, ensure_ascii=False) for each in (task, [*dict.fromkeys(labels)]))
+        part = "task == {} and solver in {}".format(*words)
+        chosen[study].append(f"({part} and ({where}))" if where else f"({part})")
+    return {study: " or ".join(parts) for study, parts in chosen.items()}
 
 
 def _forecast(previews: Mapping[str, Preview], *, every_line: bool) -> None:
@@ -132,19 +124,17 @@ def _forecast(previews: Mapping[str, Preview], *, every_line: bool) -> None:
     )
 
 
-def _run(study: str, where: str, out: Path, jobs: int, *, quiet: bool) -> int:
+def _run(study: str, where: str, folder: Path, jobs: int, *, quiet: bool) -> int:
     """Run a part of a study as ``marginbench run`` does, and write its page."""
     from ...harness.execution import runner
     from .. import report
 
+    part = shlex.join(["marginbench", "run", study, "--where", where, "--out", str(folder)])
+    whole = shlex.join(["marginbench", "run", study, "--out", str(folder)])
     options: dict[str, Any] = {"where": where, "jobs": jobs, "quiet": quiet}
-    folder = out / study
-    words = ["marginbench", "run", study, "--where", where, "--out", str(folder)]
-    whole = ["marginbench", "run", study, "--out", str(folder)]
-    options |= {"command": shlex.join(words), "whole_command": shlex.join(whole)}
-    summary = runner.run(study, folder, **options)
+    summary = runner.run(study, folder, command=part, whole_command=whole, **options)
     if summary.changed or not (folder / "report.html").exists():
-        report(folder, shlex.join(whole))
+        report(folder, whole)
     return int(summary.exit_code)
 
 

@@ -5,16 +5,11 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ...harness.errors import UserError
-
-if TYPE_CHECKING:
-    from ...harness.planning.status import Standing
-
-_TEMPLATE = "watch.html"
 
 #: Of the command.
 HELP = "Show how far a study is while it runs, here or elsewhere."
@@ -38,57 +33,32 @@ def watch(
 ) -> None:
     if not every > 0:
         raise UserError(f"--every must be more than 0 seconds, not {every:g}")
+    from rich.console import Console
+
     from ...harness.interrupts import interrupts_raised
     from ...harness.planning.status import Monitor
+    from ...harness.words import visible
 
-    lines = _Lines(in_place=not once)
+    in_place, last = not once and Console().is_terminal, ""
     with interrupts_raised():
         monitor = Monitor(results)
         while True:
             standing = monitor.look()
             if html is not None:
-                _write_page(html, standing, every)
+                from ..comparison.page import check_target
+                from ..templating import environment, page, write_page
+
+                check_target(html, [])
+                shown = {"standing": standing, "reload": max(1, round(every))}
+                write_page(html, page(environment().get_template("watch.html"), **shown))
+            text = "\n".join(map(visible, standing.in_words()))
             if as_json:
                 typer.echo(json.dumps(vars(standing), ensure_ascii=False))
-            else:
-                lines.show(standing)
+            elif text != last:
+                if last and in_place:
+                    Console().clear()
+                typer.echo(text)
+                last = text
             if once or not standing.left:
                 return
             time.sleep(every)
-
-
-class _Lines:
-    """Lines that are redrawn in place on a terminal; elsewhere they are printed as they change."""
-
-    def __init__(self, *, in_place: bool) -> None:
-        from rich.console import Console
-
-        self._console = Console()
-        self._in_place = in_place and self._console.is_terminal
-        self._last: list[str] = []
-
-    def show(self, standing: Standing) -> None:
-        """Show how far the study is."""
-        from ...harness.words import visible
-
-        lines = [visible(line) for line in standing.in_words()]
-        if lines == self._last:
-            return
-        if self._in_place and self._last:
-            self._console.clear()
-        self._last = lines
-        typer.echo("\n".join(lines))
-
-
-def _write_page(path: Path, standing: Standing, every: float) -> None:
-    from ...data_loaders.atomic import replacing
-    from ...harness.storage import storing
-    from ..comparison.page import check_target
-    from ..templating import environment, page
-
-    check_target(path, [])
-    text = page(
-        environment().get_template(_TEMPLATE), standing=standing, reload=max(1, round(every))
-    )
-    with storing(path), replacing(path) as sink:
-        sink.write(text.encode())

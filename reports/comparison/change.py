@@ -21,17 +21,14 @@ from ..frames import RUN, json_object, records
 from ..statistics.errors import CONFIDENCE, SolverErrors, difference
 
 #: Outcomes of a pair of runs. Only the first one has numbers.
-COMPARED = "compared"
-OTHER_PROBLEM = "problem differs"
-NEW, GONE = "new", "gone"
-FAILED_A, FAILED_B, FAILED_BOTH = "failed in A", "failed in B", "failed in both"
-MISSING_A, MISSING_B, MISSING_BOTH = "no record in A", "no record in B", "no record in both"
+COMPARED, OTHER_PROBLEM, NEW, GONE = "compared", "problem differs", "new", "gone"
+FAILED_B, MISSING_B = "failed in B", "no record in B"
 #: All of them, in the order of tables.
 OUTCOMES = (
-    *(COMPARED, FAILED_B, FAILED_A, FAILED_BOTH, OTHER_PROBLEM, MISSING_B, MISSING_A, MISSING_BOTH),
-    *(GONE, NEW, "skipped in B", "skipped in A", "skipped in both"),
+    *(COMPARED, FAILED_B, "failed in A", "failed in both", OTHER_PROBLEM),
+    *(MISSING_B, "no record in A", "no record in both", GONE, NEW),
+    *("skipped in B", "skipped in A", "skipped in both"),
 )
-_STATES = {"failed": "failed", "missing": "no record", "skipped": "skipped"}
 
 #: What determines the problem of a run, besides its reference optimum, and what it is called.
 _PROBLEM = {
@@ -61,53 +58,38 @@ def paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key in dict.fromkeys([*sides[0], *sides[1]]):
         a, b = (side.get(key) for side in sides)
-        outcome, why = _outcome(a, b)
         statuses = (a["status"] if a else "", b["status"] if b else "")
         seeds = [row.get("run", row["seed"]) if row else -1 for row in (a, b)]
         same = bool(a and b and all(_plain(a.get(n)) == _plain(b.get(n)) for n in _REFERENCE))
-        rows.append((*key, outcome, why, *statuses, *seeds, same))
+        rows.append((*key, *_outcome(a, b), *statuses, *seeds, same))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def spread_single_runs(
-    before: pd.DataFrame, after: pd.DataFrame, deterministic: set[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Let the only run of a deterministic solver stand beside each seed of the other side.
-
-    ``deterministic`` names the sides, of {"A", "B"}, whose solver draws nothing: its one run is
-    that of every seed. The column ``run`` keeps the seed that was run.
+def spread_single_runs(single: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """The runs of a solver that draws nothing: a task's only one stands beside each seed of the
+    other side. The column ``run`` keeps the seed that was run.
     """
-    before, after = before.assign(run=before["seed"]), after.assign(run=after["seed"])
-    if "A" in deterministic:
-        before = _spread(before, after)
-    if "B" in deterministic:
-        after = _spread(after, before)
-    return before, after
-
-
-def _spread(single: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each task and solver with one run, for all seeds of the other side."""
-    seeds = {key: list(group["seed"]) for key, group in other.groupby(["task", "solver"])}
-    rows = []
-    for key, group in single.groupby(["task", "solver"], sort=False):
-        wanted = seeds.get(key, [])
-        if len(group) == 1 and len(wanted) > 1:
-            group = pd.concat([group.assign(seed=seed) for seed in wanted])
-        rows.append(group)
-    return pd.concat(rows, ignore_index=True) if rows else single
+    keys = ["task", "solver"]
+    beside = {key: list(seeds) for key, seeds in other.groupby(keys)["seed"]}
+    alone = single.groupby(keys)["seed"].transform("size") == 1
+    identities = zip(single["task"], single["solver"], single["seed"], alone, strict=True)
+    seeds = [beside.get((*key,), [seed]) if one else [seed] for *key, seed, one in identities]
+    spread = single.assign(run=single["seed"], seed=pd.Series(seeds, single.index)).explode(
+        "seed", ignore_index=True
+    )
+    return spread.astype({"seed": int})
 
 
 def _outcome(before: dict[str, Any] | None, after: dict[str, Any] | None) -> tuple[str, str]:
-    states = _state(before), _state(after)
-    for state, words in _STATES.items():
-        hits = [each == state for each in states]
-        if state != "failed" and "absent" in states:
-            break
-        if any(hits):
-            side = "both" if all(hits) else "AB"[hits.index(True)]
-            return f"{words} in {side}", _reason(before, after, hits)
-    if before is None or after is None:
-        return (NEW, "") if before is None else (GONE, "")
+    sides = {"A": before, "B": after}
+    for state in ("failed", "absent", "no record", "skipped"):
+        hits = {side: row for side, row in sides.items() if _state(row) == state}
+        if hits and state == "absent":
+            return (NEW if "A" in hits else GONE), ""
+        if hits:
+            return f"{state} in {'both' if len(hits) == 2 else min(hits)}", _reason(hits)
+    assert before is not None
+    assert after is not None
     differing = _differing(before, after)
     return (OTHER_PROBLEM, ", ".join(differing)) if differing else (COMPARED, "")
 
@@ -118,16 +100,14 @@ def _state(row: dict[str, Any] | None) -> str:
         return "absent"
     if row["ok"]:
         return "ok"
-    status = str(row["status"])
-    return {"skipped": "skipped", "missing": "missing", "damaged": "missing"}.get(status, "failed")
+    words = {"skipped": "skipped", "missing": "no record", "damaged": "no record"}
+    return words.get(str(row["status"]), "failed")
 
 
-def _reason(before: dict[str, Any] | None, after: dict[str, Any] | None, hits: list[bool]) -> str:
+def _reason(rows: Mapping[str, Any]) -> str:
     """The status and the reason of the sides that have no result."""
     parts = {
-        side: f"{row['status']}: {row['reason']}" if row["reason"] else str(row["status"])
-        for side, row, hit in zip("AB", (before, after), hits, strict=True)
-        if row is not None and hit
+        side: ": ".join(filter(None, (row["status"], row["reason"]))) for side, row in rows.items()
     }
     if len(set(parts.values())) == 1:
         return next(iter(parts.values()))
@@ -172,7 +152,6 @@ KNOWN = "known: "
 _ALPHA = 1 - CONFIDENCE
 
 Floats = npt.NDArray[np.float64]
-Scale = Literal["ratio", "difference"]
 Verdict = Literal[
     "failed",
     "worsening",
@@ -196,13 +175,10 @@ class Change:
     """How a measure changed over pairs of runs."""
 
     n: int = 0  # pairs with a value on both sides
-    n_unknown: int = 0  # pairs with a value on one side only
-    # Different runs on the side with fewer of them: a single run may stand in several pairs.
-    n_runs: int = 0
     before: float = math.nan  # medians; infinite: the median run never reached the target
     after: float = math.nan
     # What the following are: B over A, or B less A of errors and where a value is zero.
-    scale: Scale = "ratio"
+    scale: Literal["ratio", "difference"] = "ratio"
     # Geometric mean and median of the ratios, or mean and median of the differences, over the pairs
     # that are finite on both sides; NaN of none.
     mean: float = math.nan
@@ -212,18 +188,17 @@ class Change:
     high: float = math.nan
     # How probable a mean as far from no change would be by chance; NaN where nothing is tested.
     p: float = math.nan
+    q: float = math.nan  # p, adjusted for how many are tested
     exact: bool = False  # whether each pair tells the change itself, as nothing in it is by chance
-    identical: bool = False
     reached_before: int = 0  # pairs in which A, and in which B, has a finite value
     reached_after: int = 0
     # Pairs in which only A, or only B, has a finite value, such as the cost of a target.
     lost: int = 0
     gained: int = 0
-
-    @property
-    def unchanged(self) -> float:
-        """The value of no change on its scale."""
-        return 1.0 if self.scale == "ratio" else 0.0
+    n_unknown: int = 0  # pairs with a value on one side only
+    # Different runs on the side with fewer of them: a single run may stand in several pairs.
+    n_runs: int = 0
+    identical: bool = False
 
 
 def change(
@@ -253,61 +228,54 @@ def change(
     # Rounding may put a difference just beyond the one that is accepted.
     values[np.abs(y - x) <= absolute * (1 + 1e-9)] = 0.0
     n_different = len(values) if n_runs is None else min(n_runs, len(values))
-    margin = math.log(band) if is_ratio else 0.0
-    mean, median, low, high, p = _estimate(values, exact, margin, n_different)
+    estimated = estimate(values, is_ratio, band, exact=exact, n=n_different)
     lost = int((np.isfinite(a) & ~np.isfinite(b)).sum())
     gained = int((~np.isfinite(a) & np.isfinite(b)).sum())
     if lost or gained:
-        p = math.nan if exact else float(binomtest(lost, lost + gained).pvalue)
-    back = _exp if is_ratio else float
+        estimated["p"] = math.nan if exact else float(binomtest(lost, lost + gained).pvalue)
     return Change(
         n=len(a),
-        n_unknown=n_unknown,
-        n_runs=n_different,
         before=float(np.median(a)),
         after=float(np.median(b)),
         scale="ratio" if is_ratio else "difference",
-        mean=back(mean),
-        median=back(median),
-        low=back(low),
-        high=back(high),
-        p=p,
+        **estimated,
         exact=exact,
-        identical=not n_unknown and bool((a == b).all()),
         reached_before=int(np.isfinite(a).sum()),
         reached_after=int(np.isfinite(b).sum()),
         lost=lost,
         gained=gained,
+        n_unknown=n_unknown,
+        n_runs=n_different,
+        identical=not n_unknown and bool((a == b).all()),
     )
 
 
-def _estimate(
-    values: Floats, exact: bool, margin: float, n: int
-) -> tuple[float, float, float, float, float]:
-    """Mean, median, both ends of the interval, and p against a change within the margin."""
-    nan = math.nan
+def estimate(
+    values: Floats, is_ratio: bool, band: float = 1.0, *, exact: bool = False, n: int | None = None
+) -> dict[str, float]:
+    """Mean, median, both ends of the interval, and p against a change within the band.
+
+    Of ratios ``values`` are the logarithms. With fewer than three different runs or tasks, ``n``,
+    there is no interval and no p.
+    """
     if not len(values):
-        return nan, nan, nan, nan, nan
-    mean, median = float(values.mean()), float(np.median(values))
+        return dict.fromkeys(("mean", "median", "low", "high", "p"), math.nan)
+    mean, low, high, p = float(values.mean()), math.nan, math.nan, math.nan
     if exact:
-        return mean, median, float(values.min()), float(values.max()), nan
-    if n < FEWEST_FOR_INTERVAL:
-        return mean, median, nan, nan, nan
-    error, freedom = float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1
-    half = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
-    excess = abs(mean) - margin
-    p = 1.0 if excess <= 0 else 0.0
-    if excess > 0 and error > 0:
-        p = min(1.0, 2 * float(student.sf(excess / error, freedom)))
-    return mean, median, mean - half, mean + half, p
-
-
-def _exp(value: float) -> float:
-    """Beyond the range of floating point there is no ratio to tell."""
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
+        low, high = float(values.min()), float(values.max())
+    elif (len(values) if n is None else n) >= FEWEST_FOR_INTERVAL:
+        error, freedom = float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1
+        half = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
+        low, high = mean - half, mean + half
+        excess = abs(mean) - (math.log(band) if is_ratio else 0.0)
+        p = 1.0 if excess <= 0 else 0.0
+        if excess > 0 and error > 0:
+            p = min(1.0, 2 * float(student.sf(excess / error, freedom)))
+    found = {"mean": mean, "median": float(np.median(values)), "low": low, "high": high}
+    if is_ratio:
+        # Beyond the range of floating point there is no ratio to tell.
+        found = {name: math.inf if x > 709 else math.exp(x) for name, x in found.items()}
+    return found | {"p": p}
 
 
 def error_change(before: SolverErrors, after: SolverErrors, *, n: int, by_chance: bool) -> Change:
@@ -317,55 +285,42 @@ def error_change(before: SolverErrors, after: SolverErrors, *, n: int, by_chance
     from the interval as of a normal one: Altman and Bland (2011), BMJ 343, d2304. Of solvers that
     draw at random, fewer than three pairs have no interval.
     """
-    estimate = difference(after, before)
-    enough = not by_chance or n >= FEWEST_FOR_INTERVAL
+    found = difference(after, before)
+    value, low, high, p = found.value, found.low, found.high, math.nan
+    width = value - low if value > 0 else high - value
+    if by_chance and n < FEWEST_FOR_INTERVAL:
+        low = high = math.nan
+    elif value == 0 or width <= 0:
+        p = 1.0 if value == 0 else 0.0
+    else:
+        p = 2 * float(norm.sf(float(norm.ppf(0.5 + CONFIDENCE / 2)) * abs(value) / width))
     pairs = after.rates - before.rates if len(after.rates) == len(before.rates) else None
+    # As far as the points on which both err are recorded.
+    masks = [each.mistakes for each in (before, after) if each.mistakes is not None]
     return Change(
         n=n,
-        n_runs=n,
         before=float(np.median(before.rates)),
         after=float(np.median(after.rates)),
         scale="difference",
-        mean=estimate.value,
-        median=estimate.value if pairs is None else float(np.median(pairs)),
-        low=estimate.low if enough else math.nan,
-        high=estimate.high if enough else math.nan,
-        p=_implied_p(estimate.value, estimate.low, estimate.high) if enough else math.nan,
-        identical=_same_errors(before, after),
+        mean=value,
+        median=value if pairs is None else float(np.median(pairs)),
+        low=low,
+        high=high,
+        p=p,
         reached_before=n,
         reached_after=n,
+        n_runs=n,
+        identical=np.array_equal(before.rates, after.rates)
+        and (len(masks) < 2 or np.array_equal(masks[0], masks[1])),
     )
 
 
-def _implied_p(value: float, low: float, high: float) -> float:
-    width = value - low if value > 0 else high - value
-    if value == 0 or width <= 0:
-        return 1.0 if value == 0 else 0.0
-    return 2 * float(norm.sf(float(norm.ppf(0.5 + CONFIDENCE / 2)) * abs(value) / width))
-
-
-def _same_errors(before: SolverErrors, after: SolverErrors) -> bool:
-    """Whether both err on the same points, as far as these are recorded."""
-    if not np.array_equal(before.rates, after.rates):
-        return False
-    if before.mistakes is None or after.mistakes is None:
-        return True
-    return bool(np.array_equal(before.mistakes, after.mistakes))
-
-
-def mean_over_tasks(
-    means: Floats, scale: Scale, band: float = 1.0
-) -> tuple[float, float, float, float]:
-    """The mean of the changes of several tasks, its 95 % t interval, and p as of a :class:`Change`.
-
-    Ratios have a geometric mean. With fewer than three tasks there is no interval and no p.
-    """
-    is_ratio = scale == "ratio"
-    values = np.log(means) if is_ratio else np.asarray(means, dtype=np.float64)
-    margin = math.log(band) if is_ratio else 0.0
-    mean, _, low, high, p = _estimate(values, False, margin, len(values))
-    back = _exp if is_ratio else float
-    return back(mean), back(low), back(high), p
+def adjusted(names: Sequence[str], p_values: Sequence[float]) -> pd.Series:
+    """P-values that allow for how many each name has (Benjamini and Hochberg, 1995); NaN stays."""
+    values = pd.Series(p_values, dtype=float)
+    known = values.dropna()
+    by_name = known.groupby(pd.Series(names, dtype=object)[known.index], sort=False)
+    return by_name.transform(false_discovery_control).reindex(values.index)
 
 
 class Judged(NamedTuple):
@@ -377,25 +332,10 @@ class Judged(NamedTuple):
     beyond: bool = False
 
 
-def adjusted(p_values: Sequence[float]) -> list[float]:
-    """P-values that allow for how many there are (Benjamini and Hochberg, 1995); NaN stays."""
-    values = np.array(p_values, dtype=np.float64)
-    present = ~np.isnan(values)
-    if present.any():
-        values[present] = false_discovery_control(values[present])
-    return [float(value) for value in values]
-
-
 def judged(
-    change: Change,
-    q: float,
-    *,
-    bound: float,
-    band: float = 1.0,
-    advice: str = "",
-    incomplete: str = "",
+    change: Change, *, bound: float, band: float = 1.0, advice: str = "", incomplete: str = ""
 ) -> Judged:
-    """The verdict on the change of a measure, of which ``q`` is p, adjusted.
+    """The verdict on the change of a measure, of which q is known.
 
     ``incomplete`` is the only side of which runs failed or are missing; no verdict is in its
     favour. ``advice`` says why the measure is shown and not judged.
@@ -406,67 +346,54 @@ def judged(
         return Judged("identical")
     if advice:
         return Judged("advice", advice)
-    direction, why = _direction(change, q, band)
+    direction, why = _direction(change, band)
     if {"worsening": "A", "improvement": "B"}.get(direction) == incomplete:
         return Judged("advice", f"runs of {incomplete} failed or are missing")
     beyond = direction == "worsening" and math.isfinite(bound)
     return Judged(direction, why, beyond and (change.lost > 0 or change.low > bound))
 
 
-def _direction(change: Change, q: float, band: float) -> tuple[Verdict, str]:
-    if change.lost or change.gained:
-        return _reached(change, q)
-    if change.exact:
-        return _exactly(change, band), ""
-    if math.isnan(q):
-        return "no difference told", f"{plural(change.n_runs, 'run')}: too few to tell"
-    if q > _ALPHA:
-        return "no difference told", ""
-    return ("worsening" if change.mean > change.unchanged else "improvement"), ""
-
-
-def _reached(change: Change, q: float) -> tuple[Verdict, str]:
-    """Where some runs reach a target on one side only."""
+def _direction(change: Change, band: float) -> tuple[Verdict, str]:
+    """Whether it is worse, better, both or neither, and why that is not told by the mean."""
     lost, gained, n = change.lost, change.gained, change.n
-    if n in (lost, gained):
+    worse = better = False
+    why, always = "", n in (lost, gained)
+    if always:
         why = "reached in A, never in B" if lost else "never reached in A, reached in B"
-        if n < FEWEST_FOR_INTERVAL and not change.exact:
-            return "no difference told", f"{why}; {plural(n, 'pair')}: too few to tell"
-        return ("worsening" if lost else "improvement"), why
-    why = f"only A reaches it in {lost}, only B in {gained} of {plural(n, 'pair')}"
+    elif lost or gained:
+        why = f"only A reaches it in {lost}, only B in {gained} of {plural(n, 'pair')}"
     if change.exact:
-        return _exactly(change, 1.0), why
-    if q <= _ALPHA:
-        return ("worsening" if lost > gained else "improvement"), why
-    return "no difference told", why
-
-
-def _exactly(change: Change, band: float) -> Verdict:
-    """Of values in which nothing is by chance."""
-    above, below = (band, 1 / band) if change.scale == "ratio" else (0.0, 0.0)
-    worse = change.lost > 0 or change.high > above
-    better = change.gained > 0 or change.low < below
+        widest = 1.0 if why else band
+        above, below = (widest, 1 / widest) if change.scale == "ratio" else (0.0, 0.0)
+        worse, better = lost > 0 or change.high > above, gained > 0 or change.low < below
+    elif always and n < FEWEST_FOR_INTERVAL:
+        why = f"{why}; {plural(n, 'pair')}: too few to tell"
+    elif not why and math.isnan(change.q):
+        why = f"{plural(change.n_runs, 'run')}: too few to tell"
+    elif always or change.q <= _ALPHA:
+        unchanged = 1.0 if change.scale == "ratio" else 0.0
+        worse = lost > gained if why else change.mean > unchanged
+        better = not worse
     if worse and better:
-        return "mixed"
-    return "worsening" if worse else "improvement" if better else "no difference told"
+        return "mixed", why
+    return ("worsening" if worse else "improvement" if better else "no difference told"), why
 
 
-def of_cell(verdicts: Iterable[Verdict], outcomes: Mapping[str, int]) -> Verdict:
-    """The verdict on a solver on a task, from its measures and how many pairs of runs ended how."""
-    if any(name.startswith("failed") for name in outcomes):
-        return "failed"
-    if "compared" in outcomes:
-        return combined(verdicts)
-    for name in ("problem differs", "no record", "gone", "new", "skipped"):
-        if any(outcome.startswith(name) for outcome in outcomes):
-            return _WITHOUT_NUMBERS.get(name, "not compared")
-    return "not compared"
+def of_cell(verdicts: Iterable[Verdict], outcomes: Iterable[str]) -> Verdict:
+    """The verdict on a solver on a task, from its measures and how its pairs of runs ended."""
+    kinds = {outcome.partition(" in ")[0] for outcome in outcomes}
+    decided = [verdict for kind, verdict in _OF_CELL.items() if kind in kinds]
+    return (decided[0] or combined(verdicts)) if decided else "not compared"
 
 
-_WITHOUT_NUMBERS: Mapping[str, Verdict] = {
+#: What decides a cell, the first that its runs have; the measures where that is a pair.
+_OF_CELL: Mapping[str, Verdict | None] = {
+    "failed": "failed",
+    COMPARED: None,
+    OTHER_PROBLEM: "not compared",
     "no record": "no record",
-    "gone": "gone",
-    "new": "new",
+    GONE: "gone",
+    NEW: "new",
     "skipped": "skipped",
 }
 _ONE_FOR_ALL: tuple[Verdict, ...] = (

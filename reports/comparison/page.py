@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from matplotlib.axes import Axes
 
-from ...data_loaders.atomic import replacing
 from ...harness.environment import version
 from ...harness.errors import StorageError
-from ...harness.interrupts import interrupts_deferred
-from ...harness.storage import storing
+from .. import templating
 from ..drawing.canvas import FONT, INK, MUTED, Drawing, drawing, new_axes
 from ..drawing.figures import padded, set_log_axis
 from ..formatting import plural
 from ..frames import records
-from ..templating import environment, page
 from ..view import Figure
 from . import report
 from .result import Comparison
-from .studies import merged
 
 # In points: the margins of a figure, and the height of a row.
 _LEFT, _RIGHT, _BELOW, _ABOVE, _ROW = 163.0, 12.0, 36.0, 9.0, 19.0
 # Ratios beyond this stand at the edge: one of them would press all others together.
 _FARTHEST = 1000.0
 _NARROWEST = 1.2
+# Titles that fit beside the axis.
+_SHORTER = {
+    "Evaluations to stay within ": "Evals to ",
+    "CPU time to stay within ": "CPU to ",
+    " point of the optimum's error": " pt of error",
+    " of the optimum": " of optimum",
+}
 
 
 def write_page(comparison: Comparison, path: Path) -> Path:
     """Write the page, atomically; a StorageError if that fails."""
     sides = comparison.before, comparison.after
     check_target(path, [side.results.folder for side in sides if side.results])
-    with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(render(comparison).encode())
-    return path
+    return templating.write_page(path, render(comparison))
 
 
 def check_target(path: Path, folders: Iterable[Path]) -> None:
@@ -61,43 +61,38 @@ def render(comparison: Comparison) -> str:
     if results:
         kicker = Markup("comparison of study <code>{}</code>").format(results.study.name)
     frame = comparison.frame
+    counts = Counter(frame["verdict"])
     rows, means = report.changed(frame), comparison.solvers
     means = means[means["verdict"] != "identical"]
-    advice = comparison.advice
     rest = report.ordered(frame.drop(rows.index))
-    return page(
-        environment().get_template("comparison.html"),
+    return templating.page(
+        templating.environment().get_template("comparison.html"),
         version=version(),
         kicker=kicker,
         comparison=comparison,
-        key_figures=_key_figures(comparison),
+        key_figures=[
+            ("verdict", comparison.verdict),
+            *((label, str(counts[verdict])) for verdict, label in report.IN_WORDS.items()),
+            ("beyond bounds", str(comparison.n_beyond)),
+            ("failed in B only", str(comparison.n_newly_failed)),
+            ("pairs of runs", str(comparison.n_compared)),
+        ],
         headline=report.headline(comparison),
         notes=report.notes(comparison),
         panels=[
             Figure(f"changes-{index}", solver, solver_figure(comparison, solver))
             for index, solver in enumerate(dict.fromkeys(map(str, frame["solver"])))
         ],
-        told=report.measures_table(comparison, rows, "Values that changed") if len(rows) else None,
-        rest=report.measures_table(comparison, rest, "All other values") if len(rest) else None,
-        means=report.solvers_table(comparison, means) if len(means) else None,
+        told=report.measures_table(comparison, rows, "Values that changed"),
+        rest=report.measures_table(comparison, rest, "All other values"),
+        means=report.solvers_table(comparison, means),
         means_words=report.MEANS,
-        advice=report.measures_table(comparison, advice, report.ADVICE) if len(advice) else None,
+        advice=report.measures_table(comparison, comparison.advice, report.ADVICE),
         outcomes=report.outcomes_table(comparison),
         environment=report.differences_table(comparison.environment, "Environments"),
-        code=report.differences_table(merged(comparison.code), "Solvers"),
+        code=report.differences_table(comparison.code, "Solvers"),
         bounds=report.bounds_table(comparison),
     )
-
-
-def _key_figures(comparison: Comparison) -> list[tuple[str, str]]:
-    counts = comparison.frame["verdict"].value_counts()
-    return [
-        ("verdict", comparison.verdict),
-        *((label, str(counts.get(verdict, 0))) for verdict, label in report.IN_WORDS.items()),
-        ("beyond bounds", str(comparison.n_beyond)),
-        ("failed in B only", str(comparison.n_newly_failed)),
-        ("pairs of runs", str(comparison.n_compared)),
-    ]
 
 
 def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
@@ -116,46 +111,29 @@ def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
     means = means[(means["solver"] == solver) & means["measure"].isin(set(rows["measure"]))]
     height = _ABOVE + len(means) * _ROW + _BELOW
     axes = new_axes(height=height, margins=(_LEFT, _RIGHT, _BELOW, _ABOVE))
-    for index, row in enumerate(records(means)):
-        _row(axes, index, row, rows.loc[rows["measure"] == row["measure"], "mean"])
-    titles = [_short(comparison.measures[name].measure.title) for name in means["measure"]]
+    places = {name: place for place, name in enumerate(means["measure"])}
+    dots = rows["mean"].clip(1 / _FARTHEST, _FARTHEST)
+    ends = means[["low", "mean", "high"]].clip(1 / _FARTHEST, _FARTHEST).set_index(means["measure"])
+    told = ends[ends["low"].notna()]
+    told_places = [places[name] for name in told.index]
+    axes.plot(dots, rows["measure"].map(places), ls="", marker="o", ms=3.4, color=MUTED, alpha=0.7)
+    axes.plot(
+        *(told[["low", "high"]].T, [told_places, told_places]),
+        lw=2.0,
+        color=INK,
+        solid_capstyle="butt",
+    )
+    axes.plot(ends["mean"], range(len(means)), ls="", marker="D", ms=5.5, color=INK)
+    titles = [comparison.measures[name].measure.title for name in means["measure"]]
+    for long, short in _SHORTER.items():
+        titles = [title.replace(long, short) for title in titles]
     axes.set_yticks(range(len(titles)), titles, fontsize=FONT - 1)
     axes.set_ylim(len(titles) - 0.5, -0.5)
     axes.axvline(1.0, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
     axes.set_xlabel("B / A, less is better")
-    _set_limits(axes, rows, means)
+    values = np.hstack([dots, ends.to_numpy().ravel(), 1 / _NARROWEST, _NARROWEST])
+    set_log_axis(axes, "x", *padded(values[np.isfinite(values)], 0.06, 0.06), "seconds")
     return drawing(axes, f"What changed for {solver}", _description(comparison, means), rows)
-
-
-def _row(axes: Axes, index: int, mean: dict[str, Any], tasks: pd.Series) -> None:
-    dots = np.clip(tasks.to_numpy(np.float64), 1 / _FARTHEST, _FARTHEST)
-    axes.plot(dots, [index] * len(dots), ls="", marker="o", ms=3.4, color=MUTED, alpha=0.7)
-    if not math.isfinite(mean["mean"]):
-        return
-    ends = [np.clip(mean[name], 1 / _FARTHEST, _FARTHEST) for name in ("low", "mean", "high")]
-    if math.isfinite(mean["low"]):
-        axes.plot([ends[0], ends[2]], [index, index], lw=2.0, color=INK, solid_capstyle="butt")
-    axes.plot([ends[1]], [index], ls="", marker="D", ms=5.5, color=INK)
-
-
-def _short(title: str) -> str:
-    """A title that fits beside the axis."""
-    for long, short in (
-        ("Evaluations to stay within ", "Evals to "),
-        ("CPU time to stay within ", "CPU to "),
-        (" point of the optimum's error", " pt of error"),
-        (" of the optimum", " of optimum"),
-    ):
-        title = title.replace(long, short)
-    return title
-
-
-def _set_limits(axes: Axes, tasks: pd.DataFrame, means: pd.DataFrame) -> None:
-    ends = means[["low", "mean", "high"]].to_numpy(np.float64).ravel()
-    values = np.concatenate([tasks["mean"].to_numpy(np.float64), ends[np.isfinite(ends)]])
-    values = np.clip(values, 1 / _FARTHEST, _FARTHEST)
-    values = np.append(values, [1 / _NARROWEST, _NARROWEST])
-    set_log_axis(axes, "x", *padded(values, 0.06, 0.06), "seconds")
 
 
 def _description(comparison: Comparison, means: pd.DataFrame) -> str:

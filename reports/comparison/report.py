@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,11 @@ from ...harness.words import visible
 from .. import formatting
 from ..formatting import DASH, FIXED, THIN, TIMES, plural
 from ..frames import records
-from ..tables import NONE, Cell, Heading, Table, terminal_table
+from ..tables import NONE, Cell, Column, Table, framed, terminal_table
 from . import change as changes
 from .change import FEWEST_TASKS, SEVERITY
 from .result import Compared, Comparison, Difference, Side
-from .studies import SOURCE, merged
+from .studies import SOURCE
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 _PLUS = "+"
@@ -30,8 +30,6 @@ _LARGEST = 1000.0
 _MOST_PLACES = 6
 # Seeds that are listed.
 _MOST_SEEDS = 8
-#: Verdicts whose rows are listed even in short.
-_CHANGED = ("worsening", "mixed", "improvement")
 #: Verdicts in the words of counts.
 IN_WORDS = {
     "worsening": "worse",
@@ -46,7 +44,8 @@ IN_WORDS = {
 
 def headline(comparison: Comparison) -> str:
     """One line: what is worse, better and the same."""
-    counts = comparison.frame["verdict"].value_counts()
+    counts = Counter(comparison.frame["verdict"])
+    n_beyond = int(comparison.frame["beyond"].sum())
     parts = []
     if comparison.n_newly_failed:
         failed = plural(comparison.n_newly_failed, "run")
@@ -55,28 +54,24 @@ def headline(comparison: Comparison) -> str:
         parts.append(f"{plural(comparison.n_newly_missing, 'record')} missing in B")
     if not comparison.n_compared:
         return "; ".join([*parts, "no pair of runs could be compared"])
-    n_beyond = int(comparison.frame["beyond"].sum())
-    for verdict, words in IN_WORDS.items():
-        if verdict == "worsening" or counts.get(verdict, 0):
-            beyond = f" ({n_beyond} beyond bounds)" if n_beyond else ""
-            parts.append(
-                f"{counts.get(verdict, 0)} {words}{beyond if verdict == 'worsening' else ''}"
-            )
     if comparison.verdict == "gone":
-        parts.insert(0, "cells are gone")
-    total = plural(len(comparison.frame), "value")
+        parts.append("cells are gone")
+    beyond = f" ({n_beyond} beyond bounds)" if n_beyond else ""
+    parts.append(f"{counts.pop('worsening', 0)} worse{beyond}")
+    parts += [
+        f"{counts[verdict]} {words}" for verdict, words in IN_WORDS.items() if counts[verdict]
+    ]
     over = comparison.solvers
-    alone = over.loc[(over["n_worse"] == 0) & (over["n_better"] == 0), "verdict"].value_counts()
-    means = ", ".join(
-        f"{alone[verdict]} {IN_WORDS[verdict]}"
-        for verdict in ("worsening", "improvement")
-        if verdict in alone
-    )
+    alone = Counter(over.loc[(over["n_worse"] == 0) & (over["n_better"] == 0), "verdict"])
+    told = [
+        f"{alone[each]} {IN_WORDS[each]}" for each in ("worsening", "improvement") if alone[each]
+    ]
+    means = f"; means over tasks alone: {', '.join(told)}" if told else ""
     others = comparison.n_beyond - n_beyond
-    over_tasks = f"; means over tasks alone: {means}" if means else ""
-    over_tasks += f" ({others} beyond bounds)" if others else ""
+    means += f" ({others} beyond bounds)" if others else ""
+    total = plural(len(comparison.frame), "value")
     pairs = plural(comparison.n_compared, "pair")
-    return f"{', '.join(parts)} of {total} from {pairs} of runs{over_tasks}"
+    return f"{', '.join(parts)} of {total} from {pairs} of runs{means}"
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -93,27 +88,23 @@ def notes(comparison: Comparison) -> list[str]:
             f"A and B have different certified optima of {tasks}: suboptimality and costs to "
             "targets are not compared there."
         )
-    return [*sentences, *_ended_otherwise(compared), *comparison.cautions]
-
-
-def _ended_otherwise(compared: pd.DataFrame) -> Iterator[str]:
-    """Runs that are compared, although one met its stopping rule and the other its limit."""
     other = compared[compared["status_a"] != compared["status_b"]]
     for (a, b), group in other.groupby(["status_a", "status_b"], sort=False):
         solvers = ", ".join(dict.fromkeys(map(str, group["solver"])))
-        yield f"{plural(len(group), 'pair')} ended with {a!r} in A and {b!r} in B: {solvers}."
+        ended = f"{plural(len(group), 'pair')} ended with {a!r} in A and {b!r} in B"
+        sentences.append(f"{ended}: {solvers}.")
+    return [*sentences, *comparison.cautions]
 
 
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows of measures, worst first; among the same verdict the most significant first."""
     logs = np.log(frame["mean"].clip(lower=1e-300))
-    size = logs.where(frame["scale"] == "ratio", frame["mean"])
     keys = pd.DataFrame(
         {
             "rank": frame["verdict"].map(SEVERITY.index),
             "within": ~frame["beyond"].astype(bool),
             "q": frame["q"].fillna(0.0),
-            "size": -size.abs(),
+            "size": -logs.where(frame["scale"] == "ratio", frame["mean"]).abs(),
         }
     )
     return frame.loc[keys.sort_values([*map(str, keys)], kind="stable").index]
@@ -121,7 +112,7 @@ def ordered(frame: pd.DataFrame) -> pd.DataFrame:
 
 def changed(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with a change, worst first."""
-    return ordered(frame[frame["verdict"].isin(_CHANGED)])
+    return ordered(frame[frame["verdict"].isin(("worsening", "mixed", "improvement"))])
 
 
 def ratio(value: float) -> str:
@@ -153,12 +144,10 @@ def difference(item: Compared, value: float) -> str:
 
 def change(item: Compared, row: Mapping[str, Any]) -> str:
     """The mean change of a row."""
-    if row["lost"] and not row["gained"] and row["lost"] == row["n"]:
-        return "never in B"
-    if row["gained"] and not row["lost"] and row["gained"] == row["n"]:
-        return "never in A"
-    value = row["mean"]
-    return ratio(value) if row["scale"] == "ratio" else difference(item, value)
+    lost, gained, n = (row.get(name, 0) for name in ("lost", "gained", "n"))
+    if n and n in (lost, gained):
+        return "never in B" if lost else "never in A"
+    return ratio(row["mean"]) if row["scale"] == "ratio" else difference(item, row["mean"])
 
 
 def change_words(item: Compared, before: float, after: float) -> str:
@@ -171,19 +160,11 @@ def change_words(item: Compared, before: float, after: float) -> str:
 def interval(item: Compared, row: Mapping[str, Any]) -> str:
     """Its interval; empty without one."""
     low, high = row["low"], row["high"]
-    if math.isnan(low) or math.isnan(high) or row.get("identical"):
+    if math.isnan(low) or math.isnan(high):
         return ""
     if row["scale"] == "ratio":
         return f"{_number(low)}{DASH}{_number(high)}{TIMES}"
     return f"{difference(item, low)} to {difference(item, high)}"
-
-
-def medians(item: Compared, row: Mapping[str, Any]) -> str:
-    """The medians of A and B: "1.2 s, 2.4 s"."""
-    values = (row["before"], row["after"])
-    if any(math.isnan(value) for value in values):
-        return DASH
-    return f" {ARROW} ".join(formatting.say(item.measure, value) for value in values)
 
 
 def bound(item: Compared) -> str:
@@ -202,61 +183,76 @@ MEANS = (
 )
 
 
-def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Table:
-    """A row for each task, solver and measure."""
-    headings = [
-        Heading("Verdict", short="verdict"),
-        *(Heading("Task", short="task"), Heading("Solver", short="solver")),
-        Heading("Measure", short="measure"),
-        Heading(f"B{FIXED}/{FIXED}A", "number", short="B/A"),
-        Heading("95 % interval", "number", short="95 % interval"),
-        Heading(f"Median A {ARROW} B", "number"),
-        Heading("Pairs", "number", short="n"),
-    ]
-    cells = [_measure_cells(comparison, row) for row in records(rows)]
-    return Table(label, headings, cells, style="changes")
+def _column(title: str, name: str, short: str | None = None, style: str = "") -> Column:
+    """A column of texts, a dash where there is none; the terminal has its title in lower case."""
+
+    def cell(row: Mapping[str, Any]) -> Cell:
+        text = str(row[name])
+        return NONE if text in ("", DASH) else Cell(text)
+
+    return Column(title, style, short=title.lower() if short is None else short, of=cell)
 
 
-def _measure_cells(comparison: Comparison, row: Mapping[str, Any]) -> list[Cell]:
-    item = comparison.measures[row["measure"]]
-    beyond = f"beyond {bound(item)}" if row["beyond"] else ""
+_TASK, _SOLVER = _column("Task", "task"), _column("Solver", "solver")
+_MEASURE = _column("Measure", "title")
+_VERDICT = Column(
+    "Verdict",
+    short="verdict",
+    of=lambda row: Cell(
+        row["verdict"], range=row.get("below", ""), incomplete=row["verdict"] == "worsening"
+    ),
+)
+_INTERVAL = _column("95 % interval", "interval", "95 % interval", "number")
+
+
+def _in_words(comparison: Comparison, rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of measures with their title, change and interval in words."""
+    items = [comparison.measures[name] for name in rows["measure"]]
     return [
-        Cell(row["verdict"], range=beyond or row["why"], incomplete=row["verdict"] == "worsening"),
-        *(Cell(row["task"]), Cell(row["solver"]), Cell(item.measure.title)),
-        *(_or_none(change(item, row)), _or_none(interval(item, row))),
-        *(_or_none(medians(item, row)), Cell(str(row["n"]))),
+        row
+        | {"title": item.measure.title, "change": change(item, row)}
+        | {"bound": bound(item), "interval": interval(item, row)}
+        for item, row in zip(items, records(rows), strict=True)
     ]
 
 
-def _or_none(text: str) -> Cell:
-    return Cell(text) if text and text != DASH else NONE
-
-
-def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table:
-    """A row for each solver and measure: the mean over tasks."""
-    headings = [
-        *(Heading("Solver", short="solver"), Heading("Measure", short="measure")),
-        Heading("Verdict", short="verdict"),
-        Heading(f"B{FIXED}/{FIXED}A over tasks", "number", short="B/A"),
-        Heading("95 % interval", "number", short="95 % interval"),
-        Heading("Tasks", "number", short="tasks"),
-        *(Heading("Worse", "number", short="worse"), Heading("Better", "number", short="better")),
+def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Table | None:
+    """A row for each task, solver and measure; None without any."""
+    if rows.empty:
+        return None
+    words = _in_words(comparison, rows)
+    for row in words:
+        measure = comparison.measures[row["measure"]].measure
+        ends = [row["before"], row["after"]]
+        row["below"] = f"beyond {row['bound']}" if row["beyond"] else row["why"]
+        medians = [formatting.say(measure, each) for each in ends if not math.isnan(each)]
+        row["medians"] = f" {ARROW} ".join(medians) if len(medians) == 2 else DASH
+    columns = [
+        *(_VERDICT, _TASK, _SOLVER, _MEASURE),
+        *(_column(f"B{FIXED}/{FIXED}A", "change", "B/A", "number"), _INTERVAL),
+        _column(f"Median A {ARROW} B", "medians", "", "number"),
+        _column("Pairs", "n", "n", "number"),
     ]
-    cells = []
-    for row in records(rows):
-        item = comparison.measures[row["measure"]]
-        whole = row | {"lost": 0, "gained": 0}
+    return framed(label, pd.DataFrame(words), columns, style="changes")
+
+
+def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table | None:
+    """A row for each solver and measure: the mean over tasks; None without any."""
+    if rows.empty:
+        return None
+
+    def tasks(row: Mapping[str, Any]) -> Cell:
         out = f"{row['n_left_out']} left out" if row["n_left_out"] else ""
-        cells.append(
-            [
-                *(Cell(row["solver"]), Cell(item.measure.title)),
-                Cell(row["verdict"], incomplete=row["verdict"] == "worsening"),
-                *(_or_none(change(item, whole)), _or_none(interval(item, whole))),
-                Cell(str(row["n_tasks"]), range=out),
-                *(Cell(str(row["n_worse"])), Cell(str(row["n_better"]))),
-            ]
-        )
-    return Table("Means over tasks", headings, cells)
+        return Cell(str(row["n_tasks"]), range=out)
+
+    columns = [
+        *(_SOLVER, _MEASURE, _VERDICT),
+        *(_column(f"B{FIXED}/{FIXED}A over tasks", "change", "B/A", "number"), _INTERVAL),
+        Column("Tasks", "number", short="tasks", of=tasks),
+        _column("Worse", "n_worse", style="number"),
+        _column("Better", "n_better", style="number"),
+    ]
+    return framed("Means over tasks", pd.DataFrame(_in_words(comparison, rows)), columns)
 
 
 def outcomes_table(comparison: Comparison) -> Table | None:
@@ -266,57 +262,55 @@ def outcomes_table(comparison: Comparison) -> Table | None:
         return None
     rows = []
     keys = ["outcome", "task", "solver", "why"]
-    for (outcome, task, solver, why), group in pairs.groupby(keys, sort=False):
+    for (*key, why), group in pairs.groupby(keys, sort=False):
         statuses = {status for status in (*group["status_a"], *group["status_b"]) if status}
-        reason = str(why) or ", ".join(sorted(map(str, statuses)))
-        rows.append(
-            [
-                Cell(str(outcome), incomplete=str(outcome) == changes.FAILED_B),
-                *(Cell(str(task)), Cell(str(solver))),
-                Cell(formatting.some(map(str, sorted(group["seed"])), _MOST_SEEDS)),
-                Cell(visible(reason)),
-            ]
-        )
-    rows.sort(key=lambda row: changes.OUTCOMES.index(row[0].value))
-    headings = [
-        Heading("Outcome", short="not compared"),
-        *(Heading("Task", short="task"), Heading("Solver", short="solver")),
-        Heading("Seeds", short="seeds"),
-        Heading("Reason", "reason", short="reason"),
+        seeds = formatting.some(map(str, sorted(group["seed"])), _MOST_SEEDS)
+        rows.append((*key, seeds, visible(str(why) or ", ".join(sorted(statuses)))))
+    rows.sort(key=lambda row: changes.OUTCOMES.index(row[0]))
+
+    failed = Column(
+        "Outcome",
+        short="not compared",
+        of=lambda row: Cell(row["outcome"], incomplete=row["outcome"] == changes.FAILED_B),
+    )
+    columns = [
+        *(failed, _TASK, _SOLVER),
+        _column("Seeds", "seeds"),
+        _column("Reason", "reason", style="reason"),
     ]
-    return Table("Runs that are not compared", headings, rows)
+    frame = pd.DataFrame(rows, columns=[*keys[:3], "seeds", "reason"])
+    return framed("Runs that are not compared", frame, columns)
 
 
 def differences_table(differing: Sequence[Difference], label: str) -> Table | None:
-    """What differs in the settings or in the code; None if nothing does."""
+    """What differs, once for all solvers that differ in the same way; None if nothing does."""
     if not differing:
         return None
-    named = any(item.solver for item in differing)
-    rows = [
-        [
-            *([Cell(item.solver)] if named else []),
-            Cell(item.field),
-            *(Cell(visible(item.before)), Cell(visible(item.after))),
-        ]
-        for item in differing
+    frame = pd.DataFrame(differing)
+    sides = ["before", "after"]
+    frame[sides] = frame[sides].map(visible)
+    alike = frame.groupby(["field", *sides], sort=False)["solver"]
+    frame = alike.agg(", ".join).reset_index()
+    columns = [
+        *([_SOLVER] if frame["solver"].any() else []),
+        _column("Setting", "field", "differs"),
+        *(_column("A", "before", "A", "reason"), _column("B", "after", "B", "reason")),
     ]
-    headings = [
-        *([Heading("Solver", short="solver")] if named else []),
-        Heading("Setting", short="differs"),
-        *(Heading("A", "reason", short="A"), Heading("B", "reason", short="B")),
-    ]
-    return Table(label, headings, rows)
+    return framed(label, frame, columns)
 
 
 def bounds_table(comparison: Comparison) -> Table:
     """The bounds and the bands of the measures."""
     rows = [
-        [Cell(item.measure.title), Cell(name, code=True), Cell(bound(item))]
-        + [NONE if item.band == 1.0 else Cell(f"{item.band:.3g}{TIMES}")]
+        {"title": item.measure.title, "name": name, "bound": bound(item)}
+        | {"band": "" if item.band == 1.0 else f"{item.band:.3g}{TIMES}"}
         for name, item in comparison.measures.items()
     ]
-    headings = [Heading("Measure"), Heading("Name"), Heading("Bound", "number")]
-    return Table("Bounds", [*headings, Heading("Band", "number")], rows)
+    columns = [
+        *(_MEASURE, Column("Name", of=lambda row: Cell(row["name"], code=True))),
+        *(_column("Bound", "bound", style="number"), _column("Band", "band", style="number")),
+    ]
+    return framed("Bounds", pd.DataFrame(rows), columns)
 
 
 # Commands that are printed unless all are wanted.
@@ -340,12 +334,12 @@ def in_words(comparison: Comparison, *, all_rows: bool) -> Iterator[RenderableTy
     lacking = comparison.n_newly_failed + comparison.n_newly_missing > 0
     shown = [
         outcomes if lacking else None,
-        measures_table(comparison, chosen, "Values") if len(chosen) else None,
-        solvers_table(comparison, means) if len(means) else None,
+        measures_table(comparison, chosen, "Values"),
+        solvers_table(comparison, means),
         None if lacking else outcomes,
-        measures_table(comparison, comparison.advice, ADVICE) if len(comparison.advice) else None,
+        measures_table(comparison, comparison.advice, ADVICE),
         differences_table(comparison.environment, "Environments"),
-        differences_table(merged(code), "Solvers"),
+        differences_table(code, "Solvers"),
     ]
     for table in filter(None, shown):
         yield Text()
@@ -370,16 +364,10 @@ SCHEMA_VERSION = 1
 
 
 def as_json(comparison: Comparison) -> str:
-    """The document as text; the same comparison gives the same text."""
-    return json.dumps(document(comparison), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def document(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as plain values."""
+    """All of it as text; the same comparison gives the same text."""
     pairs = comparison.pairs
     left_out = pairs[pairs["outcome"] != changes.COMPARED]
-    reproduce = {"reproduce": list(comparison.commands)} if comparison.commands else {}
-    return {
+    content = {
         "schema_version": SCHEMA_VERSION,
         "verdict": comparison.verdict,
         "exit_code": comparison.exit_code,
@@ -401,10 +389,12 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "cells": _rows(comparison.cells),
         "values": _rows(comparison.frame),
         "not_compared": _rows(left_out.drop(columns=["seed_a", "seed_b", "same_reference"])),
-        "environment": [asdict(item) for item in comparison.environment],
-        "code": [asdict(item) for item in comparison.code],
-        **reproduce,
+        "environment": [item._asdict() for item in comparison.environment],
+        "code": [item._asdict() for item in comparison.code],
     }
+    if comparison.commands:
+        content["reproduce"] = list(comparison.commands)
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _side(side: Side) -> dict[str, Any]:
@@ -426,8 +416,4 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _plain(value: Any) -> Any:
     """A value as JSON knows it; what is not finite is null."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ...harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
@@ -22,13 +23,12 @@ from ..frames import RUN, by_solver
 from ..results import Results
 from ..statistics.errors import SolverErrors, first_folds
 from . import change as changes
-from .change import Change, Verdict
+from .change import Change, Floats, Verdict
 
 #: Of the frame of measures.
 MEASURE_COLUMNS = [
-    *("task", "solver", "measure", "verdict", "why", "beyond", "n", "before", "after", "scale"),
-    *("mean", "median", "low", "high", "p", "q", "exact", "reached_before", "reached_after"),
-    *("lost", "gained", "n_unknown", "n_runs"),
+    *("task", "solver", "measure", "verdict", "why", "beyond"),
+    *(each.name for each in fields(Change) if each.name != "identical"),
 ]
 SOLVER_COLUMNS = [
     *("solver", "measure", "verdict", "beyond", "n_tasks", "n_left_out", "scale", "mean", "low"),
@@ -39,35 +39,16 @@ _BOUNDED = "a cost is only an upper bound: at the target at the first checkpoint
 
 @dataclass(frozen=True)
 class Compared:
-    """A measure as comparisons take it. Less is better of all of them.
-
-    Attributes
-    ----------
-    name : str
-    measure : Measure
-        Its title and its format.
-    bound : float
-        The change that is accepted: a ratio, of errors a difference. Infinite: any.
-    band : float
-        The ratio that the measurement itself does not tell.
-    absolute : float
-        The difference that is none.
-    advice : str
-        Why it is shown and not judged; empty if it is judged.
-    sampled : bool
-        Whether it differs from one measurement to the next, as times do.
-    of_reference : bool
-        Whether it depends on the reference optimum of the task.
-    """
+    """A measure as comparisons take it. Less is better of all of them."""
 
     name: str
     measure: Measure
-    bound: float
-    band: float = 1.0
-    absolute: float = 0.0
-    advice: str = ""
-    sampled: bool = False
-    of_reference: bool = False
+    bound: float  # the change that is accepted: a ratio, of errors a difference; infinite: any
+    band: float = 1.0  # the ratio that the measurement itself does not tell
+    absolute: float = 0.0  # the difference that is none
+    advice: str = ""  # why it is shown and not judged; empty if it is judged
+    sampled: bool = False  # whether it differs from one measurement to the next, as times do
+    of_reference: bool = False  # whether it depends on the reference optimum of the task
 
     @property
     def is_error(self) -> bool:
@@ -77,59 +58,29 @@ class Compared:
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison.
+    """One side of a comparison."""
 
-    Attributes
-    ----------
-    name : str
-        "A" or "B".
-    words : str
-        What it is, in a few words.
-    runs : DataFrame
-        Task, solver, seed, ok, status, reason, and what else determines the problem.
-    values : DataFrame
-        Task, solver, seed, measure, value and upper_bound (it is only known to be at most this).
-    deterministic : frozenset of str
-        The solvers that draw nothing.
-    solver : str
-        The solver it is reduced to; empty for all.
-    folds : mapping of str to int
-        The tasks of which each of so many seeds is a fold, another test set.
-    results : Results or None
-        The results folder it is from.
-    """
-
-    name: str
-    words: str
+    name: str  # "A" or "B"
+    words: str  # what it is, in a few words
+    # Task, solver, seed, ok, status, reason, and what else determines the problem.
     runs: pd.DataFrame
+    # Task, solver, seed, measure, value and upper_bound (it is only known to be at most this).
     values: pd.DataFrame
-    deterministic: frozenset[str] = frozenset()
-    solver: str = ""
+    deterministic: frozenset[str] = frozenset()  # the solvers that draw nothing
+    solver: str = ""  # the solver it is reduced to; empty for all
+    # The tasks of which each of so many seeds is a fold, another test set.
     folds: Mapping[str, int] = field(default_factory=dict)
-    results: Results | None = None
+    results: Results | None = None  # the results folder it is from
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A setting of the machine, the software or a solver that differs.
+class Difference(NamedTuple):
+    """A setting of the machine, the software or a solver that differs."""
 
-    Attributes
-    ----------
-    solver : str
-        Whose it is; empty for a setting of the environment.
-    field : str
-        "processor", "libraries.numba", "params.tol", "source solvers/smo/smo.py".
-    before, after : str
-        The values of A and of B.
-    disturbs : bool
-        Whether times are no evidence because of it.
-    """
-
-    solver: str
-    field: str
-    before: str
+    solver: str  # whose it is; empty for a setting of the environment
+    field: str  # "processor", "libraries.numba", "params.tol", "source solvers/smo/smo.py"
+    before: str  # the values of A and of B
     after: str
-    disturbs: bool = False
+    disturbs: bool = False  # whether times are no evidence because of it
 
 
 #: Task, solver, measure and ratio of a worsening -> why it is accepted; empty if it is not.
@@ -146,11 +97,11 @@ def compared(
 
     Pairs the runs of two sides, and judges each measure of each solver on each task.
     """
-    runs = before.runs, after.runs
+    a, b = before.runs, after.runs
     if before.solver != after.solver:
-        single = {side.name for side in (before, after) if side.deterministic}
-        runs = changes.spread_single_runs(*runs, single)
-    pairs = changes.paired(*runs)
+        a = changes.spread_single_runs(a, b) if before.deterministic else a
+        b = changes.spread_single_runs(b, a) if after.deterministic else b
+    pairs = changes.paired(a, b)
     rows = list(_changes((before, after), measures, pairs))
     incomplete = {(task, solver): _incomplete(group) for task, solver, group in by_solver(pairs)}
     frame = _judged(rows, measures, incomplete, accepted)
@@ -162,7 +113,7 @@ def _changes(
 ) -> Iterator[dict[str, Any]]:
     """A row for each measure that some run of a solver on a task has."""
     both = pairs[pairs["outcome"] == changes.COMPARED].reset_index(drop=True)
-    values = [_wide(side, measures, both, f"seed_{side.name.lower()}") for side in sides]
+    values = [_arrays(side, measures, both) for side in sides]
     by_cell = [dict(iter(side.runs.groupby(["task", "solver"]))) for side in sides]
     deterministic = sides[0].deterministic & sides[1].deterministic
     for task, solver, group in by_solver(both):
@@ -172,7 +123,7 @@ def _changes(
         ]
         fixed = solver in deterministic
         for name, item in measures.items():
-            a, b = (side["value"][name].to_numpy(np.float64)[group.index] for side in values)
+            a, b = (numbers[name][group.index] for numbers, _ in values)
             if np.isnan(a).all() and np.isnan(b).all():
                 continue
             barred = _barred(item, group, runs)
@@ -190,7 +141,7 @@ def _changes(
                     by_difference=item.is_error,
                     n_runs=min(map(len, runs)) if item.sampled else None,
                 )
-            bounds = [side["upper_bound"][name].eq(True).to_numpy()[group.index] for side in values]
+            bounds = [at_most[name][group.index] for _, at_most in values]
             # That one side gets there and the other never does is certain all the same.
             bounded = ((bounds[0] | bounds[1]) & np.isfinite(a) & np.isfinite(b)).any()
             advice = item.advice or (_BOUNDED if bounded and "_to_" in name else "")
@@ -198,17 +149,22 @@ def _changes(
             yield identity | {"change": change, "barred": barred, "advice": advice}
 
 
-def _wide(
-    side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame, seed: str
-) -> dict[str, pd.DataFrame]:
-    """A row for each pair, a column for each measure: values, and which are upper bounds."""
+def _arrays(
+    side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame
+) -> tuple[dict[str, Floats], dict[str, npt.NDArray[np.bool_]]]:
+    """The values of each measure, one for each pair, and which are only upper bounds."""
+    seed = f"seed_{side.name.lower()}"
     keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=RUN)
-    return {
-        column: side.values.pivot(index=RUN, columns="measure", values=column).reindex(
+    values, bounds = (
+        side.values.pivot(index=RUN, columns="measure", values=column).reindex(
             index=keys, columns=list(measures)
         )
         for column in ("value", "upper_bound")
-    }
+    )
+    return (
+        {name: values[name].to_numpy(np.float64) for name in measures},
+        {name: bounds[name].eq(True).to_numpy() for name in measures},
+    )
 
 
 def _barred(item: Compared, pairs: pd.DataFrame, runs: Sequence[pd.DataFrame]) -> str:
@@ -239,13 +195,12 @@ def _judged(
     accepted: Accepted,
 ) -> pd.DataFrame:
     """The rows with verdicts, and p-values adjusted for how many each measure has."""
-    q_values = _adjusted([row["measure"] for row in rows], [row["change"].p for row in rows])
+    q_values = changes.adjusted([row["measure"] for row in rows], [row["change"].p for row in rows])
     judged_rows = []
     for row, adjusted in zip(rows, q_values, strict=True):
-        change, item = row["change"], measures[row["measure"]]
+        change, item = replace(row["change"], q=adjusted), measures[row["measure"]]
         judged = changes.judged(
             change,
-            adjusted,
             bound=item.bound if item.is_error or change.scale == "ratio" else 0.0,
             band=item.band,
             advice=row["advice"],
@@ -257,26 +212,15 @@ def _judged(
         if judged.beyond and (reason := accepted(*identity, ratio)):
             judged = changes.Judged(judged.verdict, f"{changes.KNOWN}{reason}")
         verdict = judged._replace(why=row["barred"] or judged.why)._asdict()
-        judged_rows.append(row | vars(change) | verdict | {"q": adjusted})
+        judged_rows.append(row | vars(change) | verdict)
     return pd.DataFrame(judged_rows, columns=MEASURE_COLUMNS)
-
-
-def _adjusted(names: Sequence[str], p_values: Sequence[float]) -> pd.Series:
-    """P-values that allow for how many each measure has."""
-    by_name = pd.Series(p_values, dtype=float).groupby(list(names), sort=False)
-    return by_name.transform(lambda each: changes.adjusted(list(each)))
 
 
 def _incomplete(pairs: pd.DataFrame) -> str:
     """The only side of which runs failed or are missing; empty for none or both."""
-    outcomes = set(pairs["outcome"])
-    lacking = [
-        side
-        for side in "AB"
-        if outcomes
-        & {f"{what} in {where}" for what in ("failed", "no record") for where in (side, "both")}
-    ]
-    return lacking[0] if len(lacking) == 1 else ""
+    lacking = pairs.loc[pairs["outcome"].str.startswith(("failed", "no record")), "outcome"]
+    sides = {str(outcome).rpartition(" ")[2] for outcome in lacking}
+    return sides.pop() if sides in ({"A"}, {"B"}) else ""
 
 
 def _cells(pairs: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
@@ -300,41 +244,38 @@ def _over_tasks(
     whole &= np.array([not incomplete[cell] for cell in cells], dtype=bool)
     rows: list[dict[str, Any]] = []
     for (solver, name), group in frame.groupby(["solver", "measure"], sort=False):
-        item, verdicts = measures[str(name)], list(group["verdict"])
-        scale: changes.Scale = "difference" if item.is_error else "ratio"
+        item = measures[str(name)]
+        scale = "difference" if item.is_error else "ratio"
         # A ratio below the range of floating point is 0, and has no logarithm.
         told = np.isfinite(group["mean"]) & ((group["mean"] > 0) | item.is_error)
         told &= whole[group.index] & (group["scale"] == scale) & (group["n"] > 0)
         means = group.loc[told, "mean"].to_numpy(np.float64)
-        mean, low, high, p = changes.mean_over_tasks(means, scale, item.band)
+        means = means if item.is_error else np.log(means)
         rows.append(
             {
                 "solver": solver,
                 "measure": name,
-                "verdicts": verdicts,
                 "beyond": bool(group["beyond"].any()),
-                # What is accepted on every task is accepted on their mean.
-                "known": bool(group["why"].str.startswith(changes.KNOWN).any()),
                 "n_tasks": len(means),
                 "n_left_out": len(group) - len(means),
                 "scale": scale,
-                "mean": mean,
-                "low": low,
-                "high": high,
-                "p": p,
-                "n_worse": verdicts.count("worsening"),
-                "n_better": verdicts.count("improvement"),
+                **changes.estimate(means, not item.is_error, item.band),
+                "n_worse": int((group["verdict"] == "worsening").sum()),
+                "n_better": int((group["verdict"] == "improvement").sum()),
+                "group": group,
             }
         )
-    q_values = _adjusted([row["measure"] for row in rows], [row["p"] for row in rows])
+    q_values = changes.adjusted([row["measure"] for row in rows], [row["p"] for row in rows])
     for row, adjusted in zip(rows, q_values, strict=True):
-        item, low, n = measures[row["measure"]], row["low"], row["n_tasks"]
+        item, group, n = measures[row["measure"]], row["group"], row["n_tasks"]
         unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
         row["verdict"] = changes.of_tasks(
-            row["verdicts"], low, row["high"], adjusted, unchanged=unchanged, n=n
+            list(group["verdict"]), row["low"], row["high"], adjusted, unchanged=unchanged, n=n
         )
-        worse = row["verdict"] == "worsening" and n >= changes.FEWEST_TASKS and not row["known"]
-        row["beyond"] |= worse and low > item.bound
+        # What is accepted on every task is accepted on their mean.
+        known = group["why"].str.startswith(changes.KNOWN).any()
+        worse = row["verdict"] == "worsening" and n >= changes.FEWEST_TASKS and not known
+        row["beyond"] |= worse and row["low"] > item.bound
     return pd.DataFrame(rows, columns=SOLVER_COLUMNS)
 
 

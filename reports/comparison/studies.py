@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from ...harness.results.stores import displayed, local_folder
 from .. import analysis
 from ..described import CellTask, SvmSolver
 from ..errors import ReportError
-from ..frames import is_number, json_object, records
+from ..frames import RUN, is_number, json_object, records
 from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, derived_measures
 from ..results import SUMS, Results, load_results
 from ..statistics import integrity, summary, targets
@@ -35,50 +36,32 @@ _CHECKPOINT_FACTOR = 1.19
 #: precision that is rounding, and of kernel entries in single precision even more is.
 _LEAST = 1e-9
 
-_SUM_TITLES = {
-    "evaluations": "Evaluations requested",
-    "evaluations_computed": "Evaluations computed",
-}
 _GAP = Measure("Duality gap", "duality gap", "scientific", better="")
-# First what a solver achieves, then what it costs.
-_ORDER = (
-    *("test_error", "suboptimality", "gap", "n_support", "evals_to_error", "evals_to_objective"),
-    *("evaluations", "evaluations_computed", "n_iter"),
-)
-_LAST = ("seconds_to_error", "seconds_to_objective", "cpu_s", "wall_s", "peak_memory_mb")
-_LEFT_OUT = frozenset({"train_error", "gamma", "late_spread", "iterations"})
-
-#: What is accepted by default: a ratio, or for test errors a difference in points.
-_BOUNDS: Mapping[str, float] = MappingProxyType(
+#: Measures in the order of tables, all others before the costs in time: first what a solver
+#: achieves, then what it costs. What is accepted by default, a ratio, or for test errors a
+#: difference in points; and the short name for ``--bound``.
+_MEASURES: Mapping[str, tuple[float, str]] = MappingProxyType(
     {
-        "test_error": 0.005,
-        "suboptimality": 2.0,
-        "gap": 2.0,
-        "n_support": 1.1,
-        "evals_to_error": 1.2,
-        "evals_to_objective": 1.2,
-        "seconds_to_error": 1.3,
-        "seconds_to_objective": 1.3,
-        "cpu_s": 1.2,
-        "wall_s": 1.3,
+        "test_error": (0.005, "error"),
+        "suboptimality": (2.0, ""),
+        "gap": (2.0, ""),
+        "n_support": (1.1, "sv"),
+        "evals_to_error": (1.2, ""),
+        "evals_to_objective": (1.2, ""),
+        "evaluations": (1.05, "evals"),
+        "evaluations_computed": (1.05, "computed"),
+        "n_iter": (1.05, "iterations"),
+        "": (1.05, ""),  # counters
+        "seconds_to_error": (1.3, ""),
+        "seconds_to_objective": (1.3, ""),
+        "cpu_s": (1.2, "cpu"),
+        "wall_s": (1.3, "wall"),
         # Of the whole worker: compiling and the runs before leave their traces in it.
-        "peak_memory_mb": math.inf,
+        "peak_memory_mb": (math.inf, "memory"),
     }
 )
-_COUNT_BOUND = 1.05
-#: Short names of measures for ``--bound``.
-_ALIASES: Mapping[str, str] = MappingProxyType(
-    {
-        "error": "test_error",
-        "sv": "n_support",
-        "evals": "evaluations",
-        "computed": "evaluations_computed",
-        "iterations": "n_iter",
-        "cpu": "cpu_s",
-        "wall": "wall_s",
-        "memory": "peak_memory_mb",
-    }
-)
+_PLACES = {name: place for place, name in enumerate(_MEASURES)}
+_LEFT_OUT = frozenset({"train_error", "gamma", "late_spread", "iterations"})
 #: Settings that name the code, which is what is compared; all others may change times.
 _CODE = frozenset({"marginbench", "commit", "dirty"})
 _NONE = "not recorded"
@@ -120,26 +103,25 @@ def compare(
     accepted = bounds_of(bounds)
     folders = local_folder(a), None if b is None else local_folder(b)
     before, after = sides_of(*folders, solver, against)
-    environment = _environment_differences(before.runs, after.runs)
-    times = _times_advice(before.runs, after.runs, environment)
-    measures = _measures(before, after, accepted, times)
+    results = [side.results for side in (before, after) if side.results is not None]
+    environment, times = _environments(results)
+    ranked = before.solver == after.solver
+    measures = _measures(results, accepted, times, ranked=ranked)
     before, after = (
-        replace(side, values=_values(side.results, measures))
-        for side in (before, after)
-        if side.results is not None
+        replace(side, values=_values(each, measures))
+        for side, each in zip((before, after), results, strict=True)
     )
-    code = [] if before.solver != after.solver else _code_differences(before, after)
-    study = before.results.study if before.results else None
+    study = results[0].study
     return Comparison(
         before,
         after,
         measures,
         *compared(before, after, measures),
         environment=environment,
-        code=code,
+        code=_code_differences(results) if ranked else [],
         times=times,
-        cautions=_cautions(before, after),
-        title=(study.title or study.name) if study else "",
+        cautions=_cautions(results),
+        title=study.title or study.name,
     )
 
 
@@ -147,15 +129,13 @@ def sides_of(
     before: Path, after: Path | None, solver: str | None, against: str | None
 ) -> tuple[Side, Side]:
     """Load the two sides, without their values."""
-    if after is None and not (solver and against):
+    if against is not None and solver is None:
+        raise ReportError(f"--against {against!r}: give the solver to compare with it: --solver")
+    if after is None and (solver is None or against in (None, solver)):
         raise ReportError(
             f"{before}: one folder has nothing to compare it with; give another folder, or two of "
             "its solvers: --solver NAME --against NAME"
         )
-    if against is not None and solver is None:
-        raise ReportError(f"--against {against!r}: give the solver to compare with it: --solver")
-    if after is None and solver == against:
-        raise ReportError(f"--solver and --against are both {solver!r}; give two solvers")
     first = load_results(before)
     second = first if after is None else load_results(after)
     if first.kind != second.kind:
@@ -163,49 +143,40 @@ def sides_of(
             f"{before} is a study of the kind {first.kind!r}, {second.folder} of the kind "
             f"{second.kind!r}; compare two of one kind"
         )
-    if solver is None:
-        return _side("A", first), _side("B", second)
-    baseline = against or solver
-    return (
-        _side("A", _only(first, baseline, solver), baseline),
-        _side("B", _only(second, solver, solver), solver),
-    )
+    return _side("A", first, against or solver, solver), _side("B", second, solver, solver)
 
 
-def _side(name: str, results: Results, solver: str = "") -> Side:
-    study, folder = results.study, displayed(results.folder)
+def _side(name: str, results: Results, solver: str | None, label: str | None) -> Side:
+    """A results folder as a side; of one of its solvers, if given, under a label."""
+    study, words = results.study, displayed(results.folder)
+    if solver is not None:
+        labels = [item.label for item in study.solvers]
+        if solver not in labels:
+            raise ReportError(f"{results.folder}: no solver {solver!r}{suggest(solver, labels)}")
+        chosen = study.solvers[labels.index(solver)].model_copy(update={"label": label})
+        study, words = study.model_copy(update={"solvers": (chosen,)}), f"{solver} in {words}"
+        runs, traces = (
+            frame[frame["solver"] == solver].assign(solver=label).reset_index(drop=True)
+            for frame in (results.runs, results.traces)
+        )
+        results = replace(results, study=study, runs=runs, traces=traces)
     return Side(
         name,
-        f"{solver} in {folder}" if solver else folder,
+        words,
         results.runs,
         pd.DataFrame(),
         frozenset(s.label for s in study.solvers if isinstance(s, SvmSolver) and s.deterministic),
-        solver,
+        solver or "",
         analysis.folds(results),
         results,
     )
 
 
-def _only(results: Results, solver: str, label: str) -> Results:
-    """The results of one solver, under another label."""
-    labels = [item.label for item in results.study.solvers]
-    if solver not in labels:
-        raise ReportError(f"{results.folder}: no solver {solver!r}{suggest(solver, labels)}")
-    chosen = [item for item in results.study.solvers if item.label == solver]
-    study = results.study.model_copy(
-        update={"solvers": tuple(item.model_copy(update={"label": label}) for item in chosen)}
-    )
-    runs, traces = (
-        frame[frame["solver"] == solver].assign(solver=label).reset_index(drop=True)
-        for frame in (results.runs, results.traces)
-    )
-    return replace(results, study=study, runs=runs, traces=traces)
-
-
 def bounds_of(texts: Iterable[str] | str) -> dict[str, float]:
     """The bounds of measures of studies."""
-    names = {*_BOUNDS, *counter_measures(), *SUMS, "n_iter"}
-    return parsed_bounds(texts, names, _ALIASES, "cpu=1.2 or error=0.5pt")
+    names = {*filter(None, _MEASURES), *counter_measures()}
+    aliases = {alias: name for name, (_, alias) in _MEASURES.items() if alias}
+    return parsed_bounds(texts, names, aliases, "cpu=1.2 or error=0.5pt")
 
 
 def parsed_bounds(
@@ -216,7 +187,6 @@ def parsed_bounds(
 ) -> dict[str, float]:
     """Bounds from texts such as ``cpu=1.2``, ``error=0.5pt`` and ``memory=off``, by measure."""
     bounds: dict[str, float] = {}
-    names = sorted(names)
     texts = [texts] if isinstance(texts, str) else texts
     for text in (part.strip() for item in texts for part in item.split(",")):
         name, _, value = (part.strip() for part in text.partition("="))
@@ -226,87 +196,59 @@ def parsed_bounds(
             raise ReportError(
                 f"--bound {text!r}: no measure {name!r}{near}; give NAME=VALUE such as {example}"
             )
-        in_points = measure == "test_error"
-        number = _parsed_bound(text, value, in_points=in_points)
-        bounds[measure] = number / 100 if in_points else number
+        unit, scale, low, high, wanted = ("", 1.0, 1.0, 1e300, "a ratio from 1 on, such as 1.05")
+        if measure == "test_error":
+            wanted = "points of test error from 0pt to 100pt, such as error=0.5pt"
+            unit, scale, low, high = ("pt", 100.0, 0.0, 100.0)
+        try:
+            number = math.inf if value == "off" else float(value.removesuffix(unit))
+        except ValueError:
+            number = math.nan
+        if value != "off" and not (value.endswith(unit) and low <= number <= high):
+            raise ReportError(f"--bound {text!r}: {value!r} is no bound; give {wanted}, or off")
+        bounds[measure] = number / scale
     return bounds
 
 
-def _parsed_bound(text: str, value: str, *, in_points: bool) -> float:
-    if value == "off":
-        return math.inf
-    try:
-        number = float(value.removesuffix("pt").strip())
-    except ValueError:
-        number = math.nan
-    if value.endswith("pt") is in_points and (
-        0 <= number <= 100 if in_points else 1 <= number < math.inf
-    ):
-        return number
-    wanted = (
-        "points of test error from 0pt to 100pt, such as error=0.5pt"
-        if in_points
-        else "a ratio from 1 on, such as 1.05 (5 % more)"
-    )
-    raise ReportError(f"--bound {text!r}: {value!r} is no bound; give {wanted}, or off")
-
-
 def _measures(
-    before: Side, after: Side, bounds: Mapping[str, float], times: str
+    results: Sequence[Results], bounds: Mapping[str, float], times: str, *, ranked: bool
 ) -> dict[str, Compared]:
     """The measures that runs of either side may have, by name, in the order of tables."""
-    results = [side.results for side in (before, after) if side.results is not None]
     kind = results[0].kind
     record: Any = kind_named(kind).record
     named = measures_of(record.checkpoint) | measures_of(record)
     for name, parts in SUMS.items():
-        title = _SUM_TITLES[name]
-        named[name] = replace(named[parts[0]], title=title, words=title[:1].lower() + title[1:])
+        title = f"Evaluations {'computed' if name.endswith('computed') else 'requested'}"
+        named[name] = replace(named[parts[0]], title=title, words=title.lower())
     if kind == "svm":
         named["gap"] = _GAP
     for item in derived_measures(kind):
         short = "CPU time" if item.measure.format == "seconds" else "Evaluations"
         words = f"{short} {item.group[:1].lower()}{item.group[1:]}"
         named[item.name] = replace(item.measure, title=words)
-    for name in _repeats([side.runs for side in (before, after)]):
-        named.pop(name, None)
-    # Methods of feasibility all end with the same certificate.
-    ranked = kind != "svm" or before.solver == after.solver
+    left_out = _LEFT_OUT | _repeats([each.runs for each in results])
+    names = [name for name in named if name not in left_out]
     stored: list[Any] = [each.study.budget.get("checkpoint_factor") for each in results]
     factor = max(float(each) if is_number(each) else _CHECKPOINT_FACTOR for each in stored)
-    names = dict.fromkeys(name for name in (*_ORDER, *named) if name not in {*_LAST, *_LEFT_OUT})
-    return {
-        name: _as_compared(name, named[name], bounds, factor, times, ranked=ranked)
-        for name in (*names, *_LAST)
-        if name in named
-    }
-
-
-def _as_compared(
-    name: str,
-    measure: Measure,
-    bounds: Mapping[str, float],
-    factor: float,
-    times: str,
-    *,
-    ranked: bool,
-) -> Compared:
-    of_machine = measure.format in ("seconds", "megabytes")
-    advice = times if of_machine else ""
-    if not advice and not ranked and not measure.better:
-        advice = "solvers end at different accuracies"
-    # The cost of a target is that of a checkpoint, which a factor lies before.
-    band = (SESSION if of_machine else 1.0) * (factor if "_to_" in name else 1.0)
-    bound = bounds.get(name, _BOUNDS.get(name, _COUNT_BOUND))
-    return Compared(
-        name,
-        measure,
-        bound,
-        band,
-        advice=advice,
-        sampled=of_machine,
-        of_reference=name == "suboptimality" or "_to_" in name,
-    )
+    chosen: dict[str, Compared] = {}
+    for name in sorted(names, key=lambda name: _PLACES.get(name, _PLACES[""])):
+        measure, default = named[name], _MEASURES.get(name, _MEASURES[""])[0]
+        of_machine, to_target = measure.format in ("seconds", "megabytes"), "_to_" in name
+        advice = times if of_machine else ""
+        # Methods of feasibility all end with the same certificate.
+        if not advice and not ranked and kind == "svm" and not measure.better:
+            advice = "solvers end at different accuracies"
+        chosen[name] = Compared(
+            name,
+            measure,
+            bounds.get(name, default),
+            # The cost of a target is that of a checkpoint, which a factor lies before.
+            band=(SESSION if of_machine else 1.0) * (factor if to_target else 1.0),
+            advice=advice,
+            sampled=of_machine,
+            of_reference=name == "suboptimality" or to_target,
+        )
+    return chosen
 
 
 def _repeats(frames: list[pd.DataFrame]) -> set[str]:
@@ -343,118 +285,98 @@ def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
             suboptimality=floored["suboptimality"].clip(lower=_LEAST),
         )
     if "found" in runs:
-        runs = _without_unsolved(runs, results, measures)
+        cells = {task.label for task in results.study.tasks if isinstance(task, CellTask)}
+        solved = summary.with_outcome(runs, results.study.tasks)["solved"]
+        formats = ("count", "integer", "seconds")
+        costly = [
+            name
+            for name, item in measures.items()
+            if name in runs and item.measure.format in formats
+        ]
+        never = runs["task"].isin(cells) & ~solved
+        runs = runs.assign(**{name: runs[name].mask(never, np.inf) for name in costly})
     parts = [summary.run_values(runs, name) for name in measures if name in runs]
-    ended = runs[["task", "solver", "seed"]]
     derived = [item for item in derived_measures(results.kind) if item.name in measures]
     if derived:
         goals = (ERROR_TARGET, OBJECTIVE_TARGET)
         costs = targets.costs_to_targets(results.runs, traces, goals, COSTS)
         for item in derived:
             values = item.values(results.runs, traces, costs).assign(measure=item.name)
-            parts.append(values.merge(ended))
+            parts.append(values.merge(runs[RUN]))
     table = pd.concat(parts, ignore_index=True)
     return table[summary.VALUE_COLUMNS].drop(columns="first").dropna(subset="value")
 
 
-def _without_unsolved(
-    runs: pd.DataFrame, results: Results, measures: Mapping[str, Compared]
-) -> pd.DataFrame:
-    cells = {task.label for task in results.study.tasks if isinstance(task, CellTask)}
-    solved = summary.with_outcome(runs, results.study.tasks)["solved"]
-    never = runs["task"].isin(cells) & ~solved
-    costs = [
-        name
-        for name, item in measures.items()
-        if name in runs and item.measure.format in ("count", "integer", "seconds")
-    ]
-    return runs.assign(**{name: runs[name].where(~never, np.inf) for name in costs})
+def _environments(results: Sequence[Results]) -> tuple[list[Difference], str]:
+    """What differs between the environments, those that change times first.
 
-
-def _environment_differences(before: pd.DataFrame, after: pd.DataFrame) -> list[Difference]:
-    """The settings of the environments that differ, those that change times first.
-
-    None where a side does not say what its environment was: see :func:`_times_advice`.
+    And why times and memory are advice only, in a few words; empty if they may be judged.
     """
-    sides = [_settings(runs) for runs in (before, after)]
-    if not all(sides):
-        return []
-    return sorted(differences(sides[0], sides[1], _CODE), key=lambda item: not item.disturbs)
+    distinct = [
+        _distinct(
+            row["environment"] | {"jobs": row["jobs"], "threads": row["threads"]}
+            for row in records(analysis.environments(each))
+        )
+        for each in results
+    ]
+    differing = differences(distinct[0], distinct[1], _CODE) if all(distinct) else []
+    differing.sort(key=lambda item: (not item.disturbs, item.field))
+    if fields := [item.field for item in differing if item.disturbs]:
+        return differing, f"the sides differ in {', '.join(fields)}"
+    for name, recorded, each in zip("AB", distinct, results, strict=True):
+        if not recorded:
+            return differing, f"the environment of {name} is not recorded"
+        if not analysis.times_compare(each):
+            return differing, f"the runs of {name} were disturbed or are of several environments"
+    return differing, ""
 
 
 def differences(
-    before: Mapping[str, str], after: Mapping[str, str], harmless: frozenset[str] = frozenset()
+    before: Mapping[str, str], after: Mapping[str, str], harmless: Collection[str], solver: str = ""
 ) -> list[Difference]:
     """The settings that differ; all but the harmless ones disturb times."""
     return [
-        Difference("", name, *pair, disturbs=name not in harmless)
-        for name in sorted({*before, *after})
-        if (pair := (before.get(name, _NONE), after.get(name, _NONE)))[0] != pair[1]
+        Difference(solver, name, a, b, disturbs=name not in harmless)
+        for name in dict.fromkeys([*before, *after])
+        if (a := before.get(name, _NONE)) != (b := after.get(name, _NONE))
     ]
-
-
-def _settings(runs: pd.DataFrame) -> dict[str, str]:
-    """The distinct values of each setting, as text."""
-    rows = records(integrity.environments(runs))
-    return _distinct(
-        row["environment"] | {"jobs": row["jobs"], "threads": row["threads"]} for row in rows
-    )
 
 
 def _distinct(rows: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """The values of each name, as one text; several where rows disagree."""
-    texts: dict[str, dict[str, None]] = {}
+    texts: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         for name, value in row.items():
-            texts.setdefault(name, {})[value] = None
+            texts[name].add(value)
     return {name: ", ".join(sorted(values)) for name, values in texts.items()}
 
 
-def _times_advice(before: pd.DataFrame, after: pd.DataFrame, differing: list[Difference]) -> str:
-    """Why times and memory are advice only, in a few words; empty if they may be judged."""
-    fields = [item.field for item in differing if item.disturbs]
-    if fields:
-        return f"the sides differ in {', '.join(fields)}"
-    for side, runs in (("A", before), ("B", after)):
-        distinct = integrity.environments(runs)
-        if distinct.empty:
-            return f"the environment of {side} is not recorded"
-        if not integrity.times_compare(runs, distinct):
-            return f"the runs of {side} were disturbed or are of several environments"
-    return ""
-
-
-def _cautions(before: Side, after: Side) -> list[str]:
+def _cautions(results: Sequence[Results]) -> list[str]:
     """The cautions of each side's report; those that both sides share are given once."""
-    sides = []
-    for side in (before, after):
-        traces = side.results.traces if side.results else pd.DataFrame()
-        if "reference_primal" in side.runs:
-            traces = summary.trace_suboptimality(traces, side.runs)
-        distinct = integrity.environments(side.runs)
-        sides.append(integrity.cautions(side.runs, traces, distinct, list(side.folds)))
-    by_sentence: dict[str, list[str]] = {}
-    for name, sentences in zip("AB", sides, strict=True):
-        for sentence in sentences:
-            by_sentence.setdefault(sentence, []).append(name)
-    return [f"{' and '.join(names)}: {sentence}" for sentence, names in by_sentence.items()]
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, each in zip("AB", results, strict=True):
+        runs, traces = each.runs, each.traces
+        if "reference_primal" in runs:
+            traces = summary.trace_suboptimality(traces, runs)
+        folds = list(analysis.folds(each))
+        for words in integrity.cautions(runs, traces, analysis.environments(each), folds):
+            names[words].append(name)
+    return [f"{' and '.join(sides)}: {words}" for words, sides in names.items()]
 
 
-def _code_differences(before: Side, after: Side) -> list[Difference]:
+def _code_differences(results: Sequence[Results]) -> list[Difference]:
     """The classes, parameters, limits and sources of solvers that differ, solver by solver."""
     items: list[Difference] = []
-    for solver in dict.fromkeys([*before.runs["solver"], *after.runs["solver"]]):
-        a, b = (_code(side, solver) for side in (before, after))
+    for solver in dict.fromkeys(str(name) for each in results for name in each.runs["solver"]):
+        a, b = (_code(each, solver) for each in results)
         if a and b:
-            names = dict.fromkeys([*a, *b])
-            pairs = ((name, a.get(name, _NONE), b.get(name, _NONE)) for name in names)
-            items += [Difference(str(solver), *each) for each in pairs if each[1] != each[2]]
+            items += differences(a, b, {*a, *b}, solver)
     return items
 
 
-def _code(side: Side, solver: str) -> dict[str, str]:
+def _code(results: Results, solver: str) -> dict[str, str]:
     """What the records of a solver say of its code."""
-    runs, folder = side.runs, side.results.folder if side.results else Path()
+    runs = results.runs
     runs = runs[(runs["solver"] == solver) & (runs["key"] != "") & (runs["solver_class"] != "")]
     texts = []
     columns = ["solver_class", "version", "params", "budget", "key_parts"]
@@ -462,18 +384,9 @@ def _code(side: Side, solver: str) -> dict[str, str]:
         settings = {"class": row["solver_class"]}
         if row["version"]:
             settings["version"] = content_version(row["version"])
-        settings |= integrity.flatten(json_object(row["params"]), "params.")
-        settings |= integrity.flatten(json_object(row["budget"]), "budget.")
+        for name in ("params", "budget"):
+            settings |= integrity.flatten(json_object(row[name]), f"{name}.")
         source = json_object(row["key_parts"]).get("source")
-        files = read_sources(folder, source) if isinstance(source, str) else None
+        files = read_sources(results.folder, source) if isinstance(source, str) else None
         texts.append(settings | {f"{SOURCE}{name}": s[:10] for name, s in (files or {}).items()})
     return _distinct(texts)
-
-
-def merged(differing: Iterable[Difference]) -> list[Difference]:
-    """One entry for all solvers that differ in the same way."""
-    alike: dict[tuple[str, str, str, bool], list[str]] = {}
-    for item in differing:
-        what = item.field, item.before, item.after, item.disturbs
-        alike.setdefault(what, []).append(item.solver)
-    return [Difference(", ".join(solvers), *what) for what, solvers in alike.items()]

@@ -6,70 +6,24 @@ import hashlib
 import math
 import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from ...data_loaders.atomic import replacing
 from ...harness.environment import version
-from ...harness.interrupts import interrupts_deferred
 from ...harness.results.journal import FOLDER, segments_in
 from ...harness.storage import storing
-from .. import formatting
 from ..formatting import slug
-from ..templating import environment, page
+from ..templating import environment, page, write_page
 from .published import PAPERS, Paper, Row, read_paper
-from .verdicts import (
-    ELSEWHERE,
-    FAILED,
-    INCOMPARABLE,
-    NOT_RUN,
-    OPEN,
-    REPRODUCED,
-    VERDICTS,
-    Verdict,
-    answered,
-    counts,
-    number,
-    shown,
-    verdicts,
-)
-
-#: A sign for each verdict, so that colour is not all that tells them apart.
-SIGNS: Mapping[str, str] = {
-    REPRODUCED: "✓",
-    ELSEWHERE: "≈",
-    FAILED: "✗",
-    OPEN: "?",
-    NOT_RUN: formatting.DASH,
-    INCOMPARABLE: "∅",
-}
-_MEANINGS = {
-    REPRODUCED: "the whole 95 % interval agrees with what is printed",
-    ELSEWHERE: "the same, of other data, sizes or limits, which the row names",
-    FAILED: "no part of the interval agrees",
-    OPEN: "a part of the interval agrees; more seeds would tell",
-    NOT_RUN: "no record, and why",
-    INCOMPARABLE: "seconds of another machine; ratios of times have rows of their own",
-}
+from .verdicts import VERDICTS, Verdict, answered, counts, number, shown, verdicts
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """A paper with the verdicts on its rows."""
 
     paper: Paper
     found: Mapping[str, Verdict]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many rows have each verdict."""
-        return counts(self.found.values())
-
-    @property
-    def answered(self) -> tuple[int, int]:
-        """How many rows that were run are reproduced or explained, and how many were run."""
-        return answered(self.found.values())
 
 
 def judge(folders: Mapping[str, Path]) -> list[Judged]:
@@ -87,15 +41,15 @@ def paper_pages(
     """
     shared = {
         "version": version(),
-        "signs": SIGNS,
-        "meanings": _MEANINGS,
-        "order": VERDICTS,
-        "slug": slug,
+        "verdicts": VERDICTS,
         "links": links,
+        "archive": archive,
+        "slug": slug,
+        "counts": counts,
+        "answered": answered,
         "shown": shown,
         "printed": printed,
         "held": held,
-        "archive": archive,
     }
     templates = environment()
     pages = {"index.html": page(templates.get_template("papers.html"), papers=judged, **shared)}
@@ -103,20 +57,17 @@ def paper_pages(
         sections: dict[str, list[Row]] = {}
         for row in sorted(each.paper.claims, key=lambda row: row.is_ours):
             sections.setdefault(row.id.partition("/")[0], []).append(row)
-        values: dict[str, Any] = {"judged": each, "paper": each.paper, "sections": sections}
-        text = page(templates.get_template("paper.html"), **values, **shared)
-        pages[f"{each.paper.name}.html"] = text
+        values = shared | {"found": each.found, "paper": each.paper, "sections": sections}
+        pages[f"{each.paper.name}.html"] = page(templates.get_template("paper.html"), **values)
     return pages
 
 
 def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
     """Write pages into a folder, each atomically."""
+    with storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
-        path = folder / name
-        with interrupts_deferred(), storing(path):
-            folder.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as sink:
-                sink.write(text.encode())
+        write_page(folder / name, text)
 
 
 def write_journals(path: Path, folders: Mapping[str, Path]) -> str:

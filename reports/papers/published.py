@@ -32,27 +32,14 @@ class _Published(BaseModel):
 
 
 class Source(_Published):
-    """A study whose records can stand for what the paper did.
+    """A study whose records can stand for what the paper did."""
 
-    Attributes
-    ----------
-    study : str
-        A study that ships with marginbench.
-    scale : {"small", "full"}
-        With which ``--scale`` it is run.
-    where : str
-        Which of its runs, as ``marginbench run --where`` takes it; empty: all that rows need.
-    differs : str
-        How its conditions differ from the paper's; empty: they do not, as far as it tells.
-    tasks, solvers : dict
-        The paper's word -> label in the study. Those that are named here are the only ones that
-        this source has; without any, labels are the paper's words.
-    """
-
-    study: str
-    scale: Scale
-    where: str = ""
-    differs: str = ""
+    study: str  # one that ships with marginbench
+    scale: Scale  # with which ``--scale`` it is run
+    where: str = ""  # which of its runs, as ``run --where`` takes it; empty: all that rows need
+    differs: str = ""  # how its conditions differ from the paper's; empty: as far as it tells, not
+    # The paper's word -> label in the study. Those that are named here are the only ones that this
+    # source has; without any, labels are the paper's words.
     tasks: dict[str, str] = Field(default_factory=dict)
     solvers: dict[str, str] = Field(default_factory=dict)
 
@@ -67,63 +54,39 @@ class Against(_Published):
 
 
 class Row(_Published):
-    """A printed number or a claim, and the measured quantity that it is held against.
+    """A printed number or a claim, and the measured quantity that it is held against."""
 
-    Attributes
-    ----------
-    id : str
-        Unique in the paper: what ``--only`` takes, or begins with.
-    place : str
-        Where the paper has it.
-    says : str
-        In our words.
-    printed : float or str, optional
-        The number, in its unit; of claims nothing.
-    sd : float, optional
-        The printed standard deviation.
-    expected : float, optional
-        What the measured value is held to where that is not what is printed: of a time the ratio
-        of printed times, of a kernel's width the parameter that it gives.
-    unit : str
-        One of :data:`UNITS`.
-    tolerance, factor : float, optional
-        How far the measured value may be from the printed one: by so much in its unit, or by so
-        large a ratio. ``because`` says why so far.
-    below, above : float, optional
-        Of a claim: the bounds of the measured quantity, in the unit.
-    measure, task, solver, at, tasks, by, against
-        The quantity: see :mod:`.quantities`. ``by`` is the "value"; its "ratio" or "difference" to
-        that of ``against``; or its "slope" in logarithms over ``tasks`` of several sizes.
-    every : bool
-        Whether a claim is about the value of every run, not about their mean.
-    not_run : str
-        Why no study has it.
-    explanation : str
-        What we measured that explains a difference; shown only where there is one. The name of a
-        row in braces stands for our value of it.
-    """
-
-    id: str
-    place: str = Field(min_length=1)
-    says: str = Field(min_length=1)
-    printed: float | str | None = None
-    sd: float | None = None
+    id: str  # unique in the paper: what ``--only`` takes, or begins with
+    place: str = Field(min_length=1)  # where the paper has it
+    says: str = Field(min_length=1)  # in our words
+    printed: float | str | None = None  # the number, in its unit; of claims nothing
+    sd: float | None = None  # the printed standard deviation
+    # What the measured value is held to where that is not what is printed: of a time the ratio of
+    # printed times, of a kernel's width the parameter that it gives.
     expected: float | None = None
     unit: Literal["", "%", "s", "ratio", "points"] = ""
+    # How far the measured value may be from the printed one: by so much in its unit, or by so large
+    # a ratio; and why so far.
     tolerance: float | None = Field(None, ge=0)
     factor: float | None = Field(None, ge=1)
     because: str = ""
+    # Of a claim: the bounds of the measured quantity, in the unit.
     below: float | None = None
     above: float | None = None
+    # The quantity: see :mod:`.quantities`.
     measure: str = ""
     task: str = ""
     solver: str = ""
     at: float | None = None
     tasks: tuple[str, ...] = ()
+    # The "value"; its "ratio" or "difference" to that of ``against``; or its "slope" in logarithms
+    # over ``tasks`` of several sizes.
     by: Literal["value", "ratio", "difference", "slope"] = "value"
     against: Against | None = None
-    every: bool = False
-    not_run: str = ""
+    every: bool = False  # whether a claim is about the value of every run, not about their mean
+    not_run: str = ""  # why no study has it
+    # What we measured that explains a difference; shown only where there is one. The name of a row
+    # in braces stands for our value of it.
     explanation: str = ""
 
     @model_validator(mode="after")
@@ -218,10 +181,9 @@ class Paper:
     def pairs(self, source: Source, row: Row) -> list[tuple[str, str]] | None:
         """The tasks and solvers of a source's study that a row needs; None if it lacks one."""
         tasks, solvers = self._labels[source.study]
-        labels = [(translated(source, *side)) for side in row.sides]
-        if any(task not in tasks or solver not in solvers for task, solver in labels):
-            return None
-        return labels
+        labels = [translated(source, *side) for side in row.sides]
+        able = all(task in tasks and solver in solvers for task, solver in labels)
+        return labels if able else None
 
     def chosen(self, only: tuple[str, ...]) -> list[Row]:
         """The rows of these names, or whose names begin so; all for an empty one.

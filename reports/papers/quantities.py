@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,7 +29,7 @@ from ..results import Results, load_results
 from ..statistics import curves, summary
 from ..statistics.targets import Target, cost_to_target
 from ..views import scaling
-from .published import Row
+from .published import UNITS, Row
 
 _LEVEL = 0.95
 #: Epochs at the end of a run over which what happens in them is averaged.
@@ -55,11 +55,6 @@ class Estimate:
     versions: tuple[str, ...] = ()  # of the solvers' code
     failed: int = 0  # runs that did not end as planned, and have no value
 
-    def times(self, unit: float) -> Estimate:
-        """The same in another unit."""
-        value, low, high = (unit * each for each in (self.value, self.low, self.high))
-        return replace(self, value=value, low=low, high=high)
-
 
 class Unmeasured(Exception):
     """Why a quantity has no value."""
@@ -75,9 +70,11 @@ class Part:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """Those that ended as planned."""
-        task_runs = of_task(_runs(self.results), self.task, self.solver)
-        return task_runs[task_runs["ok"]]
+        """Those that ended as planned, by seed."""
+        results = self.results
+        runs = analysis.solved(results).runs if results.kind == "feasibility" else results.runs
+        runs = of_task(runs, self.task, self.solver)
+        return runs[runs["ok"]].set_axis(runs.loc[runs["ok"], "seed"].to_numpy())
 
     @property
     def failed(self) -> int:
@@ -103,8 +100,9 @@ class Part:
         return math.nan if value is None else value
 
 
-def _runs(results: Results) -> pd.DataFrame:
-    return analysis.solved(results).runs if results.kind == "feasibility" else results.runs
+def _pass(part: Part) -> float:
+    """Evaluations of the kernel for all pairs of training points."""
+    return part.number("n_train") ** 2
 
 
 def _error_at(part: Part, column: str, limit: float) -> Values:
@@ -120,10 +118,10 @@ def _until(part: Part, value: str, margin: float, cost: str) -> Values:
     return costs.set_index("seed")["value"]
 
 
-def _risk_margin(part: Part, at: float) -> float:
-    """An absolute margin of J = lambda/2 ||w||^2 + mean loss, relative to the optimum."""
+def _until_risk(part: Part, at: float, cost: str) -> Values:
+    """For an absolute margin of J = lambda/2 ||w||^2 + mean loss, relative to the optimum."""
     unit = part.number("C") * part.number("n_train")
-    return at * unit / part.number("reference_primal")
+    return _until(part, "suboptimality", at * unit / part.number("reference_primal"), cost)
 
 
 def _noted(part: Part, column: str) -> SeriesGroupBy[Any, Any]:
@@ -142,7 +140,7 @@ def _predicted(part: Part, column: str) -> Values:
     """What Lemma 2 of BSCA18 predicts for the task, for each run."""
     fractions = curves.predicted_fractions(of_task(part.results.runs, part.task))
     value = float(fractions[column].iloc[0]) if len(fractions) else math.nan
-    return pd.Series(value, index=part.runs["seed"])
+    return pd.Series(value, index=part.runs.index)
 
 
 def _gaps(part: Part) -> pd.DataFrame:
@@ -188,26 +186,21 @@ def _residual(part: Part) -> Values:
 
 def _whole_error(part: Part) -> Values:
     """The error on the training and the test points together."""
-    runs = part.runs.set_index("seed")
+    runs = part.runs
     wrong = runs["n_train"] * runs["train_error"] + runs["n_test"] * runs["test_error"]
     return wrong / (runs["n_train"] + runs["n_test"])
 
 
-def _column(name: str) -> Callable[[Part, float], Values]:
-    def values(part: Part, at: float) -> Values:
-        runs = part.runs.set_index("seed")
-        costs = runs[name].astype(float)
-        # A method that ended at a limit would have needed nobody knows how much.
-        return (
-            costs.where(runs["solved"], math.inf) if name in _COSTS and "solved" in runs else costs
-        )
-
-    return values
+def _column(part: Part, at: float, *, name: str) -> Values:
+    values = part.runs[name].astype(float)
+    # A method that ended at a limit would have needed nobody knows how much.
+    costly = name in _COSTS and "solved" in part.runs
+    return values.where(part.runs["solved"], math.inf) if costly else values
 
 
 _COLUMNS = (
     *("test_error", "train_error", "n_iter", "cpu_s", "wall_s", "evaluations", "matvecs"),
-    *("n_support", "solved", "n_train", "n_test", "n_features", "reference_nu"),
+    *("n_support", "solved", "n_train", "n_test", "n_features", "reference_nu", "C"),
 )
 
 # What a run without a certificate of feasibility has no end of.
@@ -215,36 +208,25 @@ _COSTS = frozenset({"n_iter", "cpu_s", "wall_s", "evaluations", "matvecs"})
 
 #: The measures: of the runs of a solver on a task, and the number ``at``, one value by seed.
 MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
-    {name: _column(name) for name in _COLUMNS}
+    {name: partial(_column, name=name) for name in _COLUMNS}
     | {
-        "accuracy": lambda part, at: 1 - part.runs.set_index("seed")["test_error"],
-        "passes": lambda part, at: (
-            part.runs.set_index("seed")["evaluations"] / part.number("n_train") ** 2
-        ),
-        "primal_last": lambda part, at: part.runs.set_index("seed")["primal"],
-        "C": lambda part, at: part.runs.set_index("seed")["C"],
-        "kernel_gamma": lambda part, at: part.runs.set_index("seed")["kernel"].map(
+        "accuracy": lambda part, at: 1 - part.runs["test_error"],
+        "passes": lambda part, at: part.runs["evaluations"] / _pass(part),
+        "primal_last": lambda part, at: part.runs["primal"],
+        "kernel_gamma": lambda part, at: part.runs["kernel"].map(
             lambda text: json_object(text)["gamma"]
         ),
         "error_at_epoch": lambda part, at: _error_at(part, "n_iter", at * part.number("n_train")),
         "error_at_iteration": lambda part, at: _error_at(part, "n_iter", at),
-        "error_at_pass": lambda part, at: _error_at(
-            part, "evaluations", at * part.number("n_train") ** 2
-        ),
-        "late_spread": lambda part, at: late_spreads(part.runs, part.traces).set_axis(
-            part.runs["seed"]
-        ),
+        "error_at_pass": lambda part, at: _error_at(part, "evaluations", at * _pass(part)),
+        "late_spread": lambda part, at: late_spreads(part.runs, part.traces),
         "evals_to_error": lambda part, at: _until(part, "test_error", at, "evaluations"),
         "seconds_to_error": lambda part, at: _until(part, "test_error", at, "cpu_s"),
         "epochs_to_error": lambda part, at: (
             _until(part, "test_error", at, "n_iter") / part.number("n_train")
         ),
-        "iterations_to_risk": lambda part, at: _until(
-            part, "suboptimality", _risk_margin(part, at), "n_iter"
-        ),
-        "seconds_to_risk": lambda part, at: _until(
-            part, "suboptimality", _risk_margin(part, at), "cpu_s"
-        ),
+        "iterations_to_risk": lambda part, at: _until_risk(part, at, "n_iter"),
+        "seconds_to_risk": lambda part, at: _until_risk(part, at, "cpu_s"),
         "late_primal_spread": lambda part, at: part.traces.groupby("seed")["primal"].apply(
             lambda each: each.tail(LATE_EPOCHS).max() / each.tail(LATE_EPOCHS).min() - 1
         ),
@@ -267,46 +249,46 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
         "early_decay": lambda part, at: _early_decay(part),
         "residual_bound": lambda part, at: _residual(part),
         "error_drop": lambda part, at: (
-            _error_at(part, "evaluations", at * part.number("n_train") ** 2)
-            - part.runs.set_index("seed")["test_error"]
+            _error_at(part, "evaluations", at * _pass(part)) - part.runs["test_error"]
         ),
     }
 )
 
 
 def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder: Path) -> Estimate:
-    """The quantity of a row from the records of one results folder.
+    """The quantity of a row, in its unit, from the records of one results folder.
 
     ``labels`` are those in the study, by the paper's words for tasks and solvers. Unmeasured if
     there are no records, or what runs did gives no value.
     """
     results = _results(folder, *_stamps(folder))
     parts = [Part(results, *labels[side]) for side in row.sides]
-    estimate = _slope(row, parts) if row.by == "slope" else _compared(row, labels, results)
-    return replace(estimate, failed=sum(part.failed for part in parts))
+    found = _slope(row, parts) if row.by == "slope" else _compared(row, parts[0], parts[-1])
+    value, low, high = (UNITS[row.unit] * each for each in (found.value, found.low, found.high))
+    versions = dict.fromkeys(
+        f"{part.solver} {version}" for part in parts for version in part.runs["version"]
+    )
+    failed = sum(part.failed for part in parts)
+    return Estimate(value, low, high, found.n, tuple(versions), failed)
 
 
-def _compared(
-    row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], results: Results
-) -> Estimate:
+def _compared(row: Row, part: Part, other: Part) -> Estimate:
     """The value of one side, or its ratio or difference to the other."""
-    part = Part(results, *labels[row.task, row.solver])
     values = _values(part, row.measure, row.at)
     if row.against is None:
-        return _estimate(values, part.draws, _versions(part), every=row.every)
+        return _estimate(values, part.draws, every=row.every)
     against = row.against
-    other = Part(results, *labels[against.task or row.task, against.solver or row.solver])
     at = row.at if against.at is None else against.at
     second = _values(other, against.measure or row.measure, at)
-    draws, versions = part.draws or other.draws, _versions(part, other)
     first, second = _paired(values, second, part.draws and other.draws)
+    draws = part.draws or other.draws
     if row.by == "difference":
-        return _estimate(first - second, draws, versions)
+        return _estimate(first - second, draws)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(first.to_numpy(float)) - np.log(second.to_numpy(float))
-    mean = _estimate(pd.Series(logs), draws, versions)
+    mean = _estimate(pd.Series(logs), draws)
     value, low, high = (float(np.exp(each)) for each in (mean.value, mean.low, mean.high))
-    return Estimate(value, low, high, mean.n, versions)
+    return Estimate(value, low, high, mean.n)
 
 
 def _stamps(folder: Path) -> tuple[int, ...]:
@@ -339,16 +321,6 @@ def _values(part: Part, measure: str, at: float | None) -> Values:
     return values
 
 
-def _versions(*parts: Part) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(
-            f"{part.solver} {version}"
-            for part in parts
-            for version in dict.fromkeys(part.runs["version"])
-        )
-    )
-
-
 def _paired(first: Values, second: Values, by_seed: bool) -> tuple[Values, Values]:
     """Two sides by seed; the only run of a deterministic solver pairs with each of the other's."""
     if not by_seed and len(first) == 1:
@@ -361,9 +333,7 @@ def _paired(first: Values, second: Values, by_seed: bool) -> tuple[Values, Value
     return first[common], second[common]
 
 
-def _estimate(
-    values: Values, draws: bool, versions: tuple[str, ...], *, every: bool = False
-) -> Estimate:
+def _estimate(values: Values, draws: bool, *, every: bool = False) -> Estimate:
     """The mean and its interval, or the range of every value."""
     numbers = values.to_numpy(float)
     n = len(numbers)
@@ -371,16 +341,14 @@ def _estimate(
         raise Unmeasured("neither side reached what is asked for")
     if np.isnan(numbers).any() or (n == 1 and draws):
         # Where neither side got there, any ratio is possible; so it is for another seed.
-        return Estimate(_median(numbers), -math.inf, math.inf, n, versions)
-    if not np.isfinite(numbers).all():
-        return Estimate(_median(numbers), numbers.min(), numbers.max(), n, versions)
-    mean = float(numbers.mean())
-    if every:
-        return Estimate(mean, numbers.min(), numbers.max(), n, versions)
-    half = 0.0
+        return Estimate(_median(numbers), -math.inf, math.inf, n)
+    if every or not np.isfinite(numbers).all():
+        value = float(numbers.mean()) if np.isfinite(numbers).all() else _median(numbers)
+        return Estimate(value, numbers.min(), numbers.max(), n)
+    mean, half = float(numbers.mean()), 0.0
     if n > 1:
         half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * numbers.std(ddof=1) / math.sqrt(n))
-    return Estimate(mean, mean - half, mean + half, n, versions)
+    return Estimate(mean, mean - half, mean + half, n)
 
 
 def _median(numbers: NDArray[np.float64]) -> float:
@@ -400,7 +368,7 @@ def _slope(row: Row, parts: list[Part]) -> Estimate:
     fitted = scaling.fit_slope(sizes, values)
     if fitted is None:
         raise Unmeasured("a slope needs three sizes")
-    return Estimate(fitted.slope, fitted.low, fitted.high, fitted.n_sizes, _versions(*parts))
+    return Estimate(fitted.slope, fitted.low, fitted.high, fitted.n_sizes)
 
 
 def _size(part: Part) -> float:

@@ -13,47 +13,39 @@ from pathlib import Path
 from .. import formatting
 from ..errors import ReportError
 from ..formatting import plural
-from .published import UNITS, Paper, Row, Source, filled, translated
+from .published import Paper, Row, Source, filled, translated
 from .quantities import Estimate, Unmeasured, measured
 
 REPRODUCED, ELSEWHERE = "reproduced", "reproduced in other conditions"
 FAILED, OPEN = "not reproduced", "undecided"
 NOT_RUN, INCOMPARABLE = "not run", "not comparable"
 MINUS = "\N{MINUS SIGN}"
-#: From the best to no verdict at all.
-VERDICTS = (REPRODUCED, ELSEWHERE, FAILED, OPEN, NOT_RUN, INCOMPARABLE)
+#: From the best to no verdict at all: a sign, so that colour is not all that tells them apart, and
+#: the meaning.
+VERDICTS: Mapping[str, tuple[str, str]] = {
+    REPRODUCED: ("✓", "the whole 95 % interval agrees with what is printed"),
+    ELSEWHERE: ("≈", "the same, of other data, sizes or limits, which the row names"),
+    FAILED: ("✗", "no part of the interval agrees"),
+    OPEN: ("?", "a part of the interval agrees; more seeds would tell"),
+    NOT_RUN: (formatting.DASH, "no record, and why"),
+    INCOMPARABLE: ("∅", "seconds of another machine; ratios of times have rows of their own"),
+}
 #: The name of a row in an explanation.
 QUOTED = re.compile("{(.*?)}")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a row.
-
-    Attributes
-    ----------
-    row : Row
-    verdict : str
-        One of :data:`VERDICTS`.
-    estimate : Estimate or None
-        In the row's unit.
-    words : str
-        In which other conditions; what explains a difference; why there is no value.
-    study : str
-        Whose records it is from, or those that would tell.
-    command : str
-        What makes the records of this row alone.
-    explained : bool
-        Whether the explanation rests on measured values of ours.
-    """
+    """The verdict on a row."""
 
     row: Row
-    verdict: str
-    estimate: Estimate | None
-    words: str
-    study: str
-    command: str
-    explained: bool = False
+    verdict: str  # one of VERDICTS
+    estimate: Estimate | None = None  # in the row's unit
+    # In which other conditions; what explains a difference; why there is no value.
+    words: str = ""
+    study: str = ""  # whose records it is from, or those that would tell
+    command: str = ""  # what makes the records of this row alone
+    explained: bool = False  # whether the explanation rests on measured values of ours
 
 
 def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
@@ -65,27 +57,26 @@ def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
     """
     if row.is_time:
         return INCOMPARABLE, "seconds of another machine; other rows compare ratios of times"
-    ends = [_agrees(row, end) for end in (estimate.low, estimate.high)]
+    low, high = row.band
+    # A tolerance includes its ends, a claim does not include its bound.
+    strict = row.tolerance is None and row.factor is None
+    ends = [
+        (low < end or low == -math.inf) and (end < high or high == math.inf)
+        if strict
+        else low <= end <= high
+        for end in (estimate.low, estimate.high)
+    ]
     if all(ends) and not estimate.failed:
         return (ELSEWHERE, source.differs) if source.differs else (REPRODUCED, "")
-    words = "; ".join(filter(None, (source.differs, row.explanation)))
-    low, high = row.band
-    if all(ends):
-        failed = f"{plural(estimate.failed, 'run')} failed, and have no value"
-        return OPEN, "; ".join(filter(None, (failed, words)))
+    verdict = OPEN
     refuted = row.every and math.isfinite(estimate.low)
-    if refuted or (not any(ends) and not estimate.low < low <= high < estimate.high):
-        return FAILED, words
-    runs = "one seed has no interval" if estimate.n == 1 else "the interval is on both sides"
-    return OPEN, "; ".join(filter(None, (runs, words)))
-
-
-def _agrees(row: Row, value: float) -> bool:
-    """Whether a value is in the band: a tolerance includes its ends, a claim does not its bound."""
-    low, high = row.band
-    if row.tolerance is not None or row.factor is not None:
-        return low <= value <= high
-    return (math.isinf(low) or low < value) and (math.isinf(high) or value < high)
+    if all(ends):
+        why = f"{plural(estimate.failed, 'run')} failed, and have no value"
+    elif refuted or (not any(ends) and not estimate.low < low <= high < estimate.high):
+        verdict, why = FAILED, ""
+    else:
+        why = "one seed has no interval" if estimate.n == 1 else "the interval is on both sides"
+    return verdict, "; ".join(filter(None, (why, source.differs, row.explanation)))
 
 
 def verdict(paper: Paper, row: Row, folders: Mapping[str, Path]) -> Verdict:
@@ -94,27 +85,26 @@ def verdict(paper: Paper, row: Row, folders: Mapping[str, Path]) -> Verdict:
     ``folders`` are the results folders by the name of their study.
     """
     if not row.measure:
-        return Verdict(row, NOT_RUN, None, row.not_run, "", "")
-    reasons, able = list[str](), list[Source]()
+        return Verdict(row, NOT_RUN, words=row.not_run)
+    reasons, study, command = list[str](), "", ""
     for source in paper.sources:
         if paper.pairs(source, row) is None:
             continue
-        able.append(source)
+        study, command = source.study, _command(paper, row, source)
         labels = {side: translated(source, *side) for side in row.sides}
         try:
-            if source.study not in folders:
-                raise Unmeasured(f"{source.study} has not been run")
-            estimate = measured(row, labels, folders[source.study]).times(UNITS[row.unit])
+            if study not in folders:
+                raise Unmeasured(f"{study} has not been run")
+            estimate = measured(row, labels, folders[study])
         except (Unmeasured, ReportError) as error:
             reasons.append(str(error))
             continue
         word, words = judged(row, estimate, source)
-        return Verdict(row, word, estimate, words, source.study, _command(paper, row, source))
+        return Verdict(row, word, estimate, words, study, command)
     if row.is_time:
-        return Verdict(row, INCOMPARABLE, None, "seconds of another machine", "", "")
+        return Verdict(row, INCOMPARABLE, words="seconds of another machine")
     why = row.not_run or "; ".join(dict.fromkeys(reasons)) or "no study has it"
-    command = _command(paper, row, able[-1]) if able else ""
-    return Verdict(row, NOT_RUN, None, why, able[-1].study if able else "", command)
+    return Verdict(row, NOT_RUN, None, why, study, command)
 
 
 def _command(paper: Paper, row: Row, source: Source) -> str:
@@ -150,7 +140,11 @@ def counts(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 def answered(verdicts: Iterable[Verdict]) -> tuple[int, int]:
     """How many of the paper's rows that were run are reproduced or explained, and how many were."""
-    run = [each for each in verdicts if each.verdict in VERDICTS[:4] and not each.row.is_ours]
+    run = [
+        each
+        for each in verdicts
+        if each.verdict in (REPRODUCED, ELSEWHERE, FAILED, OPEN) and not each.row.is_ours
+    ]
     good = [each for each in run if each.explained or each.verdict in (REPRODUCED, ELSEWHERE)]
     return len(good), len(run)
 
@@ -178,11 +172,12 @@ def shown(verdict: Verdict, *, interval: bool = False) -> str:
         expected = "" if row.expected is None else f", printed {number(row.expected)}{unit}"
         return f"{text}{expected}"
     words = "sizes" if row.by == "slope" else "runs" if estimate.n > 1 else "run"
+    interval_words = f" [{number(estimate.low)}, {number(estimate.high)}]"
     if estimate.low == estimate.high:
-        return f"{text} ({estimate.n} {words})"
-    if math.isinf(estimate.low) and math.isinf(estimate.high):
+        interval_words = ""
+    elif estimate.low == -math.inf and estimate.high == math.inf:
         return f"{text} (no interval, {estimate.n} {words})"
-    return f"{text} [{number(estimate.low)}, {number(estimate.high)}] ({estimate.n} {words})"
+    return f"{text}{interval_words} ({estimate.n} {words})"
 
 
 def number(value: float) -> str:

@@ -9,56 +9,38 @@ import ast
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pandas as pd
 
 from ...harness.words import visible
 from ..errors import ReportError
 
 #: The measure that says whether a cell failed; its other values are then left out.
 FAILED = "failed"
+#: Of the values of a snapshot. A cell is a suite, which is a module and a class, with one
+#: combination of its parameters: "work.Work SMO rbf dense". A measure is a method without
+#: ``track_``, such as "evaluations", or whole: "time_fit". Seeds are independent timings: the turns
+#: that a commit had while the two of a comparison took turns. What one run of asv repeats is none:
+#: it all depends on that run's process and moment. A value is NaN if the benchmark failed.
+COLUMNS = ["cell", "measure", "seed", "value"]
 
 
-class Cell(NamedTuple):
-    """One combination of parameters of a suite, such as a solver on a task."""
-
-    suite: str  # module and class, such as ``work.Work``
-    name: str  # the parameters, such as ``SMO rbf dense bias``
-
-    @property
-    def group(self) -> str:
-        """The first word of the name: the solver, where a suite is about solvers."""
-        return self.name.partition(" ")[0] or self.suite
+def task_and_solver(cell: str) -> tuple[str, str]:
+    """A cell as a solver, the first parameter, on a task; without parameters it is its suite."""
+    suite, _, name = cell.partition(" ")
+    solver, _, rest = name.partition(" ")
+    return f"{suite} {rest}".rstrip(), solver or suite
 
 
-class Key(NamedTuple):
-    """What one value is of."""
-
-    cell: Cell
-    measure: str  # the method without ``track_``, such as ``evaluations``, or whole: ``time_fit``
-
-
-class Benchmark(NamedTuple):
-    """One method of a suite, which has a value for each cell; named as in Cell and Key."""
-
-    suite: str
-    measure: str
-
-
-@dataclass(frozen=True)
-class Value:
-    """One value; the number is None if the benchmark failed.
-
-    Samples are independent timings: one for each turn that a commit had while the two of a
-    comparison took turns. What one run of asv repeats is no sample: it all depends on that run's
-    process and moment.
-    """
-
-    number: float | None
-    samples: tuple[float, ...] = ()
+def cell_of(task: str, solver: str) -> str:
+    """The cell of a task and a solver."""
+    suite, _, rest = task.partition(" ")
+    return suite if solver == suite else f"{suite} {solver} {rest}".rstrip()
 
 
 class Lane(NamedTuple):
@@ -76,31 +58,28 @@ class Snapshot:
     date: int  # of the commit, in milliseconds since 1970, as asv records it
     lane: Lane
     machine: Mapping[str, str]  # what asv recorded of it: cpu, os, ram and so on
-    values: Mapping[Key, Value]
-    # Of the code of all benchmarks that were run.
-    versions: Mapping[Benchmark, str] = field(default_factory=dict)
+    values: pd.DataFrame  # with the columns COLUMNS, by cell
+    # Of the code of all benchmarks that were run: suite and measure, "work.Work.evaluations".
+    versions: Mapping[str, str] = field(default_factory=dict)
 
-    def failed_cells(self) -> frozenset[Cell]:
-        """The cells that say so themselves, or of which asv got no value."""
-        return frozenset(
-            key.cell
-            for key, value in self.values.items()
-            if value.number is None or (key.measure == FAILED and value.number > 0)
-        )
-
-    def unmeasured(self) -> tuple[str, ...]:
-        """The suites of several cells of which asv got no value, so that nothing compares."""
-        cells: dict[str, set[Cell]] = {}
-        for key in self.values:
-            cells.setdefault(key.cell.suite, set()).add(key.cell)
-        measured = {
-            key.cell.suite for key, value in self.values.items() if value.number is not None
-        }
-        return tuple(sorted(suite for suite in cells.keys() - measured if len(cells[suite]) > 1))
-
-    def cells(self) -> frozenset[Cell]:
+    @property
+    def cells(self) -> set[str]:
         """All cells."""
-        return frozenset(key.cell for key in self.values)
+        return set(self.values["cell"])
+
+    @property
+    def failed(self) -> set[str]:
+        """The cells that say so themselves, or of which asv got no value."""
+        values = self.values["value"]
+        failed = values.isna() | ((self.values["measure"] == FAILED) & (values > 0))
+        return set(self.values.loc[failed, "cell"])
+
+    @property
+    def unmeasured(self) -> list[str]:
+        """The suites of several cells of which asv got no value, so that nothing compares."""
+        suites = self.values.groupby(self.values["cell"].str.split(" ").str[0])
+        missing = suites["value"].count() == 0
+        return [*missing.index[missing & (suites["cell"].nunique() > 1)]]
 
 
 # Any two numbers up to the one, and from the other on, have a ratio.
@@ -115,7 +94,7 @@ def read_results(folder: Path) -> list[Snapshot]:
     if not folder.is_dir():
         raise ReportError(f"{folder}: no folder of asv's results; 'asv run' makes one")
     files = sorted(path for path in folder.glob("*/*.json") if path.name != "machine.json")
-    snapshots = [snapshot for path in files if (snapshot := _snapshot(path)).values]
+    snapshots = [each for path in files if len((each := _snapshot(path)).values)]
     if not snapshots:
         raise ReportError(f"{folder}: holds no results of asv; 'asv run' writes them there")
     for (lane, commit), times in Counter((each.lane, each.commit) for each in snapshots).items():
@@ -136,17 +115,17 @@ def _snapshot(path: Path) -> Snapshot:
         raise ReportError("asv is not installed; pip install 'marginbench[regressions]'") from error
     try:
         results = Results.load(str(path))
-        values: dict[Key, Value] = {}
-        for name in results.get_all_result_keys():
-            values.update(_values(results, name))
+        names = results.get_all_result_keys()
+        values = {key: value for name in names for key, value in _values(results, name)}
+        by_cell = sorted(values.items(), key=lambda each: each[0][0])
         return Snapshot(
             commit=str(results.commit_hash),
             date=int(results.date),
             lane=Lane(visible(results.params["machine"]), visible(results.env_name)),
             machine={key: visible(value) for key, value in results.params.items()},
-            values=values,
+            values=pd.DataFrame([(*key, 0, value) for key, value in by_cell], columns=COLUMNS),
             versions={
-                _benchmark(name): str(version or "")
+                benchmark(name): str(version or "")
                 for name, version in results.benchmark_version.items()
             },
         )
@@ -157,25 +136,24 @@ def _snapshot(path: Path) -> Snapshot:
         ) from error
 
 
-def _values(results: Any, name: str) -> dict[Key, Value]:
+def _values(results: Any, name: str) -> Iterator[tuple[tuple[str, str], float]]:
     """The values of a benchmark, one for each combination of its parameters."""
-    suite, measure = _benchmark(name)
+    suite, _, measure = benchmark(name).rpartition(".")
     params = results.get_result_params(name)
-    cells = [
-        " ".join(_parameter(str(each)) for each in item) for item in itertools.product(*params)
-    ]
-    numbers = results.get_result_value(name, params)
-    pairs = zip(cells, map(_number, numbers), strict=True)
-    return {
-        Key(Cell(suite, visible(cell)), measure): Value(number)
-        for cell, number in pairs
-        if number is None or not math.isnan(number)
-    }
+    cells = itertools.product(*params)
+    for words, value in zip(cells, results.get_result_value(name, params), strict=True):
+        cell = visible(" ".join([suite, *(_parameter(str(each)) for each in words)]))
+        # What cannot be compared is as good as none: what is infinite, or has no ratios.
+        if value is None or abs(value) > _LARGEST_NUMBER:
+            yield (cell, measure), math.nan
+        elif not math.isnan(value):
+            yield (cell, measure), 0.0 if abs(value) < _SMALLEST_NUMBER else float(value)
 
 
-def _benchmark(name: str) -> Benchmark:
+def benchmark(name: str) -> str:
+    """A benchmark of asv as suite and measure."""
     suite, _, method = name.rpartition(".")
-    return Benchmark(suite, method.removeprefix("track_"))
+    return f"{suite}.{method.removeprefix('track_')}"
 
 
 @cache
@@ -186,10 +164,3 @@ def _parameter(text: str) -> str:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
     return value if isinstance(value, str) else text
-
-
-def _number(value: float | None) -> float | None:
-    """What cannot be compared is as good as none: a value that is infinite or has no ratios."""
-    if value is None or abs(value) > _LARGEST_NUMBER:
-        return None
-    return 0.0 if abs(value) < _SMALLEST_NUMBER else float(value)

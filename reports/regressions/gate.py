@@ -24,9 +24,9 @@ from ..comparison.report import ordered
 from ..comparison.result import Compared, Comparison, Side, compared
 from ..comparison.studies import SESSION, differences, parsed_bounds
 from ..formatting import plural, some
-from ..frames import RUN, records
+from ..frames import RUN
 from .annotations import Annotation, chosen
-from .asv_files import FAILED, Benchmark, Cell, Snapshot
+from .asv_files import FAILED, Snapshot, cell_of, task_and_solver
 from .repository import Commit
 
 GONE = "gone"
@@ -97,9 +97,9 @@ def _family(name: str) -> str:
     return next((word for start, word in _FAMILIES.items() if name.startswith(start)), name)
 
 
-def scaled(name: str, number: float) -> float:
-    """A value of asv in the unit of its measure."""
-    return number / _UNITS.get(_family(name), 1.0)
+def unit_of(name: str) -> float:
+    """The unit of a measure in that of asv."""
+    return _UNITS.get(_family(name), 1.0)
 
 
 def bounds_of(texts: Iterable[str], measures: Iterable[str]) -> dict[str, float]:
@@ -117,7 +117,7 @@ def moved(item: Compared, before: float, after: float) -> Verdict:
         absolute=item.absolute,
         by_difference=item.is_error,
     )
-    return changes.judged(change, math.nan, bound=math.inf, band=item.band).verdict
+    return changes.judged(change, bound=math.inf, band=item.band).verdict
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,13 +147,9 @@ class Regressions(Comparison):
     @property
     def exit_code(self) -> int:
         """2: cells fail that did not; 1: something else is worse and not a known change; else 0."""
-        match self.verdict:
-            case "failed":
-                return EXIT_FAILED
-            case _ if self.n_beyond or self.n_gone:
-                return EXIT_WORSE
-            case _:
-                return EXIT_SAME
+        if self.verdict == "failed":
+            return EXIT_FAILED
+        return EXIT_WORSE if self.n_beyond or self.n_gone else EXIT_SAME
 
 
 def regressions(
@@ -168,40 +164,47 @@ def regressions(
     """Compare two snapshots, value by value."""
     both = before.versions.keys() & after.versions.keys()
     base, head = commits or (Commit(before.commit), Commit(after.commit))
-    names = dict.fromkeys([*_KNOWN, *sorted(each.measure for each in both)])
-    present = {each.measure for each in both} - {FAILED}
-    measures = {name: watched(name, bounds) for name in names if name in present}
+    present = {name.rpartition(".")[2] for name in both} - {FAILED}
+    names = sorted(present, key=lambda name: ([*_KNOWN, name].index(name), name))
+    measures = {name: watched(name, bounds) for name in names}
 
     def accepted(task: str, solver: str, measure: str, ratio: float) -> str:
-        annotation = chosen(annotations, _cell(task, solver), measure, ratio)
+        annotation = chosen(annotations, cell_of(task, solver), measure, ratio)
         return annotation.why if annotation else ""
 
-    def expected(cell: Cell, what: str) -> bool:
-        return chosen(annotations, cell, what) is not None
+    def expected(cells: set[str], what: str) -> set[str]:
+        return {cell for cell in cells if chosen(annotations, cell, what) is not None}
 
     # A known change that accepts the failure or the end of a cell leaves the cell out.
-    gone = {cell for cell in before.cells() - after.cells() if expected(cell, GONE)}
-    broken = {cell for cell in after.failed_cells() if expected(cell, FAILED)}
+    gone = expected(before.cells - after.cells, GONE)
+    broken = expected(after.failed, FAILED)
     # A turn of both is a pair of runs; what fails on a side is one run of each.
-    failing = before.failed_cells() | after.failed_cells()
-    turns = _turns(after)
-    turns = {
-        cell: 1 if cell in failing else min(n, turns.get(cell, 1))
-        for cell, n in _turns(before).items()
-    }
-    if max(turns.values(), default=1) == 1:
+    turns = [each.values.groupby("cell")["seed"].max() for each in (before, after)]
+    last = pd.concat(turns, axis=1).fillna(0).min(axis=1)
+    last[last.index.isin(before.failed | after.failed)] = 0
+    if not last.any():
         # A time of one turn has no interval; what asv recorded of it is compared.
         measures = {name: replace(item, sampled=False) for name, item in measures.items()}
-    a = _side("A", before, base, both, measures, turns, gone, set())
-    b = _side("B", after, head, both, measures, turns, gone, broken)
-    b = replace(b, values=_with_lost(a, b, measures, broken))
+
+    def side(name: str, snapshot: Snapshot, commit: Commit, accepted: Set[str]) -> Side:
+        rows = snapshot.values
+        of_both = (rows["cell"].str.split(" ").str[0] + "." + rows["measure"]).isin(both)
+        kept = of_both & ~rows["cell"].isin(gone) & (rows["seed"] <= rows["cell"].map(last))
+        return _side(name, commit, rows[kept], measures, snapshot.failed, accepted)
+
+    a, b = side("A", before, base, frozenset()), side("B", after, head, broken)
+    # Where a cell that works has a value no more, B never reaches it.
+    advice = [name for name, item in measures.items() if item.advice]
+    lost = a.values[~a.values["cell"].isin(broken) & ~a.values["measure"].isin(advice)]
+    values = pd.concat([b.values, lost.assign(value=math.inf)], ignore_index=True)
+    b = replace(b, values=values.drop_duplicates([*RUN, "measure"]))
     tables = compared(a, b, measures, accepted)
     comparison = Regressions(
         a,
         b,
         measures,
         *tables,
-        environment=differences(_machine(before), _machine(after)),
+        environment=differences(_machine(before), _machine(after), ()),
         code=[],
         times=_TIMES if any(item.advice == _TIMES for item in measures.values()) else "",
         cautions=[*notes, *_accepted(tables[0]), *_notes(before, after)],
@@ -217,83 +220,34 @@ def _accepted(frame: pd.DataFrame) -> Iterator[str]:
         yield f"Known change, {plural(len(rows), 'value')}: {str(why).removeprefix(changes.KNOWN)}"
 
 
-def _task(cell: Cell) -> str:
-    """A cell as a task of its solver: the suite, and the rest of its name."""
-    return f"{cell.suite} {cell.name.partition(' ')[2]}".rstrip()
-
-
-def _cell(task: str, solver: str) -> Cell:
-    suite, _, rest = task.partition(" ")
-    return Cell(suite, "" if solver == suite else f"{solver} {rest}".rstrip())
-
-
-def _turns(snapshot: Snapshot) -> dict[Cell, int]:
-    """In how many turns each cell was timed."""
-    turns: dict[Cell, int] = {}
-    for key, value in snapshot.values.items():
-        turns[key.cell] = max(turns.get(key.cell, 1), len(value.samples))
-    return turns
-
-
 def _side(
     name: str,
-    snapshot: Snapshot,
     commit: Commit,
-    benchmarks: Set[Benchmark],
+    rows: pd.DataFrame,
     measures: Mapping[str, Compared],
-    turns: Mapping[Cell, int],
-    gone: Set[Cell],
-    accepted: Set[Cell],
+    failed: Set[str],
+    accepted: Set[str],
 ) -> Side:
-    """A snapshot as a side, without the cells that are gone.
+    """Values of a snapshot as a side.
 
-    Cells that fail have no values, but for the ones of which that is accepted.
+    Cells that fail have no result, but for the ones of which that is accepted.
     """
-    failing = snapshot.failed_cells()
-    runs, values = {}, []
-    for key, value in snapshot.values.items():
-        if key.cell in gone or Benchmark(key.cell.suite, key.measure) not in benchmarks:
-            continue
-        status = "failed" if key.cell in failing else "measured"
-        ok = status == "measured" or key.cell in accepted
-        identity = {"task": _task(key.cell), "solver": key.cell.group}
-        numbers = value.samples or (value.number,)
-        for seed, number in enumerate(numbers[: turns.get(key.cell, 1)]):
-            run = identity | {"seed": seed, "status": status, "ok": ok, "reason": ""}
-            runs[key.cell, seed] = run
-            if number is not None and key.measure in measures:
-                number = scaled(key.measure, number)
-                result = {"measure": key.measure, "value": number, "upper_bound": False}
-                values.append(identity | {"seed": seed} | result)
-    columns = [*RUN, "status", "ok", "reason"]
-    frame = pd.DataFrame([runs[key] for key in sorted(runs)], columns=columns)
-    names = [*RUN, "measure", "value", "upper_bound"]
+    rows = rows.sort_values(["cell", "seed"], kind="stable")
+    named = [task_and_solver(cell) for cell in rows["cell"]]
+    rows[["task", "solver"]] = pd.DataFrame(named, rows.index, ["task", "solver"])
+    fails = rows["cell"].isin(failed)
+    status = fails.map({True: "failed", False: "measured"})
+    ok = ~fails | rows["cell"].isin(accepted)
+    runs = rows.assign(status=status, ok=ok, reason="").drop_duplicates(RUN)
+    values = rows[rows["value"].notna() & rows["measure"].isin(list(measures))]
+    numbers = values["value"].astype(float) / [unit_of(name) for name in values["measure"]]
     words = f"{commit.short} {commit.date} {commit.subject}".rstrip()
-    solvers = frozenset(frame["solver"])
-    return Side(name, words, frame, pd.DataFrame(values, columns=names), solvers)
-
-
-def _with_lost(
-    before: Side, after: Side, measures: Mapping[str, Compared], accepted: Iterable[Cell]
-) -> pd.DataFrame:
-    """The values of B, and infinite ones where a cell that works has a value no more."""
-    keys = [*RUN, "measure"]
-    forgiven = {(_task(cell), cell.group) for cell in accepted}
-    present = set(after.values[keys].itertuples(index=False, name=None))
-    lost = [
-        {**row, "value": math.inf}
-        for row in records(before.values)
-        if not measures[row["measure"]].advice
-        and (row["task"], row["solver"]) not in forgiven
-        and tuple(row[name] for name in keys) not in present
-    ]
-    return (
-        pd.concat([after.values, pd.DataFrame(lost)], ignore_index=True) if lost else after.values
-    )
+    values = values.assign(value=numbers, upper_bound=False)
+    return Side(name, words, runs, values, frozenset(runs["solver"]))
 
 
 def _machine(snapshot: Snapshot) -> dict[str, str]:
-    return {**snapshot.machine, "environment": snapshot.lane.environment}
+    return dict(sorted({**snapshot.machine, "environment": snapshot.lane.environment}.items()))
 
 
 def _notes(before: Snapshot, after: Snapshot) -> Iterator[str]:
@@ -304,14 +258,13 @@ def _notes(before: Snapshot, after: Snapshot) -> Iterator[str]:
         if after.versions.get(each, version) != version
     ]
     if other:
-        names = some(map(".".join, other), 3)
         yield (
-            f"The code of {names} differs between the two measurements: values may differ because "
-            "of that."
+            f"The code of {some(other, 3)} differs between the two measurements: values may differ "
+            "because of that."
         )
     one_sided = sorted(before.versions.keys() ^ after.versions.keys())
     if one_sided:
-        yield f"{some(map('.'.join, one_sided), 3)} ran on one side only: nothing is said of it."
+        yield f"{some(one_sided, 3)} ran on one side only: nothing is said of it."
 
 
 def _commands(comparison: Regressions, head: Commit) -> Iterator[str]:
@@ -322,10 +275,10 @@ def _commands(comparison: Regressions, head: Commit) -> Iterator[str]:
     ]
     both = pd.concat([each[["task", "solver"]] for each in rows]).drop_duplicates()
     for task, solver in both.itertuples(index=False):
-        cell = _cell(task, solver)
-        module, _, name = cell.suite.partition(".")
+        suite, _, cell = cell_of(task, solver).partition(" ")
+        module, _, name = suite.partition(".")
         if module in _RUNNABLE:
-            measured = f"python -m benchmarks.{module} {shlex.quote(cell.name)}"
+            measured = f"python -m benchmarks.{module} {shlex.quote(cell)}"
         else:
             measured = f"asv run --python=same --bench {shlex.quote(f'^{module}.{name}')}"
         yield f"git switch --detach {head.short} && {measured}"

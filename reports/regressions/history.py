@@ -6,10 +6,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
+import pandas as pd
 from markupsafe import Markup
 
 from ...harness.environment import version
@@ -18,9 +19,9 @@ from ..comparison.result import Compared
 from ..errors import ReportError
 from ..formatting import plural, say, some
 from ..templating import environment, page, page_script, script_source
-from .annotations import Annotation, chosen, later
-from .asv_files import FAILED, Cell, Key, Lane, Snapshot
-from .gate import EXIT_SAME, Regressions, moved, regressions, scaled, watched
+from .annotations import Annotation, between, chosen
+from .asv_files import FAILED, Lane, Snapshot
+from .gate import EXIT_SAME, Regressions, moved, regressions, unit_of, watched
 from .repository import Commit, Repository
 
 #: The scripts of the page: tables sort and filter.
@@ -51,8 +52,8 @@ def _marks(history: History) -> list[Counter[str]]:
     """What came with each commit: how many values are better, worse or known, and cells fail."""
     marks: list[Counter[str]] = [Counter() for _ in history.commits]
     for each in history.moved:
-        for i, step in enumerate(each.steps):
-            marks[step.place][each.kind(i)] += 1
+        for step in each.steps:
+            marks[step.place][step.kind] += 1
     for places in history.failures.values():
         for index in places:
             marks[index]["failed"] += 1
@@ -66,6 +67,8 @@ class Step(NamedTuple):
     before: float  # the levels
     after: float
     gap: int = 0  # how many commits before it have no value: any of them may be the cause as well
+    kind: str = ""  # "known", "worse" or "better"
+    why: str = ""  # of a known change
 
     @property
     def ratio(self) -> float:
@@ -77,19 +80,10 @@ class Step(NamedTuple):
 class Moved:
     """One value that changed for good."""
 
-    key: Key
+    cell: str
     measure: Compared
     last: float  # its newest value
     steps: tuple[Step, ...]
-    known: tuple[Annotation | None, ...]  # the known change that each step is
-
-    def kind(self, index: int) -> str:
-        """What the step at a place of its list is: "known", "worse" or "better"."""
-        step = self.steps[index]
-        if self.known[index]:
-            return "known"
-        worse = moved(self.measure, step.before, step.after) == "worsening"
-        return "worse" if worse else "better"
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,7 @@ class History:
     newest: Regressions | None
     # The values that changed for good; the ones with the newest change first.
     moved: tuple[Moved, ...]
-    failures: Mapping[Cell, tuple[int, ...]]  # the places of the commits at which cells failed
+    failures: Mapping[str, tuple[int, ...]]  # the places of the commits at which cells failed
     unmeasured: tuple[int, ...]  # how many commits lead to each without being measured
     notes: tuple[str, ...] = ()  # what a reader must know, a sentence each
 
@@ -145,11 +139,12 @@ def _history(
     hashes = [each.commit for each in ordered]
     described = repository.described(hashes) if repository else {}
     commits = tuple(described.get(each) or Commit(each) for each in hashes)
-    noted = _annotations(repository, commits, notes)
+    pairs = _between(repository, commits, notes)
+    noted = [known for known, _ in pairs]
     newest = ordered[-2:]
-    failures: dict[Cell, list[int]] = defaultdict(list)
+    failures: dict[str, list[int]] = defaultdict(list)
     for index, snapshot in enumerate(ordered):
-        for cell in sorted(snapshot.failed_cells()):
+        for cell in sorted(snapshot.failed):
             failures[cell].append(index)
     return History(
         lane,
@@ -157,7 +152,7 @@ def _history(
         regressions(newest[0], newest[1], annotations=noted[-1], bounds=bounds) if noted else None,
         _moved(ordered, noted, bounds),
         {cell: tuple(places) for cell, places in failures.items()},
-        (0, *(_unmeasured(repository, *pair) for pair in pairwise(commits))),
+        (0, *(unmeasured for _, unmeasured in pairs)),
         tuple(dict.fromkeys(notes)),
     )
 
@@ -176,7 +171,7 @@ def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, .
     def beyond(before: float, after: float) -> bool:
         return moved(measure, before, after) in ("worsening", "improvement")
 
-    levels = [*_fitted(values, beyond)] if measure.sampled else _runs(values)
+    levels = [*(_fitted(values, beyond) if measure.sampled else _runs(values))]
     steps: list[Step] = []
     for i, (first, n, level) in enumerate(levels):
         if not i:
@@ -190,18 +185,12 @@ def steps_of(values: Sequence[float | None], measure: Compared) -> tuple[Step, .
     return tuple(steps)
 
 
-def _runs(values: Sequence[float | None]) -> list[Level]:
+def _runs(values: Sequence[float | None]) -> Iterator[Level]:
     """The levels of counts, which are exact: equal values in a row."""
-    levels: list[Level] = []
-    for place, value in enumerate(values):
-        if value is None:
-            continue
-        if levels and levels[-1][2] == value:
-            first, n, _ = levels.pop()
-            levels.append((first, n + 1, value))
-        else:
-            levels.append((place, 1, value))
-    return levels
+    present = [(place, value) for place, value in enumerate(values) if value is not None]
+    for level, group in groupby(present, key=lambda each: each[1]):
+        places = [place for place, _ in group]
+        yield places[0], len(places), level
 
 
 def _fitted(
@@ -233,26 +222,25 @@ def _moved(
     bounds: Mapping[str, float] | None,
 ) -> tuple[Moved, ...]:
     changed = []
-    for key in sorted({key for each in snapshots for key in each.values if key.measure != FAILED}):
-        values = [each.values.get(key) for each in snapshots]
-        numbers = [
-            None
-            if value is None or value.number is None or math.isnan(value.number)
-            else scaled(key.measure, value.number)
-            for value in values
-        ]
-        measure = watched(key.measure, bounds)
-        # Most values are the same everywhere: no need to look for steps.
-        if len(set(numbers) - {None}) > 1 and (steps := steps_of(numbers, measure)):
-            accepted = tuple(
-                chosen([*chain(*since)], key.cell, key.measure, step.ratio)
-                for step in steps
+    series = [each.values.set_index(["cell", "measure"])["value"] for each in snapshots]
+    table = pd.concat(series, axis=1, keys=range(len(series))).sort_index()
+    # Most values are the same everywhere: no need to look for steps.
+    differing = table[table.max(axis=1) > table.min(axis=1)]
+    for cell, name, *row in differing.reset_index().itertuples(index=False):
+        numbers = [None if math.isnan(value) else value / unit_of(name) for value in row]
+        measure = watched(name, bounds)
+        if name != FAILED and (steps := steps_of(numbers, measure)):
+            told = []
+            for step in steps:
                 # Known changes of all commits since the last one with a value.
-                for since in [noted[step.place - step.gap - 1 : step.place]]
-            )
+                since = chain(*noted[step.place - step.gap - 1 : step.place])
+                known = chosen([*since], cell, name, step.ratio)
+                worse = moved(measure, step.before, step.after) == "worsening"
+                kind = "known" if known else "worse" if worse else "better"
+                told.append(step._replace(kind=kind, why=known.why if known else ""))
             last = next(each for each in reversed(numbers) if each is not None)
-            changed.append(Moved(key, measure, last, steps, accepted))
-    return tuple(sorted(changed, key=lambda each: (-each.steps[-1].place, each.key)))
+            changed.append(Moved(cell, measure, last, tuple(told)))
+    return tuple(sorted(changed, key=lambda each: -each.steps[-1].place))
 
 
 def _ordered(
@@ -271,18 +259,15 @@ def _ordered(
     for each in strange:
         later_ones = (i for i, other in enumerate(ordered) if other.date > each.date)
         ordered.insert(next(later_ones, len(ordered)), each)
-    notes = []
-    if strange:
-        notes.append(
-            f"The repository lacks {plural(len(strange), 'commit')}, placed by date: "
-            f"{some((each.commit[:10] for each in strange), 8)}."
-        )
     side = [each for each in present if each not in line]
-    if side:
-        notes.append(
-            f"{plural(len(side), 'commit')} beside the line of first parents left out: "
-            f"{some((each[:10] for each in side), 8)}."
+    notes = [
+        f"{words.format(plural(len(hashes), 'commit'))}: {some((x[:10] for x in hashes), 8)}."
+        for hashes, words in (
+            ([each.commit for each in strange], "The repository lacks {}, placed by date"),
+            (side, "{} beside the line of first parents left out"),
         )
+        if hashes
+    ]
     return ordered, notes
 
 
@@ -302,30 +287,26 @@ def _longest_line(repository: Repository, commits: Sequence[str]) -> list[str]:
     return best
 
 
-def _annotations(
+def _between(
     repository: Repository | None, commits: Sequence[Commit], notes: list[str]
-) -> list[tuple[Annotation, ...]]:
-    """The known changes of each pair of neighbours; a file that cannot be read is a note."""
+) -> list[tuple[tuple[Annotation, ...], int]]:
+    """The known changes of each pair of neighbours, and how many commits between were not measured.
+
+    Any of these may be the cause of a change. A file that cannot be read is a note.
+    """
     # A commit without a date is none of the repository.
     present = [each.hash for each in commits if each.date]
-    if repository is None or not present:
-        return [()] * (len(commits) - 1)
-    newest = repository.commit("HEAD").hash
-    if repository.between(newest, present[-1]):
+    newest = repository.commit("HEAD").hash if repository and present else ""
+    if repository and present and repository.between(newest, present[-1]):
         newest = present[-1]
-    by_pair: list[tuple[Annotation, ...]] = []
+    pairs = []
     for before, after in pairwise(commits):
-        try:
-            both = before.date and after.date
-            by_pair.append(later(repository, before.hash, after.hash, newest) if both else ())
-        except ReportError as error:
-            notes.append(f"Known changes are not read. {error}.")
-            by_pair.append(())
-    return by_pair
-
-
-def _unmeasured(repository: Repository | None, before: Commit, after: Commit) -> int:
-    """How many commits between two were not measured: any of them may be the cause of a change."""
-    if repository is None or not (before.date and after.date):
-        return 0
-    return max(0, len(repository.between(before.hash, after.hash)) - 1)
+        known, unmeasured = tuple[Annotation, ...](), 0
+        if repository and before.date and after.date:
+            unmeasured = max(0, len(repository.between(before.hash, after.hash)) - 1)
+            try:
+                known = between(repository, before.hash, after.hash, newest)
+            except ReportError as error:
+                notes.append(f"Known changes are not read. {error}.")
+        pairs.append((known, unmeasured))
+    return pairs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,43 +40,45 @@ class Repository:
 
     def commit(self, name: str) -> Commit:
         """The commit of a name."""
-        # A name that begins with a dash would be an option.
-        digest = (
-            "" if name.startswith("-") else self._try("rev-parse", "--verify", f"{name}^{{commit}}")
-        )
+        digest = self._hash(name)
         if not digest:
-            shallow = self._try("rev-parse", "--is-shallow-repository") == "true"
-            hint = "; the clone is shallow: fetch its history" if shallow else ""
-            raise ReportError(f"{visible(name)}: no commit of {self.root}{hint}")
-        return self._described(digest)
-
-    def _described(self, commit: str) -> Commit:
-        text = self._git("show", "--no-patch", "--format=%H%x00%s%x00%cs", commit)
-        return Commit(*(visible(part) for part in text.split("\0")))
+            raise ReportError(f"{visible(name)}: no commit of {self.root}{self._hint}")
+        return self.described([digest])[digest]
 
     def described(self, commits: list[str]) -> dict[str, Commit]:
         """Commits by hash; of those that the repository lacks only the hash is known."""
         by_hash = {each: Commit(each) for each in commits}
-        for each in self.ordered(commits):
-            by_hash[each] = self._described(each)
+        if present := self.ordered(commits):
+            text = self._git("show", "--no-patch", "--format=%H%x00%s%x00%cs", *present)
+            for line in text.split("\n"):
+                commit = Commit(*map(visible, line.split("\0")))
+                by_hash[commit.hash] = commit
         return by_hash
 
     def base(self, head: Commit) -> Commit:
         """Where the branch of a commit began; its parent, if it is on the main branch."""
-        shallow = self._try("rev-parse", "--is-shallow-repository") == "true"
-        hint = "; the clone is shallow: fetch its history, or give BASE" if shallow else ""
-        hashes = (self._try("rev-parse", "--verify", f"{name}^{{commit}}") for name in _MAIN)
-        main = next(filter(None, hashes), None)
+        main = next(filter(None, map(self._hash, _MAIN)), None)
         base = self._try("merge-base", main, head.hash) if main else None
-        if base and base != head.hash:
-            return self._described(base)
-        if main and not base and shallow:
-            raise ReportError(f"{head.short}: has no common ancestor with the main branch{hint}")
-        parent = self._try("rev-parse", "--verify", f"{head.hash}^")
-        if not parent:
-            hint = hint or "; give BASE"
-            raise ReportError(f"{head.short}: has no parent to compare with{hint}")
-        return self._described(parent)
+        if main and not base and self._hint:
+            raise ReportError(
+                f"{head.short}: has no common ancestor with {main[:_SHORT]}{self._hint}"
+            )
+        if not base or base == head.hash:
+            base = self._hash(f"{head.hash}^")
+        if not base:
+            raise ReportError(f"{head.short}: has no parent to compare with; give BASE{self._hint}")
+        return self.commit(base)
+
+    def _hash(self, name: str) -> str | None:
+        # A name that begins with a dash would be an option.
+        words = ("rev-parse", "--verify", f"{name}^{{commit}}")
+        return None if name.startswith("-") else self._try(*words)
+
+    @property
+    def _hint(self) -> str:
+        """What to do where a commit is missing because of a shallow clone."""
+        shallow = self._try("rev-parse", "--is-shallow-repository") == "true"
+        return "; the clone is shallow: fetch its history" if shallow else ""
 
     def ordered(self, commits: list[str]) -> list[str]:
         """The commits that the repository has, each after those that it is built on."""
@@ -104,22 +107,13 @@ class Repository:
 
     def export(self, commit: str, folder: Path) -> None:
         """Write the files of a commit into a folder that exists."""
-        done = subprocess.run(
-            ["git", "-C", str(self._folder), "archive", "--format=tar", commit],
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode == 0:
-            unpacked = subprocess.run(
-                ["tar", "-x", "-C", str(folder)],
-                input=done.stdout,
-                capture_output=True,
-                check=False,
-            )
-            if unpacked.returncode == 0:
-                return
-            done = unpacked
-        raise ReportError(f"{commit[:_SHORT]}: cannot be written out ({_words(done.stderr)})")
+        archive = folder.with_suffix(".tar")
+        self._git("archive", f"--output={archive}", commit)
+        with tarfile.open(archive) as files:
+            # git is trusted; a Python without filters does without.
+            files.extraction_filter = lambda member, path: member
+            files.extractall(folder)
+        archive.unlink()
 
     @property
     def changed(self) -> bool:
@@ -136,9 +130,10 @@ class Repository:
             )
         except OSError as error:
             raise ReportError(f"git: cannot be started ({error}); install it") from error
+        text, said = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
         if done.returncode:
-            raise ReportError(f"{self._folder}: git {words[0]}: {_words(done.stderr)}")
-        text = done.stdout.decode("utf-8", "replace")
+            reason = re.sub(r"^(fatal|error): ", "", said.strip()).partition("\n")[0] or "failed"
+            raise ReportError(f"{self._folder}: git {words[0]}: {visible(reason)}")
         return text.strip() if strip else text
 
     def _try(self, *words: str, strip: bool = True) -> str | None:
@@ -147,8 +142,3 @@ class Repository:
             return self._git(*words, strip=strip)
         except ReportError:
             return None
-
-
-def _words(stderr: bytes) -> str:
-    text = re.sub(r"^(fatal|error): ", "", stderr.decode("utf-8", "replace").strip())
-    return visible(text.partition("\n")[0]) or "failed"

@@ -23,9 +23,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
+import pandas as pd
 import psutil
 from platformdirs import user_cache_dir
 
@@ -34,7 +34,7 @@ from ...harness.interrupts import interrupts_raised
 from ...harness.storage import exclusive, storing
 from ...harness.words import visible
 from ..errors import ReportError
-from .asv_files import Lane, Snapshot, Value, read_results
+from .asv_files import Lane, Snapshot, benchmark, read_results
 from .repository import Commit, Repository
 
 #: asv's configuration in a repository, and what a measurement calls its machine.
@@ -113,18 +113,23 @@ def measured(
     untimed = plan.timed and (again or not all(_is_whole(each, plan.timed) for each in timed))
     scratch_folder = tempfile.TemporaryDirectory(prefix="marginbench-")
     with interrupts_raised(), exclusive(kept), scratch_folder as scratch:
+        sides = {}
         if uncounted or untimed:
-            wanted = both if untimed else uncounted
-            sides = _installed(repository, wanted, head, Path(scratch), tell)
+            suite = Path(scratch) / "suite"
+            suite.mkdir()
+            repository.export(head.hash, suite)
+            for each in both if untimed else uncounted:
+                tell(f"installing {each.short}")
+                sides[each] = Side(repository, each, suite, Path(scratch) / each.short)
         if uncounted:
             tell(f"counting: {', '.join(each.short for each in uncounted)}")
-            _run_together([sides[each] for each in uncounted], counts, plan.counts)
+            _run_asv([sides[each] for each in uncounted], counts, plan.counts)
         if untimed:
             for turn in range(plan.turns):
                 for each in both if turn % 2 == 0 else both[::-1]:
                     tell(f"timing {each.short}, turn {turn + 1} of {plan.turns}")
                     options = ("-a", "rounds=1", "-a", "repeat=1")
-                    _run_together([sides[each]], times, plan.timed, *options, part=str(turn))
+                    _run_asv([sides[each]], times, plan.timed, *options, part=str(turn))
                 if not any(_has_results(times / each.hash / str(turn)) for each in both):
                     # None of the benchmarks that were chosen is timed.
                     break
@@ -156,10 +161,9 @@ def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> 
 
 def _snapshot(counts: Path, times: Path, commit: Commit) -> Snapshot:
     """What was measured of a commit."""
-    snapshots = [
-        *results_of([counts / commit.hash]),
-        *_of_turns(results_of(sorted((times / commit.hash).glob("*")))),
-    ]
+    turns = results_of(sorted((times / commit.hash).glob("*")))
+    turns = [replace(each, values=each.values.assign(seed=i)) for i, each in enumerate(turns)]
+    snapshots = [*results_of([counts / commit.hash]), *turns]
     if not snapshots:
         raise ReportError("no benchmark was run; --suite is to match names such as work.Work")
     # asv names an environment by the path of its interpreter, which is gone by now.
@@ -168,57 +172,37 @@ def _snapshot(counts: Path, times: Path, commit: Commit) -> Snapshot:
         snapshots[0],
         lane=Lane(MACHINE, environment),
         machine={key: value for key, value in snapshots[0].machine.items() if key != "python"},
-        values={key: value for each in snapshots for key, value in each.values.items()},
+        values=pd.concat([each.values for each in snapshots], ignore_index=True),
         versions={key: value for each in snapshots for key, value in each.versions.items()},
     )
 
 
-def _of_turns(turns: Sequence[Snapshot]) -> list[Snapshot]:
-    """One snapshot of several turns: the median, with the turns as its samples.
-
-    What fails in one of them has failed.
-    """
-    if not turns:
-        return []
-    values = {}
-    for key in {key for turn in turns for key in turn.values}:
-        timed = [turn.values[key].number for turn in turns if key in turn.values]
-        numbers = [each for each in timed if each is not None]
-        failed = len(numbers) < len(timed)
-        values[key] = Value(None) if failed else Value(median(numbers), tuple(numbers))
-    return [replace(turns[0], values=values)]
-
-
-def _installed(
-    repository: Repository,
-    commits: Sequence[Commit],
-    head: Commit,
-    scratch: Path,
-    tell: Callable[[str], None],
-) -> dict[Commit, Side]:
-    """Both commits, each in an environment of its own, with the suites of the newer one."""
-    suite = scratch / "suite"
-    suite.mkdir()
-    repository.export(head.hash, suite)
-    sides = {}
-    for each in commits:
-        tell(f"installing {each.short}")
-        sides[each] = Side(repository, each, scratch)
-    return sides
-
-
-def _run_together(
+def _run_asv(
     sides: Sequence[Side], results: Path, patterns: Sequence[str], *options: str, part: str = ""
 ) -> None:
-    """One run of asv for each side, side by side; each benchmark must have its row."""
+    """One run of asv for each side, side by side; each benchmark must have its row.
+
+    If one cannot be done, or on an interruption, all end.
+    """
     folders = [results / side.commit.hash / part for side in sides]
-    for folder in folders:
-        with storing(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-    together(
-        [side.asv(folder, patterns, *options) for side, folder in zip(sides, folders, strict=True)]
-    )
+    runs: list[subprocess.Popen[bytes]] = []
+    try:
+        for side, folder in zip(sides, folders, strict=True):
+            with storing(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(parents=True)
+            runs.append(side.asv(folder, patterns, *options))
+        for run, side in zip(runs, sides, strict=True):
+            code, output = run.wait(), side.log.read_text("utf-8", "replace")
+            if code not in _DONE and _NONE_CHOSEN not in output:
+                # The line in which asv says what is wrong: the last one that names an error.
+                lines = [line.strip(" ·•") for line in output.splitlines() if line.strip(" ·•")]
+                errors = [line for line in lines if re.match(r"\w*(Error|Exception)\b", line)]
+                reason = ["it says nothing", *lines, *errors][-1]
+                raise ReportError(f"asv cannot run the benchmarks: {reason}")
+    finally:
+        for run in runs:
+            _end(run)
     for side, folder in zip(sides, folders, strict=True):
         if name := without_row(folder, patterns):
             # asv leaves out what it cannot even start.
@@ -228,94 +212,64 @@ def _run_together(
 class Side:
     """A commit that is installed, and where asv puts its results."""
 
-    def __init__(self, repository: Repository, commit: Commit, scratch: Path) -> None:
-        self.commit = commit
-        self._folder = scratch / commit.short
-        self._suite = scratch / "suite"
-        self._root = repository.root
-        source = self._folder / "source"
-        source.mkdir(parents=True)
+    def __init__(self, repository: Repository, commit: Commit, suite: Path, folder: Path) -> None:
+        from asv.machine import Machine, MachineCollection
+
+        self.commit, self.log = commit, folder / "log"
+        self._folder, self._suite, self._root = folder, suite, repository.root
+        source, home = folder / "source", folder / "home"
+        for each in (source, home):
+            each.mkdir(parents=True)
         repository.export(commit.hash, source)
-        self._python = install(source, self._folder / "env")
-        self._environment = self._with_machine()
+        self._python = install(source, folder / "env")
+        # A home of its own: a run of asv rewrites the file of machines that another one reads.
+        machine = Machine.get_defaults() | {"machine": MACHINE}
+        MachineCollection.save(MACHINE, machine, str(home / ".asv-machine.json"))
+        # What these name would be measured on both sides, in place of what is installed.
+        foreign = ("PYTHONPATH", "ASV_PYTHONPATH")
+        self._environment = {name: each for name, each in os.environ.items() if name not in foreign}
+        self._environment |= {"HOME": str(home), "USERPROFILE": str(home)}
+        self._environment.setdefault(CACHE_VARIABLE, user_cache_dir("marginbench"))
+        settings = Path.home() / ".gitconfig"
+        if settings.is_file():
+            self._environment.setdefault("GITCONFIG_GLOBAL", str(settings))
 
-    def asv(self, results: Path, patterns: Sequence[str], *options: str) -> Run:
+    def asv(self, results: Path, patterns: Sequence[str], *options: str) -> subprocess.Popen[bytes]:
         """A run of asv that has begun, which writes into this folder."""
-        chosen = [word for each in patterns for word in ("--bench", each)]
-        words = ["run", "-E", f"existing:{self._python}", "--set-commit-hash", self.commit.hash]
-        return self._begin(self._config(results), [*words, *options, *chosen], self._environment)
-
-    def _config(self, results: Path) -> Path:
-        """asv's configuration of the newer commit, with the folders of this measurement."""
-        path = self._suite / CONFIG
         try:
-            config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            config: dict[str, Any] = json.loads((self._suite / CONFIG).read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise ReportError(f"{CONFIG}: cannot be read ({error})") from error
+        # That of the newer commit, with the folders of this measurement.
         benchmarks = self._suite / str(config.get("benchmark_dir", "benchmarks"))
         config |= {"repo": str(self._root), "benchmark_dir": str(benchmarks)}
         config |= {"results_dir": str(results), "html_dir": str(self._folder / "html")}
         config |= {"env_dir": str(self._folder / "environments")}
-        handle, made = tempfile.mkstemp(suffix=".json", dir=self._suite)
-        with os.fdopen(handle, "w", encoding="utf-8") as sink:
-            json.dump(config, sink)
-        return Path(made)
-
-    def _with_machine(self) -> dict[str, str]:
-        """Variables for asv, which keeps what it knows of a machine in the home folder.
-
-        Each side has a home of its own: a run of asv rewrites the file that another one reads.
-        """
-        home = self._folder / "home"
-        home.mkdir()
-        settings = Path.home() / ".gitconfig"
-        # What they name would be measured on both sides, in place of what is installed.
-        foreign = ("PYTHONPATH", "ASV_PYTHONPATH")
-        variables = {name: value for name, value in os.environ.items() if name not in foreign}
-        variables |= {"HOME": str(home), "USERPROFILE": str(home)}
-        variables.setdefault(CACHE_VARIABLE, user_cache_dir("marginbench"))
-        if settings.is_file():
-            variables.setdefault("GITCONFIG_GLOBAL", str(settings))
-        words = ["machine", "--yes", "--machine", MACHINE]
-        together([self._begin(self._config(home), words, variables)])
-        return variables
-
-    def _begin(self, config: Path, words: Sequence[str], environment: dict[str, str]) -> Run:
-        handle, output = tempfile.mkstemp(suffix=".log", dir=self._folder)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "asv", "--config", str(config), *words],
-            cwd=self._suite,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            # Not a pipe: nobody reads while another run is waited for.
-            stdout=handle,
-            stderr=subprocess.STDOUT,
-            # Its benchmarks are processes, too, and end with it.
-            start_new_session=True,
-        )
-        os.close(handle)
-        return Run(process, Path(output))
-
-
-class Run(NamedTuple):
-    """A run of asv, and what it prints."""
-
-    process: subprocess.Popen[bytes]
-    output: Path
-
-
-def together(runs: Sequence[Run]) -> None:
-    """Wait for runs of asv; if one cannot be done, or on an interruption, end all."""
-    try:
-        for each in runs:
-            if each.process.wait() not in _DONE:
-                output = each.output.read_text(encoding="utf-8", errors="replace")
-                if _NONE_CHOSEN in output:
-                    continue
-                raise ReportError(f"asv cannot run the benchmarks: {_reason(output)}")
-    finally:
-        for each in runs:
-            _end(each.process)
+        path = self._suite / f"{self.commit.short}.json"
+        path.write_text(json.dumps(config), "utf-8")
+        words = [
+            "--config",
+            str(path),
+            "run",
+            "-E",
+            f"existing:{self._python}",
+            "--machine",
+            MACHINE,
+        ]
+        words += ["--set-commit-hash", self.commit.hash, *options]
+        words += [word for each in patterns for word in ("--bench", each)]
+        # Not a pipe: nobody reads while another run is waited for.
+        with self.log.open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "asv", *words],
+                cwd=self._suite,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Its benchmarks are processes, too, and end with it.
+                start_new_session=True,
+            )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -332,13 +286,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _reason(output: str) -> str:
-    """The line in which asv says what is wrong: the last one that names an error."""
-    lines = [line.strip(" ·•") for line in output.splitlines() if line.strip(" ·•")]
-    errors = [line for line in lines if re.match(r"\w*(Error|Exception)\b", line)]
-    return (errors or lines or ["it says nothing"])[-1]
-
-
 def results_of(folders: Sequence[Path]) -> list[Snapshot]:
     """What asv has written into each of these folders, if anything."""
     return [read_results(each)[0] for each in folders if _has_results(each)]
@@ -346,17 +293,14 @@ def results_of(folders: Sequence[Path]) -> list[Snapshot]:
 
 def without_row(folder: Path, patterns: Sequence[str]) -> str:
     """The first of the chosen benchmarks that asv has listed and not run; empty if all ran."""
-    ran = {f"{each.suite}.{each.measure}" for run in results_of([folder]) for each in run.versions}
+    ran = {name for run in results_of([folder]) for name in run.versions}
     listed = folder / _LIST
     try:
         benchmarks = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
     except ValueError as error:
         raise ReportError(f"{listed}: cannot be read ({error})") from error
     for name in sorted(map(str, set(benchmarks) - {"version"})):
-        suite, _, method = name.rpartition(".")
-        if f"{suite}.{method.removeprefix('track_')}" not in ran and any(
-            re.search(each, name) for each in patterns
-        ):
+        if benchmark(name) not in ran and any(re.search(each, name) for each in patterns):
             return name
     return ""
 
@@ -367,25 +311,19 @@ def _has_results(folder: Path) -> bool:
 
 def install(source: Path, folder: Path) -> Path:
     """Make an environment with the project in a new folder, and give its interpreter."""
+    what = "an environment for the benchmarks"
     made = ["-m", "virtualenv", "--quiet", "--no-download", "--no-periodic-update", str(folder)]
-    _run([sys.executable, *made], "an environment for the benchmarks")
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    _see_dependencies(python)
-    words = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
-    _run([*map(str, words), str(source)], f"the installation of {source.name}")
-    return python
-
-
-def _see_dependencies(python: Path) -> None:
-    """Let the environment import what this one has, after what is installed in itself.
-
-    A path in a .pth file is searched without the .pth files there, so an editable installation of
-    the project in this environment is not seen.
-    """
+    _run([sys.executable, *made], what)
+    python = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    # It imports what this one has, after what is installed in itself. A path in a .pth file is
+    # searched without the .pth files there, so an editable installation of the project is not seen.
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    there = _run([str(python), "-I", "-c", code], "an environment for the benchmarks").strip()
+    there = _run([python, "-I", "-c", code], what).strip()
     here = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
     Path(there, "dependencies.pth").write_text("\n".join(here) + "\n", encoding="utf-8")
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    _run([*pip, str(source)], f"the installation of {source.name}")
+    return Path(python)
 
 
 def _run(words: list[str], what: str) -> str:

@@ -257,7 +257,7 @@ def test_what_is_never_reached_has_an_interval():
         ([-math.inf, math.nan, math.inf], True, (-math.inf, -math.inf, math.inf)),
         ([1.0, math.inf, 3.0], True, (3.0, 1.0, math.inf)),
     ):
-        found = _estimate(pd.Series(numbers), draws, ())
+        found = _estimate(pd.Series(numbers), draws)
         assert (found.value, found.low, found.high) == expected
 
 

@@ -1,6 +1,7 @@
 """Runs in pairs, and changes over them against cases computed by hand, with their verdicts."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,15 +12,15 @@ from marginbench.reports.comparison.change import (
     change,
     combined,
     error_change,
+    estimate,
     judged,
-    mean_over_tasks,
     of_cell,
     of_tasks,
     paired,
     spread_single_runs,
 )
+from marginbench.reports.comparison.report import differences_table
 from marginbench.reports.comparison.result import Difference
-from marginbench.reports.comparison.studies import merged
 from marginbench.reports.statistics.errors import SolverErrors
 
 NAN, INF = math.nan, math.inf
@@ -101,24 +102,27 @@ def test_errors_on_the_same_points_are_identical_and_p_agrees_with_the_interval(
 
 
 def test_the_mean_over_tasks_is_geometric_with_an_interval_from_three_on():
-    mean, low, high, p = mean_over_tasks(np.array([2.0, 8.0]), "ratio")
-    assert mean == pytest.approx(4.0)
+    def over(*ratios, band=1.0):
+        return [*estimate(np.log(ratios), True, band).values()]
+
+    mean, median, low, high, p = over(2.0, 8.0)
+    assert (mean, median) == pytest.approx((4.0, 4.0))
     assert np.isnan([low, high, p]).all()
-    mean, low, high, p = mean_over_tasks(np.array([1.0, 2.0, 4.0]), "ratio")
+    mean, _, low, high, p = over(1.0, 2.0, 4.0)
     half = 4.302653 * math.log(2) / math.sqrt(3)
     assert (mean, low, high) == pytest.approx((2.0, 2 * math.exp(-half), 2 * math.exp(half)))
     assert p == pytest.approx(1 - math.sqrt(3 / 5))
-    back = mean_over_tasks(np.array([1.0, 0.5, 0.25]), "ratio")
-    assert back == pytest.approx((1 / mean, 1 / high, 1 / low, p))
-    assert mean_over_tasks(np.array([1.1, 1.1, 1.1]), "ratio", 1.2)[3] == 1.0
-    assert mean_over_tasks(np.array([0.01, -0.01]), "difference")[0] == pytest.approx(0.0)
-    assert np.isnan(mean_over_tasks(np.array([]), "ratio")).all()
+    back = over(1.0, 0.5, 0.25)
+    assert back == pytest.approx([1 / mean, 1 / mean, 1 / high, 1 / low, p])
+    assert over(1.1, 1.1, 1.1, band=1.2)[-1] == 1.0
+    assert estimate(np.array([0.01, -0.01]), False)["mean"] == pytest.approx(0.0)
+    assert np.isnan(over()).all()
 
 
 def verdict_on(before, after, *, exact=False, band=1.0, bound=1.05, **options):
     values = np.array(before, dtype=float), np.array(after, dtype=float)
     found = change(*values, exact=exact, band=band)
-    return judged(found, found.p, bound=bound, band=band, **options)
+    return judged(replace(found, q=found.p), bound=bound, band=band, **options)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +185,10 @@ def test_nothing_is_said_in_favour_of_a_side_with_failures_or_of_what_is_advice(
 
 def test_p_values_allow_for_their_number():
     # Benjamini and Hochberg: p * n / rank, made monotone from the largest down.
-    assert adjusted([0.01, 0.04, NAN, 0.03]) == pytest.approx([0.03, 0.04, NAN, 0.04], nan_ok=True)
-    assert np.isnan(adjusted([NAN, NAN])).all()
+    found = adjusted(["a"] * 4 + ["b"], [0.01, 0.04, NAN, 0.03, 0.02])
+    assert list(found) == pytest.approx([0.03, 0.04, NAN, 0.04, 0.02], nan_ok=True)
+    assert np.isnan(adjusted(["a", "a"], [NAN, NAN])).all()
+    assert adjusted([], []).empty
 
 
 def test_verdicts_combine_and_a_cell_is_what_became_of_its_runs():
@@ -293,11 +299,11 @@ def test_another_problem_is_named_and_another_certificate_or_rounding_is_none():
 
 def test_the_only_run_of_a_solver_that_draws_nothing_stands_beside_every_seed():
     single, many = runs((0, "converged")), runs((0, "budget"), (1, "budget"), (2, "failed"))
-    found = paired(*spread_single_runs(single, many, {"A"}))
+    found = paired(spread_single_runs(single, many), many)
     assert list(found["outcome"]) == ["compared", "compared", "failed in B"]
     assert list(found["seed_a"]) == [0, 0, 0]
     assert list(found["seed_b"]) == [0, 1, 2]
-    assert list(paired(*spread_single_runs(single, many, set()))["outcome"])[1:] == [
+    assert list(paired(single, many)["outcome"])[1:] == [
         *("new", "failed in B"),
     ]
 
@@ -305,4 +311,10 @@ def test_the_only_run_of_a_solver_that_draws_nothing_stands_beside_every_seed():
 def test_solvers_that_differ_alike_are_told_at_once():
     both = [Difference(name, "version", "1", "2") for name in "ST"]
     own = Difference("S", "params.tol", "1", "2")
-    assert merged([*both, own]) == [Difference("S, T", "version", "1", "2"), own]
+    table = differences_table([*both, own], "Solvers")
+    assert [[cell.value for cell in row] for row in table.rows] == [
+        ["S, T", "version", "1", "2"],
+        ["S", "params.tol", "1", "2"],
+    ]
+    setting = differences_table([Difference("", "processor", "1", "2")], "Environments")
+    assert [cell.value for cell in setting.rows[0]] == ["processor", "1", "2"]

@@ -212,6 +212,7 @@ def test_each_solver_is_judged_by_its_own_runs_and_what_differs_is_named(changes
         *("seconds_to_error", "seconds_to_objective"),
     }
     assert "different certified optima of a, b" in json.loads(changes.to_json())["notes"][0]
+    assert "the reference optima differ" in printed(changes, 200, all_rows=True)
 
 
 @pytest.mark.slow
@@ -355,7 +356,7 @@ def test_the_page_is_whole_without_scripts_and_escapes_all(worse, make, tmp_path
 def test_sides_that_are_none_are_one_line_that_says_what_to_give(plain):
     for after, solver, against, said in (
         (None, None, None, "give another folder"),
-        (None, "SMO", "SMO", "give two solvers"),
+        (None, "SMO", "SMO", "or two of its solvers"),
         (None, "SMOO", "SBP", "did you mean 'SMO'?"),
         (plain, None, "SMO", "--solver"),
     ):

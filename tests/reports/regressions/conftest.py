@@ -5,20 +5,22 @@ import json
 import os
 import subprocess
 
+import pandas as pd
 import pytest
 
-from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane, Snapshot, Value
+from marginbench.reports.regressions.asv_files import COLUMNS, Lane, Snapshot
 
 
 def make_snapshot(values, commit="a" * 40, **fields):
     """A snapshot of the suite ``work.Work`` from values by cell and measure."""
-    made = {
-        Key(Cell("work.Work", cell), measure): Value(number)
+    rows = [
+        (f"work.Work {cell}", measure, 0, float("nan") if number is None else float(number))
         for (cell, measure), number in values.items()
-    }
-    versions = {Benchmark("work.Work", measure): "1" for _, measure in values}
+    ]
+    versions = {f"work.Work.{measure}": "1" for _, measure in values}
     defaults = {"date": 0, "lane": Lane("vm", "py3.11"), "machine": {}, "versions": versions}
-    return Snapshot(commit=commit, values=made, **(defaults | fields))
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    return Snapshot(commit=commit, values=frame, **(defaults | fields))
 
 
 @pytest.fixture(scope="session")

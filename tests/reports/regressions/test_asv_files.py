@@ -8,7 +8,12 @@ import pytest
 
 from marginbench.reports.errors import ReportError
 from marginbench.reports.regressions import running
-from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane, read_results
+from marginbench.reports.regressions.asv_files import (
+    Lane,
+    cell_of,
+    read_results,
+    task_and_solver,
+)
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CELLS = ["SMO rbf dense", "SMO rbf dense bias"]
@@ -46,31 +51,37 @@ def test_what_asv_writes_is_read(tmp_path):
     [found] = read_results(tmp_path)
     assert (found.commit, found.date, found.lane) == (COMMIT, 1_700_000_000_000, Lane("vm", "env"))
     assert found.machine["cpu"] == "Example"
-    work, fit = "work.Work", "solve.Fit"
-    values = {key: value.number for key, value in found.values.items()}
-    assert values == {
-        Key(Cell(work, CELLS[0]), "evaluations"): 7,
-        Key(Cell(work, CELLS[1]), "evaluations"): None,
-        # NaN: skipped.
-        Key(Cell(work, CELLS[1]), "error"): 1.5,
-        Key(Cell(fit, "SMO 1"), "time_fit"): 0.2,
-        Key(Cell(fit, "SMO 2.5"), "time_fit"): None,
-        Key(Cell(fit, "SBP 1"), "time_fit"): 0.4,
-        Key(Cell("start.Whole", ""), "time_all"): 3.0,
-        Key(Cell("start.Broken", CELLS[0]), "all"): None,
-        Key(Cell("start.Broken", CELLS[1]), "all"): None,
-    }
-    # What a run of asv repeats is not independent.
-    assert found.values[Key(Cell(fit, "SMO 1"), "time_fit")].samples == ()
-    assert found.versions[Benchmark(work, "evaluations")] == "v-work.Work.track_evaluations"
-    assert found.failed_cells() >= {Cell("start.Broken", CELLS[0]), Cell(fit, "SMO 2.5")}
+    # NaN: skipped; null: failed. What a run of asv repeats is not independent.
+    failed = -1.0
+    assert found.values.fillna(failed).values.tolist() == [
+        ["solve.Fit SBP 1", "time_fit", 0, 0.4],
+        ["solve.Fit SMO 1", "time_fit", 0, 0.2],
+        ["solve.Fit SMO 2.5", "time_fit", 0, failed],
+        [f"start.Broken {CELLS[0]}", "all", 0, failed],
+        [f"start.Broken {CELLS[1]}", "all", 0, failed],
+        ["start.Whole", "time_all", 0, 3.0],
+        [f"work.Work {CELLS[0]}", "evaluations", 0, 7.0],
+        [f"work.Work {CELLS[1]}", "evaluations", 0, failed],
+        [f"work.Work {CELLS[1]}", "error", 0, 1.5],
+    ]
+    assert found.versions["work.Work.evaluations"] == "v-work.Work.track_evaluations"
+    assert found.failed >= {f"start.Broken {CELLS[0]}", "solve.Fit SMO 2.5"}
+    for cell, pair in (
+        ("solve.Fit SMO 2.5", ("solve.Fit 2.5", "SMO")),
+        ("start.Broken SMO", ("start.Broken", "SMO")),
+        ("start.Whole", ("start.Whole", "start.Whole")),
+    ):
+        assert task_and_solver(cell) == pair
+        assert cell_of(*pair) == cell
 
 
 def test_values_that_no_ratio_can_be_taken_of(write_results):
     # Pages draw logarithms of ratios, which must be finite.
     values = {"work.Work.track_huge": [math.inf, 1e308], "work.Work.track_tiny": [1, 1e-320]}
     [found] = read_results(write_results({COMMIT: values}, CELLS))
-    assert [value.number for value in found.values.values()] == [None, None, 1, 0.0]
+    by_cell = found.values.groupby("cell")["value"]
+    assert [list(values.dropna()) for _, values in by_cell] == [[1.0], [0.0]]
+    assert found.failed == {f"work.Work {cell}" for cell in CELLS}
 
 
 def test_two_files_of_a_commit_and_folders_without_results_are_refused(write_results, tmp_path):

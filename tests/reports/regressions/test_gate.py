@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from rich.console import Console, Group
@@ -12,7 +13,7 @@ from rich.console import Console, Group
 from marginbench.reports.comparison.report import change_words, in_words
 from marginbench.reports.errors import ReportError
 from marginbench.reports.regressions.annotations import Annotation
-from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Value
+from marginbench.reports.regressions.asv_files import COLUMNS
 from marginbench.reports.regressions.gate import bounds_of, moved, regressions, watched
 
 RBF, POLY = "SMO rbf dense", "SMO poly dense"
@@ -76,10 +77,10 @@ def test_a_value_that_asv_did_not_get_is_a_failure_and_a_suite_without_any_is_un
         assert list(found.cells["outcomes"]) == [{f"failed in {side}": 1}]
         assert found.exit_code == code
     nothing = {(RBF, "evaluations"): None, (POLY, "evaluations"): None}
-    assert snapshot(nothing).unmeasured() == ("work.Work",)
-    assert snapshot(nothing | {(POLY, "evaluations"): 1}).unmeasured() == ()
+    assert snapshot(nothing).unmeasured == ["work.Work"]
+    assert snapshot(nothing | {(POLY, "evaluations"): 1}).unmeasured == []
     # One cell that fails is an answer.
-    assert snapshot({(RBF, "evaluations"): None}).unmeasured() == ()
+    assert snapshot({(RBF, "evaluations"): None}).unmeasured == []
 
 
 def test_known_changes_and_failures_accept_nothing_else(verdicts):
@@ -111,7 +112,7 @@ def test_a_benchmark_of_other_code_or_on_one_side_is_named_and_no_regression(sna
     found = regressions(snapshot(values | {(RBF, "test_error"): 1.0}), snapshot(values))
     assert found.exit_code == 0
     assert found.cautions == ["work.Work.test_error ran on one side only: nothing is said of it."]
-    other = snapshot(values, versions={Benchmark("work.Work", "evaluations"): "2"})
+    other = snapshot(values, versions={"work.Work.evaluations": "2"})
     [note] = regressions(snapshot(values), other).cautions
     assert note.startswith("The code of work.Work.evaluations differs")
 
@@ -155,12 +156,10 @@ def test_the_worst_comes_first_and_is_measured_again_by_a_command(snapshot):
 
 
 def test_times_and_memory_advise_beyond_their_bounds(snapshot):
-    key = Key(Cell("solve.Fit", "SMO"), "time_fit")
-
     def timed(samples):
-        versions = {Benchmark("solve.Fit", "time_fit"): "1"}
-        values = {key: Value(samples[0], tuple(samples))}
-        return replace(snapshot({}), values=values, versions=versions)
+        rows = [("solve.Fit SMO", "time_fit", turn, each) for turn, each in enumerate(samples)]
+        values = pd.DataFrame(rows, columns=COLUMNS)
+        return replace(snapshot({}), values=values, versions={"solve.Fit.time_fit": "1"})
 
     slower = regressions(timed([1.0, 1.01, 1.02, 0.99, 1.0]), timed([2.0, 2.1, 2.0, 1.9, 2.0]))
     assert list(slower.advice["mean"]) == [pytest.approx(2, rel=0.02)]

@@ -9,13 +9,13 @@ import pytest
 from marginbench.reports.errors import ReportError
 from marginbench.reports.regressions import annotations
 from marginbench.reports.regressions.annotations import FILE, parsed
-from marginbench.reports.regressions.asv_files import Benchmark, Cell, Key, Lane
+from marginbench.reports.regressions.asv_files import Lane
 from marginbench.reports.regressions.gate import watched
 from marginbench.reports.regressions.history import histories, steps_of
 from marginbench.reports.regressions.repository import Repository
 
-CELL = Cell("work.Work", "SMO rbf dense")
-EVALUATIONS = Key(CELL, "evaluations")
+CELL = "SMO rbf dense"
+EVALUATIONS = ("work.Work SMO rbf dense", "evaluations")
 ENTRY = '[[change]]\ncells = "SMO *"\nmeasures = ["evaluations"]\nwhy = "{}"\n'
 
 
@@ -26,12 +26,12 @@ def over_time(snapshot):
     def make(values, commits=None):
         found = []
         for place, value in enumerate(values):
-            named = {(CELL.name, "failed"): float(value == "failed")}
+            named = {(CELL, "failed"): float(value == "failed")}
             named["SBP rbf dense", "evaluations"] = 7.0
             if value != "failed":
-                named[CELL.name, "evaluations"] = value
+                named[CELL, "evaluations"] = value
             commit = commits[place] if commits else f"{place + 1:x}" * 40
-            versions = {Benchmark("work.Work", name): "1" for name in ("evaluations", "failed")}
+            versions = {f"work.Work.{name}": "1" for name in ("evaluations", "failed")}
             found.append(snapshot(named, commit, date=place * 86_400_000, versions=versions))
         return found
 
@@ -39,7 +39,12 @@ def over_time(snapshot):
 
 
 def steps(history, key=EVALUATIONS):
-    return [tuple(step[:3]) for each in history.moved if each.key == key for step in each.steps]
+    return [
+        tuple(step[:3])
+        for each in history.moved
+        if (each.cell, each.measure.name) == key
+        for step in each.steps
+    ]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +114,7 @@ def test_a_blip_is_no_step_and_failures_are_none_while_the_gate_refuses_the_newe
     assert newest.bad
     assert newest.newest.exit_code == 1
     (history,) = histories(over_time([100, "failed", 150]))
-    assert history.failures == {CELL: (1,)}
+    assert history.failures == {f"work.Work {CELL}": (1,)}
     assert steps(history) == [(2, 100, 150)]
 
 
@@ -167,12 +172,12 @@ def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo, over_t
     assert between(second, third) == between(third, fourth) == []
     assert between(second, fourth) == ["known later"]
     # A history looks at earlier pairs with the entries of its newest commit.
-    (late,) = annotations.later(repository, second, third, fourth)
+    (late,) = annotations.between(repository, second, third, fourth)
     assert late.why == "known later"
     (history,) = histories(over_time([100, 150, 200], [first, second, third]), repository)
     [moved] = history.moved
-    assert [each.why for each in moved.known if each] == ["steadier", "known later"]
-    assert [moved.kind(place) for place in range(2)] == ["known", "known"]
+    assert [each.why for each in moved.steps] == ["steadier", "known later"]
+    assert [each.kind for each in moved.steps] == ["known", "known"]
     assert not history.bad
     broken = repo.commit("broken", {FILE: "[[change"})
     (history,) = histories(over_time([100, 150], [first, broken]), Repository(repo.folder))
@@ -186,14 +191,14 @@ def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo, over_t
     [
         ("[[change]", "annotations.toml"),
         ("[change]\ncells = 'a'", "[[change]]"),
-        ("[[changes]]\ncells = 'a'", "'changes' is unknown"),
-        (ENTRY.format(""), "say why"),
+        ("[[changes]]\ncells = 'a'", "changes"),
+        (ENTRY.format(""), "entry 1, why"),
         ("[[change]]\ncells = 'a'\nwhy = 'b'", "measures"),
-        (ENTRY.format("a") + "cell = 'b'", "'cell' is unknown"),
+        (ENTRY.format("a") + "cell = 'b'", "entry 1, cell:"),
         (ENTRY.format("a") + "commit = 'HEAD'", "7 digits"),
-        (ENTRY.format("a") + ENTRY.format("b") + "commit = 7", "entry 2"),
-        (ENTRY.format("a") + "most = 1", "the largest ratio"),
-        (ENTRY.format("a") + "most = nan", "the largest ratio"),
+        (ENTRY.format("a") + ENTRY.format("b") + "commit = 7", "entry 2, commit"),
+        (ENTRY.format("a") + "most = 1", "entry 1, most: Input should be greater than 1"),
+        (ENTRY.format("a") + "most = nan", "entry 1, most: Input should be greater than 1"),
     ],
 )
 def test_entries_that_are_none(text, words):

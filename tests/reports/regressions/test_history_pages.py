@@ -9,8 +9,7 @@ import pytest
 
 from marginbench import publish
 from marginbench.reports.errors import ReportError
-from marginbench.reports.regressions.annotations import Annotation
-from marginbench.reports.regressions.asv_files import Benchmark, Lane
+from marginbench.reports.regressions.asv_files import Lane
 from marginbench.reports.regressions.gate import regressions
 from marginbench.reports.regressions.history import histories, render_history
 from marginbench.reports.regressions.repository import Commit
@@ -33,7 +32,7 @@ def make_history(snapshot, n=6, solvers=("SMO", "SBP")):
                 values[cell, "evaluations"] = 1000.0 * (2 if later else 3 if blip else 1)
                 values[cell, "test_error"] = 20.0 - later
                 values |= {(cell, "iterations"): 40.0, (cell, "suboptimality"): 0.001}
-        versions = {Benchmark("work.Work", name): "1" for name in ("failed", *MEASURES)}
+        versions = {f"work.Work.{name}": "1" for name in ("failed", *MEASURES)}
         commit = f"{place + 1:x}" * 40
         found.append(snapshot(values, commit, date=place * 86_400_000, versions=versions))
     return found
@@ -104,8 +103,10 @@ def test_failures_stand_first_and_hide_nothing(snapshot, make, tmp_path):
 
 def test_hostile_names_are_text(snapshot, make, tmp_path):
     (history,) = histories(make_history(snapshot, 3, ("SMO", HOSTILE)))
-    known = Annotation(("*",), ("*",), HOSTILE)
-    moved = tuple(replace(each, known=(known,) * len(each.steps)) for each in history.moved)
+    moved = tuple(
+        replace(each, steps=tuple(step._replace(why=HOSTILE) for step in each.steps))
+        for each in history.moved
+    )
     history = replace(named(history, HOSTILE), moved=moved, notes=(HOSTILE,))
     url, path = 'https://example.org/"><script>/', tmp_path / "index.html"
     path.write_text(render_history([history], commit_url=url), encoding="utf-8")
