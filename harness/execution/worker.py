@@ -23,6 +23,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import psutil
 
@@ -169,10 +170,13 @@ class WorkerProcess:
 
     def resident_mb(self) -> float:
         """Resident memory of the worker and all that it has started, 10^6 bytes."""
-        now = time.monotonic()
-        if now - self._family_seen > _POLL_FAMILY:
-            self.cpu_s()
-        return sum(map(_resident, self._family)) / 1e6
+        if time.monotonic() - self._family_seen > _POLL_FAMILY:
+            self.family()
+        total = 0
+        for process in self._family:
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total / 1e6
 
     def family(self) -> list[psutil.Process]:
         """The worker and all that it has started."""
@@ -190,9 +194,15 @@ class WorkerProcess:
         """
         if fresh:
             self.family()
-        # Orphans that have ended were the guardian's.
-        total = _cpu_s(self._guardian.pid, own=False)
-        return total + sum(_cpu_s(process.pid) for process in self._family)
+        total = 0.0
+        for pid in (self._guardian.pid, *(process.pid for process in self._family)):
+            with contextlib.suppress(psutil.Error):
+                times = psutil.Process(pid).cpu_times()
+                # Orphans that have ended were the guardian's.
+                total += getattr(times, "children_user", 0.0)
+                total += getattr(times, "children_system", 0.0)
+                total += times.user + times.system if pid != self._guardian.pid else 0.0
+        return total
 
     def kill(self) -> None:
         """Kill the worker and all that it has started."""
@@ -218,62 +228,34 @@ class WorkerProcess:
 
 def kill_marked(mark: str) -> None:
     """Kill every process with this mark of a worker: what a guardian that was killed has left."""
-    wanted = f"{MARK}={mark}".encode()
     for _ in range(100):
-        marked = [pid for pid in psutil.pids() if wanted in _environment(pid).split(b"\0")]
-        if not marked:
+        found = False
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if process.environ().get(MARK) == mark:
+                    found = True
+                    process.kill()
+        if not found:
             return
-        for pid in marked:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
-
-
-def _environment(pid: int) -> bytes:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/environ").read_bytes()
-    if sys.platform == "darwin":
-        with contextlib.suppress(psutil.Error):
-            variables = psutil.Process(pid).environ().items()
-            return b"\0".join(f"{name}={value}".encode() for name, value in variables)
-    return b""
 
 
 def _descendants(root: int) -> list[int]:
     """The numbers of all descendants of a process."""
-    family: list[int] = []
-    waiting = [root]
-    try:
-        while waiting:
-            # To read the parent of every process of a machine takes milliseconds.
-            folder = f"/proc/{waiting.pop()}/task"
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                for task in os.listdir(folder):
-                    with open(f"{folder}/{task}/children", "rb") as source:
-                        children = [int(pid) for pid in source.read().split()]
-                    waiting += children
-                    family += children
-    except OSError:
-        family = []
+    family, waiting = list[int](), [root]
+    while waiting:
+        # To read the parent of every process of a machine takes milliseconds.
+        folder = f"/proc/{waiting.pop()}/task"
+        with contextlib.suppress(OSError):
+            for task in os.listdir(folder):
+                with open(f"{folder}/{task}/children", "rb") as source:
+                    children = [int(pid) for pid in source.read().split()]
+                waiting += children
+                family += children
     if not family:
         with contextlib.suppress(psutil.Error):
             family = [child.pid for child in psutil.Process(root).children(recursive=True)]
     return family
-
-
-def _cpu_s(pid: int, *, own: bool = True) -> float:
-    """CPU seconds of a process and of its children that have ended, or of these alone."""
-    with contextlib.suppress(psutil.Error):
-        times = psutil.Process(pid).cpu_times()
-        ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
-        return float(ended + (times.user + times.system if own else 0.0))
-    return 0.0
-
-
-def _resident(process: psutil.Process) -> int:
-    with contextlib.suppress(psutil.Error):
-        return int(process.memory_info().rss)
-    return 0
 
 
 # What the process itself does.
@@ -320,23 +302,20 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     from ..errors import StorageError, UserError, first_line
     from ..words import visible_lines
 
+    kinds: list[tuple[Any, Literal["memory", "storage", "data", "user"]]] = [
+        (MemoryError, "memory"),
+        ((CacheError, StorageError), "storage"),
+        (DataError, "data"),
+        (UserError, "user"),
+    ]
     try:
         return ResultMessage(value=job.work.run(send))
-    except MemoryError as error:
-        message = ResultMessage(error=first_line(error), kind="memory")
-    except (CacheError, StorageError) as error:
-        message = ResultMessage(error=str(error), kind="storage")
-    except DataError as error:
-        message = ResultMessage(error=str(error), kind="data")
-    except UserError as error:
-        message = ResultMessage(error=str(error), kind="user")
     except BaseException as error:  # noqa: BLE001 - a solver may raise anything
-        message = ResultMessage(
-            error=first_line(error),
-            kind="failed",
-            traceback=visible_lines(traceback.format_exc()),
-        )
-    return message
+        kind = next((kind for cls, kind in kinds if isinstance(error, cls)), None)
+        if kind is None:
+            trace = visible_lines(traceback.format_exc())
+            return ResultMessage(error=first_line(error), kind="failed", traceback=trace)
+        return ResultMessage(error=first_line(error) if kind == "memory" else str(error), kind=kind)
 
 
 def _die_with_parent(parent: int) -> None:
