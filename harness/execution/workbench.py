@@ -6,8 +6,7 @@ same reference optima.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..evaluation.judging import load_task_data
@@ -26,7 +25,6 @@ from ..jobs import (
 from ..loading import load_class
 from ..planning.plan import Run, kind_named
 from ..planning.preflight import preflight
-from ..results.records import CheckpointBase
 from ..study.select import select
 from ..study.svm import Study
 
@@ -42,20 +40,12 @@ class InProcess:
         """Run the jobs one after the other."""
         for job in jobs:
             yield Started(job)
-            result = encoded(ResultMessage(job.work.run(_ignore)))
+            result = encoded(ResultMessage(job.work.run(lambda message: None)))
             returned: Any = decoded(result, job.work)
             yield Ended(job, Outcome("done", value=returned.value))
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A run with its trace; ``columns`` are those of its record that it measured."""
-
-    columns: Mapping[str, Any]
-    trace: tuple[CheckpointBase, ...]
 
 
 def planned_runs(study: Study) -> dict[tuple[str, str], Run]:
@@ -71,14 +61,9 @@ def estimator_and_data(run: Run) -> tuple[Solver, Dataset]:
     return load_class(work.solver)(**work.params), load_task_data(work.problem)
 
 
-def watch(run: Run) -> Watched:
+def watch(run: Run) -> Outcome:
     """Do the run with checkpoints and checks, as a study does; it raises what the solver raises."""
     messages: list[Message] = []
     columns = run.work.run(messages.append)
-    return Watched(
-        columns, tuple(item.checkpoint for item in messages if isinstance(item, CheckpointMessage))
-    )
-
-
-def _ignore(message: Message) -> None:
-    """Nobody watches."""
+    trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+    return Outcome("done", value=columns, trace=trace)
