@@ -17,7 +17,7 @@ from ..errors import EvaluationError, SolverError
 from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_named
 from ..results.svm import Checkpoint, packed
-from .judging import Clocks, Judgement, Snapshot, check_count, compared_rows, load_task_data
+from .judging import Clocks, Judgement, check_count, compared_rows, load_task_data
 from .measurement import warm_up_rows
 from .models import PlainModel
 from .svm import EstimatorWork, StoppingRules
@@ -249,8 +249,8 @@ def _judged_model(
     )
     n_iter = getattr(estimator, "n_iter_", None)
     count = None if n_iter is None else check_count("n_iter", np.ravel(n_iter)[0])
-    wall_s, cpu_s = columns["wall_s"], columns["cpu_s"]
-    judgement(Snapshot(count, None, wall_s, cpu_s, expansion_of(estimator), final=True))
+    clocks = {name: columns[name] for name in ("wall_s", "cpu_s")}
+    judgement(expansion_of(estimator), final=True, n_iter=count, counters=None, **clocks)
     scores = estimator.decision_function(dataset.X_test[compared_rows(dataset.n_test)])
     status, reason = judgement.verdict(columns["status"], scores)
     for message in sent:
