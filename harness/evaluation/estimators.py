@@ -132,17 +132,23 @@ def built(maker: Any, name: str, params: Mapping[str, Any], seed: int) -> Any:
     return estimator
 
 
-def predicted(estimator: Any, X: Any, part: str) -> Array:
-    """The labels that it predicts, shape (n_points,)."""
-    labels = np.asarray(estimator.predict(X))
-    n = X.shape[0]
+def mistakes_of(estimator: Any, X: Any, y: Array, classes: Array, part: str) -> Array:
+    """Which of its predictions are wrong, shape (n_points,)."""
+    labels, n = np.asarray(estimator.predict(X)), len(y)
     if labels.shape != (n,):
         raise EvaluationError(f"predict returned shape {labels.shape} for the {n} {part} points")
     if labels.dtype.kind not in "biuf":
         raise EvaluationError(
             f"predict returned values of type {str(labels.dtype)[:40]}, not the labels of the task"
         )
-    return labels
+    of_task = np.isin(labels, classes)
+    if not of_task.all():
+        row = int(np.argmin(of_task))
+        raise EvaluationError(
+            f"the prediction for {part} point {row}, {labels[row]}, is no class of the task"
+        )
+    wrong: Array = labels != y
+    return wrong
 
 
 def expansion_of(estimator: Any) -> PlainModel:
@@ -165,7 +171,15 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
     send(PhaseMessage("compile"))
     maker = load_named(work.solver)
     estimator = built(maker, work.solver, work.params, work.seed)
-    _warm_up(built(maker, work.solver, work.params, work.seed), dataset)
+    # Failing on so few points proves nothing; the real fit will tell.
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trial, rows = (
+            built(maker, work.solver, work.params, work.seed),
+            warm_up_rows(dataset.y_train),
+        )
+        X = dataset.X_train[rows]
+        trial.fit(X, dataset.y_train[rows]).predict(X)
     work, tuning = tuned_work(work, dataset, _try, send)
     if tuning:
         estimator = built(maker, work.solver, work.params, work.seed)
@@ -177,7 +191,10 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
         estimator.fit(dataset.X_train, dataset.y_train)
         clocks.pause()
     send(PhaseMessage("evaluate", clocks.wall_s))
-    reason = _shortfall(caught)
+    reasons = [
+        str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)
+    ]
+    reason = reasons[0].partition("\n")[0][:_REASON] or "it did not converge" if reasons else ""
     columns: dict[str, Any] = {
         "status": "budget" if reason else "converged",
         "reason": reason,
@@ -197,7 +214,16 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
                 # A class that promises nothing may solve another problem.
                 if work.solves:
                     raise
-        return columns | _judged_predictions(estimator, dataset, clocks, send)
+        classes, errors = np.unique(dataset.y_train), dict[str, Any]()
+        for part in ("train", "test"):
+            X, y = getattr(dataset, f"X_{part}"), getattr(dataset, f"y_{part}")
+            words = "training" if part == "train" else part
+            mistakes = mistakes_of(estimator, X, y, classes, words)
+            errors[f"{part}_error"] = float(np.mean(mistakes))
+        unknown: dict[str, Any] = dict.fromkeys(("n_iter", "n_support", "primal", "dual"))
+        state = unknown | errors | {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
+        send(CheckpointMessage(Checkpoint(**state)))
+        return {**columns, **errors, "mistakes": packed(mistakes)}
     except EvaluationError as error:
         return columns | {"status": "wrong", "reason": str(error)}
 
@@ -210,24 +236,8 @@ def _try(work: EstimatorWork, part: Dataset, monitor: TrialMonitor) -> int:
         monitor.start(None)
         estimator.fit(part.X_train, part.y_train)
         monitor.clocks.pause()
-        return int(np.sum(predicted(estimator, part.X_test, "validation") != part.y_test))
-
-
-def _warm_up(estimator: Any, dataset: Dataset) -> None:
-    """Fit and predict a few points, so that imports and compilation are not timed later."""
-    rows = warm_up_rows(dataset.y_train)
-    # Failing on so few points proves nothing; the real fit will tell.
-    with suppress(Exception), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        estimator.fit(dataset.X_train[rows], dataset.y_train[rows]).predict(dataset.X_train[rows])
-
-
-def _shortfall(caught: list[warnings.WarningMessage]) -> str:
-    """What the warnings of a fit say of an early end; empty if they say nothing."""
-    for warning in caught:
-        if issubclass(warning.category, ConvergenceWarning):
-            return str(warning.message).partition("\n")[0][:_REASON] or "it did not converge"
-    return ""
+        X, y, classes = part.X_test, part.y_test, np.unique(part.y_train)
+        return int(mistakes_of(estimator, X, y, classes, "validation").sum())
 
 
 def _judged_model(
@@ -256,31 +266,3 @@ def _judged_model(
     for message in sent:
         send(message)
     return {"status": status, "reason": reason or columns["reason"], **judgement.columns()}
-
-
-def _judged_predictions(
-    estimator: Any, dataset: Dataset, clocks: Clocks, send: Send
-) -> dict[str, Any]:
-    on_train = _mistakes(estimator, dataset.X_train, dataset.y_train, dataset, "training")
-    mistakes = _mistakes(estimator, dataset.X_test, dataset.y_test, dataset, "test")
-    errors: dict[str, Any] = {
-        "train_error": float(np.mean(on_train)),
-        "test_error": float(np.mean(mistakes)),
-    }
-    unknown: dict[str, Any] = dict.fromkeys(("n_iter", "n_support", "primal", "dual"))
-    state = unknown | errors | {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
-    send(CheckpointMessage(Checkpoint(**state)))
-    return {**errors, "mistakes": packed(mistakes)}
-
-
-def _mistakes(estimator: Any, X: Any, y: Array, dataset: Dataset, part: str) -> Array:
-    """Which predictions are wrong."""
-    predictions = predicted(estimator, X, part)
-    of_task = np.isin(predictions, np.unique(dataset.y_train))
-    if not of_task.all():
-        row = int(np.argmin(of_task))
-        raise EvaluationError(
-            f"the prediction for {part} point {row}, {predictions[row]}, is no class of the task"
-        )
-    wrong: Array = predictions != y
-    return wrong

@@ -389,16 +389,16 @@ def load_task_data(problem: Problem) -> Dataset:
 
 def fold_data(dataset: Dataset, fold: Fold) -> Dataset:
     """The dataset whose training and test part are those of a fold; read-only, as all data are."""
-    folds = fold_numbers(dataset.name, dataset.y_train, fold)
-    test = folds == fold.number
-    return replace(
-        dataset,
-        X_train=_rows(dataset.X_train, ~test),
-        y_train=_rows(dataset.y_train, ~test),
-        X_test=_rows(dataset.X_train, test),
-        y_test=_rows(dataset.y_train, test),
-        fingerprint=fold.fingerprint(dataset.fingerprint),
-    )
+    test = fold_numbers(dataset.name, dataset.y_train, fold) == fold.number
+    parts = split(dataset, np.flatnonzero(~test), np.flatnonzero(test))
+    return replace(parts, fingerprint=fold.fingerprint(dataset.fingerprint))
+
+
+def split(dataset: Dataset, train: npt.NDArray[Any], test: npt.NDArray[Any]) -> Dataset:
+    """The dataset of some rows of its training part, read-only as all data are."""
+    X, y = dataset.X_train, dataset.y_train
+    rows = {"X_train": X[train], "y_train": y[train], "X_test": X[test], "y_test": y[test]}
+    return replace(dataset, **{name: read_only(values) for name, values in rows.items()})
 
 
 def fold_numbers(name: str, y: npt.NDArray[Any], fold: Fold) -> npt.NDArray[np.int64]:
@@ -419,10 +419,6 @@ def fold_numbers(name: str, y: npt.NDArray[Any], fold: Fold) -> npt.NDArray[np.i
     numbers = np.empty(len(y), dtype=np.int64)
     numbers[np.lexsort((keys, classes))] = np.arange(len(y)) % fold.of
     return numbers
-
-
-def _rows(values: Any, chosen: npt.NDArray[np.bool_]) -> Any:
-    return read_only(values[np.flatnonzero(chosen)])
 
 
 def read_only(values: Any) -> Any:

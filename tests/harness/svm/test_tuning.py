@@ -22,7 +22,7 @@ from marginbench.harness.evaluation.svm import (
     StoppingRules,
     configurations,
 )
-from marginbench.harness.evaluation.tuning import tune
+from marginbench.harness.evaluation.tuning import Tuning
 from marginbench.harness.jobs import ColumnsMessage, PhaseMessage
 
 PROBLEM = Problem(
@@ -63,7 +63,7 @@ class Build:
 def tuned(data, build=None, rules=None, **search):
     search = Search(**{"configurations": GRID, **search})
     work = FitWork(PROBLEM, "SMO", {}, 1.19, rules=rules or StoppingRules(), search=search)
-    return tune(work, data, partial(try_part, build or Build()))
+    return Tuning(work, search, data, partial(try_part, build or Build()))
 
 
 def places_of(data, X):
