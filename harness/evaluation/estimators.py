@@ -17,11 +17,11 @@ from ..errors import EvaluationError, SolverError
 from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_named
 from ..results.svm import Checkpoint, packed
-from .judging import Clocks, Judgement, check_count, compared_rows, load_task_data
+from .judging import Clocks, Judgement, check_count, compared_rows
 from .measurement import warm_up_rows
 from .models import PlainModel
 from .svm import EstimatorWork, StoppingRules
-from .tuning import TrialMonitor, tuned_work
+from .tuning import TrialMonitor, begun
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -112,18 +112,18 @@ def traits_of(maker: Any) -> dict[str, Any]:
     }
 
 
-def built(maker: Any, name: str, params: Mapping[str, Any], seed: int) -> Any:
-    """An estimator with these parameters, and the seed wherever it has one that is not set."""
-    estimator = maker(**params)
+def built(work: EstimatorWork) -> Any:
+    """The estimator of a run, with its seed wherever it has one that is not set."""
+    estimator = load_named(work.solver)(**work.params)
     for method in ("fit", "predict"):
         if not callable(getattr(estimator, method, None)):
             raise SolverError(
-                f"{name} made a {type(estimator).__name__} without {method}; it must make a "
+                f"{work.solver} made a {type(estimator).__name__} without {method}; it must make a "
                 "classifier with fit and predict"
             )
     if hasattr(estimator, "get_params") and hasattr(estimator, "set_params"):
         seeds = {
-            key: seed
+            key: work.seed
             for key, value in estimator.get_params().items()
             if value is None and (key == _SEED or key.endswith(f"__{_SEED}"))
         }
@@ -166,23 +166,7 @@ def expansion_of(estimator: Any) -> PlainModel:
 
 def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
     """Fit a classifier, timed, and judge its model, or what it predicts."""
-    send(PhaseMessage("data"))
-    dataset = load_task_data(work.problem)
-    send(PhaseMessage("compile"))
-    maker = load_named(work.solver)
-    estimator = built(maker, work.solver, work.params, work.seed)
-    # Failing on so few points proves nothing; the real fit will tell.
-    with suppress(Exception), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        trial, rows = (
-            built(maker, work.solver, work.params, work.seed),
-            warm_up_rows(dataset.y_train),
-        )
-        X = dataset.X_train[rows]
-        trial.fit(X, dataset.y_train[rows]).predict(X)
-    work, tuning = tuned_work(work, dataset, _try, send)
-    if tuning:
-        estimator = built(maker, work.solver, work.params, work.seed)
+    work, dataset, estimator, columns = begun(work, send, built, _warm_up, _try)
     send(PhaseMessage("solve"))
     clocks = Clocks()
     with warnings.catch_warnings(record=True) as caught:
@@ -195,13 +179,12 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
         str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)
     ]
     reason = reasons[0].partition("\n")[0][:_REASON] or "it did not converge" if reasons else ""
-    columns: dict[str, Any] = {
+    columns |= {
         "status": "budget" if reason else "converged",
         "reason": reason,
         "judged_by": "model" if work.solves else "predictions",
         "wall_s": clocks.wall_s,
         "cpu_s": clocks.cpu_s,
-        **tuning,
     }
     try:
         names = ("support_", "dual_coef_", "intercept_", "decision_function")
@@ -228,9 +211,18 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
         return columns | {"status": "wrong", "reason": str(error)}
 
 
+def _warm_up(work: EstimatorWork, estimator: Any, dataset: Dataset) -> None:
+    """Fit and predict a few points, so that imports and compilation are not timed later."""
+    rows = warm_up_rows(dataset.y_train)
+    # Failing on so few points proves nothing; the real fit will tell.
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        built(work).fit(dataset.X_train[rows], dataset.y_train[rows]).predict(dataset.X_train[rows])
+
+
 def _try(work: EstimatorWork, part: Dataset, monitor: TrialMonitor) -> int:
     """Fit a configuration to a part of the data; its mistakes on the rest."""
-    estimator = built(load_named(work.solver), work.solver, work.params, work.seed)
+    estimator = built(work)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         monitor.start(None)

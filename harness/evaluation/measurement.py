@@ -28,12 +28,11 @@ from .judging import (
     TraceMonitor,
     build_evaluator,
     compared_rows,
-    load_task_data,
     read_only,
 )
 from .models import mistaken
 from .svm import DEFAULT_TOL, FitWork
-from .tuning import TrialMonitor, tuned_work
+from .tuning import TrialMonitor, begun
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -71,20 +70,9 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
 
     Raises `DataError` if the data cannot be loaded, and whatever the solver raises.
     """
-    send(PhaseMessage("data"))
-    started = perf_counter()
-    dataset = load_task_data(work.problem)
-    data_s = perf_counter() - started
-
-    send(PhaseMessage("compile"))
-    started = perf_counter()
-    estimator = _build(work, work.params)
-    _warm_up(estimator, dataset, work)
-    compile_s = perf_counter() - started
-    work, tuning = tuned_work(work, dataset, partial(try_part, partial(_build, work)), send)
-    if tuning:
-        estimator = _build(work, work.params)
-
+    work, dataset, estimator, columns = begun(
+        work, send, _build, _warm_up, partial(try_part, _build)
+    )
     judgement = Judgement(
         work.problem,
         dataset,
@@ -121,22 +109,20 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         status, reason = "wrong", str(error)
     monitor.clocks.pause()
     return {
+        **columns,
         "status": status,
         "reason": reason,
-        "data_s": data_s,
-        "compile_s": compile_s,
         "wall_s": monitor.clocks.wall_s,
         "cpu_s": monitor.clocks.cpu_s,
         "system_s": monitor.clocks.system_s,
         "evaluation_s": monitor.evaluation_s,
         "epochs": epochs_of(estimator),
-        **tuning,
         **judgement.columns(),
     }
 
 
-def _build(work: FitWork, params: dict[str, Any]) -> Solver:
-    kernel = work.problem.kernel
+def _build(work: FitWork) -> Solver:
+    kernel, params = work.problem.kernel, work.params
     if "kernel" in params and ":" in kernel["name"]:
         params = {**params, "kernel": load_kernel(kernel)}
     solver: Solver = load_class(work.solver)(**params)
@@ -144,11 +130,11 @@ def _build(work: FitWork, params: dict[str, Any]) -> Solver:
 
 
 def try_part(
-    build: Callable[[dict[str, Any]], Solver], work: FitWork, part: Dataset, monitor: TrialMonitor
+    build: Callable[[FitWork], Solver], work: FitWork, part: Dataset, monitor: TrialMonitor
 ) -> int:
     """Fit a configuration to a part of the data; its mistakes on the rest."""
     with without_convergence_warnings():
-        build(work.params).fit(part.X_train, part.y_train, monitor=monitor)
+        build(work).fit(part.X_train, part.y_train, monitor=monitor)
     monitor.clocks.pause()
     if monitor.model is None:
         raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
@@ -161,7 +147,7 @@ def try_part(
 _WARM: set[str] = set()
 
 
-def _warm_up(estimator: Solver, dataset: Dataset, work: FitWork) -> None:
+def _warm_up(work: FitWork, estimator: Solver, dataset: Dataset) -> None:
     """Fit a copy to a few points of the same types, so that compilation is not timed later."""
     X, params = dataset.X_train, {**work.params, "random_state": None}
     types = type(X).__name__, X.dtype, getattr(X, "indices", X).dtype, dataset.y_train.dtype

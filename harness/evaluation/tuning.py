@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from ...solvers.models import Model
 from ...solvers.numeric.counters import Counters
 from ..errors import first_line
 from ..jobs import ColumnsMessage, PhaseMessage, Send
-from .judging import RunMonitor, split
+from .judging import RunMonitor, load_task_data, split
 from .svm import Round, RunWork, Search, StoppingRules
 
 if TYPE_CHECKING:
@@ -85,21 +86,35 @@ class TrialMonitor(RunMonitor):
         self.model = model
 
 
-def tuned_work(
-    work: WorkT, dataset: Dataset, fit: Fit[WorkT], send: Send
-) -> tuple[WorkT, dict[str, Any]]:
-    """The work with the chosen configuration, and columns of the record for the tuning.
+def begun(
+    work: WorkT,
+    send: Send,
+    build: Callable[[WorkT], Any],
+    warm_up: Callable[[WorkT, Any, Dataset], None],
+    fit: Fit[WorkT],
+) -> tuple[WorkT, Dataset, Any, dict[str, Any]]:
+    """The work as it is to be done, its data, its estimator, and columns of the record until then.
 
-    Work without a search stays as it is. The outcome is sent at once.
+    Code is warmed up, and if there is a search, a configuration is chosen; it is sent at once.
     """
-    if work.search is None:
-        return work, {}
-    send(PhaseMessage("tune"))
-    tuning = Tuning(work, work.search, dataset, fit)
-    chosen = work.search.configurations[tuning.choice]
-    columns = tuning.columns() | work.columns_of(chosen)
-    send(ColumnsMessage(columns))
-    return work.configured(chosen), columns
+    send(PhaseMessage("data"))
+    started = perf_counter()
+    dataset = load_task_data(work.problem)
+    columns: dict[str, Any] = {"data_s": perf_counter() - started}
+    send(PhaseMessage("compile"))
+    started = perf_counter()
+    estimator = build(work)
+    warm_up(work, estimator, dataset)
+    columns["compile_s"] = perf_counter() - started
+    if work.search is not None:
+        send(PhaseMessage("tune"))
+        tuning = Tuning(work, work.search, dataset, fit)
+        chosen = work.search.configurations[tuning.choice]
+        found = tuning.columns() | work.columns_of(chosen)
+        send(ColumnsMessage(found))
+        work, columns = work.configured(chosen), columns | found
+        estimator = build(work)
+    return work, dataset, estimator, columns
 
 
 class Tuning(Generic[WorkT]):

@@ -42,7 +42,7 @@ class Build:
     def __init__(self, cls=SMO):
         self.cls, self.fitted = cls, []
 
-    def __call__(self, params):
+    def __call__(self, work):
         fitted = self.fitted
 
         class Kept(self.cls):
@@ -50,7 +50,7 @@ class Build:
                 fitted.append((self, X, y))
                 return super().fit(X, y, **options)
 
-        return Kept(**params)
+        return Kept(**work.params)
 
     def mistakes(self, data):
         """Of each fit on the points that it did not see, and which those are."""
