@@ -368,7 +368,8 @@ class StudyRun:
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
         self._position = 0, 1  # among the commands at work
-        self._begun = dict[str, Details]()  # of the runs that have begun, by key
+        # Of the runs that have begun, by key, with when.
+        self._begun = dict[str, tuple[Details, str]]()
         self._next_look = self._next_exchange = 0.0
         # Why runs could not use their data, where only they read them.
         self._data_errors = list[str]()
@@ -528,7 +529,6 @@ class StudyRun:
     def _run_pending(self) -> None:
         """Run what is left; each record is written as soon as its run ends."""
         by_key = {run.key: run for run in self.pending}
-        started: dict[str, str] = {}
         recorded = [(run, self.recorded[run.key]) for run in self.runs if run.key in self.recorded]
         self.progress.begin(self.pending, recorded)
         left, announced = self.pending, False
@@ -537,14 +537,10 @@ class StudyRun:
             for event in self.execute(self._jobs(left, others)):
                 self._refresh_journal()
                 if isinstance(event, Started):
-                    started[event.job.tag] = _now()
                     self.progress.started(by_key[event.job.tag], event.machine)
                 elif isinstance(event, Ended):
                     run = by_key[event.job.tag]
                     record = self._record_of(run, event.outcome)
-                    record.started_at = event.outcome.setting.get(
-                        "started_at", started.pop(run.key)
-                    )
                     self._write(record)
                     self.progress.ended(record)
             if others and len(others) == len(left):
@@ -574,7 +570,8 @@ class StudyRun:
                 others.append(run)
                 continue
             self.journal.append_start(run.key, run.cell)
-            details = self._begun[run.key] = run.details
+            details = run.details
+            self._begun[run.key] = details, _now()
             yield Job(run.key, details.work, run.limits, self.threads, run.foreign)
 
     def _refresh_journal(self, *, now: bool = False) -> None:
@@ -609,10 +606,11 @@ class StudyRun:
         The scores and counts of a run that was killed are those of its last checkpoint; ``wall_s``
         is the solver's time until then.
         """
-        details = self._begun.pop(run.key)
+        details, started_at = self._begun.pop(run.key)
         record = self._new_record(
             run,
             details,
+            started_at=started_at,
             reason=outcome.reason,
             traceback=outcome.traceback,
             trace=list(outcome.trace),
@@ -635,7 +633,8 @@ class StudyRun:
         self.kind.complete(record, run)
         if impossible := record.impossible:
             reason = f"what came back cannot be recorded: {impossible}"
-            record = self._new_record(run, details, status="wrong", reason=reason)
+            values = {"started_at": started_at, "status": "wrong", "reason": reason}
+            record = self._new_record(run, details, **values)
         record.take(outcome.setting)
         return record
 
