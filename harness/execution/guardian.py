@@ -1,12 +1,13 @@
 """The parent of one worker: sees to it that nothing which the worker has started outlives it.
 
 A program of its own, run as a file with the standard library only: ``python guardian.py CONTROL
-STATUS CONNECTION LOG COMMAND...``. It starts the command, and kills every descendant when the
-command ends or when the process at the other end of CONTROL is gone, however that ended. On Linux
-orphans become children of this process, so that none can get away by leaving its session.
+CONNECTION LOG COMMAND...``. It starts the command, and kills every descendant when the command ends
+or when the process at the other end of the socket CONTROL sends no more or is gone, however that
+ended. On Linux orphans become children of this process, so that none can get away by leaving its
+session.
 
-CONNECTION is for the command alone. STATUS takes a line with the process id of the command, and one
-with its wait status.
+CONNECTION is for the command alone. CONTROL takes a line with the process id of the command, and
+one with its wait status.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ _PATIENCE = 30.0
 
 def main(arguments: list[str]) -> None:
     """Start the command, wait, and leave nothing behind."""
-    control, status, connection = map(int, arguments[:3])
-    for descriptor in (control, status):
-        os.set_inheritable(descriptor, False)
+    control, connection = map(int, arguments[:2])
+    os.set_inheritable(control, False)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     adopts = adopt_orphans()
@@ -37,13 +37,13 @@ def main(arguments: list[str]) -> None:
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wake)
-    worker = _start(arguments[4:], log=arguments[3])
+    worker = _start(arguments[3:], log=arguments[2])
     # It is between the worker and the parent, who wait for each other's end.
     os.close(connection)
 
     def say(number: int) -> None:
         with contextlib.suppress(OSError):
-            os.write(status, b"%d\n" % number)
+            os.write(control, b"%d\n" % number)
 
     say(worker)
     ended = reap(worker)

@@ -70,31 +70,28 @@ class WorkerProcess:
         self._family_seen = -_POLL_FAMILY
         self._lines = b""
         connection, child = socket.socketpair()
-        control_read, self._control = os.pipe()
-        self._status, status_write = os.pipe()
+        self._control, guards = socket.socketpair()
         options = json.dumps({"path": sys.path, "descriptor": child.fileno()})
         command = [sys.executable, "-P", "-c", _BOOT, options]
         thread_variables = dict.fromkeys(_THREAD_VARIABLES, str(threads))
         try:
             self._guardian = subprocess.Popen(
                 [sys.executable, "-I", "-S", guardian.__file__]
-                + [str(control_read), str(status_write), str(child.fileno()), str(log), *command],
+                + [str(guards.fileno()), str(child.fileno()), str(log), *command],
                 env={**os.environ, **thread_variables, MARK: self._mark},
-                pass_fds=(control_read, status_write, child.fileno()),
+                pass_fds=(guards.fileno(), child.fileno()),
                 # Ctrl-C and the hang-up of a terminal are the parent's business.
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,
             )
         except BaseException:
             connection.close()
-            os.close(self._control)
-            os.close(self._status)
+            self._control.close()
             raise
         finally:
             child.close()
-            os.close(control_read)
-            os.close(status_write)
-        os.set_blocking(self._status, False)
+            guards.close()
+        self._control.setblocking(False)
         # A worker that has stopped must not hold up the others.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _TAKES_S, 0))
         self._connection, self._begun = connection, bytearray()
@@ -206,22 +203,22 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Kill the worker and all that it has started."""
-        if self._control < 0:
+        if self._control.fileno() < 0:
             return
-        os.close(self._control)
-        self._control = -1
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)
         self.join(_PATIENCE)
         if self._guardian.poll() is None:
             self._guardian.kill()
             self._guardian.wait()
-        if len(self._status_lines()) < 1 or self._guardian.returncode != 0:
+        if not self._status_lines() or self._guardian.returncode != 0:
             kill_marked(self._mark)
         self._connection.close()
-        os.close(self._status)
+        self._control.close()
 
     def _status_lines(self) -> list[bytes]:
         with contextlib.suppress(OSError):
-            while piece := os.read(self._status, 4096):
+            while piece := self._control.recv(4096):
                 self._lines += piece
         return self._lines.split(b"\n")[:-1]
 
