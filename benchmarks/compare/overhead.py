@@ -58,7 +58,7 @@ class Watched(LocalPool):
     @property
     def cpu_s(self) -> float:
         """CPU seconds of the worker."""
-        worker = self._slots[0]._warm
+        worker = self._warm.get(0)
         return 0.0 if worker is None else worker.cpu_s()
 
 

@@ -115,10 +115,9 @@ class TraceMonitor(RunMonitor):
         first_checkpoint: float,
         factor: float,
         each_epoch: bool = False,
-        send: Send,
     ) -> None:
         super().__init__(judge.rules, first_checkpoint, factor)
-        self.judge, self.each_epoch, self.send = judge, each_epoch, send
+        self.judge, self.each_epoch, self.send = judge, each_epoch, judge.send
         self.evaluation_s = 0.0
         self.diverged = self.ended = False  # whether the solver has reported its end
         self._last_n_iter: int | None = None  # of the last checkpoint, and its counts
@@ -210,9 +209,11 @@ def check_count(name: str, value: object) -> int:
 
 # Test points on which an estimator's own scores are compared with recomputed ones.
 _COMPARED_POINTS = 200
+_SCORES = ("n_support", "train_error", "test_error", "primal", "dual")
 _NO_SEPARATOR = "no separator has a margin above tol: the predictions mean nothing"
 
 
+@dataclass
 class Judgement:
     """Judges the states of one run, and decides what ends it early.
 
@@ -220,22 +221,18 @@ class Judgement:
     accuracy that "converged" stands for. ``final`` becomes the evaluation of the returned model.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        dataset: Dataset,
-        *,
-        certificate: bool,
-        tol: float,
-        rules: StoppingRules,
-        send: Send,
-    ) -> None:
-        self.problem, self.rules = problem, rules
-        self.certificate, self.tol = certificate, tol
-        self.evaluator = build_evaluator(problem, dataset, certificate=certificate)
-        self.send = send
-        self.last: Checkpoint | None = None
-        self.final: Evaluation | None = None
+    problem: Problem
+    dataset: Dataset
+    certificate: bool
+    tol: float
+    rules: StoppingRules
+    send: Send
+    last: Checkpoint | None = None
+    final: Evaluation | None = None
+
+    def __post_init__(self) -> None:
+        certificate = self.certificate
+        self.evaluator = build_evaluator(self.problem, self.dataset, certificate=certificate)
         self._model: Any = None
 
     def __call__(self, model: PlainModel, *, final: bool, **state: Any) -> bool:
@@ -244,8 +241,7 @@ class Judgement:
         The state has counts, None if the solver does not tell, and the seconds of its own process.
         """
         evaluation = self.evaluator.evaluate(model, "float64" if final else "float32")
-        names = ("n_support", "train_error", "test_error", "primal", "dual")
-        self.last = Checkpoint(**state, **{name: getattr(evaluation, name) for name in names})
+        self.last = Checkpoint(**state, **{name: getattr(evaluation, name) for name in _SCORES})
         if final:
             self.final, self._model = evaluation, model
         self.send(CheckpointMessage(self.last, goes_on=not final))
@@ -291,14 +287,11 @@ class Judgement:
 
     def columns(self) -> dict[str, Any]:
         """Counts and scores as columns of the record."""
-        final, scores = (
-            self.final,
-            ("n_support", "train_error", "test_error", "primal", "dual", "gap"),
-        )
+        final = self.final
         return {
             "n_iter": getattr(self.last, "n_iter", None),
             "counters": getattr(self.last, "counters", None),
-            **{name: getattr(final, name, None) for name in scores},
+            **{name: getattr(final, name, None) for name in (*_SCORES, "gap")},
             "mistakes": "" if final is None else packed(final.mistakes),
         }
 

@@ -86,7 +86,6 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         first_checkpoint=dataset.n_train,
         factor=work.checkpoint_factor,
         each_epoch=work.epoch_checkpoints,
-        send=send,
     )
     # Before monitor.start the solver checks its input: a hang there must be seen as well.
     send(PhaseMessage("solve"))

@@ -44,12 +44,15 @@ class Watched:
         self.judge, self.rules = judge, rules
         self.states, self.messages = [], []
         settings = {"first_checkpoint": 100, "factor": 1.5, **options}
-        self.monitor = TraceMonitor(self, send=self.messages.append, **settings)
+        self.monitor = TraceMonitor(self, **settings)
         self.counters = Counters()
 
     def __call__(self, model, *, final, **state):
         self.states.append(SimpleNamespace(**state))
         return self.judge(model) is not False
+
+    def send(self, message):
+        self.messages.append(message)
 
     def started(self):
         self.monitor.start(self.counters)
