@@ -21,14 +21,14 @@ import time
 import uuid
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module, metadata
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, cast
+from typing import Any
 
 from dask import config
 from distributed import Client, Future, Worker, WorkerPlugin, get_worker
@@ -99,10 +99,6 @@ class Machine:
         return setting["processor"], setting["cores_logical"], round(setting["memory_mb"] / 1000)
 
 
-class UnfitError(Exception):
-    """A machine lacks what a run needs; the message says what."""
-
-
 @dataclass(frozen=True)
 class PackedJob:
     """A job with the user's file of its solver, and the modules beside that.
@@ -120,13 +116,13 @@ class PackedJob:
     def unpacked(self, folder: Path) -> Job:
         """The job as it can be done here; the user's files go to a folder named by their content.
 
-        UnfitError if something that it needs is missing or differs.
+        SolverError if something that it needs is missing or differs.
         """
         work: Any = self.job.work
         here = needs_of(work)
         for what, wanted in self.needs.items():
             if here.get(what) != wanted:
-                raise UnfitError(f"{what} is missing or not that of the command; install the same")
+                raise SolverError(f"{what} is missing or not that of the command; install the same")
         if not self.file:
             return self.job
         digest = hashlib.sha256(pickle.dumps(sorted(self.files.items()))).hexdigest()
@@ -211,8 +207,7 @@ class Slot(WorkerPlugin):  # type: ignore[misc]
             job = packed_job.unpacked(self._folder / "solvers")
             if self._pool is None:
                 self._pool = LocalPool(1, self._folder / "logs")
-            events = cast("Generator[Event, None, None]", self._pool.execute(iter([job])))
-            with contextlib.closing(events):
+            with contextlib.closing(self._pool.execute(iter([job]))) as events:
                 for event in events:
                     if isinstance(event, Ended):
                         return event.outcome
@@ -249,8 +244,6 @@ def execute(packed_job: bytes) -> bytes:
         refused = outcome is not None and outcome.status in ("data", "storage")
     except StorageError as error:
         outcome = Outcome("storage", reason=str(error))
-    except UnfitError as error:
-        outcome = Outcome("failed", reason=f"{platform.node()}: {error}")
     except Exception as error:  # noqa: BLE001 - whatever is wrong with this worker
         outcome = Outcome("failed", reason=f"{platform.node()}: {first_line(error)}")
     outcome = outcome or Outcome("crashed", reason="nobody wanted it any more")

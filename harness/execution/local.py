@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 from ..errors import UnsupportedError, UserError
@@ -104,7 +104,7 @@ class LocalPool:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+    def execute(self, jobs: Iterator[Job]) -> Generator[Event, None, None]:
         """Run the jobs; yields what happens. Closing the iterator kills what still runs."""
         reported, read = 0.0, 0.0
         with storing(self.log_folder):

@@ -658,7 +658,7 @@ class StudyRun:
             jobs=self.jobs,
             threads=self.threads,
             environment=self._environment,
-            **details.columns | values,
+            **{**details.columns, **values},
         )
 
     def _write(self, record: RecordBase) -> None:

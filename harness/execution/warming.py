@@ -128,7 +128,9 @@ def _entries() -> Iterator[SolverEntry]:
     variants: dict[str, SolverEntry] = {}
     for entry in listed:
         # Words and flags select code of a solver, numbers how far it goes.
-        params = {k: v for k, v in entry.params.items() if isinstance(v, str | bool)}
+        params: dict[str, Any] = {
+            k: v for k, v in entry.params.items() if isinstance(v, str | bool)
+        }
         if "nu" in inspect.signature(classes[entry.name]).parameters:
             # Studies take it from the reference optimum, which nothing is compared with here.
             params["nu"] = 0.1

@@ -18,10 +18,10 @@ pytest.importorskip("distributed", reason="needs marginbench[dask]")
 from dask import config
 from distributed import LocalCluster
 
-from marginbench.harness.errors import EngineError
+from marginbench.harness.errors import EngineError, SolverError
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution import dask
-from marginbench.harness.execution.dask import DaskExecutor, Slot, UnfitError, packed
+from marginbench.harness.execution.dask import DaskExecutor, Slot, packed
 from marginbench.harness.jobs import Ended, Job, Limits, Outcome, Started
 from marginbench.harness.loading import load_class
 from marginbench.harness.planning.fingerprint import kernel_code
@@ -76,10 +76,10 @@ def test_a_kernel_in_a_file_must_be_the_same_there(own, tmp_path):
     packed_job = packed(Job("tag", FitWork(problem, "SMO", {}, 2.0), Limits({}, 1.0)), {})
     assert packed_job.unpacked(tmp_path) == packed_job.job
     (own.parent / "inner/helper.py").write_text("SCALE = 4\n")
-    with pytest.raises(UnfitError, match=r"own\.py:SCALE is missing or not that of the command"):
+    with pytest.raises(SolverError, match=r"own\.py:SCALE is missing or not that of the command"):
         packed_job.unpacked(tmp_path)
     own.unlink()
-    with pytest.raises(UnfitError, match=r"own\.py:SCALE is missing"):
+    with pytest.raises(SolverError, match=r"own\.py:SCALE is missing"):
         packed_job.unpacked(tmp_path)
 
 
@@ -89,7 +89,7 @@ def test_an_installed_module_must_be_the_same_there(tmp_path):
     assert packed_job.needs["the module sklearn.svm"]
     assert packed_job.unpacked(tmp_path) == packed_job.job
     other = type(packed_job)(packed_job.job, needs={"the module sklearn.svm": "another"})
-    with pytest.raises(UnfitError, match=r"the module sklearn\.svm is missing or not that of"):
+    with pytest.raises(SolverError, match=r"the module sklearn\.svm is missing or not that of"):
         other.unpacked(tmp_path)
 
 
