@@ -41,9 +41,8 @@ _ARRAYS: dict[type[Model], tuple[str, ...]] = {
 }
 #: What messages call some of them.
 _WORDS = {"coef": "coefficients", "dual_coef": "dual coefficients"}
-#: What a model of several classes is called, and how many it may have.
+#: What a model of several classes is called.
 _SEVERAL = OneVsRestModel.kind
-_MAX_PARTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,6 @@ def plain_model(model: object) -> PlainModel:
     if isinstance(model, PlainModel):
         return model
     if isinstance(model, OneVsRestModel):
-        if not 2 < len(model.parts) <= _MAX_PARTS:
-            raise EvaluationError(f"a model of several classes has {len(model.parts)} predictors")
         if any(isinstance(part, OneVsRestModel) for part in model.parts):
             raise EvaluationError("the model of a class is itself one of several classes")
         parts = tuple(_NOTHING if part is None else plain_model(part) for part in model.parts)
@@ -156,19 +153,14 @@ class _KeptEntries:
                 part = slice(start, min(start + step, len(points)))
                 block = self._kernel.block(points.take(part), vectors)
                 if self._rows is None:
-                    self._rows = _mapped((len(self._computed), self._width), block.dtype)
+                    # Memory that is given back when it is gone: the C library may keep what was
+                    # freed for the next run, whose memory is measured.
+                    size = len(self._computed) * self._width
+                    memory = mmap.mmap(-1, size * block.dtype.itemsize)
+                    self._rows = np.frombuffer(memory, block.dtype).reshape(-1, self._width)
                 self._rows[new, stop : stop + len(block)] = block.T
                 stop += len(block)
         self._computed[new] = True
-
-
-def _mapped(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
-    """Zeros that take memory where they are written to, and give it back when they are gone.
-
-    The C library may keep freed memory for the next run, whose memory is measured.
-    """
-    size = shape[0] * shape[1]
-    return np.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype, size).reshape(shape)
 
 
 class TaskPoints:
@@ -618,9 +610,7 @@ def mistaken(scores: Array, y: Array, classes: Array) -> Array:
     Of a diverged model nothing is right: a score that is not finite is a mistake.
     """
     if scores.ndim == 1:
-        return np.asarray(
-            (np.where(scores > 0, classes[-1], classes[0]) != y) | ~np.isfinite(scores)
-        )
+        scores, classes = np.stack([-scores, scores], axis=1), classes[[0, -1]]
     # For argmax NaN is the largest number.
     diverged = ~np.isfinite(scores).all(axis=1)
     return np.asarray((classes[scores.argmax(axis=1)] != y) | diverged)
