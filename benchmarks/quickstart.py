@@ -58,18 +58,18 @@ class Quickstart:
         self.estimator.fit(self.data.X_train, self.data.y_train)
 
     def track_test_error(self, runs, cell):
-        return 100 * self._finished().value["test_error"]
+        return 100 * self._finished().columns["test_error"]
 
     track_test_error.unit = "percent"
 
     def track_support_vectors(self, runs, cell):
-        return self._finished().value["n_support"]
+        return self._finished().columns["n_support"]
 
     track_support_vectors.unit = "support vectors"
 
     def track_suboptimality(self, runs, cell):
         reference = self.run.reference.primal
-        excess = (self._finished().value["primal"] - reference) / reference
+        excess = (self._finished().columns["primal"] - reference) / reference
         return max(excess, _SUBOPTIMALITY_FLOOR)
 
     track_suboptimality.unit = "relative"
@@ -85,8 +85,8 @@ class Quickstart:
 
     def _finished(self):
         watched = watch(self.run)
-        if watched.value["status"] not in ("converged", "budget"):
-            raise RuntimeError(f"{watched.value['status']}: {watched.value['reason']}")
+        if watched.columns["status"] not in ("converged", "budget"):
+            raise RuntimeError(f"{watched.columns['status']}: {watched.columns['reason']}")
         return watched
 
 

@@ -25,7 +25,7 @@ from ..loading import load_kernel
 from ..storage import storing
 from .judging import build_evaluator, load_task_data
 from .models import Evaluation
-from .svm import ReferenceInfo, ReferenceWork
+from .svm import ReferenceInfo, ReferenceWork, shown_kernel
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -47,7 +47,7 @@ def reference_optimum(work: ReferenceWork, send: Send) -> ReferenceInfo:
     task = {
         "version": _VERSION,
         "fingerprint": dataset.fingerprint,
-        "kernel": problem.shown_kernel,
+        "kernel": shown_kernel(problem.kernel),
         "kernel_code": problem.kernel_code,
         "C": problem.C,
         "fit_intercept": problem.fit_intercept,

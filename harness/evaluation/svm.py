@@ -67,11 +67,6 @@ class Problem:
     fold: Fold | None = None
     kernel_code: str = ""
 
-    @property
-    def shown_kernel(self) -> dict[str, Any]:
-        """The kernel as records and keys have it: without the folder of a user's file."""
-        return shown_kernel(self.kernel)
-
 
 def shown_kernel(kernel: Mapping[str, Any]) -> dict[str, Any]:
     """A kernel's name, without the folder of a user's file, and its parameters."""
@@ -173,7 +168,7 @@ class RunWork(Work):
         if "C" in decided:
             columns["C"] = problem.C
         if decided.keys() & problem.kernel.keys():
-            columns["kernel"] = canonical_json(problem.shown_kernel)
+            columns["kernel"] = canonical_json(shown_kernel(problem.kernel))
         return columns
 
 

@@ -66,4 +66,4 @@ def watch(run: Run) -> Outcome:
     messages: list[Message] = []
     columns = run.work.run(messages.append)
     trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
-    return Outcome("done", value=columns, trace=trace)
+    return Outcome("done", columns=columns, trace=trace)
