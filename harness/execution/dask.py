@@ -18,7 +18,6 @@ import pickle
 import platform
 import threading
 import time
-import uuid
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -275,7 +274,6 @@ class _Flight:
     """A job on its way to an outcome."""
 
     job: Job
-    task: str = ""  # its name for Dask; a new one each time that it is submitted
     address: str = ""
     machine: Machine | None = None
     future: Future | None = None
@@ -378,8 +376,7 @@ class DaskExecutor:
 
     def _submit(self, flight: _Flight, address: str) -> None:
         is_new, flight.machine = flight.machine is None, self._workers[address].machine
-        flight.task, flight.address = f"{_NAME}-{uuid.uuid4().hex}", address
-        self._flights[address] = flight
+        flight.address, self._flights[address] = address, flight
         if is_new and flight.machine is not None:
             self._events.append(Started(flight.job, flight.machine.name))
         try:
@@ -390,17 +387,15 @@ class DaskExecutor:
         flight.future = future = self._client.submit(
             execute,
             packed_job,
-            key=flight.task,
             pure=False,
             workers=[address],
             retries=2,  # of what goes wrong before it begins
         )
-        task = flight.task
-        self._later(future.result, lambda answer: self._settled(flight, task, answer))
+        self._later(future.result, lambda answer: self._settled(flight, future, answer))
 
-    def _settled(self, flight: _Flight, task: str, answer: Any) -> None:
+    def _settled(self, flight: _Flight, future: Future, answer: Any) -> None:
         """Take in what becomes of a task: what :func:`execute` returns, or what is raised."""
-        if flight.task != task or self._flights.get(flight.address) is not flight:
+        if flight.future is not future or self._flights.get(flight.address) is not flight:
             return
         if isinstance(answer, CancelledError) or self._client.status != "running":
             self._is_gone = True

@@ -8,7 +8,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, NamedTuple, TextIO
 
 from rich.console import Console, Group
@@ -30,7 +29,6 @@ _DOING = {"import": "importing ", "data": "loading ", "compile": "compiling ", "
 _MOST_MACHINES = 20
 #: Runs that are recorded, each with what is recorded.
 Recorded = Sequence[tuple[Run, Entry | RecordBase]]
-NO_PHASES: Mapping[str, Phase] = MappingProxyType({})
 
 
 class Running(NamedTuple):
@@ -111,7 +109,7 @@ class Progress:
         self.forecast.add(Pair.of(run), recorded_seconds(record))
         self.show("recorded", run, status=record.status, to_do=self.to_do)
 
-    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
+    def refresh(self, phases: Mapping[str, Phase] | None = None) -> None:
         """Nothing happened for a moment; clocks may be redrawn.
 
         ``phases`` are those of the jobs at work, by the key of a run.
@@ -199,12 +197,12 @@ class LiveProgress(Progress):
         elif event == "end" and self._live.is_started:
             self._live.stop()
 
-    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
+    def refresh(self, phases: Mapping[str, Phase] | None = None) -> None:
         now = time.monotonic()
         if self.to_do and now - self._drawn > _REDRAW_S:
             self._drawn = now
             self._live.start()
-            self._live.update(self._picture(now, phases), refresh=True)
+            self._live.update(self._picture(now, phases or {}), refresh=True)
 
     def _picture(self, now: float, phases: Mapping[str, Phase]) -> Group:
         running = Counter(ran.machine for ran in self.running.values())
