@@ -76,7 +76,7 @@ class Engine:
         except Exception as error:  # noqa: BLE001 - whatever the library raises
             raise UserError(
                 f"--cluster {self.cluster}: its options are not valid ({first_line(error)}); give "
-                f"them with --cluster-options FILE; {_see(self.cluster)}"
+                f"them with --cluster-options FILE; see those of {cluster_class.__name__}"
             ) from None
 
     def check(self) -> None:
@@ -182,12 +182,6 @@ def _class_of(name: str) -> Any:
             signal.signal(signal.SIGINT, before)
 
 
-def _see(name: str) -> str:
-    module, class_name = CLUSTERS[name]
-    package = module.partition(".")[0].replace("_", "-")
-    return f"see the options of {class_name} in the documentation of {package}"
-
-
 @contextlib.contextmanager
 def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any]:
     """A cluster with this many workers, until the end of the block; errors are one line."""
@@ -200,7 +194,8 @@ def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any
         cluster = _class_of(name)(**options)
     except Exception as error:  # noqa: BLE001 - a library of its own, and a batch system behind it
         raise EngineError(
-            f"--cluster {name}: cannot be started ({first_line(error)}); {_see(name)}"
+            f"--cluster {name}: cannot be started ({first_line(error)}); see the options of "
+            f"{CLUSTERS[name][1]}"
         ) from None
     try:
         try:

@@ -317,11 +317,8 @@ class JobWatch:
 
 def _tail(log: Path) -> str:
     """The end of what the worker printed: after a crash, where it happened."""
-    try:
-        with log.open("rb") as source:
-            source.seek(max(0, os.fstat(source.fileno()).st_size - 16 * _TAIL))
-            text = source.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
+    text = ""
+    with contextlib.suppress(OSError):
+        text = log.read_text("utf-8", "replace")
     # The fault handler closes with a list of all extension modules, of no use to anyone.
     return text.partition("\nExtension modules:")[0][-_TAIL:]

@@ -278,22 +278,18 @@ def main(descriptor: int) -> None:
             return
         with contextlib.suppress(OSError):
             os.ftruncate(1, 0)
-        result = _serve(job, lambda message: connection.sendall(encoded(message)))
+        body = _served(job, lambda message: connection.sendall(encoded(message)))
         with contextlib.suppress(Exception):  # a solver may have replaced them
             sys.stdout.flush()
             sys.stderr.flush()
-        try:
-            body = encoded(result)
-        except Exception as error:  # noqa: BLE001 - a solver's values may be anything
-            body = encoded(ResultMessage(error=f"{type(error).__name__}: {error}", kind="failed"))
         try:
             connection.sendall(body)
         except OSError:
             return
 
 
-def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
-    """Do the job; whatever it raises becomes part of the result."""
+def _served(job: Job, send: Callable[[Message], None]) -> bytes:
+    """The result of the job as a message; whatever is raised becomes part of it."""
     from ...data_loaders import DataError
     from ...data_loaders.errors import CacheError
     from ..errors import StorageError, UserError, first_line
@@ -306,13 +302,12 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
         (UserError, "user"),
     ]
     try:
-        return ResultMessage(value=job.work.run(send))
+        return encoded(ResultMessage(value=job.work.run(send)))
     except BaseException as error:  # noqa: BLE001 - a solver may raise anything
         kind = next((kind for cls, kind in kinds if isinstance(error, cls)), None)
-        if kind is None:
-            trace = visible_lines(traceback.format_exc())
-            return ResultMessage(error=first_line(error), kind="failed", traceback=trace)
-        return ResultMessage(error=first_line(error) if kind == "memory" else str(error), kind=kind)
+        words = str(error) if kind in ("storage", "data", "user") else first_line(error)
+        trace = "" if kind else visible_lines(traceback.format_exc())
+        return encoded(ResultMessage(error=words, kind=kind or "failed", traceback=trace))
 
 
 def _die_with_parent(parent: int) -> None:
