@@ -302,19 +302,18 @@ class Judgement:
             scores = np.asarray(scores, dtype=np.float64)
         except (TypeError, ValueError):
             raise EvaluationError("decision_function returned no numbers") from None
-        expected = self.evaluator.test_scores(self._model, rows)
-        if scores.shape != expected.shape:
+        low, high = self.evaluator.score_bounds(self._model, rows)
+        if scores.shape != low.shape:
             raise EvaluationError(
                 f"decision_function returned shape {scores.shape} for {len(rows)} points"
             )
-        low, high = self.evaluator.score_bounds(self._model, rows)
-        beyond = np.maximum(low - scores, scores - high) - 1e-6 * (1.0 + np.abs(expected))
+        beyond = np.maximum(low - scores, scores - high) - 1e-6 * (1.0 + np.abs(scores))
         if not bool(np.all(beyond <= 0)):
             flat = int(np.argmax(np.where(np.isnan(beyond), np.inf, beyond)))
             worst = np.unravel_index(flat, beyond.shape)
             raise EvaluationError(
                 f"decision_function gives {scores[worst]:.6g} for test point {rows[worst[0]]}, "
-                f"the returned model {expected[worst]:.6g}"
+                f"the returned model {low[worst]:.6g} to {high[worst]:.6g}"
             )
 
     def _check_certificate(self, final: Evaluation, status: str) -> None:
