@@ -610,7 +610,8 @@ def mistaken(scores: Array, y: Array, classes: Array) -> Array:
     Of a diverged model nothing is right: a score that is not finite is a mistake.
     """
     if scores.ndim == 1:
-        scores, classes = np.stack([-scores, scores], axis=1), classes[[0, -1]]
+        wrong = np.where(scores > 0, classes[-1], classes[0]) != y
+        return np.asarray(wrong | ~np.isfinite(scores))
     # For argmax NaN is the largest number.
     diverged = ~np.isfinite(scores).all(axis=1)
     return np.asarray((classes[scores.argmax(axis=1)] != y) | diverged)
