@@ -149,14 +149,16 @@ def decoded(body: bytes, work: Work) -> Message:
         raise ValueError(f"{type(error).__name__}: {error!s:.200}") from None
 
 
+#: "done" (it has a value), "failed" (it raised), "data" (the data could not be loaded), "storage"
+#: (a file could not be written), "user" (a mistake of the user), or what ended it.
+Status = Literal["done", "failed", "data", "storage", "user", "timeout", "memory", "crashed"]
+
+
 @dataclass
 class Outcome:
     """The outcome of a job, whatever ended it; times are those that the parent saw."""
 
-    # "done" (``value`` holds the result), "failed" (it raised), "data" (the data could not be
-    # loaded), "storage" (a file could not be written), "user" (a mistake of the user), or what
-    # ended it.
-    status: Literal["done", "failed", "data", "storage", "user", "timeout", "memory", "crashed"]
+    status: Status
     value: Any = None
     reason: str = ""  # one line
     traceback: str = ""

@@ -28,7 +28,7 @@ from ...solvers.kernels import Kernel
 from ...solvers.models import LinearModel
 from ...solvers.smo.smo import SMO
 from ..errors import EvaluationError, first_line
-from ..evaluation.judging import Served
+from ..evaluation.judging import served
 from ..evaluation.models import Evaluation
 from ..words import plural
 from .subject import (
@@ -336,9 +336,9 @@ def _compare_with_kernel(subject: Subject, params: dict[str, float]) -> None:
 
 
 def _compare_with_oracles(subject: Subject, *, may_be_zero: bool) -> None:
-    served, solver = Served(), subject.make()
+    before, solver = served(), subject.make()
     _, counts = _fitted(solver)
-    for name, least in served.since().items():
+    for name, least in (served() - before).items():
         if counts[name] < least:
             raise MendError(
                 f"{name} is {counts[name]}, but the oracle has handed out {least}; never change "

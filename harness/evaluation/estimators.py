@@ -17,11 +17,11 @@ from ..errors import EvaluationError, SolverError
 from ..jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_named
 from ..results.svm import Checkpoint, packed
-from .judging import Clocks, Judgement, Snapshot, check_count, compared_rows, load_task_data
+from .judging import Clocks, Judgement, check_count, compared_rows
 from .measurement import warm_up_rows
 from .models import PlainModel
 from .svm import EstimatorWork, StoppingRules
-from .tuning import TrialMonitor, tuned_work
+from .tuning import TrialMonitor, begun
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -112,18 +112,18 @@ def traits_of(maker: Any) -> dict[str, Any]:
     }
 
 
-def built(maker: Any, name: str, params: Mapping[str, Any], seed: int) -> Any:
-    """An estimator with these parameters, and the seed wherever it has one that is not set."""
-    estimator = maker(**params)
+def built(work: EstimatorWork) -> Any:
+    """The estimator of a run, with its seed wherever it has one that is not set."""
+    estimator = load_named(work.solver)(**work.params)
     for method in ("fit", "predict"):
         if not callable(getattr(estimator, method, None)):
             raise SolverError(
-                f"{name} made a {type(estimator).__name__} without {method}; it must make a "
+                f"{work.solver} made a {type(estimator).__name__} without {method}; it must make a "
                 "classifier with fit and predict"
             )
     if hasattr(estimator, "get_params") and hasattr(estimator, "set_params"):
         seeds = {
-            key: seed
+            key: work.seed
             for key, value in estimator.get_params().items()
             if value is None and (key == _SEED or key.endswith(f"__{_SEED}"))
         }
@@ -132,17 +132,23 @@ def built(maker: Any, name: str, params: Mapping[str, Any], seed: int) -> Any:
     return estimator
 
 
-def predicted(estimator: Any, X: Any, part: str) -> Array:
-    """The labels that it predicts, shape (n_points,)."""
-    labels = np.asarray(estimator.predict(X))
-    n = X.shape[0]
+def mistakes_of(estimator: Any, X: Any, y: Array, classes: Array, part: str) -> Array:
+    """Which of its predictions are wrong, shape (n_points,)."""
+    labels, n = np.asarray(estimator.predict(X)), len(y)
     if labels.shape != (n,):
         raise EvaluationError(f"predict returned shape {labels.shape} for the {n} {part} points")
     if labels.dtype.kind not in "biuf":
         raise EvaluationError(
             f"predict returned values of type {str(labels.dtype)[:40]}, not the labels of the task"
         )
-    return labels
+    of_task = np.isin(labels, classes)
+    if not of_task.all():
+        row = int(np.argmin(of_task))
+        raise EvaluationError(
+            f"the prediction for {part} point {row}, {labels[row]}, is no class of the task"
+        )
+    wrong: Array = labels != y
+    return wrong
 
 
 def expansion_of(estimator: Any) -> PlainModel:
@@ -160,15 +166,7 @@ def expansion_of(estimator: Any) -> PlainModel:
 
 def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
     """Fit a classifier, timed, and judge its model, or what it predicts."""
-    send(PhaseMessage("data"))
-    dataset = load_task_data(work.problem)
-    send(PhaseMessage("compile"))
-    maker = load_named(work.solver)
-    estimator = built(maker, work.solver, work.params, work.seed)
-    _warm_up(built(maker, work.solver, work.params, work.seed), dataset)
-    work, tuning = tuned_work(work, dataset, _try, send)
-    if tuning:
-        estimator = built(maker, work.solver, work.params, work.seed)
+    work, dataset, estimator, columns = begun(work, send, built, _warm_up, _try)
     send(PhaseMessage("solve"))
     clocks = Clocks()
     with warnings.catch_warnings(record=True) as caught:
@@ -177,14 +175,16 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
         estimator.fit(dataset.X_train, dataset.y_train)
         clocks.pause()
     send(PhaseMessage("evaluate", clocks.wall_s))
-    reason = _shortfall(caught)
-    columns: dict[str, Any] = {
+    reasons = [
+        str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)
+    ]
+    reason = reasons[0].partition("\n")[0][:_REASON] or "it did not converge" if reasons else ""
+    columns |= {
         "status": "budget" if reason else "converged",
         "reason": reason,
         "judged_by": "model" if work.solves else "predictions",
         "wall_s": clocks.wall_s,
         "cpu_s": clocks.cpu_s,
-        **tuning,
     }
     try:
         names = ("support_", "dual_coef_", "intercept_", "decision_function")
@@ -197,37 +197,39 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
                 # A class that promises nothing may solve another problem.
                 if work.solves:
                     raise
-        return columns | _judged_predictions(estimator, dataset, clocks, send)
+        classes, errors = np.unique(dataset.y_train), dict[str, Any]()
+        for part in ("train", "test"):
+            X, y = getattr(dataset, f"X_{part}"), getattr(dataset, f"y_{part}")
+            words = "training" if part == "train" else part
+            mistakes = mistakes_of(estimator, X, y, classes, words)
+            errors[f"{part}_error"] = float(np.mean(mistakes))
+        unknown: dict[str, Any] = dict.fromkeys(("n_iter", "n_support", "primal", "dual"))
+        state = unknown | errors | {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
+        send(CheckpointMessage(Checkpoint(**state)))
+        return {**columns, **errors, "mistakes": packed(mistakes)}
     except EvaluationError as error:
         return columns | {"status": "wrong", "reason": str(error)}
 
 
-def _try(work: EstimatorWork, part: Dataset, monitor: TrialMonitor) -> int:
-    """Fit a configuration to a part of the data; its mistakes on the rest."""
-    estimator = built(load_named(work.solver), work.solver, work.params, work.seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        monitor.start(None)
-        estimator.fit(part.X_train, part.y_train)
-        monitor.clocks.pause()
-        return int(np.sum(predicted(estimator, part.X_test, "validation") != part.y_test))
-
-
-def _warm_up(estimator: Any, dataset: Dataset) -> None:
+def _warm_up(work: EstimatorWork, estimator: Any, dataset: Dataset) -> None:
     """Fit and predict a few points, so that imports and compilation are not timed later."""
     rows = warm_up_rows(dataset.y_train)
     # Failing on so few points proves nothing; the real fit will tell.
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator.fit(dataset.X_train[rows], dataset.y_train[rows]).predict(dataset.X_train[rows])
+        built(work).fit(dataset.X_train[rows], dataset.y_train[rows]).predict(dataset.X_train[rows])
 
 
-def _shortfall(caught: list[warnings.WarningMessage]) -> str:
-    """What the warnings of a fit say of an early end; empty if they say nothing."""
-    for warning in caught:
-        if issubclass(warning.category, ConvergenceWarning):
-            return str(warning.message).partition("\n")[0][:_REASON] or "it did not converge"
-    return ""
+def _try(work: EstimatorWork, part: Dataset, monitor: TrialMonitor) -> int:
+    """Fit a configuration to a part of the data; its mistakes on the rest."""
+    estimator = built(work)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        monitor.start(None)
+        estimator.fit(part.X_train, part.y_train)
+        monitor.clocks.pause()
+        X, y, classes = part.X_test, part.y_test, np.unique(part.y_train)
+        return int(mistakes_of(estimator, X, y, classes, "validation").sum())
 
 
 def _judged_model(
@@ -249,38 +251,10 @@ def _judged_model(
     )
     n_iter = getattr(estimator, "n_iter_", None)
     count = None if n_iter is None else check_count("n_iter", np.ravel(n_iter)[0])
-    wall_s, cpu_s = columns["wall_s"], columns["cpu_s"]
-    judgement(Snapshot(count, None, wall_s, cpu_s, expansion_of(estimator), final=True))
+    clocks = {name: columns[name] for name in ("wall_s", "cpu_s")}
+    judgement(expansion_of(estimator), final=True, n_iter=count, counters=None, **clocks)
     scores = estimator.decision_function(dataset.X_test[compared_rows(dataset.n_test)])
     status, reason = judgement.verdict(columns["status"], scores)
     for message in sent:
         send(message)
     return {"status": status, "reason": reason or columns["reason"], **judgement.columns()}
-
-
-def _judged_predictions(
-    estimator: Any, dataset: Dataset, clocks: Clocks, send: Send
-) -> dict[str, Any]:
-    on_train = _mistakes(estimator, dataset.X_train, dataset.y_train, dataset, "training")
-    mistakes = _mistakes(estimator, dataset.X_test, dataset.y_test, dataset, "test")
-    errors: dict[str, Any] = {
-        "train_error": float(np.mean(on_train)),
-        "test_error": float(np.mean(mistakes)),
-    }
-    unknown: dict[str, Any] = dict.fromkeys(("n_iter", "n_support", "primal", "dual"))
-    state = unknown | errors | {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
-    send(CheckpointMessage(Checkpoint(**state)))
-    return {**errors, "mistakes": packed(mistakes)}
-
-
-def _mistakes(estimator: Any, X: Any, y: Array, dataset: Dataset, part: str) -> Array:
-    """Which predictions are wrong."""
-    predictions = predicted(estimator, X, part)
-    of_task = np.isin(predictions, np.unique(dataset.y_train))
-    if not of_task.all():
-        row = int(np.argmin(of_task))
-        raise EvaluationError(
-            f"the prediction for {part} point {row}, {predictions[row]}, is no class of the task"
-        )
-    wrong: Array = predictions != y
-    return wrong

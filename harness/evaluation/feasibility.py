@@ -37,7 +37,7 @@ class CellWork(_Judged):
     tol: float | None = None
 
     def run(self, send: Send) -> dict[str, Any]:
-        from .cells import separate
+        from .separation import separate
 
         return separate(self, send)
 
@@ -61,6 +61,6 @@ class ImagesWork(_Judged):
     fingerprint: str = ""
 
     def run(self, send: Send) -> dict[str, Any]:
-        from .images import classify
+        from .separation import classify
 
         return classify(self, send)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,21 +31,6 @@ from .svm import Fold, Problem, StoppingRules
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A state of a run; the counts are None if the solver does not tell.
-
-    The seconds are by the clocks of the solver's own process. The final one is the returned model.
-    """
-
-    n_iter: int | None
-    counters: dict[str, int] | None
-    wall_s: float
-    cpu_s: float
-    model: PlainModel
-    final: bool = False
 
 
 @dataclass
@@ -129,25 +115,20 @@ class TraceMonitor(RunMonitor):
         first_checkpoint: float,
         factor: float,
         each_epoch: bool = False,
-        send: Send,
     ) -> None:
         super().__init__(judge.rules, first_checkpoint, factor)
-        self.judge, self.each_epoch, self.send = judge, each_epoch, send
+        self.judge, self.each_epoch, self.send = judge, each_epoch, judge.send
         self.evaluation_s = 0.0
-        self.last: Snapshot | None = None
-        self.diverged = False
-        self._served = Served()
-
-    @property
-    def ended(self) -> bool:
-        """Whether the solver has reported its end."""
-        return self.last is not None and self.last.final
+        self.diverged = self.ended = False  # whether the solver has reported its end
+        self._last_n_iter: int | None = None  # of the last checkpoint, and its counts
+        self._least: dict[str, int] = {}
+        self._before = served()
 
     def start(self, counters: Counters | None) -> None:
         """The solve begins: the clocks start at zero."""
         self.counters = counters
         self.clocks = Clocks()
-        self._served = Served()
+        self._before = served()
         self.send(PhaseMessage("solve"))
         self.clocks.resume()
 
@@ -167,7 +148,7 @@ class TraceMonitor(RunMonitor):
 
     def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
         """Record a checkpoint if they are wanted here and there is none yet."""
-        if not self.each_epoch or (self.last is not None and self.last.n_iter == n_iter):
+        if not self.each_epoch or self._last_n_iter == n_iter:
             return self.diverged or bool(self.rules.spent(n_iter, self.evaluations))
         return self.record(n_iter, snapshot)
 
@@ -176,12 +157,12 @@ class TraceMonitor(RunMonitor):
         """The clocks stand still: what runs inside counts as evaluation."""
         self.clocks.pause()
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
-        started, served = perf_counter(), Served()
+        started, before = perf_counter(), served()
         try:
             yield
         finally:
             self.evaluation_s += perf_counter() - started
-            self._served.leave_out(served)
+            self._before += served() - before
             self.send(PhaseMessage("solve", self.clocks.wall_s))
             self.clocks.resume()
 
@@ -194,47 +175,29 @@ class TraceMonitor(RunMonitor):
     def _take(self, n_iter: int, snapshot: Callable[[], Model], *, final: bool) -> None:
         started = perf_counter()
         model = plain_model(snapshot())
-        self.last = Snapshot(
-            n_iter=check_count("n_iter", n_iter),
-            counters=None if self.counters is None else self._counts(self.counters),
-            wall_s=self.clocks.wall_s,
-            cpu_s=self.clocks.cpu_s,
-            model=model,
-            final=final,
-        )
-        self.diverged = not self.judge(self.last)
+        self._last_n_iter = check_count("n_iter", n_iter)
+        counts = None if self.counters is None else self._counts(self.counters)
+        clocks = {"wall_s": self.clocks.wall_s, "cpu_s": self.clocks.cpu_s}
+        state = {"n_iter": self._last_n_iter, "counters": counts, **clocks}
+        self.diverged, self.ended = not self.judge(model, final=final, **state), final
         self.evaluation_s += perf_counter() - started
 
     def _counts(self, counters: Counters) -> dict[str, int]:
         """The counts, none of which may have fallen or be less than what was handed out."""
         counts = {name: check_count(name, count) for name, count in counters.as_dict().items()}
-        before = (self.last and self.last.counters) or {}
-        least = {**before, **self._served.since()}
+        least = {**self._least, **(served() - self._before)}
         for name, count in counts.items():
             if count < least.get(name, 0):
                 raise EvaluationError(
                     f"{name} is {count}, but the solver has already had {least[name]}"
                 )
+        self._least = counts
         return counts
 
 
-class Served:
-    """What all oracles of this process have handed out from now on."""
-
-    def __init__(self) -> None:
-        self._asked, self._computed = SERVED.asked, SERVED.computed
-
-    def leave_out(self, later: Served) -> None:
-        """Forget what has been handed out since a later moment."""
-        self._asked += SERVED.asked - later._asked
-        self._computed += SERVED.computed - later._computed
-
-    def since(self) -> dict[str, int]:
-        """The least that the counters can be."""
-        return {
-            "kernel_evals": SERVED.asked - self._asked,
-            "kernel_evals_computed": SERVED.computed - self._computed,
-        }
+def served() -> Counter[str]:
+    """What all oracles of this process have handed out until now: the counters can be no less."""
+    return Counter(kernel_evals=SERVED.asked, kernel_evals_computed=SERVED.computed)
 
 
 def check_count(name: str, value: object) -> int:
@@ -246,9 +209,11 @@ def check_count(name: str, value: object) -> int:
 
 # Test points on which an estimator's own scores are compared with recomputed ones.
 _COMPARED_POINTS = 200
+_SCORES = ("n_support", "train_error", "test_error", "primal", "dual")
 _NO_SEPARATOR = "no separator has a margin above tol: the predictions mean nothing"
 
 
+@dataclass
 class Judgement:
     """Judges the states of one run, and decides what ends it early.
 
@@ -256,42 +221,30 @@ class Judgement:
     accuracy that "converged" stands for. ``final`` becomes the evaluation of the returned model.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        dataset: Dataset,
-        *,
-        certificate: bool,
-        tol: float,
-        rules: StoppingRules,
-        send: Send,
-    ) -> None:
-        self.problem, self.rules = problem, rules
-        self.certificate, self.tol = certificate, tol
-        self.evaluator = build_evaluator(problem, dataset, certificate=certificate)
-        self.send = send
-        self.last: Checkpoint | None = None
-        self.final: Evaluation | None = None
+    problem: Problem
+    dataset: Dataset
+    certificate: bool
+    tol: float
+    rules: StoppingRules
+    send: Send
+    last: Checkpoint | None = None
+    final: Evaluation | None = None
+
+    def __post_init__(self) -> None:
+        certificate = self.certificate
+        self.evaluator = build_evaluator(self.problem, self.dataset, certificate=certificate)
         self._model: Any = None
 
-    def __call__(self, snapshot: Snapshot) -> bool:
-        """Evaluate a state, the last with float64 entries; whether its objective is finite."""
-        dtype = "float64" if snapshot.final else "float32"
-        evaluation = self.evaluator.evaluate(snapshot.model, dtype)
-        self.last = Checkpoint(
-            n_iter=snapshot.n_iter,
-            counters=snapshot.counters,
-            wall_s=snapshot.wall_s,
-            cpu_s=snapshot.cpu_s,
-            n_support=evaluation.n_support,
-            train_error=evaluation.train_error,
-            test_error=evaluation.test_error,
-            primal=evaluation.primal,
-            dual=evaluation.dual,
-        )
-        if snapshot.final:
-            self.final, self._model = evaluation, snapshot.model
-        self.send(CheckpointMessage(self.last, goes_on=not snapshot.final))
+    def __call__(self, model: PlainModel, *, final: bool, **state: Any) -> bool:
+        """Evaluate a state, the last with float64 entries; whether its objective is finite.
+
+        The state has counts, None if the solver does not tell, and the seconds of its own process.
+        """
+        evaluation = self.evaluator.evaluate(model, "float64" if final else "float32")
+        self.last = Checkpoint(**state, **{name: getattr(evaluation, name) for name in _SCORES})
+        if final:
+            self.final, self._model = evaluation, model
+        self.send(CheckpointMessage(self.last, goes_on=not final))
         return evaluation.finite
 
     def verdict(self, status: str, scores: Any) -> tuple[str, str]:
@@ -315,9 +268,15 @@ class Judgement:
             self._check_certificate(self.final, status)
         if status == "no_separator":
             return "no_separator", _NO_SEPARATOR
-        if spent := self._spent():
-            # Whatever the solver says: it is the same for all.
-            return "budget", spent
+        # Whatever the solver says: it is the same for all.
+        assert self.last is not None
+        counts = self.last.counters
+        evaluations = (
+            None if counts is None else sum(counts.get(name, 0) for name in evaluation_counters())
+        )
+        spent = self.rules.spent(self.last.n_iter or 0, evaluations)
+        if spent or self.reached:
+            return "budget", spent or "reached the suboptimality asked for"
         return ("converged", "") if status == "converged" else ("budget", "")
 
     @property
@@ -326,23 +285,13 @@ class Judgement:
         primal = None if self.last is None else self.last.primal
         return primal is not None and primal <= self.rules.primal
 
-    def _spent(self) -> str:
-        """Why the run was to end where it did; empty if no rule ended it."""
-        assert self.last is not None
-        counts = self.last.counters
-        names = evaluation_counters()
-        evaluations = None if counts is None else sum(counts.get(name, 0) for name in names)
-        spent = self.rules.spent(self.last.n_iter or 0, evaluations)
-        return spent or ("reached the suboptimality asked for" if self.reached else "")
-
     def columns(self) -> dict[str, Any]:
         """Counts and scores as columns of the record."""
-        last, final = self.last, self.final
-        scores = ("n_support", "train_error", "test_error", "primal", "dual", "gap")
+        final = self.final
         return {
-            "n_iter": None if last is None else last.n_iter,
-            "counters": None if last is None else last.counters,
-            **{name: None if final is None else getattr(final, name) for name in scores},
+            "n_iter": getattr(self.last, "n_iter", None),
+            "counters": getattr(self.last, "counters", None),
+            **{name: getattr(final, name, None) for name in (*_SCORES, "gap")},
             "mistakes": "" if final is None else packed(final.mistakes),
         }
 
@@ -353,19 +302,18 @@ class Judgement:
             scores = np.asarray(scores, dtype=np.float64)
         except (TypeError, ValueError):
             raise EvaluationError("decision_function returned no numbers") from None
-        expected = self.evaluator.test_scores(self._model, rows)
-        if scores.shape != expected.shape:
+        low, high = self.evaluator.score_bounds(self._model, rows)
+        if scores.shape != low.shape:
             raise EvaluationError(
                 f"decision_function returned shape {scores.shape} for {len(rows)} points"
             )
-        low, high = self.evaluator.score_bounds(self._model, rows)
-        beyond = np.maximum(low - scores, scores - high) - 1e-6 * (1.0 + np.abs(expected))
+        beyond = np.maximum(low - scores, scores - high) - 1e-6 * (1.0 + np.abs(scores))
         if not bool(np.all(beyond <= 0)):
             flat = int(np.argmax(np.where(np.isnan(beyond), np.inf, beyond)))
             worst = np.unravel_index(flat, beyond.shape)
             raise EvaluationError(
                 f"decision_function gives {scores[worst]:.6g} for test point {rows[worst[0]]}, "
-                f"the returned model {expected[worst]:.6g}"
+                f"the returned model {low[worst]:.6g} to {high[worst]:.6g}"
             )
 
     def _check_certificate(self, final: Evaluation, status: str) -> None:
@@ -433,16 +381,16 @@ def load_task_data(problem: Problem) -> Dataset:
 
 def fold_data(dataset: Dataset, fold: Fold) -> Dataset:
     """The dataset whose training and test part are those of a fold; read-only, as all data are."""
-    folds = fold_numbers(dataset.name, dataset.y_train, fold)
-    test = folds == fold.number
-    return replace(
-        dataset,
-        X_train=_rows(dataset.X_train, ~test),
-        y_train=_rows(dataset.y_train, ~test),
-        X_test=_rows(dataset.X_train, test),
-        y_test=_rows(dataset.y_train, test),
-        fingerprint=fold.fingerprint(dataset.fingerprint),
-    )
+    test = fold_numbers(dataset.name, dataset.y_train, fold) == fold.number
+    parts = split(dataset, np.flatnonzero(~test), np.flatnonzero(test))
+    return replace(parts, fingerprint=fold.fingerprint(dataset.fingerprint))
+
+
+def split(dataset: Dataset, train: npt.NDArray[Any], test: npt.NDArray[Any]) -> Dataset:
+    """The dataset of some rows of its training part, read-only as all data are."""
+    X, y = dataset.X_train, dataset.y_train
+    rows = {"X_train": X[train], "y_train": y[train], "X_test": X[test], "y_test": y[test]}
+    return replace(dataset, **{name: read_only(values) for name, values in rows.items()})
 
 
 def fold_numbers(name: str, y: npt.NDArray[Any], fold: Fold) -> npt.NDArray[np.int64]:
@@ -463,10 +411,6 @@ def fold_numbers(name: str, y: npt.NDArray[Any], fold: Fold) -> npt.NDArray[np.i
     numbers = np.empty(len(y), dtype=np.int64)
     numbers[np.lexsort((keys, classes))] = np.arange(len(y)) % fold.of
     return numbers
-
-
-def _rows(values: Any, chosen: npt.NDArray[np.bool_]) -> Any:
-    return read_only(values[np.flatnonzero(chosen)])
 
 
 def read_only(values: Any) -> Any:

@@ -7,9 +7,8 @@ arrays.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from time import perf_counter
@@ -29,12 +28,11 @@ from .judging import (
     TraceMonitor,
     build_evaluator,
     compared_rows,
-    load_task_data,
     read_only,
 )
 from .models import mistaken
 from .svm import DEFAULT_TOL, FitWork
-from .tuning import TrialMonitor, tuned_work
+from .tuning import TrialMonitor, begun
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -45,23 +43,19 @@ class _Compiling(Listener):  # type: ignore[misc] # numba has no types
     """Stops the clocks whenever numba compiles, or loads compiled code; some lie within others."""
 
     def __init__(self, monitor: TraceMonitor) -> None:
-        self._monitor = monitor
-        self._depth = 0
-        self._pause: AbstractContextManager[None] | None = None
+        self._monitor, self._depth, self._pause = monitor, 0, ExitStack()
 
     def on_start(self, event: Any) -> None:
         """Stop the clocks at the first of several beginnings."""
         self._depth += 1
         if self._depth == 1 and self._monitor.clocks.running:
-            self._pause = self._monitor.paused()
-            self._pause.__enter__()
+            self._pause.enter_context(self._monitor.paused())
 
     def on_end(self, event: Any) -> None:
         """Go on after the last of several ends."""
         self._depth -= 1
-        if self._depth == 0 and self._pause is not None:
-            self._pause.__exit__(None, None, None)
-            self._pause = None
+        if self._depth == 0:
+            self._pause.close()
 
 
 # Points of each class in the problem on which compilation is warmed up, and how many classes.
@@ -76,20 +70,9 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
 
     Raises `DataError` if the data cannot be loaded, and whatever the solver raises.
     """
-    send(PhaseMessage("data"))
-    started = perf_counter()
-    dataset = load_task_data(work.problem)
-    data_s = perf_counter() - started
-
-    send(PhaseMessage("compile"))
-    started = perf_counter()
-    estimator = _build(work, work.params)
-    _warm_up(estimator, dataset, work)
-    compile_s = perf_counter() - started
-    work, tuning = tuned_work(work, dataset, partial(try_part, partial(_build, work)), send)
-    if tuning:
-        estimator = _build(work, work.params)
-
+    work, dataset, estimator, columns = begun(
+        work, send, _build, _warm_up, partial(try_part, _build)
+    )
     judgement = Judgement(
         work.problem,
         dataset,
@@ -103,7 +86,6 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         first_checkpoint=dataset.n_train,
         factor=work.checkpoint_factor,
         each_epoch=work.epoch_checkpoints,
-        send=send,
     )
     # Before monitor.start the solver checks its input: a hang there must be seen as well.
     send(PhaseMessage("solve"))
@@ -126,22 +108,20 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         status, reason = "wrong", str(error)
     monitor.clocks.pause()
     return {
+        **columns,
         "status": status,
         "reason": reason,
-        "data_s": data_s,
-        "compile_s": compile_s,
         "wall_s": monitor.clocks.wall_s,
         "cpu_s": monitor.clocks.cpu_s,
         "system_s": monitor.clocks.system_s,
         "evaluation_s": monitor.evaluation_s,
         "epochs": epochs_of(estimator),
-        **tuning,
         **judgement.columns(),
     }
 
 
-def _build(work: FitWork, params: dict[str, Any]) -> Solver:
-    kernel = work.problem.kernel
+def _build(work: FitWork) -> Solver:
+    kernel, params = work.problem.kernel, work.params
     if "kernel" in params and ":" in kernel["name"]:
         params = {**params, "kernel": load_kernel(kernel)}
     solver: Solver = load_class(work.solver)(**params)
@@ -149,26 +129,24 @@ def _build(work: FitWork, params: dict[str, Any]) -> Solver:
 
 
 def try_part(
-    build: Callable[[dict[str, Any]], Solver], work: FitWork, part: Dataset, monitor: TrialMonitor
+    build: Callable[[FitWork], Solver], work: FitWork, part: Dataset, monitor: TrialMonitor
 ) -> int:
     """Fit a configuration to a part of the data; its mistakes on the rest."""
-    # As in the data and in the warm-up: for others, loops would be compiled again.
-    X, y = read_only(part.X_train), read_only(part.y_train)
     with without_convergence_warnings():
-        build(work.params).fit(X, y, monitor=monitor)
+        build(work).fit(part.X_train, part.y_train, monitor=monitor)
     monitor.clocks.pause()
     if monitor.model is None:
         raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
     evaluator = build_evaluator(work.problem, part, certificate=False)
     scores = evaluator.test_scores(monitor.model, np.arange(part.n_test))
-    return int(np.count_nonzero(mistaken(scores, part.y_test, np.unique(y))))
+    return int(np.count_nonzero(mistaken(scores, part.y_test, np.unique(part.y_train))))
 
 
 #: What this process was warmed up for: the solver with its parameters, and the types of the data.
 _WARM: set[str] = set()
 
 
-def _warm_up(estimator: Solver, dataset: Dataset, work: FitWork) -> None:
+def _warm_up(work: FitWork, estimator: Solver, dataset: Dataset) -> None:
     """Fit a copy to a few points of the same types, so that compilation is not timed later."""
     X, params = dataset.X_train, {**work.params, "random_state": None}
     types = type(X).__name__, X.dtype, getattr(X, "indices", X).dtype, dataset.y_train.dtype
@@ -203,19 +181,10 @@ def epochs_of(estimator: Solver) -> str:
     kept = getattr(estimator, "trace_", None)
     noted = getattr(kept, "noted", None)
     kept = noted() if callable(noted) else kept
-    if not isinstance(kept, list) or not all(is_dataclass(item) for item in kept):
-        return "[]"
-    try:
-        text = json.dumps([_plain(asdict(item)) for item in kept], allow_nan=False)
-    except (TypeError, ValueError):
-        return "[]"
+    text = "[]"
+    if isinstance(kept, list) and all(map(is_dataclass, kept)):
+        with suppress(TypeError, ValueError):
+            text = json.dumps([asdict(item) for item in kept])
+            # JSON does not know NaN and infinities.
+            text = json.dumps(json.loads(text, parse_constant=lambda name: None))
     return text if len(text) <= _EPOCHS_LIMIT else "[]"
-
-
-def _plain(value: Any) -> Any:
-    """The value with None in the place of numbers that JSON does not know."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -31,22 +31,18 @@ from ..errors import EvaluationError
 Array = npt.NDArray[Any]
 Role: TypeAlias = Literal["train", "test"]
 
-#: The arrays of each kind of model, and what messages call them.
-_ARRAYS: dict[type[Model], dict[str, str]] = {
-    KernelExpansion: {"support": "support", "coef": "coefficients"},
-    BudgetExpansion: {"points": "points", "coef": "coefficients"},
-    LinearModel: {"weights": "weights", "dual_coef": "dual coefficients"},
-    FourierExpansion: {"frequencies": "frequencies", "weights": "weights"},
-    VotedExpansion: {
-        "support": "support",
-        "coef": "coefficients",
-        "mistakes": "mistakes",
-        "survivals": "survivals",
-    },
+#: The arrays of each kind of model.
+_ARRAYS: dict[type[Model], tuple[str, ...]] = {
+    KernelExpansion: ("support", "coef"),
+    BudgetExpansion: ("points", "coef"),
+    LinearModel: ("weights", "dual_coef"),
+    FourierExpansion: ("frequencies", "weights"),
+    VotedExpansion: ("support", "coef", "mistakes", "survivals"),
 }
-#: What a model of several classes is called, and how many it may have.
+#: What messages call some of them.
+_WORDS = {"coef": "coefficients", "dual_coef": "dual coefficients"}
+#: What a model of several classes is called.
 _SEVERAL = OneVsRestModel.kind
-_MAX_PARTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -92,8 +88,6 @@ def plain_model(model: object) -> PlainModel:
     if isinstance(model, PlainModel):
         return model
     if isinstance(model, OneVsRestModel):
-        if not 2 < len(model.parts) <= _MAX_PARTS:
-            raise EvaluationError(f"a model of several classes has {len(model.parts)} predictors")
         if any(isinstance(part, OneVsRestModel) for part in model.parts):
             raise EvaluationError("the model of a class is itself one of several classes")
         parts = tuple(_NOTHING if part is None else plain_model(part) for part in model.parts)
@@ -107,14 +101,13 @@ def plain_model(model: object) -> PlainModel:
     source: Any = model
     holders = (source.last, source) if isinstance(model, VotedExpansion) else (source,)
     arrays: dict[str, Array] = {}
-    for name, words in _ARRAYS[kind].items():
+    for name in _ARRAYS[kind]:
         value = next(getattr(holder, name) for holder in holders if hasattr(holder, name))
         if value is not None:
             arrays[name] = np.asarray(value)
             if arrays[name].dtype.kind not in "fiu":
-                raise EvaluationError(
-                    f"the model's {words} have type {arrays[name].dtype}, not real"
-                )
+                words, dtype = _WORDS.get(name, name), arrays[name].dtype
+                raise EvaluationError(f"the model's {words} have type {dtype}, not real")
     try:
         return PlainModel(kind.kind, float(source.intercept), arrays)
     except (TypeError, ValueError):
@@ -160,19 +153,14 @@ class _KeptEntries:
                 part = slice(start, min(start + step, len(points)))
                 block = self._kernel.block(points.take(part), vectors)
                 if self._rows is None:
-                    self._rows = _mapped((len(self._computed), self._width), block.dtype)
+                    # Memory that is given back when it is gone: the C library may keep what was
+                    # freed for the next run, whose memory is measured.
+                    size = len(self._computed) * self._width
+                    memory = mmap.mmap(-1, size * block.dtype.itemsize)
+                    self._rows = np.frombuffer(memory, block.dtype).reshape(-1, self._width)
                 self._rows[new, stop : stop + len(block)] = block.T
                 stop += len(block)
         self._computed[new] = True
-
-
-def _mapped(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
-    """Zeros that take memory where they are written to, and give it back when they are gone.
-
-    The C library may keep freed memory for the next run, whose memory is measured.
-    """
-    size = shape[0] * shape[1]
-    return np.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype, size).reshape(shape)
 
 
 class TaskPoints:
@@ -256,14 +244,28 @@ class _Expansion(_Predictor):
         self._own: dict[str, Points] = {}
         self.support: Array | None = None
         if "points" in model.arrays:
-            self.coef = _vector("coefficients", model.arrays["coef"])
-            self._free = _free_points(model.arrays["points"], len(self.coef), points.n_features)
-            self.n_support = int(np.count_nonzero(self.coef))
+            self.coef = _vector(model, "coef")
+            self._free, expected = model.arrays["points"], (len(self.coef), points.n_features)
+            if self._free.shape != expected or not np.isfinite(self._free).all():
+                raise EvaluationError(
+                    f"the model has points of shape {self._free.shape} for {expected[0]} "
+                    f"coefficients in {expected[1]} dimensions, or points that are not finite"
+                )
         else:
-            self.dual_coef = _dual_coef(model, points.n_train)
+            support, n = model.arrays["support"], points.n_train
+            values = _vector(model, "coef", support.size)
+            if support.ndim != 1 or (support.dtype.kind not in "iu" and len(support)):
+                raise EvaluationError("the model's support is no vector of integers")
+            if len(support) and (support.min() < 0 or support.max() >= n):
+                raise EvaluationError(
+                    f"the model's support reaches from {support.min()} to {support.max()}; there "
+                    f"are {n} training points"
+                )
+            self.dual_coef = np.zeros(n)
+            np.add.at(self.dual_coef, support.astype(np.int64), values)
             self.support = np.flatnonzero(self.dual_coef)
             self.coef = self.dual_coef[self.support]
-            self.n_support = len(self.support)
+        self.n_support = int(np.count_nonzero(self.coef))
 
     def scores(self, role: Role, dtype: str, rows: Array | None = None) -> Array:
         kept = None if self.support is None or rows is not None else self.points.kept(dtype)
@@ -314,24 +316,24 @@ class _Weights(_Predictor):
 
     def __init__(self, model: PlainModel, points: TaskPoints) -> None:
         super().__init__(model, points)
-        frequencies, weights = model.arrays.get("frequencies"), model.arrays["weights"]
+        frequencies, d = model.arrays.get("frequencies"), points.n_features
+        self.model: FourierExpansion | LinearModel
         if frequencies is not None:
-            if frequencies.ndim != 2 or frequencies.shape[1] != points.n_features:
+            if frequencies.ndim != 2 or frequencies.shape[1] != d:
                 raise EvaluationError(
-                    f"the model has frequencies of shape {frequencies.shape}; the points have "
-                    f"{points.n_features} features"
+                    f"the model has frequencies of shape {frequencies.shape}; the points have {d} "
+                    "features"
                 )
-            weights = _vector("weights", weights, 2 * len(frequencies))
-            self.model: FourierExpansion | LinearModel = FourierExpansion(frequencies, weights)
+            weights = _vector(model, "weights", 2 * len(frequencies))
+            self.model = FourierExpansion(frequencies, weights)
             return
         if not isinstance(points.kernel, Linear):
             raise EvaluationError(
                 f"a linear model is no solution of a task with the {points.kernel.name} kernel"
             )
-        self.model = LinearModel(_vector("weights", weights, points.n_features))
+        self.model = LinearModel(_vector(model, "weights", d))
         if "dual_coef" in model.arrays:
-            values = model.arrays["dual_coef"]
-            self.dual_coef = _vector("dual coefficients", values, points.n_train)
+            self.dual_coef = _vector(model, "dual_coef", points.n_train)
 
     def scores(self, role: Role, dtype: str, rows: Array | None = None) -> Array:
         X = self.points.X[role]
@@ -354,12 +356,12 @@ class _Votes(_Predictor):
         super().__init__(model, points)
         self.last = _Expansion(model, points)
         self.mistakes, self.survivals = model.arrays["mistakes"], model.arrays["survivals"]
-        for name, numbers in (("mistakes", self.mistakes), ("survivals", self.survivals)):
-            if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
-                raise EvaluationError(f"the model's {name} are no sequence of whole numbers")
-        if len(self.mistakes) != len(self.survivals):
+        numbers = self.mistakes, self.survivals
+        if numbers[0].shape != numbers[1].shape or any(
+            each.dtype.kind not in "iu" or each.ndim != 1 for each in numbers
+        ):
             raise EvaluationError(
-                f"the model has {len(self.mistakes)} mistakes and {len(self.survivals)} survivals"
+                "the model's mistakes and survivals are no sequences of whole numbers, one of each"
             )
         self.n_support = self.last.n_support
         self.signs = np.sign(self.last.coef)
@@ -397,41 +399,13 @@ _PREDICTORS: dict[str, type[_Predictor]] = {
 }
 
 
-def _dual_coef(model: PlainModel, n: int) -> Array:
-    """One signed coefficient per training point, shape (n,)."""
-    support, values = model.arrays["support"], model.arrays["coef"]
-    if support.ndim != 1 or values.shape != support.shape:
-        raise EvaluationError(
-            f"the model has {values.shape} coefficients for {support.shape} support vectors"
-        )
-    if len(support) and not np.issubdtype(support.dtype, np.integer):
-        raise EvaluationError(f"the model's support has type {support.dtype}, not integers")
-    if len(support) and (support.min() < 0 or support.max() >= n):
-        raise EvaluationError(
-            f"the model's support reaches from {support.min()} to {support.max()}; "
-            f"there are {n} training points"
-        )
-    coef = np.zeros(n)
-    np.add.at(coef, support.astype(np.int64), values)
-    return coef
-
-
-def _free_points(points: Array, n: int, n_features: int) -> Array:
-    if points.shape != (n, n_features):
-        raise EvaluationError(
-            f"the model has points of shape {points.shape} for {n} coefficients in {n_features} "
-            "dimensions"
-        )
-    if not np.isfinite(points).all():
-        raise EvaluationError("the model has points that are not finite")
-    return points
-
-
-def _vector(name: str, values: Array, length: int | None = None) -> Array:
+def _vector(model: PlainModel, name: str, length: int | None = None) -> Array:
     """A float64 vector of this length, if one is given."""
+    values = model.arrays[name]
     if values.ndim != 1 or (length is not None and len(values) != length):
         expected = "a vector" if length is None else f"({length},)"
-        raise EvaluationError(f"the model's {name} have shape {values.shape}, not {expected}")
+        words = _WORDS.get(name, name)
+        raise EvaluationError(f"the model's {words} have shape {values.shape}, not {expected}")
     return values.astype(np.float64)
 
 
@@ -530,16 +504,25 @@ class Evaluator:
         # A diverged model has infinities and NaNs; they are a result here, not a surprise.
         with np.errstate(over="ignore", invalid="ignore"):
             each = [self._score(c, part, dtype) for c, part in enumerate(parts)]
-            mistakes, on_train = self._mistakes("test", each), self._mistakes("train", each)
+            wrong: dict[Role, Array] = {
+                role: mistaken(self._columns([one.scores[role] for one in each]), y, self._classes)
+                for role, y in self._y.items()
+            }
+        if len(each) == 1 or any("support" not in part.arrays for part in parts):
+            n_support = sum(one.n_support for one in each)
+        else:
+            # Points kept by any class; points of the models' own are of one class each.
+            used = [part.arrays["support"][part.arrays["coef"] != 0] for part in parts]
+            n_support = len(np.unique(np.concatenate(used)))
         return Evaluation(
-            train_error=float(np.count_nonzero(on_train)) / self.n_train,
-            test_error=float(np.count_nonzero(mistakes)) / self.n_test,
-            n_support=_n_support(parts, each),
+            train_error=float(np.count_nonzero(wrong["train"])) / self.n_train,
+            test_error=float(np.count_nonzero(wrong["test"])) / self.n_test,
+            n_support=n_support,
             primal=_sum([one.primal for one in each]),
             dual=_sum([one.dual for one in each]),
             squared_norm=_sum([one.squared_norm for one in each]),
             mean_hinge=sum(one.mean_hinge for one in each),
-            mistakes=mistakes,
+            mistakes=wrong["test"],
         )
 
     def test_scores(self, model: Model | PlainModel, rows: Array) -> Array:
@@ -552,9 +535,8 @@ class Evaluator:
     def score_bounds(self, model: Model | PlainModel, rows: Array) -> tuple[Array, Array]:
         """Least and greatest f(x) of some test points that float32 entries can explain."""
         bounds = [each.score_bounds(rows) for each in self._predictors(model)]
-        return self._columns([low for low, _ in bounds]), self._columns(
-            [high for _, high in bounds]
-        )
+        low, high = (self._columns([*ends]) for ends in zip(*bounds, strict=True))
+        return low, high
 
     def score_noise(self, model: Model | PlainModel) -> float:
         """A bound on the error of a score that was computed with float32 kernel entries.
@@ -621,10 +603,6 @@ class Evaluator:
             return None
         return dual_value(alpha, predictor.dual_squared_norm(squared_norm))
 
-    def _mistakes(self, role: Role, each: list[_Scored]) -> Array:
-        columns = self._columns([one.scores[role] for one in each])
-        return mistaken(columns, self._y[role], self._classes)
-
 
 def mistaken(scores: Array, y: Array, classes: Array) -> Array:
     """Which points a model's scores, a column for each of several classes, put into another class.
@@ -632,9 +610,8 @@ def mistaken(scores: Array, y: Array, classes: Array) -> Array:
     Of a diverged model nothing is right: a score that is not finite is a mistake.
     """
     if scores.ndim == 1:
-        return np.asarray(
-            (np.where(scores > 0, classes[-1], classes[0]) != y) | ~np.isfinite(scores)
-        )
+        wrong = np.where(scores > 0, classes[-1], classes[0]) != y
+        return np.asarray(wrong | ~np.isfinite(scores))
     # For argmax NaN is the largest number.
     diverged = ~np.isfinite(scores).all(axis=1)
     return np.asarray((classes[scores.argmax(axis=1)] != y) | diverged)
@@ -643,11 +620,3 @@ def mistaken(scores: Array, y: Array, classes: Array) -> Array:
 def _sum(values: list[float | None]) -> float | None:
     present = [value for value in values if value is not None]
     return sum(present) if len(present) == len(values) else None
-
-
-def _n_support(models: tuple[PlainModel, ...], each: list[_Scored]) -> int:
-    """Points kept by any class; points of the models' own are of one class each."""
-    if len(each) == 1 or any("support" not in model.arrays for model in models):
-        return sum(one.n_support for one in each)
-    used = [model.arrays["support"][model.arrays["coef"] != 0] for model in models]
-    return len(np.unique(np.concatenate(used)))

@@ -25,11 +25,10 @@ from ..loading import load_kernel
 from ..storage import storing
 from .judging import build_evaluator, load_task_data
 from .models import Evaluation
-from .svm import ReferenceInfo, ReferenceWork
+from .svm import ReferenceInfo, ReferenceWork, shown_kernel
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
-    from ...solvers import Model
 
 _VERSION = 2
 # Below this violation of the optimality conditions, float64 sums are mostly noise.
@@ -48,7 +47,7 @@ def reference_optimum(work: ReferenceWork, send: Send) -> ReferenceInfo:
     task = {
         "version": _VERSION,
         "fingerprint": dataset.fingerprint,
-        "kernel": problem.shown_kernel,
+        "kernel": shown_kernel(problem.kernel),
         "kernel_code": problem.kernel_code,
         "C": problem.C,
         "fit_intercept": problem.fit_intercept,
@@ -127,7 +126,9 @@ def _certified(work: ReferenceWork, dataset: Dataset, send: Send) -> ReferenceIn
             solved_s += time.perf_counter() - started
             send(PhaseMessage("evaluate", solved_s))
             evaluation = evaluator.evaluate(solver.model_)
-            relative = _relative_gap(evaluation)
+            relative, primal, gap = math.inf, evaluation.primal, evaluation.gap
+            if primal is not None and gap is not None and evaluation.finite:
+                relative = gap / primal if primal > 0 else 0.0
             best = min(best, relative)
             if relative <= work.tol:
                 return _optimum(solver.model_, evaluation, problem.C)
@@ -139,24 +140,17 @@ def _certified(work: ReferenceWork, dataset: Dataset, send: Send) -> ReferenceIn
     )
 
 
-def _relative_gap(evaluation: Evaluation) -> float:
-    if evaluation.primal is None or evaluation.gap is None or not evaluation.finite:
-        return math.inf
-    return evaluation.gap / evaluation.primal if evaluation.primal > 0 else 0.0
-
-
-def _optimum(model: Model, evaluation: Evaluation, C: float) -> ReferenceInfo:
+def _optimum(model: Any, evaluation: Evaluation, C: float) -> ReferenceInfo:
     """The optimum that runs are compared with, from a solution with a small gap."""
     assert evaluation.primal is not None
     assert evaluation.dual is not None
-    assert evaluation.gap is not None
     assert evaluation.squared_norm is not None
     if evaluation.squared_norm < 0:
         raise ReferenceFailure("the kernel is not positive semidefinite: ||w||^2 < 0")
     optimum = ReferenceInfo(
         primal=evaluation.primal,
         dual=evaluation.dual,
-        gap=evaluation.gap,
+        gap=evaluation.primal - evaluation.dual,
         test_error=evaluation.test_error,
         n_support=evaluation.n_support,
         nu=None,
@@ -165,8 +159,7 @@ def _optimum(model: Model, evaluation: Evaluation, C: float) -> ReferenceInfo:
     if hasattr(model, "parts"):  # several classes, each with variables and a norm of its own
         return optimum
     # Coefficients are y_i alpha_i with alpha_i >= 0.
-    source: Any = model
-    alpha = np.abs(source.dual_coef if hasattr(source, "dual_coef") else source.coef)
+    alpha = np.abs(model.dual_coef if hasattr(model, "dual_coef") else model.coef)
     norm = math.sqrt(evaluation.squared_norm)
     return replace(
         optimum,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
+from ..hashing import canonical_json
 from ..jobs import Send, Work
 from ..results.records import parsed_columns
 from ..results.svm import Checkpoint, Record
@@ -66,11 +66,6 @@ class Problem:
     fingerprint: str = ""
     fold: Fold | None = None
     kernel_code: str = ""
-
-    @property
-    def shown_kernel(self) -> dict[str, Any]:
-        """The kernel as records and keys have it: without the folder of a user's file."""
-        return shown_kernel(self.kernel)
 
 
 def shown_kernel(kernel: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,11 +164,11 @@ class RunWork(Work):
         """
         assert self.search is not None
         problem, decided = self.configured(values).problem, self._of_the_problem(values)
-        columns: dict[str, Any] = {"params": _sorted_json({**self.search.params, **values})}
+        columns: dict[str, Any] = {"params": canonical_json({**self.search.params, **values})}
         if "C" in decided:
             columns["C"] = problem.C
         if decided.keys() & problem.kernel.keys():
-            columns["kernel"] = _sorted_json(problem.shown_kernel)
+            columns["kernel"] = canonical_json(shown_kernel(problem.kernel))
         return columns
 
 
@@ -206,10 +201,6 @@ class FitWork(RunWork):
         from .measurement import measure
 
         return measure(self, send)
-
-
-def _sorted_json(value: dict[str, Any]) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
 
 
 #: Configurations of one run at most: all of them are in its record.
@@ -254,20 +245,15 @@ class Search:
         last all of the resource. Where points are the resource there are no more rounds than leave
         the first one points enough.
         """
-        n = len(self.configurations)
-        if self.method == "grid":
-            return [Round(n, n_points, self.trial_evaluations)]
-        steps = int(math.log2(n))
-        if self.resource == "points":
-            room = math.log2(max(1.0, n_points / (_LEAST * n_classes)))
-            steps = min(steps, int(room))
+        n, by_points = len(self.configurations), self.resource == "points"
+        steps = int(math.log2(n)) if self.method == "halving" else 0
+        if by_points:
+            steps = min(steps, int(math.log2(max(1.0, n_points / (_LEAST * n_classes)))))
         rounds = []
         for i in range(steps + 1):
-            share, keep = 2 ** (steps - i), -(-n // 2**i)
-            if self.resource == "points":
-                rounds.append(Round(keep, n_points // share, self.trial_evaluations))
-            else:
-                rounds.append(Round(keep, n_points, self.trial_evaluations / share))
+            keep, share = -(-n // 2**i), 2 ** (steps - i)
+            points, evaluations = (share, 1) if by_points else (1, share)
+            rounds.append(Round(keep, n_points // points, self.trial_evaluations / evaluations))
         return rounds
 
     @property
@@ -288,8 +274,7 @@ def configurations(values: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any],
 def fill_in_gap(record: Record) -> None:
     """The gap of a run that was killed; objectives that are not finite become unknown."""
     for name in ("primal", "dual", "gap"):
-        value = getattr(record, name)
-        if value is not None and not math.isfinite(value):
+        if not math.isfinite(getattr(record, name) or 0.0):
             setattr(record, name, None)
     if record.gap is None and record.primal is not None and record.dual is not None:
         record.gap = record.primal - record.dual
@@ -297,13 +282,8 @@ def fill_in_gap(record: Record) -> None:
 
 def compare_with_reference(record: Record, reference: ReferenceInfo, *, minimises: bool) -> None:
     """Fill in the columns that come from the task's reference optimum."""
-    record.reference_primal = reference.primal
-    record.reference_gap = reference.gap
-    record.reference_test_error = reference.test_error
-    record.reference_nu = reference.nu
-    record.reference_alpha_sum = reference.alpha_sum
-    record.reference_n_free = reference.n_free
-    record.reference_hash = reference.hash
+    for name in ("primal", "gap", "test_error", "nu", "alpha_sum", "n_free", "hash"):
+        setattr(record, f"reference_{name}", getattr(reference, name))
     record.suboptimality = None
     if minimises and record.primal is not None and reference.primal > 0:
         record.suboptimality = (record.primal - reference.primal) / reference.primal

@@ -10,7 +10,8 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from ...solvers.models import Model
 from ...solvers.numeric.counters import Counters
 from ..errors import first_line
 from ..jobs import ColumnsMessage, PhaseMessage, Send
-from .judging import RunMonitor
+from .judging import RunMonitor, load_task_data, split
 from .svm import Round, RunWork, Search, StoppingRules
 
 if TYPE_CHECKING:
@@ -85,11 +86,49 @@ class TrialMonitor(RunMonitor):
         self.model = model
 
 
-class Tuned(NamedTuple):
-    """The outcome of tuning: the index of the chosen configuration, and the trials."""
+def begun(
+    work: WorkT,
+    send: Send,
+    build: Callable[[WorkT], Any],
+    warm_up: Callable[[WorkT, Any, Dataset], None],
+    fit: Fit[WorkT],
+) -> tuple[WorkT, Dataset, Any, dict[str, Any]]:
+    """The work as it is to be done, its data, its estimator, and columns of the record until then.
 
-    choice: int
-    trials: list[Trial]
+    Code is warmed up, and if there is a search, a configuration is chosen; it is sent at once.
+    """
+    send(PhaseMessage("data"))
+    started = perf_counter()
+    dataset = load_task_data(work.problem)
+    columns: dict[str, Any] = {"data_s": perf_counter() - started}
+    send(PhaseMessage("compile"))
+    started = perf_counter()
+    estimator = build(work)
+    warm_up(work, estimator, dataset)
+    columns["compile_s"] = perf_counter() - started
+    if work.search is not None:
+        send(PhaseMessage("tune"))
+        tuning = Tuning(work, work.search, dataset, fit)
+        chosen = work.search.configurations[tuning.choice]
+        found = tuning.columns() | work.columns_of(chosen)
+        send(ColumnsMessage(found))
+        work, columns = work.configured(chosen), columns | found
+        estimator = build(work)
+    return work, dataset, estimator, columns
+
+
+class Tuning(Generic[WorkT]):
+    """The trials of the configurations of a run, and the index of the chosen one."""
+
+    def __init__(self, work: WorkT, search: Search, dataset: Dataset, fit: Fit[WorkT]) -> None:
+        self.work, self.search, self.dataset, self.fit = work, search, dataset, fit
+        self.trials: list[Trial] = []
+        rng, y = np.random.default_rng(search.seed), dataset.y_train
+        self._splits = [
+            (_stratified_order(y[fit], rng, fit), held_out)
+            for fit, held_out in _splits(search, y, int(rng.integers(2**31)))
+        ]
+        self.choice = self._choose()
 
     def columns(self) -> dict[str, Any]:
         """Columns of the record for the trials."""
@@ -101,42 +140,7 @@ class Tuned(NamedTuple):
             "tuning_evals": sum(counts) if counts else None,
         }
 
-
-def tuned_work(
-    work: WorkT, dataset: Dataset, fit: Fit[WorkT], send: Send
-) -> tuple[WorkT, dict[str, Any]]:
-    """The work with the chosen configuration, and columns of the record for the tuning.
-
-    Work without a search stays as it is. The outcome is sent at once.
-    """
-    if work.search is None:
-        return work, {}
-    send(PhaseMessage("tune"))
-    tuned = tune(work, dataset, fit)
-    chosen = work.search.configurations[tuned.choice]
-    columns = tuned.columns() | work.columns_of(chosen)
-    send(ColumnsMessage(columns))
-    return work.configured(chosen), columns
-
-
-def tune(work: WorkT, dataset: Dataset, fit: Fit[WorkT]) -> Tuned:
-    """Try the configurations of a run and choose one."""
-    assert work.search is not None
-    trials = _Trials(work, work.search, dataset, fit)
-    return Tuned(trials.choose(), trials.done)
-
-
-class _Trials(Generic[WorkT]):
-    def __init__(self, work: WorkT, search: Search, dataset: Dataset, fit: Fit[WorkT]) -> None:
-        self.work, self.search, self.dataset, self.fit = work, search, dataset, fit
-        self.done: list[Trial] = []
-        self._rng = np.random.default_rng(search.seed)
-        self._splits = [
-            (_stratified_order(dataset.y_train[fit], self._rng, fit), held_out)
-            for fit, held_out in _splits(search, dataset.y_train, int(self._rng.integers(2**31)))
-        ]
-
-    def choose(self) -> int:
+    def _choose(self) -> int:
         """Try round after round; the best configuration of the last round that was complete."""
         best = list(range(len(self.search.configurations)))
         n_points = min(len(fit) for fit, _ in self._splits)
@@ -145,11 +149,11 @@ class _Trials(Generic[WorkT]):
             trials: dict[int, Trial] = {}
             for index in best[: each.keep]:
                 trials[index] = self._try(index, number, each)
-                self.done.append(trials[index])
+                self.trials.append(trials[index])
             complete = all(trial.ended != "not tried" for trial in trials.values())
             scored = any(trial.error is not None for trial in trials.values())
             if number == 0 and not scored:
-                why = self.done[0].ended
+                why = self.trials[0].ended
                 if why == "not tried":
                     why = "the budget of tuning ended before the first was"
                 raise RuntimeError(f"no configuration could be scored: {why}")
@@ -167,7 +171,7 @@ class _Trials(Generic[WorkT]):
         trial = Trial(params, number, min(each.points, *(len(fit) for fit, _ in self._splits)))
         wrong = 0
         for order, held_out in self._splits:
-            spent = [*self.done, trial]
+            spent = [*self.trials, trial]
             left_s = self.search.seconds - sum(one.wall_s for one in spent)
             left = self.search.evaluations - sum(one.kernel_evals or 0 for one in spent)
             seconds = min(self.search.trial_seconds, left_s)
@@ -180,9 +184,11 @@ class _Trials(Generic[WorkT]):
             rules = replace(self.work.rules, evaluations=evaluations, primal=-math.inf)
             monitor = TrialMonitor(rules, seconds, float(len(fit)))
             try:
-                wrong += self._fitted(params, fit, held_out, monitor)
+                part = split(self.dataset, fit, held_out)
+                wrong += self.fit(self.work.configured(params), part, monitor)
             except Exception as error:  # noqa: BLE001 - a solver may raise anything
                 trial.ended = f"failed: {first_line(error)}"
+            monitor.clocks.pause()
             trial.wall_s += monitor.clocks.wall_s
             trial.cpu_s += monitor.clocks.cpu_s
             if monitor.evaluations is not None:
@@ -193,23 +199,6 @@ class _Trials(Generic[WorkT]):
                 trial.ended = "cut short" if monitor.cut_short else "completed"
         trial.error = wrong / sum(len(held_out) for _, held_out in self._splits)
         return trial
-
-    def _fitted(
-        self, params: dict[str, Any], fit: Rows, held_out: Rows, monitor: TrialMonitor
-    ) -> int:
-        """Misclassified validation points of a model fitted to these rows."""
-        data = self.dataset
-        part = replace(
-            data,
-            X_train=data.X_train[fit],
-            y_train=data.y_train[fit],
-            X_test=data.X_train[held_out],
-            y_test=data.y_train[held_out],
-        )
-        try:
-            return self.fit(self.work.configured(params), part, monitor)
-        finally:
-            monitor.clocks.pause()
 
 
 def _splits(search: Search, y: npt.NDArray[Any], seed: int) -> Iterator[tuple[Rows, Rows]]:

@@ -34,13 +34,7 @@ CLUSTERS = {
     "kubernetes": ("dask_kubernetes.operator", "KubeCluster"),
 }
 # What 'dask scheduler' prints; without a protocol it is tcp.
-_PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx", "ucxx")
-_ADDRESS = re.compile(r"(?:([a-z]+)://)?(?:[^\s/@:\[\]]+|\[[^\s/@\[\]]+\]):(\d{1,5})")
-_INSTALL = {
-    "distributed": "pip install 'marginbench[dask]'",
-    "dask_jobqueue": "pip install 'marginbench[dask]'",
-    "dask_kubernetes": "pip install dask-kubernetes",
-}
+_ADDRESS = re.compile(r"(?:(?:tcp|tls|wss?|ucxx?)://)?[^\s/@]+:(\d{1,5})")
 # Options of dask-jobqueue that take lists: of a text each letter would become a line.
 _LISTS = (
     "job_extra_directives",
@@ -62,9 +56,28 @@ class Engine:
     timing: bool = False  # whether only machines of one model are used, each for one run at a time
 
     def check_options(self) -> None:
-        """Find mistakes in the options of a cluster; nothing is connected or started."""
-        if self.cluster:
-            check_options(self.cluster, self.options)
+        """UserError for options that the class of a batch system lacks; nothing is started.
+
+        Only dask-jobqueue can tell.
+        """
+        if not self.cluster or CLUSTERS[self.cluster][0] != "dask_jobqueue":
+            return
+        for option in _LISTS:
+            if not isinstance(self.options.get(option, []), list):
+                raise UserError(
+                    f'--cluster {self.cluster}: {option} must be a list of texts: ["..."]'
+                )
+        cluster_class = _class_of(self.cluster)
+        # Its base takes these for itself; what is left goes to the class that writes job scripts.
+        of_base = signature(cluster_class).parameters.keys() - {"config_name"}
+        others = {option: value for option, value in self.options.items() if option not in of_base}
+        try:
+            cluster_class.job_cls("tcp://node:1", name="check", **others)
+        except Exception as error:  # noqa: BLE001 - whatever the library raises
+            raise UserError(
+                f"--cluster {self.cluster}: its options are not valid ({first_line(error)}); give "
+                f"them with --cluster-options FILE; see those of {cluster_class.__name__}"
+            ) from None
 
     def check(self) -> None:
         """Check the options, and that a scheduler answers if one is to run already."""
@@ -117,12 +130,25 @@ def chosen_engine(
         raise UserError(
             f"--jobs {jobs}: is for runs on this machine; each Dask worker does one run at a time"
         )
-    _check_installed("distributed", "--scheduler" if cluster is None else "--cluster")
-    if cluster is None:
-        return Engine(scheduler=_checked_address(scheduler or ""), timing=timing)
+    for package, option in (
+        ("distributed", "--scheduler" if cluster is None else "--cluster"),
+        (CLUSTERS.get(cluster or "", ("distributed", ""))[0], f"--cluster {cluster}"),
+    ):
+        package = package.partition(".")[0]
+        if find_spec(package) is None:
+            what = "dask-kubernetes" if package == "dask_kubernetes" else "'marginbench[dask]'"
+            raise UserError(f"{option} needs the package {package}: pip install {what}")
+    if scheduler is not None:
+        match = _ADDRESS.fullmatch(scheduler)
+        if match is None or not 0 < int(match[1]) < 65536:
+            raise UserError(
+                f"--scheduler {without_credentials(scheduler)!r}: must be tcp://HOST:PORT, the "
+                "address that 'dask scheduler' prints"
+            )
+        return Engine(scheduler=scheduler, timing=timing)
+    assert cluster is not None
     if cluster not in CLUSTERS:
         raise UserError(f"--cluster {cluster!r} is not known{suggest(cluster, list(CLUSTERS))}")
-    _check_installed(CLUSTERS[cluster][0].partition(".")[0], f"--cluster {cluster}")
     settings = {} if options is None else read_options(options)
     workers = settings.pop("jobs", 1)
     return Engine(cluster=cluster, workers=workers, options=settings, timing=timing)
@@ -145,52 +171,15 @@ def read_options(path: Path) -> dict[str, Any]:
     return dict(options)
 
 
-def _checked_address(text: str) -> str:
-    """The address of a scheduler, if it has the form of one; it is not contacted."""
-    match = _ADDRESS.fullmatch(text)
-    if match is None or (match[1] or "tcp") not in _PROTOCOLS or not 0 < int(match[2]) < 65536:
-        raise UserError(
-            f"--scheduler {without_credentials(text)!r}: must be tcp://HOST:PORT, the address that "
-            "'dask scheduler' prints"
-        )
-    return text
-
-
-def _check_installed(package: str, option: str) -> None:
-    if find_spec(package) is None:
-        raise UserError(f"{option} needs the package {package}: {_INSTALL[package]}")
-
-
-def check_options(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that the class of a batch system lacks; only dask-jobqueue can tell."""
-    if CLUSTERS[name][0] != "dask_jobqueue":
-        return
-    for option in _LISTS:
-        if not isinstance(options.get(option, []), list):
-            raise UserError(f'--cluster {name}: {option} must be a list of texts: ["..."]')
-    cluster_class = _class_of(name)
-    # Its base takes these for itself; what is left goes to the class that writes job scripts.
-    base_options = set(signature(cluster_class).parameters) - {"config_name"}
-    try:
-        others = {option: value for option, value in options.items() if option not in base_options}
-        cluster_class.job_cls("tcp://node:1", name="check", **others)
-    except Exception as error:  # noqa: BLE001 - whatever the library raises
-        raise UserError(
-            f"--cluster {name}: its options are not valid ({first_line(error)}); give them with "
-            f"--cluster-options FILE; {_see(name)}"
-        ) from None
-
-
 def _class_of(name: str) -> Any:
     module, class_name = CLUSTERS[name]
-    with _own_interrupts():
+    before = signal.getsignal(signal.SIGINT)
+    try:
         return getattr(import_module(module), class_name)
-
-
-def _see(name: str) -> str:
-    module, class_name = CLUSTERS[name]
-    package = module.partition(".")[0].replace("_", "-")
-    return f"see the options of {class_name} in the documentation of {package}"
+    finally:
+        # dask-jobqueue makes Ctrl-C an exit when it is imported.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager
@@ -205,11 +194,22 @@ def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any
         cluster = _class_of(name)(**options)
     except Exception as error:  # noqa: BLE001 - a library of its own, and a batch system behind it
         raise EngineError(
-            f"--cluster {name}: cannot be started ({first_line(error)}); {_see(name)}"
+            f"--cluster {name}: cannot be started ({first_line(error)}); see the options of "
+            f"{CLUSTERS[name][1]}"
         ) from None
     try:
         try:
-            _scale(cluster, workers)
+            # Until the batch system has taken their jobs; cluster.scale would only log a refusal.
+            if hasattr(cluster, "worker_spec"):
+                for _ in range(workers):
+                    cluster.worker_spec.update(cluster.new_worker_spec())
+
+                async def launched() -> None:
+                    await cluster
+
+                cluster.sync(launched)
+            else:
+                cluster.scale(workers)
         except Exception as error:  # noqa: BLE001 - as above
             raise EngineError(
                 # The library's words hold those of the batch system.
@@ -221,33 +221,3 @@ def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any
         # may not end whole either, which is no news.
         with contextlib.suppress(Exception):
             cluster.close()
-
-
-def _scale(cluster: Any, workers: int) -> None:
-    """Start workers, and wait until the batch system has taken their jobs.
-
-    It raises whatever the library raises; ``cluster.scale`` would only log it.
-    """
-    if not hasattr(cluster, "worker_spec"):
-        cluster.scale(workers)
-        return
-
-    async def launched() -> None:
-        await cluster
-
-    for _ in range(workers):
-        cluster.worker_spec.update(cluster.new_worker_spec())
-    cluster.sync(launched)
-
-
-@contextlib.contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Keep what Ctrl-C does: dask-jobqueue makes it an exit when it is imported."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

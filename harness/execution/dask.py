@@ -1,11 +1,10 @@
-"""Runs on the workers of a Dask cluster, which schedules them.
+"""Runs on the workers of a Dask cluster, one at a time on each.
 
-Planning and recording stay with the command. Each Dask worker that joins describes its machine.
-If its code and libraries are those of the command, it offers one unit of a resource that is named
-by them, and every run asks for one: so a worker does one run at a time, in a pool of one slot of
-its own, with the limits and the judging of a local run. Runs also ask for a resource of their
-command, which workers that it does not use do not offer. Dask begins a run again whose worker is
-lost. Jobs and outcomes travel as bytes, with the files of the user's solver.
+Planning and recording stay with the command. Each Dask worker that joins describes its machine. If
+its code and libraries are those of the command, it gets one run after the other, in a pool of one
+slot of its own, with the limits and the judging of a local run. The run of a worker that is lost,
+or that lacks something, goes to another one. Jobs and outcomes travel as bytes, with the files of
+the user's solver.
 """
 
 from __future__ import annotations
@@ -19,35 +18,32 @@ import pickle
 import platform
 import threading
 import time
-import uuid
 import warnings
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module, metadata
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, cast
+from typing import Any
 
-from distributed import Client, Future, Status, Worker, WorkerPlugin, get_worker
-from distributed.scheduler import KilledWorker
+from dask import config
+from distributed import Client, Future, Worker, WorkerPlugin, get_worker
 
 from ...data_loaders.atomic import replacing
 from ...solvers.registration import entries
 from ..environment import environment, version
 from ..errors import EngineError, SolverError, StorageError, first_line
-from ..hashing import canonical_json, hash_json
+from ..hashing import canonical_json
 from ..jobs import Ended, Event, Job, Outcome, Started, Waiting
 from ..loading import SolverSpec
 from ..planning.fingerprint import (
     files_beside,
-    installed_version,
     kernel_code,
     numeric_versions,
     project_code,
-    source_files,
 )
 from ..storage import storing
 from ..words import plural
@@ -60,8 +56,8 @@ _A_MOMENT, _NONE_FITS = 3.0, 10.0
 # Seconds without another worker after which those that are there seem to be all: of a cluster that
 # runs, and of one whose workers wait in a queue.
 _SETTLED, _SETTLED_QUEUE = 5.0, 60.0
-# Of the plugin that holds a worker's slot, and of the resources. The folder has no name of a
-# module: Dask looks for modules in the scratch folder of a worker.
+# Of the plugin that holds a worker's slot. The folder has no name of a module: Dask looks for them
+# in the scratch folder of a worker.
 _NAME, _FOLDER = "marginbench", ".marginbench"
 # States of a task, as the Dask worker sees it, of which the result is still wanted.
 _WANTED = ("executing", "long-running")
@@ -73,11 +69,6 @@ _WANTED = ("executing", "long-running")
 def program() -> dict[str, str]:
     """What decides the numbers of a run besides its job: versions, and a hash of the code."""
     return {"marginbench": version(), "code": project_code(), **numeric_versions()}
-
-
-def resource_of(program: Mapping[str, str]) -> str:
-    """The resource of which workers with this program offer one unit."""
-    return f"{_NAME}-{hashlib.sha256(canonical_json(dict(program)).encode()).hexdigest()[:16]}"
 
 
 def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
@@ -107,10 +98,6 @@ class Machine:
         return setting["processor"], setting["cores_logical"], round(setting["memory_mb"] / 1000)
 
 
-class UnfitError(Exception):
-    """A machine lacks what a run needs; the message says what."""
-
-
 @dataclass(frozen=True)
 class PackedJob:
     """A job with the user's file of its solver, and the modules beside that.
@@ -128,13 +115,13 @@ class PackedJob:
     def unpacked(self, folder: Path) -> Job:
         """The job as it can be done here; the user's files go to a folder named by their content.
 
-        UnfitError if something that it needs is missing or differs.
+        SolverError if something that it needs is missing or differs.
         """
         work: Any = self.job.work
         here = needs_of(work)
         for what, wanted in self.needs.items():
             if here.get(what) != wanted:
-                raise UnfitError(f"{what} is missing or not that of the command; install the same")
+                raise SolverError(f"{what} is missing or not that of the command; install the same")
         if not self.file:
             return self.job
         digest = hashlib.sha256(pickle.dumps(sorted(self.files.items()))).hexdigest()
@@ -167,32 +154,23 @@ def packed(job: Job, files: dict[str, dict[str, bytes]]) -> PackedJob:
 
 def needs_of(work: Any) -> dict[str, str]:
     """What of this machine enters the key of a run besides the program, with its version."""
-    needs, spec = {}, SolverSpec.parse(work.solver)
+    needs, named, spec = dict[str, str](), dict[str, str](), SolverSpec.parse(work.solver)
     problem = getattr(work, "problem", None)
     if problem is not None and problem.kernel_code:
-        name = problem.kernel["name"]
-        try:
-            needs[f"the kernel {name}"] = kernel_code(name)
-        except SolverError:
-            needs[f"the kernel {name}"] = ""
-    entry = entries().get(spec.registry_name or "")
+        named[f"the kernel {problem.kernel['name']}"] = problem.kernel["name"]
     if spec.module is not None:
-        file, name = spec.located(), f"{spec.module}:{spec.class_name}"
-        package = installed_version(spec.module.partition(".")[0])
-        code = file and f"{package} {hash_json(source_files(name, file, 'svm'))}"
-        needs[f"the module {spec.module}"] = code or ""
-    elif entry is not None and entry.module.startswith("marginbench.solvers.peers."):
+        named[f"the module {spec.module}"] = work.solver
+    for what, name in named.items():
+        try:
+            needs[what] = kernel_code(name)
+        except SolverError:
+            needs[what] = ""  # there is none here
+    entry = entries().get(spec.registry_name or "")
+    if entry is not None and entry.module.startswith("marginbench.solvers.peers."):
         package = getattr(getattr(import_module(entry.module), spec.class_name), "requires", "")
-        if package:
-            needs[f"the package {package}"] = _version_of(package)
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            needs |= {f"the package {package}": metadata.version(package)} if package else {}
     return needs
-
-
-def _version_of(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 # What a Dask worker does.
@@ -201,13 +179,10 @@ def _version_of(package: str) -> str:
 class Slot(WorkerPlugin):  # type: ignore[misc]
     """The room for one run in a Dask worker, below its scratch folder; it is closed with it."""
 
-    #: As of the last command that has welcomed this worker.
-    machine: Machine
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder / _FOLDER
         self._pool: LocalPool | None = None
-        # Commands with different code could meet here.
+        # Several commands may meet here.
         self._turn = threading.Lock()
         self._closing = threading.Event()
         # The nanny of a Dask worker sets it for Dask's own sake; it would slow a run's allocations.
@@ -231,8 +206,7 @@ class Slot(WorkerPlugin):  # type: ignore[misc]
             job = packed_job.unpacked(self._folder / "solvers")
             if self._pool is None:
                 self._pool = LocalPool(1, self._folder / "logs")
-            events = cast("Generator[Event, None, None]", self._pool.execute(iter([job])))
-            with contextlib.closing(events):
+            with contextlib.closing(self._pool.execute(iter([job]))) as events:
                 for event in events:
                     if isinstance(event, Ended):
                         return event.outcome
@@ -241,41 +215,23 @@ class Slot(WorkerPlugin):  # type: ignore[misc]
         return None
 
 
-async def welcome(ours: Mapping[str, str], dask_worker: Worker) -> Machine:
-    """Make a Dask worker ready for runs and describe it; it gets none if its program differs."""
+async def welcome(dask_worker: Worker) -> Machine:
+    """Make a Dask worker ready for runs, and describe it."""
     if _NAME not in dask_worker.plugins:
         await dask_worker.plugin_add(Slot(Path(dask_worker.local_directory)), name=_NAME)
     here = await asyncio.to_thread(program)
-    machine = Machine(platform.node(), await asyncio.to_thread(environment), here)
-    dask_worker.plugins[_NAME].machine = machine
-    # What it has offered for other code that was here is void.
-    names = [name for name in dask_worker.state.total_resources if name.startswith(f"{_NAME}-")]
-    offered = dict.fromkeys(names, 0)
-    await offer(offered | ({} if difference(ours, here) else {resource_of(here): 1}), dask_worker)
-    return machine
+    return Machine(platform.node(), await asyncio.to_thread(environment), here)
 
 
-async def offer(resources: Mapping[str, float], dask_worker: Worker) -> None:
-    """Offer resources from now on."""
-    await dask_worker.set_resources(**resources)
-    if dask_worker.status == Status.running:
-        # The scheduler looks for tasks that nobody could do when a worker becomes ready, but not
-        # when one has more to offer.
-        dask_worker.status = Status.paused
-        dask_worker.status = Status.running
-
-
-def execute(topic: str, packed_job: bytes) -> bytes:
+def execute(packed_job: bytes) -> bytes:
     """A task: run a pickled PackedJob. It raises nothing; the scheduler unpickles nothing.
 
-    It answers with the address of the worker, the name of its machine, the outcome, and whether the
-    worker lacks something for the job, so that another one may succeed. ``topic`` is where the
-    command learns that the run begins.
+    It answers with the outcome, and whether the worker lacks something for the job, so that another
+    one may succeed.
     """
     worker = get_worker()
     slot: Slot = worker.plugins[_NAME]
-    key, address = worker.get_current_task(), worker.address
-    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    key, started_at = worker.get_current_task(), datetime.now(UTC).isoformat(timespec="seconds")
 
     def is_wanted() -> bool:
         task = worker.state.tasks.get(key)
@@ -283,19 +239,15 @@ def execute(topic: str, packed_job: bytes) -> bytes:
 
     refused = True
     try:
-        worker.log_event(topic, (key, address, slot.machine.name))
         outcome = slot.do(pickle.loads(packed_job), is_wanted)
         refused = outcome is not None and outcome.status in ("data", "storage")
     except StorageError as error:
         outcome = Outcome("storage", reason=str(error))
-    except UnfitError as error:
-        outcome = Outcome("failed", reason=f"{platform.node()}: {error}")
     except Exception as error:  # noqa: BLE001 - whatever is wrong with this worker
         outcome = Outcome("failed", reason=f"{platform.node()}: {first_line(error)}")
     outcome = outcome or Outcome("crashed", reason="nobody wanted it any more")
-    setting = {"environment": canonical_json(slot.machine.environment), "started_at": started_at}
-    outcome.setting = setting
-    return pickle.dumps((address, slot.machine.name, outcome, refused))
+    outcome.setting = {"started_at": started_at}
+    return pickle.dumps((outcome, refused))
 
 
 async def dismiss(dask_worker: Worker) -> None:
@@ -309,14 +261,22 @@ async def dismiss(dask_worker: Worker) -> None:
 
 
 @dataclass(eq=False)
+class _Worker:
+    """A worker that is there."""
+
+    machine: Machine | None = None  # of one that is ready and has the same program
+    unused: str = ""  # why it gets no runs
+    is_timed: bool = False  # with timing: whether it is the one that its machine is timed by
+
+
+@dataclass(eq=False)
 class _Flight:
-    """A job on its way to an outcome, and where it is."""
+    """A job on its way to an outcome."""
 
     job: Job
-    future: Future | None = None  # None while it is to be submitted again
     address: str = ""
-    machine: str = ""
-    is_started: bool = False  # whether its start has been reported
+    machine: Machine | None = None
+    future: Future | None = None
     lost: list[str] = field(default_factory=list)  # machines whose workers were lost with it
 
 
@@ -343,27 +303,15 @@ class DaskExecutor:
         self._address, self._say = address, say
         self._timing, self._expected = timing, expected
         self._program, self._files = program(), dict[str, dict[str, bytes]]()
-        # Names the events of this command, and the resource that is offered to it.
-        self._topic = f"{_NAME}_{uuid.uuid4().hex}"
-        # The workers that are there and have the same program, and those of them that the scheduler
-        # may give runs; those that have not answered yet; those that are not used, and why.
-        self._machines: dict[str, Machine] = {}
-        self._offered: set[str] = set()
-        self._unanswered: set[str] = set()
-        self._unused: dict[str, str] = {}
-        # With timing: the model, once it is chosen, and the worker of each of its machines.
-        self._model: tuple[Any, ...] | None = None
-        self._timed: dict[str, str] = {}
-        # By the name of the task.
-        self._flights: dict[str, _Flight] = {}
+        self._workers: dict[str, _Worker] = {}  # by their addresses
+        self._model: tuple[Any, ...] | None = None  # with timing, once it is chosen
+        self._flights: dict[str, _Flight] = {}  # by the addresses of their workers
+        self._again: deque[_Flight] = deque()  # that wait for another worker
         self._last_came = self._idle_since = time.monotonic()
         self._waits = self._is_gone = False
         self._news: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._events: list[Event] = []
         self._client = _connected(address, security)
-        self._client.subscribe_topic(
-            self._topic, lambda event: self._news.put(lambda: self._begun(*event[1]))
-        )
         self._client.subscribe_topic("all", self._changed)
         for worker in self._client.ncores():
             self._welcome(worker)
@@ -378,22 +326,29 @@ class DaskExecutor:
         try:
             while True:
                 self._check_workers()
-                # One for each worker: the next job is drawn when there is room for it.
-                while not exhausted and len(self._flights) < len(self._usable()):
-                    job = next(jobs, None)
-                    exhausted = job is None
+                # The next job is drawn when there is room for it.
+                for address in self._usable() - self._flights.keys():
+                    job = None if exhausted or self._again else next(jobs, None)
+                    exhausted = exhausted or not (job or self._again)
                     if job is not None:
-                        self._submit(_Flight(job))
-                if not exhausted or self._flights:
-                    self._handle_news()
+                        self._submit(_Flight(job), address)
+                    elif self._again:
+                        self._submit(self._again.popleft(), address)
+                if not exhausted or self._flights or self._again:
+                    # Wait a moment for something to happen, and take in all that has.
+                    with contextlib.suppress(Empty):
+                        self._news.get(timeout=_POLL)()
+                        while True:
+                            self._news.get_nowait()()
                 events, self._events = self._events, []
                 yield from events
-                if exhausted and not self._flights:
+                if exhausted and not self._flights and not self._again:
                     return
                 yield Waiting()
         finally:
-            self._cancel(self._flights.values())
+            self._cancel(*self._flights.values())
             self._flights.clear()
+            self._again.clear()
 
     def close(self) -> None:
         """End the connection; nothing runs any more once the iterator is closed."""
@@ -419,130 +374,96 @@ class DaskExecutor:
         thread.start()
         return thread
 
-    def _ask(
-        self,
-        function: Callable[..., Any],
-        argument: Any,
-        address: str,
-        then: Callable[[Any], None] = lambda answer: None,
-    ) -> None:
-        """Run a function beside the tasks of a worker."""
-        self._later(lambda: self._client.run(function, argument, workers=[address])[address], then)
-
-    def _handle_news(self) -> None:
-        """Wait a moment for something to happen, and take in all that has."""
-        with contextlib.suppress(Empty):
-            self._news.get(timeout=_POLL)()
-            while True:
-                self._news.get_nowait()()
-
-    def _submit(self, flight: _Flight) -> None:
-        task = f"{_NAME}-{uuid.uuid4().hex}"
-        self._flights[task] = flight
+    def _submit(self, flight: _Flight, address: str) -> None:
+        is_new, flight.machine = flight.machine is None, self._workers[address].machine
+        flight.address, self._flights[address] = address, flight
+        if is_new and flight.machine is not None:
+            self._events.append(Started(flight.job, flight.machine.name))
         try:
             packed_job = pickle.dumps(packed(flight.job, self._files))
         except OSError as error:
-            self._ended(task, Outcome("failed", reason=f"its code cannot be read ({error})"))
+            self._ended(flight, Outcome("failed", reason=f"its code cannot be read ({error})"))
             return
-        flight.address = ""
         flight.future = future = self._client.submit(
             execute,
-            self._topic,
             packed_job,
-            key=task,
             pure=False,
-            resources={resource_of(self._program): 1, self._topic: 1},
-            # Of what goes wrong before it begins; of lost workers Dask itself allows some.
-            retries=2,
+            workers=[address],
+            retries=2,  # of what goes wrong before it begins
         )
-        self._later(future.result, lambda answer: self._settled(task, answer))
+        self._later(future.result, lambda answer: self._settled(flight, future, answer))
 
-    def _settled(self, task: str, answer: Any) -> None:
+    def _settled(self, flight: _Flight, future: Future, answer: Any) -> None:
         """Take in what becomes of a task: what :func:`execute` returns, or what is raised."""
-        flight = self._flights.get(task)
-        if flight is None:
+        if flight.future is not future or self._flights.get(flight.address) is not flight:
             return
-        if isinstance(answer, bytes):
-            self._replied(task, *pickle.loads(answer))
-        elif isinstance(answer, CancelledError) or self._client.status != "running":
+        if isinstance(answer, CancelledError) or self._client.status != "running":
             self._is_gone = True
-        elif isinstance(answer, KilledWorker):
-            lost = flight.lost + [flight.machine] * bool(flight.address)
-            self._ended(
-                task, Outcome("crashed", reason=f"its workers were lost: {', '.join(lost)}")
-            )
+        elif isinstance(answer, bytes):
+            outcome, refused = pickle.loads(answer)
+            assert flight.machine is not None
+            outcome.setting["environment"] = canonical_json(flight.machine.environment)
+            machines = [worker.machine for worker in self._workers.values() if worker.machine]
+            beside = [machine.name for machine in machines].count(flight.machine.name)
+            outcome.setting["jobs"] = 1 if self._timing else max(1, beside)
+            if refused:
+                # A worker lacks something that a job needs; another one may have it.
+                self._reject(flight.address, f"{outcome.reason} (on {flight.machine.name})")
+                self._again.append(self._flights.pop(flight.address))
+            else:
+                self._ended(flight, outcome)
         else:
             # Whatever another version raises.
-            self._ended(task, Outcome("failed", reason=first_line(answer)))
-
-    def _replied(
-        self, task: str, address: str, machine: str, outcome: Outcome, refused: bool
-    ) -> None:
-        self._begun(task, address, machine)
-        beside = [other.name for other in self._machines.values()].count(machine)
-        outcome.setting["jobs"] = 1 if self._timing else max(1, beside)
-        if not refused:
-            self._ended(task, outcome)
-            return
-        # A worker lacks something that a job needs; another one may have it.
-        self._flights[task].future = None
-        self._reject(address, f"{outcome.reason} (on {machine})")
-        self._ask(offer, {self._topic: 0}, address, lambda _: self._submit_again(task))
-
-    def _submit_again(self, task: str) -> None:
-        if task in self._flights:
-            self._submit(self._flights.pop(task))
+            self._ended(flight, Outcome("failed", reason=first_line(answer)))
 
     def _reject(self, address: str, reason: str) -> None:
         """Use a worker no more, as long as it is there."""
-        if address not in self._unused:
-            self._unused[address] = reason
+        worker = self._workers.get(address)
+        if worker is not None and not worker.unused:
+            worker.unused = reason
             self._say(f"worker {address} gets no runs: {reason}")
 
-    def _begun(self, task: str, address: str, machine: str) -> None:
-        flight = self._flights.get(task)
-        if flight is not None:
-            flight.address, flight.machine = address, machine
-            if not flight.is_started:
-                flight.is_started = True
-                self._events.append(Started(flight.job, machine))
-
-    def _ended(self, task: str, outcome: Outcome) -> None:
-        flight = self._flights.pop(task)
-        if not flight.is_started:
-            self._events.append(Started(flight.job))
+    def _ended(self, flight: _Flight, outcome: Outcome) -> None:
+        del self._flights[flight.address]
         self._events.append(Ended(flight.job, outcome))
 
     def _changed(self, event: tuple[float, Any]) -> None:
         """Hear of a worker that comes or goes; whoever uses the cluster may tell other things."""
         news = event[1] if isinstance(event[1], dict) else {}
-        address, tasks = news.get("worker", ""), news.get("processing-tasks", ())
+        address = news.get("worker", "")
         if news.get("action") == "add-worker":
             self._news.put(lambda: self._welcome(address))
         elif news.get("action") == "remove-worker":
-            self._news.put(lambda: self._left(address, tasks))
+            self._news.put(lambda: self._left(address))
 
-    def _left(self, address: str, tasks: Iterable[str]) -> None:
-        """A worker is gone, and Dask begins its tasks again."""
-        machine = self._machines.pop(address, None)
-        self._unused.pop(address, None)
-        self._unanswered.discard(address)
-        self._offered.discard(address)
-        self._timed = {name: its for name, its in self._timed.items() if its != address}
-        for flight in filter(None, map(self._flights.get, tasks)):
-            name, flight.address = machine.name if machine else flight.machine, ""
-            flight.lost.append(name or address)
-            self._say(f"worker {name} ({address}) was lost; its run is begun again")
+    def _left(self, address: str) -> None:
+        """A worker is gone: its run is begun again on another one."""
+        self._workers.pop(address, None)
+        flight = self._flights.get(address)
+        if flight is None or flight.machine is None:
+            return
+        self._cancel(flight)
+        flight.lost.append(flight.machine.name)
+        if len(flight.lost) > config.get("distributed.scheduler.allowed-failures"):
+            reason = f"its workers were lost: {', '.join(flight.lost)}"
+            self._ended(flight, Outcome("crashed", reason=reason))
+        else:
+            self._say(f"worker {flight.machine.name} ({address}) was lost; its run is begun again")
+            self._again.append(self._flights.pop(address))
 
     def _welcome(self, address: str) -> None:
-        self._unanswered.add(address)
-        self._ask(welcome, self._program, address, lambda answer: self._welcomed(address, answer))
+        self._workers.setdefault(address, _Worker())
+        self._later(
+            lambda: self._client.run(welcome, workers=[address])[address],
+            lambda answer: self._welcomed(address, answer),
+        )
 
     def _welcomed(self, address: str, answer: Any) -> None:
         """Take in a worker that is ready, or why it is not."""
-        self._unanswered.discard(address)
-        if isinstance(answer, OSError | LookupError):
-            return  # it is gone again
+        worker = self._workers.get(address)
+        if worker is None or isinstance(answer, OSError | LookupError):
+            self._workers.pop(address, None)  # it is gone again
+            return
         if isinstance(answer, Machine):
             differs = difference(self._program, answer.program)
             reason = f"{answer.name} {differs}" if differs else ""
@@ -551,16 +472,9 @@ class DaskExecutor:
         if reason:
             self._reject(address, f"{reason}; install the same there")
         else:
-            self._machines[address] = answer
-            self._last_came = time.monotonic()
-            if not self._timing:
-                self._offer(address)
+            worker.machine, self._last_came = answer, time.monotonic()
 
-    def _offer(self, address: str) -> None:
-        """Have a worker given runs. Before the scheduler knows, another would be given two."""
-        self._ask(offer, {self._topic: 1}, address, lambda _: self._offered.add(address))
-
-    def _cancel(self, flights: Iterable[_Flight]) -> None:
+    def _cancel(self, *flights: _Flight) -> None:
         futures = [flight.future for flight in flights if flight.future]
         if futures and self._client.status == "running":
             self._client.cancel(futures, force=True)
@@ -576,42 +490,40 @@ class DaskExecutor:
         if self._usable():
             self._idle_since, self._waits = now, False
             return
-        waited = now - self._idle_since
-        none_fits = self._machines.keys() <= self._unused.keys() and not self._unanswered
-        if self._unused and none_fits and waited > _NONE_FITS:
-            count, reason = len(self._unused), next(iter(self._unused.values()))
-            raise EngineError(f"none of {plural(count, 'worker')} can be used: {reason}")
+        waited, unused = now - self._idle_since, [each.unused for each in self._workers.values()]
+        if unused and all(unused) and waited > _NONE_FITS:
+            raise EngineError(f"none of {plural(len(unused), 'worker')} can be used: {unused[0]}")
         if waited > _A_MOMENT and not self._waits:
             self._waits = True
             self._say("waiting for workers (Ctrl-C ends the command; what is recorded stays)")
 
     def _usable(self) -> set[str]:
         """The addresses of the workers that get runs."""
-        present = self._machines.keys() - self._unused.keys()
+        ready = {a: each.machine for a, each in self._workers.items() if each.machine is not None}
+        usable = {address for address in ready if not self._workers[address].unused}
         if not self._timing:
-            return present & self._offered
-        if self._model is None and present and self._is_settled:
-            machines = {self._machines[a].name: self._machines[a] for a in present}
-            self._model, most = Counter(m.model for m in machines.values()).most_common(1)[0]
+            return usable
+        if self._model is None and usable and self._is_settled(len(ready)):
+            models = {ready[address].name: ready[address].model for address in usable}
+            self._model, most = Counter(models.values()).most_common(1)[0]
             processor, cores, memory = self._model
             self._say(
-                f"timing on {most} of {plural(len(machines), 'machine')}: {processor}, {cores} "
+                f"timing on {most} of {plural(len(models), 'machine')}: {processor}, {cores} "
                 f"cores, {memory} GB"
             )
-        for address in sorted(present):
-            machine = self._machines[address]
-            if machine.model == self._model and machine.name not in self._timed:
-                self._timed[machine.name] = address
-                self._offer(address)
-        return present & self._offered & set(self._timed.values())
+        timed = {ready[address].name for address in ready if self._workers[address].is_timed}
+        for address in sorted(usable):
+            if ready[address].model == self._model and ready[address].name not in timed:
+                self._workers[address].is_timed = True
+                timed.add(ready[address].name)
+        return {address for address in usable if self._workers[address].is_timed}
 
-    @property
-    def _is_settled(self) -> bool:
+    def _is_settled(self, ready: int) -> bool:
         """Whether all workers are there, as far as one can tell."""
         waited = time.monotonic() - self._last_came
         if self._expected is None:
             return waited > _SETTLED
-        return len(self._machines) >= self._expected or waited > _SETTLED_QUEUE
+        return ready >= self._expected or waited > _SETTLED_QUEUE
 
 
 def check_answers(address: str) -> None:

@@ -7,24 +7,15 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import MappingProxyType
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from ..jobs import Phase
-from ..planning.forecast import (
-    Forecast,
-    Interval,
-    Pair,
-    eta_words,
-    recorded_seconds,
-    span,
-)
+from ..planning.forecast import Forecast, Pair, eta_words, recorded_seconds, span
 from ..planning.plan import Run, kind_named
 from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
@@ -38,11 +29,9 @@ _DOING = {"import": "importing ", "data": "loading ", "compile": "compiling ", "
 _MOST_MACHINES = 20
 #: Runs that are recorded, each with what is recorded.
 Recorded = Sequence[tuple[Run, Entry | RecordBase]]
-NO_PHASES: Mapping[str, Phase] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Running:
+class Running(NamedTuple):
     """A run that has begun: when, and on which machine (empty: this one)."""
 
     key: str
@@ -52,7 +41,7 @@ class Running:
 
 
 class Progress:
-    """Counts what happens while a study runs, and shows nothing.
+    """Counts what happens while a study runs; :meth:`show` shows nothing here.
 
     Parameters
     ----------
@@ -68,8 +57,12 @@ class Progress:
         # Of each machine, how many runs have ended there.
         self.ended_on: Counter[str] = Counter()
 
+    def show(self, event: str, run: Run | RecordBase | None = None, **values: Any) -> None:
+        """Show what has happened, to a run or to all; ``docs/command-line.md`` lists the events."""
+
     def say(self, line: str) -> None:
         """Show one line that stays."""
+        self.show("message", text=visible(line))
 
     def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
         """These runs are to be run now; others are recorded, and show how long such runs take."""
@@ -78,6 +71,7 @@ class Progress:
         for run, entry in recorded:
             if entry.wall_s is not None:
                 self.forecast.add((run.task, run.solver), recorded_seconds(entry))
+        self.show("begin", to_do=self.to_do, recorded=len(recorded))
 
     def started(self, run: Run, machine: str = "") -> None:
         """A run begins; ``machine`` is empty for this machine."""
@@ -86,25 +80,36 @@ class Progress:
         self.running[run.cell] = Running(run.key, pair, time.monotonic(), machine)
         # A cluster tells only by what it takes how many runs it does at a time.
         self.forecast.jobs = max(self.forecast.jobs, len(self.running))
+        self.show("started", run, machine=machine)
 
-    def ended(self, record: RecordBase) -> Running:
-        """A run has ended; returns how it was running."""
+    def ended(self, record: RecordBase) -> None:
+        """A run has ended."""
         ran = self.running.pop((record.task, record.solver, record.seed))
-        seconds = time.monotonic() - ran.since
-        self.forecast.add(ran.pair, seconds - (record.compile_s or 0.0))
+        self.forecast.add(ran.pair, time.monotonic() - ran.since - (record.compile_s or 0.0))
         self.done += 1
         self.failed += record.status not in EXPECTED_STATUSES
         self.ended_on[ran.machine] += 1
-        return ran
+        self.show(
+            "ended",
+            record,
+            machine=ran.machine,
+            status=record.status,
+            reason=visible(record.reason, REASON_LIMIT),
+            wall_s=record.wall_s,
+            done=self.done,
+            failed=self.failed,
+            running=len(self.running),
+            to_do=self.to_do,
+        )
 
     def recorded(self, run: Run, record: Entry) -> None:
         """Another command has recorded a run that was to be done here."""
-        pair = (run.task, run.solver)
-        self.left[pair] -= 1
+        self.left[(run.task, run.solver)] -= 1
         self.to_do -= 1
-        self.forecast.add(pair, recorded_seconds(record))
+        self.forecast.add((run.task, run.solver), recorded_seconds(record))
+        self.show("recorded", run, status=record.status, to_do=self.to_do)
 
-    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
+    def refresh(self, phases: Mapping[str, Phase] | None = None) -> None:
         """Nothing happened for a moment; clocks may be redrawn.
 
         ``phases`` are those of the jobs at work, by the key of a run.
@@ -112,25 +117,18 @@ class Progress:
 
     def close(self) -> None:
         """No more runs."""
+        self.show("end", done=self.done, failed=self.failed, to_do=self.to_do)
 
-    def machines(self) -> list[str]:
-        """A line for each machine, if there are several."""
-        running = Counter(ran.machine for ran in self.running.values())
-        names = sorted({*running, *self.ended_on})
-        if len(names) < 2:
-            return []
-        return [f"{name}: {running[name]} running, {self.ended_on[name]} done" for name in names]
-
-    def remaining(self) -> Interval | None:
-        """Seconds that are left; None before any run has ended."""
+    def remaining(self) -> tuple[float, float] | None:
+        """Seconds that are left; None if none are, or before any run has ended."""
         now = time.monotonic()
         running = [(ran.pair, now - ran.since) for ran in self.running.values()]
-        return self.forecast.remaining(self.left, running)
+        return self.forecast.remaining(self.left, running) if self.done < self.to_do else None
 
-    def eta(self) -> str:
-        """Words for the time that is left; empty if none is left, or before any run has ended."""
-        remaining = self.remaining() if self.done < self.to_do else None
-        return "" if remaining is None else eta_words(remaining)
+    def eta(self, words: str) -> str:
+        """The time that is left in these words with {}; empty if it is none or unknown."""
+        remaining = self.remaining()
+        return "" if remaining is None else words.format(eta_words(remaining))
 
 
 class PlainProgress(Progress):
@@ -143,8 +141,15 @@ class PlainProgress(Progress):
         super().__init__(jobs)
         self._stream = sys.stderr if stream is None else stream
 
-    def say(self, line: str) -> None:
-        self._print(visible(line))
+    def show(self, event: str, run: Run | RecordBase | None = None, **values: Any) -> None:
+        if event == "message":
+            self._print(values["text"])
+        elif event == "begin" and self.to_do:
+            self._print(f"{plural(self.to_do, 'run')} to do")
+        elif isinstance(run, RecordBase):
+            on = values["machine"] and f", on {values['machine']}"
+            line = f"[{self.done}/{self.to_do}] {outcome_line(run)}{on}{self.eta(', {} left')}"
+            self._print(visible(line))
 
     def _print(self, line: str) -> None:
         try:
@@ -155,64 +160,19 @@ class PlainProgress(Progress):
             # The runs go on: their records are elsewhere, and tell the same.
             pass
 
-    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
-        super().begin(pending, recorded)
-        if pending:
-            self.say(f"{plural(len(pending), 'run')} to do")
-
-    def ended(self, record: RecordBase) -> Running:
-        ran, eta = super().ended(record), self.eta()
-        left = f", on {ran.machine}" * bool(ran.machine) + f", {eta} left" * bool(eta)
-        self.say(f"[{self.done}/{self.to_do}] {outcome_line(record)}{left}")
-        return ran
-
 
 class JsonProgress(PlainProgress):
-    """One JSON object on one line for each event, for programs; ``docs/cluster.md`` lists them."""
+    """One JSON object on one line for each event, for programs."""
 
-    def say(self, line: str) -> None:
-        self._emit("message", text=visible(line))
-
-    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
-        Progress.begin(self, pending, recorded)
-        self._emit("begin", to_do=len(pending), recorded=len(recorded))
-
-    def started(self, run: Run, machine: str = "") -> None:
-        super().started(run, machine)
-        self._emit("started", **_named(run), machine=machine)
-
-    def ended(self, record: RecordBase) -> Running:
-        ran = Progress.ended(self, record)
-        left = self.remaining() if self.done < self.to_do else None
-        self._emit(
-            "ended",
-            **_named(record),
-            machine=ran.machine,
-            status=record.status,
-            reason=visible(record.reason, REASON_LIMIT),
-            wall_s=record.wall_s,
-            done=self.done,
-            failed=self.failed,
-            running=len(self.running),
-            to_do=self.to_do,
-            left_s=left,
-        )
-        return ran
-
-    def recorded(self, run: Run, record: Entry) -> None:
-        super().recorded(run, record)
-        self._emit("recorded", **_named(run), status=record.status, to_do=self.to_do)
-
-    def close(self) -> None:
-        self._emit("end", done=self.done, failed=self.failed, to_do=self.to_do)
-
-    def _emit(self, event: str, **values: Any) -> None:
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._print(json.dumps({"event": event, "time": now, **values}, ensure_ascii=False))
-
-
-def _named(run: Run | RecordBase) -> dict[str, Any]:
-    return {"task": run.task, "solver": run.solver, "seed": run.seed, "key": run.key}
+    def show(self, event: str, run: Run | RecordBase | None = None, **values: Any) -> None:
+        shown = {"event": event, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
+        if run is not None:
+            values = {
+                name: getattr(run, name) for name in ("task", "solver", "seed", "key")
+            } | values
+        if event == "ended":
+            values["left_s"] = self.remaining()
+        self._print(json.dumps({**shown, **values}, ensure_ascii=False))
 
 
 class LiveProgress(Progress):
@@ -224,51 +184,44 @@ class LiveProgress(Progress):
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._drawn = 0.0
 
-    def say(self, line: str) -> None:
+    def show(self, event: str, run: Run | RecordBase | None = None, **values: Any) -> None:
         # As Text: brackets in names are no markup.
-        self._console.print(Text(visible(line)))
+        if event == "message":
+            self._console.print(Text(values["text"]))
+        elif event in ("begin", "started"):
+            self.refresh()
+        elif isinstance(run, RecordBase):
+            style = "" if run.status in EXPECTED_STATUSES else "red"
+            line = f"[{self.done}/{self.to_do}] {outcome_line(run)}"
+            self._console.print(Text(visible(line), style=style))
+        elif event == "end" and self._live.is_started:
+            self._live.stop()
 
-    def begin(self, pending: Sequence[Run], recorded: Recorded = ()) -> None:
-        super().begin(pending, recorded)
-        self.refresh()
-
-    def started(self, run: Run, machine: str = "") -> None:
-        super().started(run, machine)
-        self.refresh()
-
-    def ended(self, record: RecordBase) -> Running:
-        ran = super().ended(record)
-        style = "" if record.status in EXPECTED_STATUSES else "red"
-        counter = f"[{self.done}/{self.to_do}] "
-        self._console.print(Text(visible(counter + outcome_line(record)), style=style))
-        return ran
-
-    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
+    def refresh(self, phases: Mapping[str, Phase] | None = None) -> None:
         now = time.monotonic()
         if self.to_do and now - self._drawn > _REDRAW_S:
             self._drawn = now
             self._live.start()
-            self._live.update(self._picture(now, phases), refresh=True)
-
-    def close(self) -> None:
-        if self._live.is_started:
-            self._live.stop()
+            self._live.update(self._picture(now, phases or {}), refresh=True)
 
     def _picture(self, now: float, phases: Mapping[str, Phase]) -> Group:
-        lines = []
-        for (task, solver, seed), ran in self.running.items():
-            doing = _DOING.get(phases.get(ran.key, ""), "")
-            words = f"  {task} · {solver} · seed {seed}  {doing}{span(now - ran.since)}"
-            lines.append(Text(words))
-        if self.machines():
-            # Those of a cluster are too many for a terminal.
-            lines = [Text(f"  {line}") for line in self.machines()[:_MOST_MACHINES]]
-        eta = self.eta()
-        left = self.to_do - self.done
+        running = Counter(ran.machine for ran in self.running.values())
+        names = sorted({*running, *self.ended_on})
+        if len(names) > 1:
+            # The runs of a cluster are too many for a terminal.
+            lines = [
+                f"  {name}: {running[name]} running, {self.ended_on[name]} done"
+                for name in names[:_MOST_MACHINES]
+            ]
+        else:
+            lines = [
+                f"  {task} · {solver} · seed {seed}  {_DOING.get(phases.get(ran.key, ''), '')}"
+                f"{span(now - ran.since)}"
+                for (task, solver, seed), ran in self.running.items()
+            ]
         failed = f", {self.failed} failed" if self.failed else ""
-        words = f"{left} of {self.to_do} runs left{failed}" + (f", {eta}" if eta else "")
-        lines.append(Text(words))
-        return Group(*lines)
+        left = f"{self.to_do - self.done} of {self.to_do} runs left{failed}{self.eta(', {}')}"
+        return Group(*map(Text, [*lines, left]))
 
 
 def choose_progress(jobs: int) -> Progress:

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -207,22 +207,28 @@ def run(
     progress = Progress() if quiet else choose_progress(jobs)
     if log_json:
         progress = JsonProgress(jobs, sys.stderr)
-    options: dict[str, Any] = {
-        "jobs": jobs,
-        "retry_failed": retry_failed,
-        "command": command,
-        "whole": whole,
-        "whole_command": whole_command,
-        "progress": progress,
-        "engine": engine,
-        "meanwhile": meanwhile,
-    }
-    folder = _folder(chosen, out)
-    if not is_url(folder):
-        return run_study(chosen, Path(folder), **options)
-    store = str(folder)
-    with synced(store, progress.say) as (results, exchange):
-        summary = run_study(chosen, results, exchange=exchange, shown=store, **options)
+    folder = Path("results") / chosen.name if out is None else out
+    store = str(folder) if is_url(folder) else ""
+    with (
+        synced(store, progress.say)
+        if store
+        else contextlib.nullcontext((Path(folder), None)) as mirror
+    ):
+        results, exchange = mirror
+        summary = run_study(
+            chosen,
+            results,
+            jobs=jobs,
+            retry_failed=retry_failed,
+            command=command,
+            whole=whole,
+            whole_command=whole_command,
+            progress=progress,
+            engine=engine,
+            exchange=exchange,
+            shown=store,
+            meanwhile=meanwhile,
+        )
     return replace(summary, store=store)
 
 
@@ -243,7 +249,8 @@ def preview(
     _, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
     progress = Progress() if quiet else PlainProgress(jobs, sys.stderr)
     check_jobs(jobs)
-    results = local_folder(_folder(chosen, out), is_new=True)
+    folder = Path("results") / chosen.name if out is None else out
+    results = local_folder(folder, is_new=True)
     with one_worker() as worker:
         return preview_study(
             chosen, results, worker, progress.say, jobs=jobs, retry_failed=retry_failed
@@ -273,29 +280,14 @@ def _chosen(
     return whole, select(whole, datasets=datasets, solvers=solvers, seeds=seeds, where=where)
 
 
-def _folder(study: StudyBase, out: str | Path | None) -> str | Path:
-    """The results folder or its URL."""
-    return Path("results") / study.name if out is None else out
+def run_study(study: StudyBase, results: Path, **options: Any) -> RunSummary:
+    """Run a study as an object in a folder, as :func:`run` does, with the fields of a StudyRun."""
+    return StudyRun(study, results, **options).run()
 
 
-def run_study(
-    study: StudyBase,
-    results: Path,
-    *,
-    jobs: int = 1,
-    threads: int = 1,
-    retry_failed: bool = False,
-    command: str = "",
-    whole: StudyBase | None = None,
-    whole_command: str = "",
-    progress: Progress | None = None,
-    executor: Executor | None = None,
-    engine: Engine | None = None,
-    exchange: Callable[[], None] | None = None,
-    shown: str = "",
-    meanwhile: Callable[[], None] = lambda: None,
-) -> RunSummary:
-    """Run a study as an object in a folder, as :func:`run` does.
+@dataclass
+class StudyRun:
+    """A study that is run in a folder; also the executor with which it plans.
 
     ``threads`` are those of numeric libraries per run; ``whole`` is the study of which this is a
     part: what was planned of its other parts stays planned. ``executor`` plans and runs, by default
@@ -303,84 +295,81 @@ def run_study(
     written to the journal, and passes on what this one has: it is called before planning, at most
     every ten seconds while runs go on, and at the end. ``shown`` is the results folder in messages.
     """
-    check_jobs(jobs)
-    if executor is None:
-        check_can_run()  # before there is a results folder
-    if results.exists() and not results.is_dir():
-        raise UserError(f"{results}: is not a folder; choose another --out")
-    with storing(results, "allow writing there or choose another --out"):
-        results.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as stack:
-        check_interrupt = stack.enter_context(interrupts_deferred())
-        if executor is None:
-            logs = stack.enter_context(tempfile.TemporaryDirectory(prefix="marginbench-"))
-            executor = stack.enter_context(LocalPool(jobs, Path(logs)))
-        runner = _Runner(
-            scope=Scope(whole or study, study),
-            results=results,
-            journal=Journal(results),
-            executor=executor,
-            progress=progress or Progress(),
-            jobs=jobs,
-            threads=threads,
-            shown=shown or str(results),
-            exchange=exchange,
-            meanwhile=meanwhile,
-            check_interrupt=check_interrupt,
-        )
-        stack.callback(runner.journal.close, quietly=True)
-        stack.callback(runner.progress.close)
-        try:
-            if engine is not None:
-                engine.check()
-            runner.plan(retry_failed=retry_failed)
-            runner.prepare(command, whole_command or command, retry_failed=retry_failed)
-            if engine is not None and runner.pending:
-                runner.executor = stack.enter_context(engine.opened(runner.progress.say))
-            runner.run_pending()
-            runner.refresh_journal(now=True)
-            summary = runner.summary()
-            runner.journal.close()
-            if summary.changed:
-                runs_table(results, runner.kind.record, write=True)
-            check_interrupt()
-            return summary
-        except KeyboardInterrupt:
-            runner.executor.close()
-            until_then = runner.summary() if runner.described else None
-            resume = command if engine is None else ""
-            raise InterruptedRunError(runner.interrupted_message(resume), until_then) from None
 
-
-@dataclass
-class _Runner:
-    """One call of :func:`run_study`; also the executor with which it plans."""
-
-    scope: Scope
+    study: StudyBase
     results: Path
-    journal: Journal
-    executor: Executor
-    progress: Progress
-    jobs: int
-    threads: int
-    shown: str
-    exchange: Callable[[], None] | None
-    meanwhile: Callable[[], None] | None
-    check_interrupt: Callable[[], None]
+    jobs: int = 1
+    threads: int = 1
+    retry_failed: bool = False
+    command: str = ""
+    whole: StudyBase | None = None
+    whole_command: str = ""
+    progress: Progress = field(default_factory=Progress)
+    executor: Executor | None = None
+    engine: Engine | None = None
+    exchange: Callable[[], None] | None = None
+    shown: str = ""
+    meanwhile: Callable[[], None] | None = None
 
-    def __post_init__(self) -> None:
-        self.study = self.scope.part
+    def run(self) -> RunSummary:
+        """Plan it, do what is left, and say what became of it."""
+        check_jobs(self.jobs)
+        if self.executor is None:
+            check_can_run()  # before there is a results folder
+        if self.results.exists() and not self.results.is_dir():
+            raise UserError(f"{self.results}: is not a folder; choose another --out")
+        with storing(self.results, "allow writing there or choose another --out"):
+            self.results.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            self._check_interrupt = stack.enter_context(interrupts_deferred())
+            if self.executor is None:
+                logs = stack.enter_context(tempfile.TemporaryDirectory(prefix="marginbench-"))
+                self.executor = stack.enter_context(LocalPool(self.jobs, Path(logs)))
+            self._begin()
+            stack.callback(self.journal.close, quietly=True)
+            stack.callback(self.progress.close)
+            try:
+                if self.engine is not None:
+                    self.engine.check()
+                self._plan()
+                self._prepare()
+                if self.engine is not None and self.pending:
+                    self.executor = stack.enter_context(self.engine.opened(self.progress.say))
+                self._run_pending()
+                self._refresh_journal(now=True)
+                summary = self._summary()
+                self.journal.close()
+                if summary.changed:
+                    runs_table(self.results, self.kind.record, write=True)
+                self._check_interrupt()
+                return summary
+            except KeyboardInterrupt:
+                self.close()
+                message = "interrupted before the first run"
+                if self.runs:
+                    done = f"{len(self.recorded)} of {len(self.runs)} runs are recorded"
+                    message = f"interrupted; {done} in {self.shown}; run the same command again"
+                    message += " to resume"
+                    if self.command and self.engine is None:
+                        message += f": {self.command}"
+                until_then = self._summary() if self.described else None
+                raise InterruptedRunError(message, until_then) from None
+
+    def _begin(self) -> None:
+        self.scope = Scope(self.whole or self.study, self.study)
         self.kind: Kind = kind_named(self.study.kind)
+        self.journal, self.shown = Journal(self.results), self.shown or str(self.results)
         self.facts = Facts({})
         self.runs, self.pending = list[Run](), list[Run]()
         # The records that count, by key, and those that are to be replaced.
         self.recorded, self._repeated = dict[str, Entry](), dict[str, Entry]()
         self.already_recorded = 0
         self.described = False  # whether study.json tells what is planned
-        self._commands = "", ""
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
         self._position = 0, 1  # among the commands at work
+        # When runs began, by key; of those at work.
+        self._begun = dict[str, str]()
         self._next_look = self._next_exchange = 0.0
         # Why runs could not use their data, where only they read them.
         self._data_errors = list[str]()
@@ -392,6 +381,7 @@ class _Runner:
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run jobs; raises whatever must end the study."""
         self.check()
+        assert self.executor is not None
         for event in self.executor.execute(jobs):
             self.check()
             if isinstance(event, Ended) and event.outcome.status == "storage":
@@ -407,14 +397,15 @@ class _Runner:
 
     def close(self) -> None:
         """Stop what runs."""
-        self.executor.close()
+        if self.executor is not None:
+            self.executor.close()
 
     def check(self) -> None:
         """Raise if the study must end: after Ctrl-C, or if the results folder is gone."""
-        self.check_interrupt()
+        self._check_interrupt()
         self.journal.check_exists()
 
-    def plan(self, *, retry_failed: bool) -> None:
+    def _plan(self) -> None:
         """Set the runs and the facts of the study that they are made from."""
         self.check()
         sources = sources_of(self.study)
@@ -422,7 +413,11 @@ class _Runner:
         kept = read_facts(self.results, sources) if self.journal.is_complete else None
         if kept is not None:
             self.facts, self.runs = kept, self.kind.plan(self.study, kept)
-            if all(self._is_done(run, retry_failed=retry_failed) for run in self.runs):
+            if all(
+                (entry := self._reusable(run, retry_failed=self.retry_failed)) is not None
+                and self.kind.is_current(entry, run)
+                for run in self.runs
+            ):
                 for line in self.kind.remarks(self.study):
                     self.progress.say(line)
                 return
@@ -434,21 +429,16 @@ class _Runner:
         entry = self.journal.recorded(run.key)
         return reusable(self.study.budget, entry, retry_failed=retry_failed)
 
-    def _is_done(self, run: Run, *, retry_failed: bool) -> bool:
-        entry = self._reusable(run, retry_failed=retry_failed)
-        return entry is not None and self.kind.is_current(entry, run)
-
-    def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
+    def _prepare(self) -> None:
         """Write study.json and the plan, and read what is recorded already."""
-        self._commands = command, whole_command
         with self.journal.planning():
-            self.refresh_journal(now=True)
+            self._refresh_journal(now=True)
             described = self._described()
             write_sources(self.results, self.facts.solvers.values())
             not_run, incomplete = list[Run](), list[tuple[Run, RecordBase]]()
             for run in self.runs:
                 self.check()
-                entry = self._reusable(run, retry_failed=retry_failed)
+                entry = self._reusable(run, retry_failed=self.retry_failed)
                 if entry is None and (repeated := self.journal.recorded(run.key)) is not None:
                     self._repeated[run.key] = repeated
                 record = None
@@ -489,7 +479,6 @@ class _Runner:
     def _described(self) -> dict[str, Any]:
         """The content of study.json: this command's runs and those that were planned before."""
         study, before = self.study, None
-        command, whole_command = self._commands
         try:
             before = read_description(self.results)
         except DamagedDescriptionError as error:
@@ -516,10 +505,10 @@ class _Runner:
                 | ({"failed": True} if run.failure else {})
                 for run in self.runs
             ],
-            "command": whole_command,
+            "command": self.whole_command or self.command,
         }
         content = self.scope.content(self.results)
-        return merged(now, before, self.scope.whole, content, command)
+        return merged(now, before, self.scope.whole, content, self.command)
 
     def _report_changes(self, plan: dict[Cell, str]) -> None:
         """Say which lines are damaged, and whether records of another version count now."""
@@ -533,35 +522,29 @@ class _Runner:
             for cell, before in self.journal.plan.items()
             if plan.get(cell, before) != before
         ]
-        replaced = sum(self.journal.recorded(before) is not None for before, _ in changed)
-        if replaced:
-            self.progress.say(
-                f"{plural(replaced, 'record')} of other versions or settings no longer count"
-            )
-        restored = sum(self.journal.recorded(now) is not None for _, now in changed)
-        if restored:
-            self.progress.say(f"{plural(restored, 'record')} of this version count again")
+        for keys, words in (
+            ([before for before, _ in changed], "of other versions or settings no longer count"),
+            ([now for _, now in changed], "of this version count again"),
+        ):
+            count = sum(self.journal.recorded(key) is not None for key in keys)
+            if count:
+                self.progress.say(f"{plural(count, 'record')} {words}")
 
-    def run_pending(self) -> None:
+    def _run_pending(self) -> None:
         """Run what is left; each record is written as soon as its run ends."""
         by_key = {run.key: run for run in self.pending}
-        started: dict[str, str] = {}
         recorded = [(run, self.recorded[run.key]) for run in self.runs if run.key in self.recorded]
         self.progress.begin(self.pending, recorded)
         left, announced = self.pending, False
         while left:
             others: list[Run] = []
             for event in self.execute(self._jobs(left, others)):
-                self.refresh_journal()
+                self._refresh_journal()
                 if isinstance(event, Started):
-                    started[event.job.tag] = _now()
                     self.progress.started(by_key[event.job.tag], event.machine)
                 elif isinstance(event, Ended):
                     run = by_key[event.job.tag]
                     record = self._record_of(run, event.outcome)
-                    record.started_at = event.outcome.setting.get(
-                        "started_at", started.pop(run.key)
-                    )
                     self._write(record)
                     self.progress.ended(record)
             if others and len(others) == len(left):
@@ -579,11 +562,11 @@ class _Runner:
         # One by one: what is left to do, and limits, depend on what has happened so far.
         left, position = deque(runs), (0, 1)
         while left:
-            self.refresh_journal()
+            self._refresh_journal()
             if self._position != position:
                 # Each command begins with a share of its own, and helps the others then.
-                position = self._position
-                left = deque(sorted(left, key=lambda run: not self._is_of_share(run)))
+                number, count = position = self._position
+                left = deque(sorted(left, key=lambda run: int(run.key[:8], 16) % count != number))
             run = left.popleft()
             if self._recorded_elsewhere(run):
                 continue
@@ -591,9 +574,10 @@ class _Runner:
                 others.append(run)
                 continue
             self.journal.append_start(run.key, run.cell)
+            self._begun[run.key] = _now()
             yield Job(run.key, run.work, run.limits, self.threads, run.foreign)
 
-    def refresh_journal(self, *, now: bool = False) -> None:
+    def _refresh_journal(self, *, now: bool = False) -> None:
         """Exchange and read what other commands have written, if it is time."""
         began = time.monotonic()
         if self.exchange is not None and (now or began >= self._next_exchange):
@@ -608,10 +592,6 @@ class _Runner:
             self._position = self.journal.position()
             ended = time.monotonic()
             self._next_look = ended + min(LOOK_S, LOOK_REST * (ended - began))
-
-    def _is_of_share(self, run: Run) -> bool:
-        number, count = self._position
-        return int(run.key[:8], 16) % count == number
 
     def _recorded_elsewhere(self, run: Run) -> bool:
         """Whether another command has recorded a run since it was planned."""
@@ -629,13 +609,19 @@ class _Runner:
         The scores and counts of a run that was killed are those of its last checkpoint; ``wall_s``
         is the solver's time until then.
         """
-        record = self._new_record(run)
+        started_at = self._begun.pop(run.key)
+        record = self._new_record(
+            run,
+            started_at=started_at,
+            reason=outcome.reason,
+            traceback=outcome.traceback,
+            trace=list(outcome.trace),
+            peak_memory_mb=outcome.peak_memory_mb,
+            data_s=outcome.data_s,
+            compile_s=outcome.compile_s,
+            evaluation_s=outcome.evaluation_s,
+        )
         record.take(outcome.columns)
-        record.reason, record.traceback = outcome.reason, outcome.traceback
-        record.trace = list(outcome.trace)
-        record.peak_memory_mb = outcome.peak_memory_mb
-        record.data_s, record.compile_s = outcome.data_s, outcome.compile_s
-        record.evaluation_s = outcome.evaluation_s
         if outcome.status == "done":
             record.take(outcome.value)
         else:
@@ -647,24 +633,23 @@ class _Runner:
                 record.wall_s = outcome.solve_s
             record.take_last_checkpoint()
         self.kind.complete(record, run)
-        impossible = record.impossible
-        if impossible:
-            record = self._new_record(run)
-            record.status = "wrong"
-            record.reason = f"what came back cannot be recorded: {impossible}"
+        if impossible := record.impossible:
+            reason = f"what came back cannot be recorded: {impossible}"
+            values = {"started_at": started_at, "status": "wrong", "reason": reason}
+            record = self._new_record(run, **values)
         record.take(outcome.setting)
         return record
 
     def _record_without_run(self, run: Run) -> RecordBase:
         """The record of a run that is skipped or cannot start."""
-        record = self._new_record(run)
-        record.started_at, record.reason = _now(), run.failure or run.skip_reason
-        record.status = "failed" if run.failure else "skipped"
+        status, reason = ("failed", run.failure) if run.failure else ("skipped", run.skip_reason)
+        values = {"started_at": _now(), "status": status, "reason": reason}
+        record = self._new_record(run, **values)
         self.kind.complete(record, run)
         return record
 
-    def _new_record(self, run: Run) -> RecordBase:
-        """A record with the columns that are decided before the run."""
+    def _new_record(self, run: Run, **values: Any) -> RecordBase:
+        """A record with these columns and those that are decided before the run."""
         return self.kind.record(
             key=run.key,
             study=self.study.name,
@@ -675,7 +660,7 @@ class _Runner:
             jobs=self.jobs,
             threads=self.threads,
             environment=self._environment,
-            **run.columns,
+            **{**run.columns, **values},
         )
 
     def _write(self, record: RecordBase) -> None:
@@ -686,7 +671,7 @@ class _Runner:
         limits = limits_hit(record)
         self.recorded[record.key] = self.journal.append_record(record, limits)
 
-    def summary(self) -> RunSummary:
+    def _summary(self) -> RunSummary:
         """What became of the planned runs."""
         ended = [self.recorded[run.key] for run in self.runs if run.key in self.recorded]
         unloaded = (reason for reason in self.facts.datasets.values() if isinstance(reason, str))
@@ -702,14 +687,6 @@ class _Runner:
             part=self.scope.words(),
             changed=self.journal.has_grown,
         )
-
-    def interrupted_message(self, command: str) -> str:
-        """How to continue."""
-        if not self.runs:
-            return "interrupted before the first run"
-        done = f"{len(self.recorded)} of {len(self.runs)} runs are recorded in {self.shown}"
-        suffix = f": {command}" if command else ""
-        return f"interrupted; {done}; run the same command again to resume{suffix}"
 
 
 def _now() -> str:

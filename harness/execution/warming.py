@@ -57,21 +57,30 @@ class Warmed:
 
 def warm(jobs: int, progress: Progress | None = None) -> Warmed:
     """Compile what studies need and is not in the cache, in so many processes at the same time."""
-    started = time.monotonic()
-    folder = cache_folder()
-    studies = list(_studies())
-    before = _code(folder)
+    started, folder = time.monotonic(), cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise NotKeptError(
+            f"{folder}: machine code cannot be kept here ({os.strerror(error.errno or 0)}), so "
+            "every process compiles for itself; set NUMBA_CACHE_DIR to a folder that can be written"
+        ) from None
+
+    def code() -> set[tuple[str, int]]:
+        """The files of machine code, each with when it was written."""
+        return {(path.name, path.stat().st_mtime_ns) for path in folder.glob("*.nbi")}
+
+    studies, before, cut_short = list(_studies()), code(), 0
     names = {entry.name for study in studies for entry in study.solvers}
-    _check_writable(folder)
-    cut_short = 0
     with tempfile.TemporaryDirectory(prefix="marginbench-warm-") as scratch:
         for study in studies:
             results = Path(scratch) / study.name
             summary = run_study(study, results, jobs=jobs, progress=progress or Progress())
             cut_short += sum(summary.statuses.get(status, 0) for status in _CUT_SHORT)
-    after = _code(folder)
-    new = sum(before.get(name) != state for name, state in after.items())
-    return Warmed(folder, new, len(after), len(names), time.monotonic() - started, cut_short)
+    after, seconds = code(), time.monotonic() - started
+    return Warmed(folder, len(after - before), len(after), len(names), seconds, cut_short)
 
 
 def _studies() -> Iterator[StudyBase]:
@@ -112,43 +121,20 @@ def _tasks() -> Iterator[dict[str, Any]]:
 def _entries() -> Iterator[SolverEntry]:
     """Every solver as it is, and with the words and flags that shipped studies give it."""
     classes = registry()
-    seen = set()
     listed = [SolverEntry(name=name) for name in classes]
     for study in map(load_study, study_names()):
         if isinstance(study, Study):
             listed += [entry for entry in study.solver if entry.name in classes]
+    variants: dict[str, SolverEntry] = {}
     for entry in listed:
-        params = {key: value for key, value in entry.params.items() if _selects_variant(key, value)}
+        # Words and flags select code of a solver, numbers how far it goes.
+        params: dict[str, Any] = {
+            k: v for k, v in entry.params.items() if isinstance(v, str | bool)
+        }
         if "nu" in inspect.signature(classes[entry.name]).parameters:
             # Studies take it from the reference optimum, which nothing is compared with here.
             params["nu"] = 0.1
         variant = f"{entry.name} {canonical_json(params)}"
-        if variant not in seen:
-            seen.add(variant)
-            yield SolverEntry(name=entry.name, label=variant.removesuffix(" {}"), params=params)
-
-
-def _selects_variant(key: str, value: object) -> bool:
-    """Whether a parameter selects code of a solver, not how far it goes."""
-    return isinstance(value, str | bool) and key != "nu"
-
-
-def _code(folder: Path) -> dict[str, tuple[int, int]]:
-    """The files of machine code, each with what changes when it is written."""
-    try:
-        states = {path.name: path.stat() for path in folder.glob("*.nbi")}
-    except OSError:
-        return {}
-    return {name: (state.st_size, state.st_mtime_ns) for name, state in states.items()}
-
-
-def _check_writable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise NotKeptError(
-            f"{folder}: machine code cannot be kept here ({os.strerror(error.errno or 0)}), so "
-            "every process compiles for itself; set NUMBA_CACHE_DIR to a folder that can be written"
-        ) from None
+        label = variant.removesuffix(" {}")
+        variants.setdefault(variant, SolverEntry(name=entry.name, label=label, params=params))
+    yield from variants.values()

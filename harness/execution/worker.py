@@ -23,6 +23,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import psutil
 
@@ -69,31 +70,28 @@ class WorkerProcess:
         self._family_seen = -_POLL_FAMILY
         self._lines = b""
         connection, child = socket.socketpair()
-        control_read, self._control = os.pipe()
-        self._status, status_write = os.pipe()
+        self._control, guards = socket.socketpair()
         options = json.dumps({"path": sys.path, "descriptor": child.fileno()})
         command = [sys.executable, "-P", "-c", _BOOT, options]
         thread_variables = dict.fromkeys(_THREAD_VARIABLES, str(threads))
         try:
             self._guardian = subprocess.Popen(
                 [sys.executable, "-I", "-S", guardian.__file__]
-                + [str(control_read), str(status_write), str(child.fileno()), str(log), *command],
+                + [str(guards.fileno()), str(child.fileno()), str(log), *command],
                 env={**os.environ, **thread_variables, MARK: self._mark},
-                pass_fds=(control_read, status_write, child.fileno()),
+                pass_fds=(guards.fileno(), child.fileno()),
                 # Ctrl-C and the hang-up of a terminal are the parent's business.
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,
             )
         except BaseException:
             connection.close()
-            os.close(self._control)
-            os.close(self._status)
+            self._control.close()
             raise
         finally:
             child.close()
-            os.close(control_read)
-            os.close(status_write)
-        os.set_blocking(self._status, False)
+            guards.close()
+        self._control.setblocking(False)
         # A worker that has stopped must not hold up the others.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _TAKES_S, 0))
         self._connection, self._begun = connection, bytearray()
@@ -169,10 +167,13 @@ class WorkerProcess:
 
     def resident_mb(self) -> float:
         """Resident memory of the worker and all that it has started, 10^6 bytes."""
-        now = time.monotonic()
-        if now - self._family_seen > _POLL_FAMILY:
-            self.cpu_s()
-        return sum(map(_resident, self._family)) / 1e6
+        if time.monotonic() - self._family_seen > _POLL_FAMILY:
+            self.family()
+        total = 0
+        for process in self._family:
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total / 1e6
 
     def family(self) -> list[psutil.Process]:
         """The worker and all that it has started."""
@@ -190,90 +191,68 @@ class WorkerProcess:
         """
         if fresh:
             self.family()
-        # Orphans that have ended were the guardian's.
-        total = _cpu_s(self._guardian.pid, own=False)
-        return total + sum(_cpu_s(process.pid) for process in self._family)
+        total = 0.0
+        for pid in (self._guardian.pid, *(process.pid for process in self._family)):
+            with contextlib.suppress(psutil.Error):
+                times = psutil.Process(pid).cpu_times()
+                # Orphans that have ended were the guardian's.
+                total += getattr(times, "children_user", 0.0)
+                total += getattr(times, "children_system", 0.0)
+                total += times.user + times.system if pid != self._guardian.pid else 0.0
+        return total
 
     def kill(self) -> None:
         """Kill the worker and all that it has started."""
-        if self._control < 0:
+        if self._control.fileno() < 0:
             return
-        os.close(self._control)
-        self._control = -1
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)
         self.join(_PATIENCE)
         if self._guardian.poll() is None:
             self._guardian.kill()
             self._guardian.wait()
-        if len(self._status_lines()) < 1 or self._guardian.returncode != 0:
+        if not self._status_lines() or self._guardian.returncode != 0:
             kill_marked(self._mark)
         self._connection.close()
-        os.close(self._status)
+        self._control.close()
 
     def _status_lines(self) -> list[bytes]:
         with contextlib.suppress(OSError):
-            while piece := os.read(self._status, 4096):
+            while piece := self._control.recv(4096):
                 self._lines += piece
         return self._lines.split(b"\n")[:-1]
 
 
 def kill_marked(mark: str) -> None:
     """Kill every process with this mark of a worker: what a guardian that was killed has left."""
-    wanted = f"{MARK}={mark}".encode()
     for _ in range(100):
-        marked = [pid for pid in psutil.pids() if wanted in _environment(pid).split(b"\0")]
-        if not marked:
+        found = False
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if process.environ().get(MARK) == mark:
+                    found = True
+                    process.kill()
+        if not found:
             return
-        for pid in marked:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
-
-
-def _environment(pid: int) -> bytes:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/environ").read_bytes()
-    if sys.platform == "darwin":
-        with contextlib.suppress(psutil.Error):
-            variables = psutil.Process(pid).environ().items()
-            return b"\0".join(f"{name}={value}".encode() for name, value in variables)
-    return b""
 
 
 def _descendants(root: int) -> list[int]:
     """The numbers of all descendants of a process."""
-    family: list[int] = []
-    waiting = [root]
-    try:
-        while waiting:
-            # To read the parent of every process of a machine takes milliseconds.
-            folder = f"/proc/{waiting.pop()}/task"
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                for task in os.listdir(folder):
-                    with open(f"{folder}/{task}/children", "rb") as source:
-                        children = [int(pid) for pid in source.read().split()]
-                    waiting += children
-                    family += children
-    except OSError:
-        family = []
+    family, waiting = list[int](), [root]
+    while waiting:
+        # To read the parent of every process of a machine takes milliseconds.
+        folder = f"/proc/{waiting.pop()}/task"
+        with contextlib.suppress(OSError):
+            for task in os.listdir(folder):
+                with open(f"{folder}/{task}/children", "rb") as source:
+                    children = [int(pid) for pid in source.read().split()]
+                waiting += children
+                family += children
     if not family:
         with contextlib.suppress(psutil.Error):
             family = [child.pid for child in psutil.Process(root).children(recursive=True)]
     return family
-
-
-def _cpu_s(pid: int, *, own: bool = True) -> float:
-    """CPU seconds of a process and of its children that have ended, or of these alone."""
-    with contextlib.suppress(psutil.Error):
-        times = psutil.Process(pid).cpu_times()
-        ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
-        return float(ended + (times.user + times.system if own else 0.0))
-    return 0.0
-
-
-def _resident(process: psutil.Process) -> int:
-    with contextlib.suppress(psutil.Error):
-        return int(process.memory_info().rss)
-    return 0
 
 
 # What the process itself does.
@@ -299,44 +278,36 @@ def main(descriptor: int) -> None:
             return
         with contextlib.suppress(OSError):
             os.ftruncate(1, 0)
-        result = _serve(job, lambda message: connection.sendall(encoded(message)))
+        body = _served(job, lambda message: connection.sendall(encoded(message)))
         with contextlib.suppress(Exception):  # a solver may have replaced them
             sys.stdout.flush()
             sys.stderr.flush()
-        try:
-            body = encoded(result)
-        except Exception as error:  # noqa: BLE001 - a solver's values may be anything
-            body = encoded(ResultMessage(error=f"{type(error).__name__}: {error}", kind="failed"))
         try:
             connection.sendall(body)
         except OSError:
             return
 
 
-def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
-    """Do the job; whatever it raises becomes part of the result."""
+def _served(job: Job, send: Callable[[Message], None]) -> bytes:
+    """The result of the job as a message; whatever is raised becomes part of it."""
     from ...data_loaders import DataError
     from ...data_loaders.errors import CacheError
     from ..errors import StorageError, UserError, first_line
     from ..words import visible_lines
 
+    kinds: list[tuple[Any, Literal["memory", "storage", "data", "user"]]] = [
+        (MemoryError, "memory"),
+        ((CacheError, StorageError), "storage"),
+        (DataError, "data"),
+        (UserError, "user"),
+    ]
     try:
-        return ResultMessage(value=job.work.run(send))
-    except MemoryError as error:
-        message = ResultMessage(error=first_line(error), kind="memory")
-    except (CacheError, StorageError) as error:
-        message = ResultMessage(error=str(error), kind="storage")
-    except DataError as error:
-        message = ResultMessage(error=str(error), kind="data")
-    except UserError as error:
-        message = ResultMessage(error=str(error), kind="user")
+        return encoded(ResultMessage(value=job.work.run(send)))
     except BaseException as error:  # noqa: BLE001 - a solver may raise anything
-        message = ResultMessage(
-            error=first_line(error),
-            kind="failed",
-            traceback=visible_lines(traceback.format_exc()),
-        )
-    return message
+        kind = next((kind for cls, kind in kinds if isinstance(error, cls)), None)
+        words = str(error) if kind in ("storage", "data", "user") else first_line(error)
+        trace = "" if kind else visible_lines(traceback.format_exc())
+        return encoded(ResultMessage(error=words, kind=kind or "failed", traceback=trace))
 
 
 def _die_with_parent(parent: int) -> None:

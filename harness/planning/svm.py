@@ -82,7 +82,7 @@ class _Configuration(Configuration):
         self.other_problem = "" if self.skipped else "; ".join(filter(None, [differs, changes]))
         budget = study.budget
         self._problem_parts = {
-            "kernel": self.problem.shown_kernel,
+            "kernel": shown_kernel(self.problem.kernel),
             "C": self.problem.C,
             "fit_intercept": self.problem.fit_intercept,
             "checkpoint_factor": budget.checkpoint_factor,
@@ -119,7 +119,7 @@ class _Configuration(Configuration):
         return {
             "dataset": task.dataset,
             "dataset_params": canonical_json(task.dataset_params),
-            "kernel": canonical_json({**self.problem.shown_kernel, **tuned}),
+            "kernel": canonical_json({**shown_kernel(self.problem.kernel), **tuned}),
             "C": None if "C" in task.tune else task.C,
             "fit_intercept": task.fit_intercept,
             "other_problem": self.other_problem,

@@ -8,7 +8,7 @@ import pytest
 
 from marginbench.data_loaders import DataError
 from marginbench.harness.evaluation.feasibility import ImagesWork
-from marginbench.harness.evaluation.images import draw
+from marginbench.harness.evaluation.separation import draw
 
 from ..answers import carried_out as run
 
@@ -30,7 +30,7 @@ def four_classes(monkeypatch):
         X_test = 0.5 * rng.standard_normal((80, 6)) + np.eye(4, 6)[y_test]
 
     monkeypatch.setattr(
-        "marginbench.harness.evaluation.images.load", lambda *given, **options: Data
+        "marginbench.harness.evaluation.separation.load", lambda *given, **options: Data
     )
     return Data
 

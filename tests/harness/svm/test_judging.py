@@ -1,6 +1,7 @@
 """The monitor of a run: clocks that leave evaluation out, checkpoints on a grid, counts, limits."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,19 +37,22 @@ class Watched:
 
     def __init__(
         self,
-        judge=lambda snapshot: None,
+        judge=lambda model: None,
         rules=StoppingRules(),  # noqa: B008 - it is frozen
         **options,
     ):
         self.judge, self.rules = judge, rules
         self.states, self.messages = [], []
         settings = {"first_checkpoint": 100, "factor": 1.5, **options}
-        self.monitor = TraceMonitor(self, send=self.messages.append, **settings)
+        self.monitor = TraceMonitor(self, **settings)
         self.counters = Counters()
 
-    def __call__(self, snapshot):
-        self.states.append(snapshot)
-        return self.judge(snapshot) is not False
+    def __call__(self, model, *, final, **state):
+        self.states.append(SimpleNamespace(**state))
+        return self.judge(model) is not False
+
+    def send(self, message):
+        self.messages.append(message)
 
     def started(self):
         self.monitor.start(self.counters)
@@ -65,7 +69,7 @@ class Watched:
 
 
 def test_evaluation_is_not_in_the_clocks():
-    watched, begun = Watched(lambda snapshot: busy()), time.monotonic()
+    watched, begun = Watched(lambda model: busy()), time.monotonic()
     monitor = watched.started()
     for n_iter in (1, 2):
         time.sleep(0.01)
@@ -124,7 +128,7 @@ def test_a_solver_that_does_not_count_still_has_a_final_checkpoint():
 
 
 def test_a_model_of_nan_asks_the_solver_to_stop():
-    watched = Watched(lambda snapshot: False)
+    watched = Watched(lambda model: False)
     assert watched.started().record(1, model) is True
     assert watched.monitor.diverged
 

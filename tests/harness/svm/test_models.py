@@ -245,8 +245,8 @@ VOTED = VotedExpansion(
     [
         (KERNEL, {"support": np.array([0, N_TRAIN])}, "there are 60 training points"),
         (KERNEL, {"support": np.array([-1, 3])}, "reaches from -1 to 3"),
-        (KERNEL, {"support": np.array([0.0, 1.0])}, "not integers"),
-        (KERNEL, {"coef": np.ones(3)}, "coefficients for"),
+        (KERNEL, {"support": np.array([0.0, 1.0])}, "no vector of integers"),
+        (KERNEL, {"coef": np.ones(3)}, "coefficients have shape"),
         (BUDGET, {"coef": np.ones(3)}, r"points of shape \(2, 3\) for 3 coefficients"),
         (BUDGET, {"points": np.ones((2, 4))}, "in 3 dimensions"),
         (BUDGET, {"points": np.ones((2, 3)) * 1j}, "points have type complex128, not real"),
@@ -260,8 +260,8 @@ VOTED = VotedExpansion(
         (FOURIER, {"weights": np.ones(2)}, r"weights have shape \(2,\), not \(4,\)"),
         (VOTED, {"mistakes": np.array([0, 1, 1])}, "do not add up to its last predictor"),
         (VOTED, {"mistakes": np.array([0, 1, 2])}, "do not add up to its last predictor"),
-        (VOTED, {"mistakes": np.array([0.0, 1, 0])}, "mistakes are no sequence of whole numbers"),
-        (VOTED, {"survivals": np.array([1, 2])}, "has 3 mistakes and 2 survivals"),
+        (VOTED, {"mistakes": np.array([0.0, 1, 0])}, "no sequences of whole numbers"),
+        (VOTED, {"survivals": np.array([1, 2])}, "whole numbers, one of each"),
     ],
 )
 def test_malformed_models_are_refused(model, change, message):

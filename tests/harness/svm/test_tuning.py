@@ -22,7 +22,7 @@ from marginbench.harness.evaluation.svm import (
     StoppingRules,
     configurations,
 )
-from marginbench.harness.evaluation.tuning import tune
+from marginbench.harness.evaluation.tuning import Tuning
 from marginbench.harness.jobs import ColumnsMessage, PhaseMessage
 
 PROBLEM = Problem(
@@ -42,7 +42,7 @@ class Build:
     def __init__(self, cls=SMO):
         self.cls, self.fitted = cls, []
 
-    def __call__(self, params):
+    def __call__(self, work):
         fitted = self.fitted
 
         class Kept(self.cls):
@@ -50,7 +50,7 @@ class Build:
                 fitted.append((self, X, y))
                 return super().fit(X, y, **options)
 
-        return Kept(**params)
+        return Kept(**work.params)
 
     def mistakes(self, data):
         """Of each fit on the points that it did not see, and which those are."""
@@ -63,7 +63,7 @@ class Build:
 def tuned(data, build=None, rules=None, **search):
     search = Search(**{"configurations": GRID, **search})
     work = FitWork(PROBLEM, "SMO", {}, 1.19, rules=rules or StoppingRules(), search=search)
-    return tune(work, data, partial(try_part, build or Build()))
+    return Tuning(work, search, data, partial(try_part, build or Build()))
 
 
 def places_of(data, X):
