@@ -27,7 +27,7 @@ from ..frames import RUN, by_solver, n_planned, other_problem_solvers
 from ..measures import FURTHER
 from ..results import Results
 from ..statistics import curves
-from .svm import reference_of
+from .svm import references
 
 #: Points of a curve at most, and in any case, so that the page of a large study stays small.
 MOST_POINTS, FEWEST_POINTS = 60, 16
@@ -153,7 +153,7 @@ def _series(
     for index, cost in enumerate(costs):
         for names in curves.by_checkpoints(traces, cost, values):
             for group in curves.steps(traces, cost, names):
-                columns = group.columns(n_points) or {}
+                columns = group.medians(n_points) or {}
                 counts = {"n": len(group.starts), "of": planned[group.task, group.solver]}
                 cell = {"task": tasks[group.task], "solver": solvers[group.solver], "cost": index}
                 for row, name in enumerate(names if columns else ()):
@@ -198,12 +198,13 @@ def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]
     others = other_problem_solvers(results.runs, label)
     lines: dict[str, tuple[float, str]] = {}
     if results.tasks_of(SvmTask):
-        reference = reference_of(results, label)
-        if reference.test_error is not None:
-            words = f"reference optimum, {formatting.percent(reference.test_error)}"
-            lines["test_error"] = (reference.test_error, words)
-        if reference.resolution is not None:
-            lines["suboptimality"] = (reference.resolution, "resolution of the certificate")
+        error, resolution = references(results).loc[label, ["reference_test_error", "resolution"]]
+        words = f"reference optimum, {formatting.percent(error)}"
+        lines = {
+            "test_error": (float(error), words),
+            "suboptimality": (float(resolution), "resolution of the certificate"),
+        }
+        lines = {name: line for name, line in lines.items() if not math.isnan(line[0])}
     return {
         "label": visible(label),
         "lines": [lines.get(name) for name in values],

@@ -13,7 +13,7 @@ import pandas as pd
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import CellTask, Finding, ImagesTask, Task
-from ..drawing.figures import Against, draw_medians, draw_profile
+from ..drawing.figures import Axis, draw_medians, draw_profile
 from ..formatting import plural
 from ..frames import SPREAD, by_solver, medians, of_task, records
 from ..measures import measured
@@ -31,7 +31,7 @@ _MEASURES = {
     "n_iter": "Median iterations",
     "matvecs": "Median products with A or its transpose",
 }
-_KAPPA = Against("κ", lambda kappa: f"at κ = {kappa:g}", linear=True)
+_KAPPA = Axis("κ", log=False)
 
 
 def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
@@ -45,9 +45,8 @@ def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     figures = []
     for name, title in _MEASURES.items():
         of_measure = cells[cells["measure"] == name]
-        drawing = draw_medians(
-            of_measure, analysis.measures(results)[name], _KAPPA, analysis.styles(results)
-        )
+        measure, styles = analysis.measures(results)[name], analysis.styles(results)
+        drawing = draw_medians(of_measure, measure, _KAPPA, "at κ = {:g}".format, styles)
         figures += [] if drawing is None else [Figure(name, f"{title} against κ", drawing)]
     return figures, "Medians; bands from the least to the largest value."
 
@@ -55,13 +54,13 @@ def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
 # ---- images: test errors of classes against iterations and seconds
 
 _AXES = {
-    "n_iter": Against(
-        "iterations for each class", lambda n: f"after {formatting.integer(n)} iterations"
+    "n_iter": (
+        Axis("iterations for each class", padding=(0.03, 0.03)),
+        lambda n: f"after {formatting.integer(n)} iterations",
     ),
-    "wall_s": Against(
-        "seconds, without the kernel matrix",
+    "wall_s": (
+        Axis("seconds, without the kernel matrix", "seconds", padding=(0.03, 0.03)),
         lambda seconds: f"after {formatting.seconds(seconds)}",
-        format="seconds",
     ),
 }
 
@@ -73,12 +72,11 @@ def image_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     measure = analysis.measures(results)["test_error"]
     checkpoints = of_task(analysis.traces(results), task)
     figures = []
-    for name, against in _AXES.items():
-        drawn = draw_medians(
-            _error_stages(checkpoints, name), measure, against, analysis.styles(results), task
-        )
+    for name, (axis, place) in _AXES.items():
+        stages, styles = _error_stages(checkpoints, name), analysis.styles(results)
+        drawn = draw_medians(stages, measure, axis, place, styles, task)
         if drawn is not None:
-            figures.append(Figure(name, f"{task}: test error against {against.words}", drawn))
+            figures.append(Figure(name, f"{task}: test error against {axis.words}", drawn))
     return figures, f"Lines are medians, bands {SPREAD}."
 
 

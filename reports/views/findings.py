@@ -15,7 +15,7 @@ from ...harness.results.measures import Measure
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import Finding, SvmTask, capitalised
-from ..drawing.figures import Scale, draw_small, shared_scale
+from ..drawing.figures import draw_small
 from ..formatting import plural, slug
 from ..frames import first_known, of_task
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
@@ -25,7 +25,7 @@ from ..statistics.targets import Target
 from ..tables import NONE, Cell, Heading, Table, matrix, narrow
 from ..view import Figure, LegendEntry, Section, legend
 from .across import comparable_costs
-from .svm import reference_of, trace_curves
+from .svm import references, trace_curves
 
 # A study of one task shows it whole.
 _FEWEST_TASKS = 2
@@ -38,12 +38,18 @@ def overview_section(results: Results) -> Iterator[Section]:
     """The medians of every task on shared axes, where there are tasks to compare."""
     if len(results.tasks_of(SvmTask)) < _FEWEST_TASKS:
         return
-    shown = {label for value in _VALUES for label in _solvers(_medians(results, value))}
-    entries = legend(results, {label: "" for label in analysis.styles(results) if label in shown})
+    shown = {solver for value in _VALUES for solver in _medians(results, value)["solver"]}
+    entries = legend(results, dict.fromkeys(shown, ""))
     rows = [row for value in _VALUES if (row := _row(results, value, entries)) is not None]
     if rows:
-        data = {"rows": rows, "marks": _words(results)}
-        yield Section("glance", "At a glance", "overview.html", data)
+        counted = bool(analysis.counters(results))
+        squares = "n is the number of training points of the task. " if counted else ""
+        marks = (
+            "Each line is a median over the runs that ended as planned, up to the end of the "
+            f"longest. All figures of a row have the same logarithmic axes. {squares}"
+            "Choose the name of a task for its full results."
+        )
+        yield Section("glance", "At a glance", "overview.html", {"rows": rows, "marks": marks})
 
 
 def _cost(results: Results) -> tuple[str, str, str]:
@@ -53,38 +59,16 @@ def _cost(results: Results) -> tuple[str, str, str]:
     return "evaluations", f"{analysis.measures(results)['evaluations'].words} in units of n²", "n²"
 
 
-def _words(results: Results) -> str:
-    """What the figures have in common."""
-    squares = (
-        "n is the number of training points of the task. " if analysis.counters(results) else ""
-    )
-    return (
-        "Each line is a median over the runs that ended as planned, up to the end of the longest. "
-        f"All figures of a row have the same logarithmic axes. {squares}"
-        "Choose the name of a task for its full results."
-    )
-
-
 @once
-def _medians(results: Results, value: str) -> list[pd.DataFrame]:
-    """The medians of each task, costs in units that tasks share."""
+def _medians(results: Results, value: str) -> pd.DataFrame:
+    """The medians of all tasks, costs in units that tasks share."""
     cost, _, _ = _cost(results)
-    curves = trace_curves(results, cost, value)
-    parts = [part for part in (curves.curves, curves.points) if len(part)] or [curves.curves]
-    drawn = pd.concat(parts)[["task", "solver", "cost", "median"]]
-    return [
-        rows.assign(cost=rows["cost"] / _unit(results, task.label)).dropna()
-        for task in results.tasks_of(SvmTask)
-        for rows in [of_task(drawn, task.label)]
-    ]
-
-
-def _unit(results: Results, task: str) -> float:
-    """The number that the costs of a task are divided by; NaN where the records lack it."""
-    if not analysis.counters(results):
-        return 1.0
-    n = first_known(of_task(results.runs, task)["n_train"])
-    return np.nan if n is None else n**2
+    drawn = trace_curves(results, cost, value)
+    drawn = drawn.loc[drawn["drawn"].isin(["median", "end"]), ["task", "solver", "cost", "median"]]
+    if analysis.counters(results):
+        n = results.runs.groupby("task")["n_train"].first()
+        drawn = drawn.assign(cost=drawn["cost"] / drawn["task"].map(n) ** 2)
+    return drawn.dropna()
 
 
 def _row(
@@ -92,45 +76,32 @@ def _row(
 ) -> tuple[str, str, list[Figure]] | None:
     """The title and note of a value and its figures, one for each task; None if all are empty."""
     _, spent, unit = _cost(results)
-    medians = _medians(results, value)
-    measure, highest = analysis.measures(results)[value], _HIGHEST.get(value, np.inf)
-    errors = [reference_of(results, task.label).test_error for task in results.tasks_of(SvmTask)]
-    levels = [np.nan if error is None or value != "test_error" else error for error in errors]
-    scale = shared_scale(medians, levels, measure, spent, unit, highest)
-    if scale is None:
-        return None
-    figures = []
-    for task, task_medians, level in zip(results.study.tasks, medians, levels, strict=True):
-        anchor = f"results-{analysis.slugs(results)[task.label]}"
-        drawn = draw_small(task_medians, level, scale, analysis.styles(results), task.label)
-        figures.append(
-            Figure(f"glance-{value}-{anchor}", task.label, drawn, legend=entries, link=anchor)
-        )
-    title = f"{capitalised(measure.words)} against {spent}"
-    return title, _note(results, value, medians, scale), figures
-
-
-def _note(results: Results, value: str, medians: list[pd.DataFrame], scale: Scale) -> str:
-    """What dashed lines are, where curves are cut, and who is not shown."""
-    sentences = []
+    medians, measure = _medians(results, value), analysis.measures(results)[value]
+    tasks = [task.label for task in results.study.tasks]
+    by_task = {task: of_task(medians, task) for task in tasks}
+    levels = dict.fromkeys(tasks, math.nan)
     if value == "test_error":
-        sentences.append("Dashed: the test error of the reference optimum.")
-    highest = _HIGHEST.get(value, np.inf)
-    if any((frame["median"] > highest).any() for frame in medians):
-        sentences.append(f"Curves are cut off above {highest:g}.")
-    if any((frame["median"] <= 0).any() for frame in medians):
-        floor = formatting.say(scale.shown, scale.floor)
-        sentences.append(f"Zeros are drawn at {floor}.")
-    shown = _solvers(medians)
-    ended = set(results.runs.loc[results.runs["ok"], "solver"])
-    absent = [label for label in analysis.styles(results) if label in ended - shown]
+        levels = dict(references(results)["reference_test_error"])
+    highest, styles = _HIGHEST.get(value, np.inf), analysis.styles(results)
+    drawn = draw_small(by_task, levels, measure, (spent, unit), highest, styles)
+    if drawn is None:
+        return None
+    drawings, floor = drawn
+    anchors = {task: f"results-{analysis.slugs(results)[task]}" for task in tasks}
+    figures = [
+        Figure(f"glance-{value}-{anchors[task]}", task, each, legend=entries, link=anchors[task])
+        for task, each in drawings.items()
+    ]
+    notes = ["Dashed: the test error of the reference optimum."] * (value == "test_error")
+    if (medians["median"] > highest).any():
+        notes.append(f"Curves are cut off above {highest:g}.")
+    if (medians["median"] <= 0).any():
+        notes.append(f"Zeros are drawn at {formatting.say(measure, floor)}.")
+    absent = set(results.runs.loc[results.runs["ok"], "solver"]) - set(medians["solver"])
     if absent:
-        sentences.append(f"Not shown: {', '.join(absent)}; the figures of each task say why.")
-    return " ".join(sentences)
-
-
-def _solvers(medians: list[pd.DataFrame]) -> set[str]:
-    return {str(solver) for frame in medians for solver in frame["solver"].unique()}
+        names = ", ".join(label for label in styles if label in absent)
+        notes.append(f"Not shown: {names}; the figures of each task say why.")
+    return f"{capitalised(measure.words)} against {spent}", " ".join(notes), figures
 
 
 _TARGETS = (

@@ -17,7 +17,7 @@ import pandas as pd
 
 from .. import analysis, described, formatting
 from ..described import SvmTask
-from ..drawing.figures import Against, draw_medians
+from ..drawing.figures import Axis, draw_medians
 from ..formatting import slug, unused
 from ..frames import SPREAD, medians, of_task, records
 from ..measures import OF_SCALING
@@ -174,7 +174,7 @@ _LEFT_OUT = (
     "Runs without a result are in no median and no slope. Where those are the slow ones, what is "
     "left looks faster than the method is."
 )
-_POINTS = Against("training points", lambda n: f"at {formatting.integer(n)} points")
+_POINTS = Axis("training points", padding=(0.03, 0.03))
 
 
 def scaling_section(results: Results) -> Iterator[Section]:
@@ -220,6 +220,10 @@ def _family(
     return anchor, label, figures, table, _LEFT_OUT if lacking else ""
 
 
+def _place(n: float) -> str:
+    return f"at {formatting.integer(n)} points"
+
+
 def _panel(results: Results, name: str, medians: pd.DataFrame, label: str) -> Figure:
     measure, panel = analysis.measures(results)[name], medians[medians["measure"] == name]
     without = set(medians["solver"]) - set(panel["solver"])
@@ -227,7 +231,7 @@ def _panel(results: Results, name: str, medians: pd.DataFrame, label: str) -> Fi
     return Figure(
         name,
         title=f"{described.capitalised(measure.words)} against {_POINTS.words}",
-        drawing=draw_medians(panel, measure, _POINTS, analysis.styles(results), label),
+        drawing=draw_medians(panel, measure, _POINTS, _place, analysis.styles(results), label),
         note=f"Not shown: {absent} (nothing counted)." if absent else "",
     )
 

@@ -47,7 +47,7 @@ SOLVING = """
 model = marginbench.SMO().fit([[0.0], [1.0], [2.0]], [0, 1, 1])
 marginbench.to_svc(model)
 absent("harness", "reports", "jinja2", "matplotlib", "pydantic", "requests")
-absent("seaborn", "typer", "solvers.sbp", "solvers.bundle")
+absent("typer", "solvers.sbp", "solvers.bundle")
 
 from marginbench.harness.loading import load_class
 
@@ -68,13 +68,13 @@ absent("numpy", "numba", "sklearn", "pyarrow", "pydantic")
 import marginbench.reports.command
 
 marginbench.report
-absent("pandas", "matplotlib", "seaborn", "jinja2", "pyarrow", "pydantic")
+absent("pandas", "matplotlib", "jinja2", "pyarrow", "pydantic")
 
 import marginbench.reports.statistics as package
 
 for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
     importlib.import_module(found.name)
-absent("seaborn", "scipy.stats", "matplotlib")
+absent("scipy.stats", "matplotlib")
 """
 
 
