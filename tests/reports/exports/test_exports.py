@@ -21,7 +21,7 @@ from marginbench.reports import analysis
 from marginbench.reports.errors import ReportError
 from marginbench.reports.exports import Exported, export
 from marginbench.reports.exports.making import chosen, csv_bytes, inches, rendered, views_of
-from marginbench.reports.exports.writing import Artefact, Origin, write_all
+from marginbench.reports.exports.writing import File, write_all
 from marginbench.reports.page import render
 from marginbench.reports.results import load_results
 from marginbench.reports.tables import Cell, Heading, Table
@@ -285,9 +285,8 @@ def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
     (tmp_path / "a.csv").mkdir()
     (tmp_path / "b.csv").symlink_to("nowhere")
     for name in ("a.csv", "b.csv"):
-        new = Artefact(name, "table", "a", "A", "export", b"new")
         with pytest.raises(ReportError, match="no export wrote it"):
-            write_all(tmp_path, [new], Origin("study", "results", "0", (), "1", "1"))
+            write_all(tmp_path, [File(name, b"new", {})])
 
 
 def test_records_that_changed_replace_their_files_even_after_an_export_that_was_cut_off(
