@@ -94,7 +94,7 @@ def cautions(results: Results) -> list[str]:
     of_runs = integrity.cautions(
         results.runs, _raw_traces(results), environments(results), [*folds(results)]
     )
-    of_study = [] if results.notes else described.part_of_study(results.study, words(results))
+    of_study = [] if results.notes else described.part_of_study(results.study)
     return [*of_study, *results.notes, *of_runs]
 
 

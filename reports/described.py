@@ -137,10 +137,8 @@ class PlannedRun(_Described):
 
 
 class Size(_Described):
-    """How many tasks, solvers and runs there are when all of a study was run."""
+    """How many runs there are when all of a study was run."""
 
-    tasks: int
-    solvers: int
     runs: int
 
 
@@ -262,23 +260,11 @@ def capitalised(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def part_of_study(study: Study, words: KindWords) -> list[str]:
+def part_of_study(study: Study) -> list[str]:
     """A sentence where only a part of the study was ever run, else none."""
-    if study.of is None:
+    if study.of is None or len(study.planned) >= study.of.runs:
         return []
-    parts = [
-        f"{len(shown)} of {formatting.plural(total, word)}"
-        for shown, total, word in (
-            ({run.task for run in study.planned}, study.of.tasks, words.task),
-            ({run.solver for run in study.planned}, study.of.solvers, words.solver),
-        )
-        if len(shown) < total
-    ]
-    if parts:
-        return [f"Only a part of the study was run: {' and '.join(parts)}."]
-    if len(study.planned) < study.of.runs:
-        return [f"Only a part of the study was run: {len(study.planned)} of {study.of.runs} runs."]
-    return []
+    return [f"Only a part of the study was run: {len(study.planned)} of {study.of.runs} runs."]
 
 
 def kernel_words(task: SvmTask, total: float | None = None) -> list[str]:

@@ -154,21 +154,24 @@ def matrix(
     frame: pd.DataFrame,
     rows: tuple[str, Iterable[str]],
     columns: tuple[str, Mapping[str, Heading]],
-    cell: Callable[[Mapping[str, Any] | None], Cell],
+    cell: Callable[[Mapping[str, Any]], Cell],
     first: str | Heading = "Solver",
     **more: Any,
 ) -> Table:
     """A table with a cell for each pair of two keys of a frame, such as solver and task.
 
     ``rows`` and ``columns`` are the name of a key and its values in order, columns with their
-    headings; ``cell`` gets the row of a pair, None where there is none. Rows without any are left
-    out. The frame is its numbers.
+    headings; ``cell`` makes that of the row of a pair; a dash stands where there is none. Rows
+    without any are left out. The frame is its numbers.
     """
     (index, labels), (key, headings) = rows, columns
     by_pair = {(row[index], row[key]): row for row in records(frame)}
     names = {name for name, _ in by_pair}
     cells = [
-        [Cell(name), *(cell(by_pair.get((name, each))) for each in headings)]
+        [
+            Cell(name),
+            *(cell(by_pair[name, each]) if (name, each) in by_pair else NONE for each in headings),
+        ]
         for name in labels
         if name in names
     ]

@@ -167,9 +167,17 @@ def _lines(table: Table, index: int) -> list[str]:
     heading = table.headings[index]
     if heading.style != "number":
         return [heading.title]
-    longest = max(map(len, heading.title.split()), default=1)
-    width = max(_width_of_values(table, index), longest, len(heading.title) / 4)
-    return textwrap.wrap(heading.title, int(width), break_long_words=False) or [""]
+    words = heading.title.split(" ")
+    widest = max(map(_letters, words))
+    width = max(_width_of_values(table, index), widest, _letters(heading.title) / 4)
+    lines = words[:1]
+    for word in words[1:]:
+        longer = f"{lines[-1]} {word}"
+        if _letters(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def _letters(text: str) -> float:

@@ -114,25 +114,36 @@ def along(
     median.
     """
     planned = n_planned(runs)
-    parts = [unfinished(traces, cost, value).assign(drawn="failed run")]
+    failed = unfinished(traces, cost, value)
+    parts: list[dict[str, Any]] = [{str(name): failed[name] for name in failed}]
+    parts[0]["drawn"] = "failed run"
     for group in steps(traces, cost, [value]):
         medians = group.medians(n_points)
         if medians is None:
             continue
-        n_runs = len(group.starts)
-        about = {"task": group.task, "solver": group.solver}
+        n_runs, about = len(group.starts), {"task": group.task, "solver": group.solver}
         counts = {"n_runs": n_runs, "n_planned": planned[group.task, group.solver]}
         columns = {name: numbers.ravel() for name, numbers in medians.items()}
         drawn = "end" if group.only_ends else "median"
-        parts.append(pd.DataFrame(about | columns | counts | {"drawn": drawn}))
+        parts.append({**about, **counts, **columns, "drawn": drawn})
         if drawn == "median" and 1 < n_runs < FEWEST_FOR_QUARTILES:
             # A lone run is its own median.
-            columns = {"seed": group.seeds[group.run], "cost": group.costs}
-            single = pd.DataFrame(about | columns | {"value": group.values[0], "drawn": "run"})
-            parts.append(single[single["cost"] > 0])
-    parts = [part for part in parts if len(part)] or parts
-    frame = pd.concat(parts, ignore_index=True).reindex(columns=_CURVE_COLUMNS)
-    return frame.astype(dict.fromkeys(("n_runs", "n_planned", "n_running", "seed"), "Int64"))
+            paid, seeds = group.costs > 0, group.seeds[group.run]
+            columns = {"cost": group.costs[paid], "value": group.values[0][paid]}
+            parts.append({**about, **columns, "seed": seeds[paid], "drawn": "run"})
+    # One frame of whole columns: a frame for each part takes several times as long.
+    sizes = [len(part["cost"]) for part in parts]
+    whole: dict[str, Any] = {}
+    for name in _CURVE_COLUMNS:
+        values = [
+            np.broadcast_to(np.asarray(part.get(name, np.nan), object), size)
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+        whole[name] = np.concatenate(values)
+    types = dict.fromkeys(("n_runs", "n_planned", "n_running", "seed"), "Int64")
+    types |= dict.fromkeys(("cost", "median", "low", "high", "value"), "float64")
+    types |= dict.fromkeys(("cost_low", "cost_high"), "float64")
+    return pd.DataFrame(whole).astype(types)
 
 
 def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from ..analysis import once
 from ..described import Finding, SvmTask, capitalised
 from ..drawing.figures import draw_small
 from ..formatting import plural, slug
-from ..frames import first_known, of_task
+from ..frames import of_task
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
 from ..statistics import targets
@@ -203,38 +203,28 @@ def _first_finding(results: Results, target: Target) -> Finding | None:
     if not tasks:
         return None
     question = f"To stay {_within(target)}, in {words}"
+    several, nobody = "several solvers may be first on", "no competitor gets there on"
     firsts: dict[str, list[tuple[float, bool]]] = {}
-    shared = reached = 0
+    others = {several: 0, nobody: 0}
     for task in tasks:
-        costs = of_task(table, task)
-        leaders = costs[costs["first"]]
-        bounded = bool(leaders["upper_bound"].any())
-        reached += not leaders.empty
-        shared += len(leaders) > 1
+        of_all = of_task(table, task)
+        leaders = of_all[of_all["first"]]
         if len(leaders) == 1:
-            firsts.setdefault(leaders["solver"].iloc[0], []).append((_lead(costs), bounded))
-    if not reached:
-        return Finding(question, f"no competitor gets there on {_of_all(len(tasks))}")
+            rest = of_all[~of_all["first"] & of_all["competes"] & np.isfinite(of_all["median"])]
+            # How many times ahead of the next; NaN if it costs nothing.
+            lead = float(rest["ratio"].min()) if len(rest) else math.inf
+            solver, bounded = leaders.iloc[0][["solver", "upper_bound"]]
+            firsts.setdefault(solver, []).append((lead, bool(bounded)))
+        else:
+            others[several if len(leaders) else nobody] += 1
+    if others[nobody] == len(tasks):
+        return Finding(question, f"{nobody} {_of_all(len(tasks))}")
     parts = [(len(leads), f"{name} is first on", _by(leads)) for name, leads in firsts.items()]
-    parts += [(shared, "several solvers may be first on", "")]
-    parts += [(len(tasks) - reached, "no competitor gets there on", "")]
-    return _ranked(question, [part for part in parts if part[0]], len(tasks))
-
-
-def _ranked(question: str, parts: list[tuple[int, str, str]], n_tasks: int) -> Finding:
-    """The parts of an answer, each with its number of tasks; what holds on most of them first."""
-    (most, answer, detail), *rest = sorted(parts, key=lambda part: -part[0])
-    words = "; ".join([detail, *(f"{words} {n}{more}" for n, words, more in rest)])
-    return Finding(question, f"{answer} {most} of {plural(n_tasks, 'task')}", words)
-
-
-def _lead(table: pd.DataFrame) -> float:
-    """By what factor the first of a task is ahead of the next.
-
-    Infinite if no other gets there, NaN if it costs nothing.
-    """
-    others = table[~table["first"] & table["competes"] & np.isfinite(table["median"])]
-    return float(others["ratio"].min()) if len(others) else math.inf
+    parts += [(n, words, "") for words, n in others.items() if n]
+    # What holds on most tasks comes first.
+    (most, answer, detail), *rest_of_parts = sorted(parts, key=lambda part: -part[0])
+    words = "; ".join([detail, *(f"{words} {n}{more}" for n, words, more in rest_of_parts)])
+    return Finding(question, f"{answer} {most} of {plural(len(tasks), 'task')}", words)
 
 
 def _by(leads: list[tuple[float, bool]]) -> str:
@@ -243,22 +233,19 @@ def _by(leads: list[tuple[float, bool]]) -> str:
     Of one whose cost is only an upper bound the factor is a lower one.
     """
     finite = [lead for lead, _ in leads if math.isfinite(lead)]
-    at_least = "at least " if any(bounded for lead, bounded in leads if lead in finite) else ""
-    free = sum(math.isnan(lead) for lead, _ in leads)
-    alone = len(leads) - len(finite) - free
-    words = []
+    ahead = "at least " if any(bounded for lead, bounded in leads if lead in finite) else ""
     if finite:
-        middle = f"{targets.geometric_mean(finite):.2g}{formatting.TIMES}"
         spread = formatting.spread(f"{min(finite):.2g}", f"{max(finite):.2g}")
-        ahead = f"{middle} ({spread}{formatting.TIMES})" if spread else middle
-        on = f" on {len(finite)}" if alone or free else ""
-        words.append(f"{at_least}{ahead} ahead of the next{on}")
-    if alone:
-        on = f" on {alone}" if finite or free else ""
-        words.append(f"no other competitor gets there{on}")
-    if free:
-        words.append("at no cost" + (f" on {free}" if finite or alone else ""))
-    return f" ({', '.join(words)})"
+        ahead += f"{targets.geometric_mean(finite):.2g}{formatting.TIMES}"
+        ahead += f" ({spread}{formatting.TIMES})" if spread else ""
+    parts = {
+        f"{ahead} ahead of the next": len(finite),
+        "no other competitor gets there": sum(math.isinf(lead) for lead, _ in leads),
+        "at no cost": sum(math.isnan(lead) for lead, _ in leads),
+    }
+    parts = {words: n for words, n in parts.items() if n}
+    listed = (words + (f" on {n}" if len(parts) > 1 else "") for words, n in parts.items())
+    return f" ({', '.join(listed)})"
 
 
 def _error_finding(results: Results) -> Finding | None:
@@ -319,8 +306,8 @@ def _matrix_table(results: Results, target: Target, cost: str) -> Table:
     )
 
 
-def _ratio_cell(row: Mapping[str, Any] | None, measure: Measure, ranked: Collection[str]) -> Cell:
-    if row is None or row["absent"] == targets.SKIPPED:
+def _ratio_cell(row: Mapping[str, Any], measure: Measure, ranked: Collection[str]) -> Cell:
+    if row["absent"] == targets.SKIPPED:
         return NONE
     failed = ", ".join(
         f"{row[name]} of {row['n']} {word}"
@@ -360,31 +347,33 @@ def _ratio(value: float) -> str:
 
 def budget_table(results: Results) -> Table | None:
     """Who has the lowest test error after so many evaluations, or seconds."""
-    parts = []
+    names, parts = list[str](), []
     for column in comparable_costs(results):
         budgets = _budgets(results, column)
         leaders = targets.leaders(results.runs, analysis.traces(results), column, budgets)
-        parts.append((_distinct_budgets(results, budgets, column), leaders))
-    tasks = [task.label for task in results.tasks_of(SvmTask)]
-    rows = []
-    for names, leaders in parts:
-        for budget in names:
-            of_budget = leaders[leaders["budget"] == budget]
-            if not of_budget.empty:
-                cells = [_leader_cell(of_task(of_budget, task)) for task in tasks]
-                rows.append([Cell(budget), *cells])
-    if not rows:
+        parts.append(leaders)
+        # Of several budgets that end no run early only the first.
+        ends = analysis.traces(results).groupby("task")[column].max()
+        cut = (budgets["amount"] < budgets["task"].map(ends)).groupby(budgets["budget"], sort=False)
+        beyond = [name for name, any_cut in cut.any().items() if not any_cut]
+        names += [str(name) for name in dict.fromkeys(budgets["budget"]) if name not in beyond[1:]]
+    numbers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    if numbers.empty:
         return None
-    headings = [Heading("After", term="after"), *(Heading(task) for task in tasks)]
-    table = Table(
+    key = ["budget", "task"]
+    first = numbers[numbers["first"]].groupby(key, sort=False)
+    table = matrix(
         "Lowest median test error after a budget",
-        headings,
-        rows,
+        first.agg({"solver": list, "error": "first"}).reset_index(),
+        ("budget", names),
+        ("task", {task.label: Heading(task.label) for task in results.tasks_of(SvmTask)}),
+        _leader_cell,
+        first=Heading("After", term="after"),
+        style="",
         name="findings-budgets",
         caption="Of the solvers without a failed run.",
-        numbers=pd.concat([leaders for _, leaders in parts], ignore_index=True),
     )
-    return narrow(table)
+    return narrow(replace(table, numbers=numbers))
 
 
 def _budgets(results: Results, cost: str) -> pd.DataFrame:
@@ -392,32 +381,19 @@ def _budgets(results: Results, cost: str) -> pd.DataFrame:
     rows = []
     for task in results.tasks_of(SvmTask):
         if cost == "cpu_s":
-            rows += [
-                (task.label, f"{value:g}{formatting.THIN}s of CPU time", value)
-                for value in _SECONDS
-            ]
-            continue
-        n = first_known(of_task(results.runs, task.label)["n_train"])
-        if n is not None:
-            rows += [(task.label, f"{share:g} n² evaluations", share * n * n) for share in _SQUARES]
+            names = {f"{value:g}{formatting.THIN}s of CPU time": value for value in _SECONDS}
+        else:
+            n = of_task(results.runs, task.label)["n_train"].dropna()
+            names = {
+                f"{share:g} n² evaluations": share * n.iloc[0] * n.iloc[0]
+                for share in _SQUARES
+                if len(n)
+            }
+        rows += [(task.label, name, amount) for name, amount in names.items()]
     return pd.DataFrame(rows, columns=["task", "budget", "amount"])
 
 
-def _distinct_budgets(results: Results, budgets: pd.DataFrame, column: str) -> list[str]:
-    """The names of the budgets; of several that end no run early only the first."""
-    ends = analysis.traces(results).groupby("task")[column].max()
-    names = list(dict.fromkeys(budgets["budget"]))
-    cut = budgets["amount"] < budgets["task"].map(ends)
-    beyond = [name for name in names if not cut[budgets["budget"] == name].any()]
-    return [name for name in names if name not in beyond[1:]]
-
-
-def _leader_cell(leaders: pd.DataFrame) -> Cell:
-    ahead = leaders[leaders["first"]]
-    if ahead.empty:
-        return NONE
-    return Cell(
-        formatting.some(map(str, ahead["solver"]), _MOST_NAMED),
-        range=formatting.percent(float(ahead["error"].iloc[0])),
-        number=float(ahead["error"].iloc[0]),
-    )
+def _leader_cell(row: Mapping[str, Any]) -> Cell:
+    error = float(row["error"])
+    names = formatting.some(map(str, row["solver"]), _MOST_NAMED)
+    return Cell(names, range=formatting.percent(error), number=error)

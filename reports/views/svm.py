@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ from ..statistics.curves import (
     predicted_fractions,
 )
 from ..statistics.summary import resolution
-from ..tables import NONE, Cell, Column, Heading, Table, framed, measure_cell, number_column
+from ..tables import NONE, Cell, Column, Table, framed, measure_cell, number_column
 from ..view import Figure, Section, figures_of
 
 # ---- traces: errors and suboptimality against what runs spend
@@ -161,17 +162,20 @@ def draw_traces(
         floor=floor,
     )
     sentences = ["Both axes are logarithmic.", *(f"Dashed: {words}." for _, words in levels)]
-    for solver, rows in by_style(frame, styles):
-        medians = rows[rows["drawn"].isin(["median", "end"])]
-        for last in records(medians.tail(1)):
-            cost = formatting.say(spent, last["cost"])
+    medians = frame[frame["drawn"].isin(["median", "end"])].drop_duplicates("solver", keep="last")
+    last = {row["solver"]: row for row in records(medians)}
+    failed = frame[frame["drawn"] == "failed run"].groupby("solver")["seed"].nunique()
+    for solver in styles:
+        if solver in last:
+            row = last[solver]
+            cost = formatting.say(spent, row["cost"])
             cost += f" {spent.words}" if spent.format == "count" else ""
             sentences.append(
-                f"{solver} ends at a median of {formatting.say(shown, last['median'])} after "
-                f"{cost} ({last['n_runs']} of {last['n_planned']} runs)."
+                f"{solver} ends at a median of {formatting.say(shown, row['median'])} after "
+                f"{cost} ({row['n_runs']} of {row['n_planned']} runs)."
             )
-        if failed := rows.loc[rows["drawn"] == "failed run", "seed"].nunique():
-            sentences.append(f"{plural(failed, 'run')} of {solver} failed on the way.")
+        if solver in failed:
+            sentences.append(f"{plural(failed[solver], 'run')} of {solver} failed on the way.")
     title = f"{task}: {shown.words} against {spent.words}"
     return Drawing(lines, title, " ".join(sentences), frame.dropna(axis="columns", how="all"))
 
@@ -453,55 +457,52 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
         (row["solver"], row["measure"]): measure_cell(row, measures[row["measure"]])
         for row in records(of_task(analysis.table(results), task))
     }
-    marks = dict.fromkeys(other_problem_solvers(results.runs, task), summary.OTHER_PROBLEM)
-    rows = [
-        [
-            Cell(row["solver"], note=marks.get(row["solver"], "")),
-            Cell(
-                f"{row['n_ok']} / {row['n_planned']}",
-                number=row["n_ok"],
-                incomplete=row["n_failed"] + row["n_missing"] > 0,
-            ),
-            *(cells[row["solver"], name] for name in measures),
-            # Each count stays with its status when the line breaks.
-            Cell(
-                row["statuses"].replace(" ", formatting.FIXED).replace(f",{formatting.FIXED}", ", ")
-            ),
-        ]
-        for row in records(counts)
-    ]
-    headings = [
-        Heading("Solver", short="solver", term="solver"),
-        Heading("Runs", "number", short="runs", term="runs"),
+    others = other_problem_solvers(results.runs, task)
+
+    def solver(row: Mapping[str, Any]) -> Cell:
+        note = summary.OTHER_PROBLEM if row["solver"] in others else ""
+        return Cell(row["solver"], note=note)
+
+    def runs(row: Mapping[str, Any]) -> Cell:
+        some = row["n_failed"] + row["n_missing"] > 0
+        return Cell(f"{row['n_ok']} / {row['n_planned']}", number=row["n_ok"], incomplete=some)
+
+    def status(row: Mapping[str, Any]) -> Cell:
+        # Each count stays with its status when the line breaks.
+        fixed = row["statuses"].replace(" ", formatting.FIXED)
+        return Cell(fixed.replace(f",{formatting.FIXED}", ", "))
+
+    def value(name: str, row: Mapping[str, Any]) -> Cell:
+        return cells[row["solver"], name]
+
+    table = of_task(analysis.table(results), task)
+    shown = table[table["solver"].isin(counts["solver"])]
+    intervals = ("test_error",) if "mistakes" in results.runs else ()
+    columns = [
+        Column("Solver", short="solver", term="solver", of=solver),
+        Column("Runs", "number", short="runs", term="runs", of=runs),
         *(
-            Heading(
+            Column(
                 item.title,
                 "number",
                 groups.get(name) or _AT_THE_END,
                 item.short,
-                term=name,
+                name,
+                partial(value, name),
             )
             for name, item in measures.items()
         ),
-        Heading("Status", "statuses", term="status"),
+        Column("Status", "statuses", term="status", of=status),
     ]
-    return Table(
+    return framed(
         f"Results on {task}",
-        headings,
-        rows,
+        counts,
+        columns,
         style="results",
         name=f"results-{analysis.slugs(results)[task]}",
         caption=_CAPTION,
-        numbers=_numbers(results, task, counts),
+        numbers=measured(shown, measures, counts, intervals),
     )
-
-
-def _numbers(results: Results, task: str, counts: pd.DataFrame) -> pd.DataFrame:
-    """What the table says of these solvers; of test errors with intervals where mistakes are."""
-    table = of_task(analysis.table(results), task)
-    intervals = ("test_error",) if "mistakes" in results.runs else ()
-    shown = table[table["solver"].isin(counts["solver"])]
-    return measured(shown, analysis.shown(results), counts, intervals)
 
 
 def _notes(results: Results) -> list[str]:
