@@ -423,7 +423,11 @@ def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) 
         shares = np.append(0.0, solver_steps["share"].to_numpy(np.float64))
         curve = {"x": [low, *costs, high], "y": [*shares, shares[-1]]}
         curves.append(pd.DataFrame(curve).assign(solver=solver))
-        sentences.append(_share_sentence(solver, solver_steps))
+        if solver_steps.empty:
+            sentences.append(f"{solver}: none.")
+        else:
+            half = solver_steps.loc[solver_steps["share"] >= shares[-1] / 2, "cost"].iloc[0]
+            sentences.append(f"{solver}: {100 * shares[-1]:.0f} %, half of it within {half:.3g}.")
     lines = Lines(
         pd.concat(curves, ignore_index=True),
         Axis(xlabel, _RATIO, limits=limits),
@@ -431,14 +435,6 @@ def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) 
         solvers,
     )
     return Drawing(lines, title, " ".join(sentences), steps)
-
-
-def _share_sentence(solver: str, curve: pd.DataFrame) -> str:
-    if curve.empty:
-        return f"{solver}: none."
-    last = float(curve["share"].iloc[-1])
-    half = float(curve.loc[curve["share"] >= last / 2, "cost"].iloc[0])
-    return f"{solver}: {100 * last:.0f} %, half of it within {half:.3g}."
 
 
 def draw_trade(
@@ -474,59 +470,56 @@ def draw_trade(
     return Drawing(draw, title, " ".join([words, *sentences]), points)
 
 
+# ---- a row for each solver
+
+
+def _row_axes(sheet: Sheet, labels: Sequence[str], words: str) -> Axes:
+    """Axes with a row for each label, of which long ones lose their middle; words stand below."""
+    names = [
+        label if len(label) <= _LONGEST else f"{label[:9]}…{label[9 - _LONGEST + 1 :]}"
+        for label in labels
+    ]
+    margins = (8.0 + max(map(text_width, names)), 14.0, 45.0, 6.0)
+    height = max(_ROW * len(names), _LOWEST) + margins[2] + margins[3]
+    axes = new_axes(sheet, WIDTH, height, margins)
+    axes.set(xlabel=words, ylim=(len(names) - 0.5, -0.5))
+    axes.set_yticks(range(len(names)), names)
+    axes.grid(axis="y", visible=False)
+    axes.grid(axis="x", color=RULE, lw=0.6)
+    return axes
+
+
 def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: str) -> Drawing:
-    """Average ranks on a line; a bar joins solvers of which no pair is separable.
+    """Average ranks, a row for each solver; a bar joins solvers of which no pair is separable.
 
     ``ranks`` is of :func:`marginbench.reports.statistics.ranks.average_ranks`, ``pairs`` of
     ``compared_pairs``.
     """
-    places = {str(row["solver"]): float(row["rank"]) for row in records(ranks)}
+    places = dict(zip(ranks["solver"], ranks["rank"], strict=True))
     p = pd.DataFrame(1.0, index=list(places), columns=list(places))
     for row in records(pairs):
         p.loc[row["solver"], row["other"]] = p.loc[row["other"], row["solver"]] = row["p"]
-    names = {name: _shortened(name) for name in places}
     bars = _inseparable(p.to_numpy() >= LEVEL)
-    n_left, n = (len(names) + 1) // 2, len(names)
-    first_row = 0.5 * len(bars) + 1.0
 
     def draw(sheet: Sheet) -> Figure:
-        side = 14.0 + max(map(text_width, names.values())) + text_width(" (1.23)")
-        rows = first_row + n_left
-        axes = new_axes(sheet, WIDTH, _ROW * (rows + 1), (side, side, 8.0, 2.0 * FONT))
-        pad = 0.04 * n
-        axes.set(xlim=(1 - pad, n + pad), ylim=(rows, 0.0), xticks=range(1, n + 1))
-        axes.yaxis.set_visible(False)
-        axes.xaxis.tick_top()
-        axes.spines["top"].set(visible=True, color=MUTED)
-        axes.spines["bottom"].set_visible(False)
+        axes = _row_axes(sheet, list(places), "average rank")
+        n, mark = len(places), {"ls": "", "ms": 7 * sheet.scale}
+        axes.set(xlim=(0.8, n + 0.3 + 0.12 * len(bars)), xticks=range(1, n + 1))
         for place, (name, rank) in enumerate(places.items()):
-            at_left = place < n_left
-            row = first_row + (place if at_left else n - 1 - place)
-            end, color = 1 - pad if at_left else n + pad, styles[name].color
-            axes.plot([rank, rank, end], [0, row, row], color=color, lw=1.1 * sheet.scale)
-            axes.plot(
-                [rank], [0], ls="", marker=styles[name].marker, ms=6 * sheet.scale,
-                color=color, clip_on=False, zorder=3,
-            )  # fmt: skip
+            axes.plot([rank], [place], marker=styles[name].marker, color=styles[name].color, **mark)
             axes.annotate(
-                f"{names[name]} ({rank:.2f})", xy=(end, row), xytext=(-4 if at_left else 4, 0),
-                textcoords="offset points", ha="right" if at_left else "left", va="center",
-                fontsize=sheet.font, color=INK,
+                f"{rank:.2f}", xy=(rank, place), xytext=(7, 0), textcoords="offset points",
+                va="center", fontsize=sheet.font, color=INK,
             )  # fmt: skip
-        for place, (low, high) in enumerate(bars):
-            ends = [list(places.values())[low] - 0.03, list(places.values())[high] + 0.03]
-            axes.plot(ends, [0.5 * (place + 1)] * 2, color=INK, lw=2.5 * sheet.scale)
+        for index, (first, last) in enumerate(bars):
+            column = [n + 0.3 + 0.12 * index] * 2
+            axes.plot(column, [first - 0.2, last + 0.2], color=INK, lw=2.5 * sheet.scale)
         return figure_of(axes)
 
     ordered = ", ".join(f"{name} {rank:.2f}" for name, rank in places.items())
     joined = [f"{row['solver']} and {row['other']}" for row in records(pairs) if row["p"] >= LEVEL]
     apart = f"Not told apart: {', '.join(joined)}." if joined else "All pairs are told apart."
     return Drawing(draw, title, f"Average ranks: {ordered}. {apart}", ranks)
-
-
-def _shortened(label: str) -> str:
-    """A label beside a figure, without its middle where it is long."""
-    return label if len(label) <= _LONGEST else f"{label[:9]}…{label[9 - _LONGEST + 1 :]}"
 
 
 def _inseparable(alike: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -541,23 +534,17 @@ def _inseparable(alike: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     return groups
 
 
-# ---- distributions: every run as a stroke, with boxes of quartiles
-
-
 def draw_distributions(
     finals: pd.DataFrame, measure: Measure, level: float, styles: Styles, task: str
 ) -> Drawing | None:
-    """The values of all runs (columns solver, value), a row for each solver; None without any."""
+    """The values of all runs (columns solver, value), with boxes of quartiles; None without any."""
     finite = finals[np.isfinite(finals["value"].to_numpy(np.float64))]
     order = [solver for solver, _ in by_style(finite, styles)]
     if not order:
         return None
-    names = {solver: _shortened(solver) for solver in order}
 
     def draw(sheet: Sheet) -> Figure:
-        margins = (8.0 + max(map(text_width, names.values())), 14.0, 45.0, 6.0)
-        height = max(_ROW * len(order), _LOWEST) + margins[2] + margins[3]
-        axes = new_axes(sheet, WIDTH, height, margins)
+        axes = _row_axes(sheet, order, measure.words)
         for place, (solver, rows) in enumerate(by_style(finite, styles)):
             values, color = rows["value"].to_numpy(np.float64), styles[solver].color
             axes.plot(
@@ -568,10 +555,6 @@ def draw_distributions(
                 low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
                 axes.barh(place, high - low, 0.62, low, fill=False, ec=color, lw=0.8)
                 axes.vlines(middle, place - 0.31, place + 0.31, color=INK, lw=1.8 * sheet.scale)
-        axes.set(xlabel=measure.words, ylim=(len(order) - 0.5, -0.5))
-        axes.set_yticks(range(len(order)), [names[solver] for solver in order])
-        axes.grid(axis="y", visible=False)
-        axes.grid(axis="x", color=RULE, lw=0.6)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=_PERCENT))
         if np.isfinite(level):

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -217,8 +217,9 @@ def write_site(
                     study["title"] = f"{study['title']} ({study['slug']})"
             studies.sort(key=lambda study: (study["title"].casefold(), study["slug"]))
             for name, folder in pages.items():
-                for path, content in _files_of(folder):
-                    stage(staged, f"{further[name]}/{path}", content)
+                for path in _files_of(folder):
+                    place = f"{further[name]}/{path.as_posix()}"
+                    stage(staged, place, (folder / path).read_bytes())
             if lanes:
                 stage(staged, f"{FOLDER}/{_INDEX}", history)
             stage(staged, _INDEX, index_page(studies, further, title, lanes))
@@ -328,31 +329,21 @@ def _check_pages(folders: Iterable[Path], site: Path) -> None:
         here, there = folder.resolve(), site.resolve()
         if here.is_relative_to(there) or there.is_relative_to(here):
             raise ReportError(f"{folder}: and the site {site} must be apart; choose another folder")
-        for path in _paths(folder):
-            if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise ReportError(f"{path}: is a link or no file; put a copy in its place")
-            if not path.name.isprintable() or "\\" in path.name:
-                raise ReportError(f"{str(path)!r}: no address can have this name; rename it")
+        _files_of(folder)
 
 
-def _files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _files_of(folder: Path) -> list[Path]:
     """The files of a folder of static pages, by their path in it; hidden ones are left out."""
-    for path in filter(Path.is_file, _paths(folder)):
-        try:
-            yield path.relative_to(folder).as_posix(), path.read_bytes()
-        except OSError as error:
-            raise _unreadable(error) from None
-
-
-def _paths(folder: Path) -> Iterator[Path]:
-    def unreadable(error: OSError) -> None:
-        raise _unreadable(error) from None
-
-    for base, subfolders, names in os.walk(folder, onerror=unreadable):
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        yield from (Path(base, name) for name in sorted(names) if not name.startswith("."))
-        yield from (Path(base, name) for name in subfolders)
-
-
-def _unreadable(error: OSError) -> ReportError:
-    return ReportError(f"{error.filename}: cannot be read ({error.strerror}); allow reading it")
+    files = []
+    for path in sorted(folder.rglob("*")):
+        inner = path.relative_to(folder)
+        if any(part.startswith(".") for part in inner.parts):
+            continue
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise ReportError(f"{path}: is a link or no file; put a copy in its place")
+        if not path.name.isprintable() or "\\" in path.name:
+            raise ReportError(f"{str(path)!r}: no address can have this name; rename it")
+        if not os.access(path, os.R_OK):
+            raise ReportError(f"{path}: cannot be read; allow reading it")
+        files += [inner] if path.is_file() else []
+    return files

@@ -9,7 +9,7 @@ value.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -190,6 +190,20 @@ def by_checkpoints(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> li
     return list(groups.values())
 
 
+def _noted(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The numbers that solvers noted on the way, those of objectives among them.
+
+    Of runs that ended as planned, each with task, solver and seed.
+    """
+    for run in records(runs.loc[runs["ok"], [*RUN, "epochs"]]):
+        for noted in json.loads(run["epochs"] or "[]"):
+            # A solver of the user's own may note other things under such names.
+            objectives = noted.get("objectives")
+            fields = noted | (objectives if isinstance(objectives, dict) else {})
+            numbers = {name: value for name, value in fields.items() if is_number(value)}
+            yield {name: run[name] for name in RUN} | numbers
+
+
 #: Columns of :func:`epochs_frame`, NaN for what a solver did not note.
 MEASURES = (
     *("epoch", "n_iter", "n_support", "iterations", "maintenance", "weight_degradation"),
@@ -204,22 +218,11 @@ def epochs_frame(runs: pd.DataFrame) -> pd.DataFrame:
     Columns task, solver, seed, :data:`MEASURES`, :data:`OBJECTIVES` and ``maintenance_fraction``,
     maintenance events per iteration. Of runs that ended as planned.
     """
-    rows = []
-    for run in records(runs.loc[runs["ok"], ["task", "solver", "seed", "epochs"]]):
-        identity = {name: run[name] for name in ("task", "solver", "seed")}
-        for noted in json.loads(run["epochs"] or "[]"):
-            # A solver of the user's own may note other things under such names.
-            objectives = noted.get("objectives")
-            fields = noted | (objectives if isinstance(objectives, dict) else {})
-            values = {name: fields.get(name) for name in (*MEASURES, *OBJECTIVES)}
-            numeric = {name: value for name, value in values.items() if is_number(value)}
-            if numeric.keys() >= {"epoch", "maintenance", "iterations"} and numeric["iterations"]:
-                rows.append(identity | numeric)
-    frame = pd.DataFrame(rows, columns=["task", "solver", "seed", *MEASURES, *OBJECTIVES])
+    rows = [row for row in _noted(runs) if {"epoch", "maintenance"} <= row.keys()]
+    rows = [row for row in rows if row.get("iterations")]
     numbers = [*MEASURES, *OBJECTIVES]
-    frame[numbers] = frame[numbers].astype(float)
-    frame["maintenance_fraction"] = frame["maintenance"] / frame["iterations"]
-    return frame
+    frame = pd.DataFrame(rows, columns=[*RUN, *numbers]).astype(dict.fromkeys(numbers, float))
+    return frame.assign(maintenance_fraction=frame["maintenance"] / frame["iterations"])
 
 
 def maintenance_curves(epochs: pd.DataFrame) -> pd.DataFrame:
@@ -262,15 +265,10 @@ def bundle_gaps(runs: pd.DataFrame) -> pd.DataFrame:
     each solver's first run on a task that ended as planned: the methods draw nothing, so other
     seeds only repeat it.
     """
-    rows = []
-    finished = runs.loc[runs["ok"], ["task", "solver", "seed", "epochs"]]
-    firsts = finished.sort_values("seed", kind="stable").drop_duplicates(["task", "solver"])
+    finished = runs[runs["ok"]].sort_values("seed", kind="stable")
     # In the order of the study.
-    for first in records(firsts.sort_index()):
-        for noted in json.loads(first["epochs"] or "[]"):
-            # A solver of the user's own may note other things under such names.
-            if noted.keys() == _NOTED and all(is_number(value) for value in noted.values()):
-                rows.append({"task": first["task"], "solver": first["solver"]} | noted)
+    firsts = finished.drop_duplicates(["task", "solver"]).sort_index()
+    rows = [row for row in _noted(firsts) if row.keys() == {*RUN, *_NOTED}]
     frame = pd.DataFrame(rows, columns=["task", "solver", "n_iter", "gamma", "epsilon"])
     frame = frame[frame["n_iter"] != 0]  # the start has no place on a logarithmic axis
     return frame.astype({"n_iter": float, "gamma": float, "epsilon": float})
