@@ -18,7 +18,7 @@ from ...harness.planning.plan import kind_named
 from ...harness.results.measures import Measure, counter_measures, measures_of
 from ...harness.results.stores import displayed, local_folder
 from .. import analysis
-from ..described import CellTask, SvmSolver
+from ..described import CellTask
 from ..errors import ReportError
 from ..frames import is_number, json_object, records
 from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, derived_measures
@@ -179,7 +179,7 @@ def _side(name: str, results: Results, solver: str = "") -> Side:
         f"{solver} in {folder}" if solver else folder,
         results.runs,
         pd.DataFrame(),
-        frozenset(s.label for s in study.solvers if isinstance(s, SvmSolver) and s.deterministic),
+        frozenset(s.label for s in study.solvers if s.deterministic),
         solver,
         analysis.folds(results),
         results,

@@ -60,13 +60,6 @@ _PERCENT = f"{formatting.THIN}%"
 # ---- axes: logarithmic, with few, round, readable ticks
 
 
-def length(axes: Axes, which: str) -> float:
-    """The length of the x or y axis in points."""
-    box = axes.get_position()
-    width, height = figure_of(axes).get_size_inches()
-    return float(72 * (box.width * width if which == "x" else box.height * height))
-
-
 def log_ticks(
     low: float, high: float, fits: Callable[[list[float]], bool] = lambda ticks: len(ticks) <= 7
 ) -> list[float]:
@@ -123,7 +116,9 @@ def set_log_axis(axes: Axes, which: str, low: float, high: float, format_: str) 
     """Give the x or y axis a logarithmic scale from low to high with labelled round ticks."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
-    room = length(axes, which) / max(math.log(high / low), 1e-12)
+    size, box = figure_of(axes).get_size_inches(), axes.get_position()
+    points = 72 * (size[0] * box.width if which == "x" else size[1] * box.height)
+    room = points / max(math.log(high / low), 1e-12)
     room *= FONT / float(axes.xaxis.get_label().get_fontsize())
 
     def fits(ticks: list[float]) -> bool:
@@ -261,11 +256,12 @@ class Lines:
             axes.vlines(x, rows["low"], rows["high"], color=color, lw=scale)
             axes.plot(x, y, **style.line(1.0, 8 * scale) | {"ls": "", "dashes": (None, None)})
         elif kind == "median":
-            step = "post" if self.steps else None
             if "low" in rows and (rows["high"] > rows["low"]).any():
                 kept = _changes(self.steps, rows["low"], rows["high"])
-                band = [rows[name][kept] for name in ("x", "low", "high")]
-                axes.fill_between(*band, step=step, color=color, alpha=0.13, lw=0)
+                axes.fill_between(
+                    x[kept], rows["low"][kept], rows["high"][kept], color=color, alpha=0.13, lw=0,
+                    step="post" if self.steps else None,
+                )  # fmt: skip
             kept = _changes(self.steps, y)
             n = int(kept.sum())
             step_of = max(n // max(self.markers, 1), 1)
@@ -280,7 +276,7 @@ class Lines:
             failed = kind == "failed run"
             if failed:
                 lasts = [*(starts - 1), len(x) - 1]
-                cross = {"marker": "x", "ms": 6.5 * scale, "mew": 1.6 * scale}
+                cross: dict[str, Any] = {"marker": "x", "ms": 6.5 * scale, "mew": 1.6 * scale}
                 axes.plot(x[lasts], y[lasts], ls="", color=color, **cross)
             axes.plot(
                 np.insert(x, starts, np.nan), np.insert(y, starts, np.nan), drawstyle="steps-post",
@@ -503,7 +499,8 @@ def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: 
 
     def draw(sheet: Sheet) -> Figure:
         axes = _row_axes(sheet, list(places), "average rank")
-        n, mark = len(places), {"ls": "", "ms": 7 * sheet.scale}
+        n = len(places)
+        mark: dict[str, Any] = {"ls": "", "ms": 7 * sheet.scale}
         axes.set(xlim=(0.8, n + 0.3 + 0.12 * len(bars)), xticks=range(1, n + 1))
         for place, (name, rank) in enumerate(places.items()):
             axes.plot([rank], [place], marker=styles[name].marker, color=styles[name].color, **mark)

@@ -307,7 +307,9 @@ def _contents(
     everything = not any(wanted.values())
     # The page's figures are made for this, whichever of them are written.
     views = views_of(results) if everything or wanted["figure"] or wanted["table"] else ({}, {})
-    options = {"figure": views[0], "table": views[1], "data": TITLES}
+    options: dict[str, Mapping[str, Any]] = {
+        "figure": views[0], "table": views[1], "data": TITLES,
+    }  # fmt: skip
     names = {
         what: list(each) if everything else chosen(what, wanted[what], each)
         for what, each in options.items()

@@ -164,7 +164,7 @@ def _group_by_reason(chosen: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     keys = ["task", "solver", "status", "reason"]
     planned = n_planned(runs)
     rows = [
-        (*key, len(seeds), planned[key[:2]], ", ".join(map(str, sorted(seeds))))
+        (*key, len(seeds), planned[str(key[0]), str(key[1])], ", ".join(map(str, sorted(seeds))))
         for key, seeds in chosen.groupby(keys, sort=False)["seed"]
     ]
     return pd.DataFrame(rows, columns=[*keys, "n", "n_planned", "seeds"])
@@ -226,7 +226,7 @@ def results_table(
         complete, some = bool(group[success].all()), bool(group[success].any())
         lacking = {name for name in traits if not group[name].any()}
         for name, measure in measures.items():
-            row = dict(zip(keys, (task, solver, name), strict=True))
+            row: dict[str, Any] = dict(zip(keys, (task, solver, name), strict=True))
             row |= known.get((task, solver, name), nothing)
             if skipped:
                 row["absent"] = NO_RUN

@@ -281,7 +281,8 @@ def solvers_section(results: Results) -> Iterator[Section]:
     versions = dict(recorded.groupby("solver")["version"].unique())
     rows = [
         {word: solver.label, "Summary": solver.summary}
-        | {"Parameters": described.parameters(solver.params) or "defaults", **solver.facts}
+        | {"Parameters": described.parameters(solver.params) or "defaults"}
+        | solver.facts(results.kind)
         | {"Class": solver.class_, "Version": ", ".join(versions.get(solver.label, ()))}
         for solver in results.study.solvers
     ]

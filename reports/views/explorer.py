@@ -201,11 +201,11 @@ def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]
     others = other_problem_solvers(results.runs, label)
     lines: dict[str, tuple[float, str]] = {}
     if results.tasks_of(SvmTask):
-        error, resolution = references(results).loc[label, ["reference_test_error", "resolution"]]
-        words = f"reference optimum, {formatting.percent(error)}"
+        reference = references(results)[label]
+        error = reference["reference_test_error"]
         lines = {
-            "test_error": (float(error), words),
-            "suboptimality": (float(resolution), "resolution of the certificate"),
+            "test_error": (error, f"reference optimum, {formatting.percent(error)}"),
+            "suboptimality": (reference["resolution"], "resolution of the certificate"),
         }
         lines = {name: line for name, line in lines.items() if not math.isnan(line[0])}
     return {

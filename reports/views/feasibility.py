@@ -217,15 +217,6 @@ def protocol_section(results: Results) -> Iterator[Section]:
     yield Section("protocol", "Protocol", "feasibility_protocol.html", data)
 
 
-def ended_figures(results: Results) -> list[tuple[str, str]]:
-    """For the head of the page: how many runs ended with a certificate, and how many without."""
-    runs = analysis.solved(results).runs
-    return [
-        ("ended with a certificate", str(int(runs["solved"].sum()))),
-        ("ended at a limit", str(int((runs["ok"] & ~runs["solved"]).sum()))),
-    ]
-
-
 def results_table(results: Results, label: str) -> Table:
     """The table of a problem."""
     (task,) = (task for task in results.study.tasks if task.label == label)

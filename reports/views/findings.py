@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -81,7 +80,8 @@ def _row(
     by_task = {task: of_task(medians, task) for task in tasks}
     levels = dict.fromkeys(tasks, math.nan)
     if value == "test_error":
-        levels = dict(references(results)["reference_test_error"])
+        optima = references(results)
+        levels = {task: optima[task]["reference_test_error"] for task in tasks}
     highest, styles = _HIGHEST.get(value, np.inf), analysis.styles(results)
     drawn = draw_small(by_task, levels, measure, (spent, unit), highest, styles)
     if drawn is None:
@@ -124,7 +124,7 @@ def findings_section(results: Results) -> Iterator[Section]:
     """Sentences from the data: who is first, on how many tasks, and how sure that is."""
     items = findings(results)
     if items:
-        data = {"findings": items, "terms": _terms(items)}
+        data = {"findings": items, "terms": _TERMS}
         yield Section("findings", "Findings", "findings.html", data)
 
 
@@ -161,24 +161,13 @@ def findings(results: Results) -> list[Finding]:
     return [finding for finding in (*firsts, _error_finding(results)) if finding]
 
 
-def _terms(findings: list[Finding]) -> str:
-    """What the words of the findings mean, of those that occur."""
-    text = " ".join(finding.sentence for finding in findings)
-    meanings = {
-        "competitor| first on": (
-            "Solvers with a failed or missing run, or whose cost is not counted, do not compete."
-        ),
-        " first on": (
-            "First: all of its runs are cheaper than every run of any other competitor whose "
-            "median run gets there."
-        ),
-        "ahead of": "Times ahead: the ratio of medians; over several tasks the geometric mean.",
-        "more than chance": (
-            f"By more than chance: the 95{formatting.THIN}% interval of the paired difference in "
-            "test error does not reach zero."
-        ),
-    }
-    return " ".join(meaning for words, meaning in meanings.items() if re.search(words, text))
+_TERMS = (
+    "Solvers with a failed or missing run, or whose cost is not counted, do not compete. First: "
+    "all of its runs are cheaper than every run of any other competitor whose median run gets "
+    "there. Times ahead: the ratio of medians; over several tasks the geometric mean. By more than "
+    f"chance: the 95{formatting.THIN}% interval of the paired difference in test error does not "
+    "reach zero."
+)
 
 
 def _within(target: Target) -> str:

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ import pandas as pd
 from ...harness.results.measures import Measure
 from .. import analysis, described, formatting
 from ..analysis import once
-from ..described import Study, SvmSolver, SvmStudy, SvmTask, capitalised
+from ..described import Study, SvmStudy, SvmTask, capitalised
 from ..drawing.canvas import Drawing
 from ..drawing.figures import XY, Axis, Lines, Styles, by_style, draw_distributions, padded
 from ..formatting import decimals, plural
@@ -96,20 +96,21 @@ def trace_curves(results: Results, cost: str, value: str) -> pd.DataFrame:
 
 
 @once
-def references(results: Results) -> pd.DataFrame:
+def references(results: Results) -> dict[str, dict[str, float]]:
     """The reference optima that the records of each task carry; of several folds their medians.
 
-    Columns reference_test_error, n_test and resolution, NaN where unknown.
+    Of each task reference_test_error, n_test and resolution, NaN where unknown.
     """
     columns = results.runs[["task", "reference_test_error", "n_test"]]
     optima = columns.assign(resolution=resolution(results.runs)).groupby("task").median()
-    return optima.reindex([task.label for task in results.study.tasks])
+    optima = optima.reindex([task.label for task in results.study.tasks])
+    return cast("dict[str, dict[str, float]]", optima.to_dict("index"))
 
 
 def _trace_figure(results: Results, task: str, cost: str, value: str) -> Figure:
     spent, shown = (analysis.measures(results)[name] for name in (cost, value))
     frame = of_task(trace_curves(results, cost, value), task)
-    reference = references(results).loc[task]
+    reference = references(results)[task]
     return Figure(
         name=f"{value}-{cost}",
         title=capitalised(f"{shown.words} against {spent.words}"),
@@ -126,7 +127,7 @@ def draw_traces(
     spent: Measure,
     shown: Measure,
     styles: Styles,
-    reference: pd.Series,
+    reference: Mapping[str, float],
     task: str,
 ) -> Drawing | None:
     """How a value of a task's runs (of :func:`.curves.along`) changes with what they spend.
@@ -143,7 +144,7 @@ def draw_traces(
     floor, levels = lowest / 2, []
     if shown.format == "percent":
         floor = 0.5 / reference["n_test"] if reference["n_test"] > 0 else floor
-        error = float(reference["reference_test_error"])
+        error = reference["reference_test_error"]
         if not math.isnan(error):
             words = f"reference optimum, {formatting.percent(error)}"
             levels.append((error if error > 0 else floor, words))
@@ -151,7 +152,7 @@ def draw_traces(
             levels.append((floor, "no test error"))
     elif reference["resolution"] >= lowest / _NEAR:
         # A line far below every curve would only squeeze them.
-        levels.append((float(reference["resolution"]), "resolution of the certificate"))
+        levels.append((reference["resolution"], "resolution of the certificate"))
     low, high = (frame[name].mask(few, y) for name in ("low", "high"))
     lines = Lines(
         frame.assign(median=y, low=low, high=high).rename(columns=XY),
@@ -214,7 +215,7 @@ def final_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     if not (finals["solver"].value_counts() >= FEWEST_RUNS).any():
         return [], ""
     measure = analysis.measures(results)["test_error"]
-    level = float(references(results).loc[task, "reference_test_error"])
+    level = references(results)[task]["reference_test_error"]
     note = (
         "Each thin stroke is a run; equal errors coincide. Boxes span the quartiles of "
         f"{FEWEST_FOR_QUARTILES} runs or more, with the median."
@@ -444,11 +445,6 @@ def task_sections(results: Results) -> Iterator[Section]:
         yield Section(f"results-{name}", task.label, "task.html", data)
 
 
-def ended_figures(results: Results) -> list[tuple[str, str]]:
-    """For the head of the page: how many runs ended as planned."""
-    return [("ended as planned", str(analysis.counts(results)["n_ok"].sum()))]
-
-
 def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
     """The table of results of a task."""
     groups = {item.name: item.group for item in derived_measures(results.kind)}
@@ -618,7 +614,7 @@ def protocol_section(results: Results) -> Iterator[Section]:
         },
         "epoch_checkpoints": budget.get("epoch_checkpoints", False),
         "folded": any(task.folds for task in results.tasks_of(SvmTask)),
-        "run_once": _run_once(results.study),
+        "run_once": _run_once(results),
         "several_counters": len(counted) > 1,
         "inner_products": "inner_products" in counted,
         "matvec_entries": "matvec_entries" in counted,
@@ -630,17 +626,14 @@ def protocol_section(results: Results) -> Iterator[Section]:
     yield Section("protocol", "Protocol", "svm_protocol.html", data)
 
 
-def _run_once(study: Study) -> str:
+def _run_once(results: Results) -> str:
     """The deterministic solvers of which one run stands for all seeds, in words."""
-    counts = Counter((run.task, run.solver) for run in study.planned)
-    most = max(counts.values(), default=0)
-    runs = {label: count for (_, label), count in counts.items()}
+    n_runs = analysis.counts(results).groupby("solver")["n_planned"].max()
+    most = n_runs.max()
     names = [
         solver.label
-        for solver in study.solvers
-        if isinstance(solver, SvmSolver)
-        and solver.deterministic
-        and 0 < runs.get(solver.label, 0) < most
+        for solver in results.study.solvers
+        if solver.deterministic and n_runs.get(solver.label, most) < most
     ]
     if not names:
         return ""
