@@ -29,7 +29,6 @@ from ..frames import RUN, by_solver, n_planned, other_problem_solvers
 from ..measures import FURTHER
 from ..results import Results
 from ..statistics import curves
-from ..templating import TEMPLATES
 from .svm import references
 
 #: Points of a curve at most, and in any case, so that the page of a large study stays small.
@@ -74,8 +73,8 @@ def explorer_json(results: Results) -> Markup:
 def explorer_data(results: Results) -> dict[str, Any] | None:
     """What the explorer shows; None if no run has a checkpoint to draw.
 
-    ``spec`` (of Vega-Lite, without its data), ``tasks``, ``solvers``, ``costs``, ``values`` and
-    ``series``: for each task, solver, cost and value (by their places) the medians.
+    ``tasks``, ``solvers``, ``costs``, ``values`` and ``series``: for each task, solver, cost and
+    value (by their places) the medians.
     """
     traces = _with_further(results)
     costs, values = _axes(results, traces)
@@ -94,7 +93,6 @@ def explorer_data(results: Results) -> dict[str, Any] | None:
         for label, style in analysis.styles(results).items()
     ]
     return {
-        "spec": json.loads((TEMPLATES / "explorer.json").read_text(encoding="ascii")),
         "tasks": [_task(results, task.label, list(values)) for task in results.study.tasks],
         "solvers": solvers,
         "costs": [
