@@ -185,21 +185,18 @@ def _standalone(
 
 def _legend_entries(view: View, styles: Mapping[str, SolverStyle]) -> list[tuple[Line2D, str]]:
     """The solvers of the page's legend that the figure shows, with the notes on their runs."""
-    drawing = view.drawing
-    assert drawing is not None
-    shown = set(drawing.data["solver"]) if "solver" in drawing.data else None
-    return [
-        (_key(styles[entry.label]), entry.label + (f" ({entry.note})" if entry.note else ""))
-        for entry in view.legend
-        if entry.label in styles and (shown is None or entry.label in shown)
-    ]
-
-
-def _key(style: SolverStyle) -> Line2D:
-    return Line2D(
-        [], [], color=style.color, marker=style.marker, lw=1.2, ms=4.5,
-        linestyle=(0, style.dashes) if style.dashes else "-",
-    )  # fmt: skip
+    assert view.drawing is not None
+    data, entries = view.drawing.data, []
+    shown = set(data["solver"]) if "solver" in data else set(styles)
+    for entry in view.legend:
+        if entry.label in styles and entry.label in shown:
+            style = styles[entry.label]
+            key = Line2D(
+                [], [], color=style.color, marker=style.marker, lw=1.2, ms=4.5,
+                linestyle=(0, style.dashes) if style.dashes else "-",
+            )  # fmt: skip
+            entries.append((key, entry.label + (f" ({entry.note})" if entry.note else "")))
+    return entries
 
 
 def _svg(figure: Figure, drawing: Drawing) -> bytes:

@@ -128,13 +128,12 @@ def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     places = {name: index for index, name in enumerate(dict.fromkeys(datasets.values()))}
     clusters = np.array([places[datasets[task]] for task in costs])
     rows = []
-    for first, second in zip(*np.nonzero(compared.any(axis=0)), strict=True):
-        if first == second:
-            continue
+    for first, second in np.argwhere(compared.any(axis=0) & ~np.eye(len(solvers), dtype=bool)):
         both = compared[:, first, second]
-        row = (float(shares[both, first, second].mean()), low[first, second], high[first, second])
-        counts = (int(both.sum()), len(np.unique(clusters[both])))
-        rows.append((solvers[first], solvers[second], *row, *counts))
+        ends = low[first, second], high[first, second]
+        counts = int(both.sum()), len(np.unique(clusters[both]))
+        share = float(shares[both, first, second].mean())
+        rows.append((solvers[first], solvers[second], share, *ends, *counts))
     table = pd.DataFrame(rows, columns=_COLUMNS[:-1])
     apart = (table["low"] > _EVEN) | (table["high"] < _EVEN)
     return table.assign(separable=apart & (table["n_datasets"] >= FEWEST_DATASETS))

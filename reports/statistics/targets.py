@@ -330,18 +330,15 @@ def solved(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     }
     low, high = percentile_interval(resampled_means(tasks, datasets, (len(solvers),)))
     of_task = runs.groupby(["solver", "task"], sort=False)["mean"].mean()
+    shares = of_task.groupby("solver", sort=False).agg(["size", "mean"]).loc[solvers]
     counts = marked.groupby("solver", sort=False)["hit"].agg(["size", "sum"]).loc[solvers]
-    return pd.DataFrame(
-        {
-            "solver": solvers,
-            "n": counts["size"].to_numpy(),
-            "n_solved": counts["sum"].to_numpy().astype(int),
-            "n_tasks": of_task.groupby("solver", sort=False).size().loc[solvers].to_numpy(),
-            "share": of_task.groupby("solver", sort=False).mean().loc[solvers].to_numpy(),
-            "low": low,
-            "high": high,
-        }
-    )
+    columns = {
+        "n": counts["size"],
+        "n_solved": counts["sum"].astype(int),
+        "n_tasks": shares["size"],
+        "share": shares["mean"],
+    }
+    return pd.DataFrame(columns).reset_index().assign(low=low, high=high)
 
 
 def medians(problems: pd.DataFrame) -> pd.DataFrame:

@@ -420,6 +420,11 @@ _FAMILIES = (trace_figures, final_figures, maintenance_figures, bundle_figures)
 
 def task_sections(results: Results) -> Iterator[Section]:
     """A section for each task: its problem, its figures, and the table of results."""
+    # What the columns of the table are, where their headings do not say.
+    derived = (
+        item for item in derived_measures(results.kind) if item.name in analysis.shown(results)
+    )
+    columns = [item.note for item in derived if item.note]
     for task in results.tasks_of(SvmTask):
         name = analysis.slugs(results)[task.label]
         figures, marks = figures_of(results, f"task-{name}", _FAMILIES, task.label)
@@ -427,7 +432,8 @@ def task_sections(results: Results) -> Iterator[Section]:
             *tuning(results.study, task, results.runs),
             _target_sentence(results, task.label),
             *other_problems(results.runs, task.label),
-            *_notes(results),
+            _NOTE,
+            *filter(None, columns),
         ]
         data = {
             "problem": _problem(results.runs, task),
@@ -499,14 +505,6 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
         caption=_CAPTION,
         numbers=measured(shown, measures, counts, intervals),
     )
-
-
-def _notes(results: Results) -> list[str]:
-    """What the columns of the table are, where their headings do not say."""
-    shown = [
-        item for item in derived_measures(results.kind) if item.name in analysis.shown(results)
-    ]
-    return [_NOTE, *(item.note for item in shown if item.note)]
 
 
 def other_problems(runs: pd.DataFrame, task: str) -> list[str]:
