@@ -57,14 +57,16 @@ class SolverErrors:
         Runs on different test points, as those of the folds of a cross-validation, are taken
         together as one on all of them.
         """
-        tested = runs[runs["test_error"].notna() & (runs["n_test"] > 0)].sort_values("seed")
+        tested = runs[runs["test_error"].notna() & (runs["n_test"] > 0)]
         if tested.empty:
             return None
+        folded = tested["fingerprint"].nunique() > 1
+        tested = tested.sort_values("seed") if folded else tested
         sizes, rates = tested["n_test"].astype(int), tested["test_error"].to_numpy(np.float64)
         masks = [unpacked(*pair) for pair in zip(tested["mistakes"], sizes, strict=True)]
         known = [mask for mask in masks if mask is not None]
         whole = len(known) == len(masks)
-        if tested["fingerprint"].nunique() > 1:
+        if folded:
             rates = np.array([(rates * sizes).sum() / sizes.sum()])
             return cls(rates, int(sizes.sum()), np.concatenate(known)[None] if whole else None)
         return cls(rates, int(sizes.iloc[0]), np.stack(known) if whole else None)

@@ -75,7 +75,9 @@ def trace_figures(results: Results, task: str) -> tuple[list[Figure], str]:
         for cost, value in PANELS
         if described.reference or value != "suboptimality"
     ]
-    data = pd.concat([of_task(trace_curves(results, *panel), task) for panel in PANELS])
+    drawings = [each.drawing for each in figures if each.drawing is not None]
+    columns = [drawing.data[["solver", "drawn"]] for drawing in drawings]
+    data = pd.concat([pd.DataFrame(columns=["solver", "drawn"]), *columns])
     sentences = [f"Lines are medians over seeds, {BAND}."]
     if ends := sorted(set(data.loc[data["drawn"] == "end", "solver"])):
         sentences.append(
