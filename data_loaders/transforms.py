@@ -154,7 +154,8 @@ def unit_rows(X: Matrix) -> Any:
 
 def _shifts(largest: NDArray[Any]) -> NDArray[Any]:
     """Exponents of the powers of two that bring these near 1: no square is out of range then."""
-    return -np.frexp(largest)[1]
+    shifts: NDArray[Any] = -np.frexp(largest)[1]
+    return shifts
 
 
 def scale_gamma(X: Matrix) -> float:

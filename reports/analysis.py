@@ -67,19 +67,11 @@ def once(
 # ---- how runs ended, and where
 
 
-def _of_runs(statistic: Callable[[pd.DataFrame], T]) -> Callable[[Results], T]:
-    @once
-    @wraps(statistic)
-    def computed(results: Results) -> T:
-        return statistic(results.runs)
-
-    return computed
-
-
-counts = _of_runs(summary.run_counts)
-failures = _of_runs(summary.failures)
-skipped = _of_runs(summary.skipped)
-environments = _of_runs(integrity.environments)
+#: Of the runs of a study: :func:`.summary.run_counts` and so on.
+counts = once(lambda results: summary.run_counts(results.runs))
+failures = once(lambda results: summary.failures(results.runs))
+skipped = once(lambda results: summary.skipped(results.runs))
+environments = once(lambda results: integrity.environments(results.runs))
 
 
 @once
@@ -94,7 +86,7 @@ def cautions(results: Results) -> list[str]:
     of_runs = integrity.cautions(
         results.runs, _raw_traces(results), environments(results), [*folds(results)]
     )
-    of_study = [] if results.notes else described.part_of_study(results.study, words(results))
+    of_study = [] if results.notes else described.part_of_study(results.study)
     return [*of_study, *results.notes, *of_runs]
 
 
@@ -103,7 +95,7 @@ def cautions(results: Results) -> list[str]:
 
 def words(results: Results) -> described.KindWords:
     """What tasks, solvers and seeds are called in studies of this kind."""
-    return described.kind_words(results.kind)
+    return described.KIND_WORDS[results.kind]
 
 
 @once

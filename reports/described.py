@@ -69,7 +69,7 @@ class ImagesTask(Task):
 
 
 class Solver(_Described):
-    """A solver configuration."""
+    """A configuration of a solver of the soft-margin SVM, or of a feasibility method."""
 
     label: str
     class_: str = Field("", alias="class")
@@ -77,54 +77,31 @@ class Solver(_Described):
     params: dict[str, Any] = Field(default_factory=dict)
     summary: str = ""
     citation: str = ""
-
-    def traits_in(self, run: Mapping[str, Any]) -> dict[str, bool]:
-        """The traits that a measure may need, in one of its runs: see ``Measure.needs``."""
-        return {"instrumented": True, "minimises": False, "shows_model": True}
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """What a table of solvers says of it, by heading."""
-        return {}
-
-
-class SvmSolver(Solver):
-    """A configuration of a solver of the soft-margin SVM."""
-
     scalarization: str | None = None
     certificate: str | None = None
     instrumented: bool = True
     deterministic: bool = False
     judged_by: str = "model"
+    takes: str = ""
 
     def traits_in(self, run: Mapping[str, Any]) -> dict[str, bool]:
-        """Whether it counts evaluations, minimises the task's objective, and shows its model."""
+        """The traits that a measure may need, in one of its runs: see ``Measure.needs``."""
         return {
             "instrumented": self.instrumented,
             "minimises": self.scalarization is not None and not run.get("other_problem"),
             "shows_model": run.get("judged_by", self.judged_by) == "model",
         }
 
-    @property
-    def facts(self) -> dict[str, str]:
-        """The traits in words, and its certificate."""
+    def facts(self, kind: str) -> dict[str, str]:
+        """What a table of solvers of a kind of studies says of it, by heading."""
+        if kind == "feasibility":
+            return {"Takes": self.takes}
         return {
             "Minimises the objective": "yes" if self.scalarization else "no",
             "Certificate": self.certificate or "none",
             "Counts evaluations": "yes" if self.instrumented else "no",
             "Judged by": "" if self.judged_by == "model" else f"its {self.judged_by}",
         }
-
-
-class FeasibilityMethod(Solver):
-    """A configuration of a feasibility method."""
-
-    takes: str = ""
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """What it works on; nothing where the study does not say."""
-        return {"Takes": self.takes} if self.takes else {}
 
 
 class PlannedRun(_Described):
@@ -137,10 +114,8 @@ class PlannedRun(_Described):
 
 
 class Size(_Described):
-    """How many tasks, solvers and runs there are when all of a study was run."""
+    """How many runs there are when all of a study was run."""
 
-    tasks: int
-    solvers: int
     runs: int
 
 
@@ -170,7 +145,6 @@ class SvmStudy(Study):
     kind: Literal["svm"]
     tuning: dict[str, Any] = Field(default_factory=dict)
     tasks: tuple[SvmTask, ...]
-    solvers: tuple[SvmSolver, ...]
 
 
 class FeasibilityStudy(Study):
@@ -178,7 +152,6 @@ class FeasibilityStudy(Study):
 
     kind: Literal["feasibility"]
     tasks: tuple[Annotated[CellTask | ImagesTask, Field(discriminator="type")], ...]
-    solvers: tuple[FeasibilityMethod, ...]
 
 
 _STUDIES: TypeAdapter[Study] = TypeAdapter(
@@ -246,15 +219,13 @@ class Finding:
         return f"{self.question}: {self.answer}{self.detail}."
 
 
-_DEFAULT_WORDS = KindWords("task", "solver", "seed")
-_KIND_WORDS: Mapping[str, KindWords] = MappingProxyType(
-    {"feasibility": KindWords("problem", "method", "instance")}
+#: The words of each kind of studies.
+KIND_WORDS: Mapping[str, KindWords] = MappingProxyType(
+    {
+        "svm": KindWords("task", "solver", "seed"),
+        "feasibility": KindWords("problem", "method", "instance"),
+    }
 )
-
-
-def kind_words(kind: str) -> KindWords:
-    """The words of a kind of studies."""
-    return _KIND_WORDS.get(kind, _DEFAULT_WORDS)
 
 
 def capitalised(words: str) -> str:
@@ -262,23 +233,11 @@ def capitalised(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def part_of_study(study: Study, words: KindWords) -> list[str]:
+def part_of_study(study: Study) -> list[str]:
     """A sentence where only a part of the study was ever run, else none."""
-    if study.of is None:
+    if study.of is None or len(study.planned) >= study.of.runs:
         return []
-    parts = [
-        f"{len(shown)} of {formatting.plural(total, word)}"
-        for shown, total, word in (
-            ({run.task for run in study.planned}, study.of.tasks, words.task),
-            ({run.solver for run in study.planned}, study.of.solvers, words.solver),
-        )
-        if len(shown) < total
-    ]
-    if parts:
-        return [f"Only a part of the study was run: {' and '.join(parts)}."]
-    if len(study.planned) < study.of.runs:
-        return [f"Only a part of the study was run: {len(study.planned)} of {study.of.runs} runs."]
-    return []
+    return [f"Only a part of the study was run: {len(study.planned)} of {study.of.runs} runs."]
 
 
 def kernel_words(task: SvmTask, total: float | None = None) -> list[str]:
@@ -286,13 +245,9 @@ def kernel_words(task: SvmTask, total: float | None = None) -> list[str]:
 
     With ``total``, that of tasks which share this C n and not C.
     """
-    name = str(task.kernel.get("name", ""))
-    words, symbols = f"{name} kernel", {}
+    name, symbols = str(task.kernel.get("name", "")), kernel_symbols()
     # Records may name a kernel that this version does not have.
-    if name in kernel_names():
-        kernel = kernel_class(name)
-        words = kernel.words
-        symbols = {key: item.symbol for key, item in kernel.parameters().items() if item.symbol}
+    words = kernel_class(name).words if name in kernel_names() else f"{name} kernel"
     settings = {key: value for key, value in task.kernel.items() if key != "name"}
     settings |= {"C": task.C} if total is None else {"C n": total}
     values = [

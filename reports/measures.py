@@ -104,11 +104,7 @@ class Derived:
     values: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
     group: str = ""  # what its column stands under, with others of the group
     note: str = ""  # a sentence below the tables that have the column
-    titled_as: str = ""  # the name of the measure whose title it takes; empty: it has its own
-
-    def title_among(self, measures: Mapping[str, Measure]) -> str:
-        """The heading of its column."""
-        return measures[self.titled_as].title if self.titled_as else self.measure.title
+    cost: str = ""  # the measure whose title it takes; empty: it has its own
 
 
 def late_spreads(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.Series:
@@ -162,7 +158,7 @@ def _to_target(name: str, target: Target, cost: str, place: int) -> Derived:
         chosen = (costs["target"] == target.name) & (costs["cost"] == cost)
         return costs.loc[chosen, [*RUN, "value", "first", "upper_bound"]]
 
-    return Derived(name, measure, values, f"To stay within {target.words}", titled_as=cost)
+    return Derived(name, measure, values, f"To stay within {target.words}", cost=cost)
 
 
 _SVM = (
@@ -191,7 +187,8 @@ def declared(kind: str, counters: Mapping[str, Measure]) -> dict[str, Measure]:
     measures = measures_of(record.checkpoint) | measures_of(record)
     measures |= {name: _sum(name, parts, counters) for name, parts in SUMS.items()}
     for item in derived_measures(kind):
-        measures[item.name] = replace(item.measure, title=item.title_among(measures))
+        title = measures[item.cost].title if item.cost else item.measure.title
+        measures[item.name] = replace(item.measure, title=title)
     return measures
 
 

@@ -116,23 +116,20 @@ class StudyResults:
         from .measures import derived_measures
         from .tables import measure_cell
 
-        wide, measures = self.summary(), analysis.shown(self._data)
+        measures = analysis.shown(self._data)
         groups = {item.name: item.group for item in derived_measures(self._data.kind)}
-        shown = pd.DataFrame(index=wide.index)
-        runs = self.runs.groupby(["task", "solver"], sort=False)["ok"]
-        cells = {
-            (row["measure"], row["task"], row["solver"]): measure_cell(
-                row, measures[row["measure"]]
-            )
-            for row in records(analysis.table(self._data))
-        }
-        shown["Runs"] = [f"{group.sum()} / {len(group)}" for _, group in runs]
+        table = analysis.table(self._data)
+        texts = [
+            "" if math.isnan(row["median"]) else measure_cell(row, measures[row["measure"]]).value
+            for row in records(table)
+        ]
+        keys = ["task", "solver"]
+        wide = table.assign(text=texts).pivot(index=keys, columns="measure", values="text")
+        runs = self.runs.groupby(keys, sort=False)["ok"].agg(["sum", "size"])
+        shown = pd.DataFrame({"Runs": [f"{ok} / {n}" for ok, n in runs.to_numpy()]}, runs.index)
         for name, measure in measures.items():
             group = f"{groups[name]}: " if groups.get(name) else ""
-            shown[f"{group}{measure.title}"] = [
-                "" if math.isnan(value) else cells[name, task, solver].value
-                for (task, solver), value in zip(wide.index, wide[name, "median"], strict=True)
-            ]
+            shown[f"{group}{measure.title}"] = wide[name]
         return shown.to_html(escape=True, border=0)
 
 

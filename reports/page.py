@@ -19,7 +19,7 @@ from . import analysis
 from .results import Results
 from .statistics import integrity
 from .templating import TEMPLATES, environment, page, page_script, script_source
-from .views import key_figures, sections
+from .views import sections
 from .views.common import glossary
 from .views.explorer import explorer_data
 
@@ -93,7 +93,7 @@ def _key_figures(results: Results) -> list[tuple[str, str]]:
     seeds = {run.seed for run in results.study.planned}
     return [
         ("runs planned", str(counts["n_planned"].sum())),
-        *key_figures(results),
+        *_ended(results),
         ("failed", str(counts["n_failed"].sum())),
         *([("missing", str(missing))] if missing else []),
         *([("skipped", str(skipped))] if skipped else []),
@@ -101,6 +101,17 @@ def _key_figures(results: Results) -> list[tuple[str, str]]:
         _counted(words.solver, len(results.study.solvers)),
         _counted(words.seed, len(seeds)),
         ("machine", integrity.machine(analysis.environments(results))),
+    ]
+
+
+def _ended(results: Results) -> list[tuple[str, str]]:
+    """How many runs ended as planned; of feasibility methods with a certificate and without."""
+    if results.kind == "svm":
+        return [("ended as planned", str(analysis.counts(results)["n_ok"].sum()))]
+    runs = analysis.solved(results).runs
+    return [
+        ("ended with a certificate", str(int(runs["solved"].sum()))),
+        ("ended at a limit", str(int((runs["ok"] & ~runs["solved"]).sum()))),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -112,12 +113,9 @@ class Table:
     @property
     def groups(self) -> list[tuple[str, int]]:
         """The groups of headings with the number of columns in each; empty without any."""
-        spans: list[tuple[str, int]] = []
-        for heading in self.headings:
-            if heading.group and spans and spans[-1][0] == heading.group:
-                spans[-1] = (heading.group, spans[-1][1] + 1)
-            else:
-                spans.append((heading.group, 1))
+        spans = [
+            (name, len(list(each))) for name, each in groupby(self.headings, lambda h: h.group)
+        ]
         return spans if any(name for name, _ in spans) else []
 
 
@@ -159,21 +157,24 @@ def matrix(
     frame: pd.DataFrame,
     rows: tuple[str, Iterable[str]],
     columns: tuple[str, Mapping[str, Heading]],
-    cell: Callable[[Mapping[str, Any] | None], Cell],
+    cell: Callable[[Mapping[str, Any]], Cell],
     first: str | Heading = "Solver",
     **more: Any,
 ) -> Table:
     """A table with a cell for each pair of two keys of a frame, such as solver and task.
 
     ``rows`` and ``columns`` are the name of a key and its values in order, columns with their
-    headings; ``cell`` gets the row of a pair, None where there is none. Rows without any are left
-    out. The frame is its numbers.
+    headings; ``cell`` makes that of the row of a pair; a dash stands where there is none. Rows
+    without any are left out. The frame is its numbers.
     """
     (index, labels), (key, headings) = rows, columns
     by_pair = {(row[index], row[key]): row for row in records(frame)}
     names = {name for name, _ in by_pair}
     cells = [
-        [Cell(name), *(cell(by_pair.get((name, each))) for each in headings)]
+        [
+            Cell(name),
+            *(cell(by_pair[name, each]) if (name, each) in by_pair else NONE for each in headings),
+        ]
         for name in labels
         if name in names
     ]
@@ -222,15 +223,25 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
 
 @dataclass(frozen=True)
 class TerminalTable:
-    """A table for rich, of the columns with a short heading.
+    """A table for rich below a title, of the columns with a short heading.
 
     In a terminal that is too narrow for it the ranges below values go; in one that is too narrow
     all the same each row is a line of its own.
     """
 
+    table: Table
     title: str
-    headings: Sequence[Heading]
-    rows: Sequence[Sequence[Cell]]
+
+    @property
+    def headings(self) -> list[Heading]:
+        """Those of its columns."""
+        return [heading for heading in self.table.headings if heading.short]
+
+    @property
+    def rows(self) -> list[list[Cell]]:
+        """Its cells."""
+        places = [index for index, each in enumerate(self.table.headings) if each.short]
+        return [[row[index] for index in places] for row in self.table.rows]
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -273,13 +284,3 @@ def _terminal_text(cell: Cell, ranged: bool) -> Text:
     if ranged and cell.range:
         text.append(f"\n{visible(cell.range)}", style="dim not bold")
     return text
-
-
-def terminal_table(table: Table, title: str) -> TerminalTable:
-    """The table for a terminal, below a title: the columns with a short heading."""
-    places = [index for index, heading in enumerate(table.headings) if heading.short]
-    return TerminalTable(
-        title,
-        [table.headings[index] for index in places],
-        [[row[index] for index in places] for row in table.rows],
-    )

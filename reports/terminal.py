@@ -13,27 +13,28 @@ from .formatting import plural
 from .frames import of_task, records
 from .measures import EVALUATIONS_TO_ERROR
 from .results import Results
-from .tables import terminal_table
+from .tables import TerminalTable
 from .views import common, feasibility, findings, svm
 
 
 def summary(results: Results) -> RenderableType:
     """The findings and tables, then what limits the comparison: the same numbers as on the page."""
-    printed = _of_svm if results.kind == "svm" else _of_feasibility
+    svm_study = results.kind == "svm"
+    found = findings.findings(results) if svm_study else feasibility.findings(results)
+    tables = _of_svm(results) if svm_study else _of_feasibility(results)
+    conclusions = [Text(finding.sentence) for finding in found]
     notes = [Text(f"note: {sentence}", style="yellow") for sentence in analysis.cautions(results)]
-    return Group(*printed(results), *_outcomes(results), *notes)
+    if conclusions:
+        conclusions.append(Text())
+    return Group(*conclusions, *tables, *_outcomes(results), *notes)
 
 
 def _of_svm(results: Results) -> Iterator[RenderableType]:
-    """For the terminal: findings, tables without solvers that were skipped, and what they are."""
-    conclusions = findings.findings(results)
-    if conclusions:
-        yield from (Text(finding.sentence) for finding in conclusions)
-        yield Text()
+    """For the terminal: tables without solvers that were skipped, and what they are."""
     for task in results.tasks_of(SvmTask):
         counts = of_task(analysis.counts(results), task.label)
         tried = counts[counts["n_skipped"] < counts["n_planned"]]
-        yield terminal_table(svm.results_table(results, task.label, tried), task.label)
+        yield TerminalTable(svm.results_table(results, task.label, tried), task.label)
         if tuning := svm.tuning(results.study, task, results.runs):
             yield Text(" ".join(tuning), style="dim")
         for sentence in svm.other_problems(results.runs, task.label):
@@ -47,19 +48,12 @@ def _of_svm(results: Results) -> Iterator[RenderableType]:
 
 
 def _of_feasibility(results: Results) -> Iterator[RenderableType]:
-    """For the terminal: findings, tables, and how mirror prox compares with its bound."""
-    conclusions = feasibility.findings(results)
-    if conclusions:
-        yield from (Text(finding.sentence) for finding in conclusions)
-        yield Text()
+    """For the terminal: tables, and how mirror prox compares with its bound."""
     for task in results.study.tasks:
-        yield terminal_table(
-            feasibility.results_table(results, task.label),
-            f"{task.label}: {feasibility.problem_words(task)}",
-        )
+        title = f"{task.label}: {feasibility.problem_words(task)}"
+        yield TerminalTable(feasibility.results_table(results, task.label), title)
         yield Text()
-    gap = feasibility.gap_sentence(results)
-    if gap:
+    if gap := feasibility.gap_sentence(results):
         yield Text(gap)
 
 

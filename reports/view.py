@@ -95,12 +95,12 @@ def _runs_notes(results: Results, task: str) -> dict[str, str]:
     """Whether a solver solves another problem, and how many runs its lines stand on if not all."""
     if not task:
         return dict.fromkeys(analysis.styles(results), "")
-    counts = of_task(analysis.counts(results), task)
-    shown = counts[counts["n_ok"] + counts["n_failed"] + counts["n_missing"] > 0]
-    others = dict.fromkeys(other_problem_solvers(results.runs, task), OTHER_PROBLEM)
+    others = other_problem_solvers(results.runs, task)
     notes = {}
-    for row in records(shown):
-        some = f"{row['n_ok']} of {row['n_planned']} runs"
-        words = (others.get(row["solver"], ""), some if row["n_ok"] < row["n_planned"] else "")
-        notes[row["solver"]] = ", ".join(filter(None, words))
+    for row in records(of_task(analysis.counts(results), task)):
+        if row["n_skipped"] < row["n_planned"]:
+            words = [OTHER_PROBLEM] if row["solver"] in others else []
+            if row["n_ok"] < row["n_planned"]:
+                words.append(f"{row['n_ok']} of {row['n_planned']} runs")
+            notes[row["solver"]] = ", ".join(words)
     return notes

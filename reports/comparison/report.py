@@ -18,7 +18,7 @@ from ...harness.words import visible
 from .. import formatting
 from ..formatting import DASH, FIXED, THIN, TIMES, plural
 from ..frames import records
-from ..tables import NONE, Cell, Column, Table, framed, terminal_table
+from ..tables import NONE, Cell, Column, Table, TerminalTable, framed
 from . import change as changes
 from .change import FEWEST_TASKS, SEVERITY
 from .result import Compared, Comparison, Difference, Side
@@ -344,7 +344,7 @@ def in_words(comparison: Comparison, *, all_rows: bool) -> Iterator[RenderableTy
     for table in filter(None, shown):
         yield Text()
         yield Text(table.label, style="bold")
-        yield terminal_table(table, table.label).drawn()
+        yield TerminalTable(table, table.label).drawn()
     yield Text()
     for line in notes(comparison):
         yield Text(visible(f"note: {line}"), style="yellow")

@@ -19,7 +19,7 @@ from ...harness.planning.plan import kind_named
 from ...harness.results.measures import Measure, counter_measures, measures_of
 from ...harness.results.stores import displayed, local_folder
 from .. import analysis
-from ..described import CellTask, SvmSolver
+from ..described import CellTask
 from ..errors import ReportError
 from ..frames import RUN, is_number, json_object, records
 from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, derived_measures
@@ -165,7 +165,7 @@ def _side(name: str, results: Results, solver: str | None, label: str | None) ->
         words,
         results.runs,
         pd.DataFrame(),
-        frozenset(s.label for s in study.solvers if isinstance(s, SvmSolver) and s.deterministic),
+        frozenset(s.label for s in study.solvers if s.deterministic),
         solver or "",
         analysis.folds(results),
         results,

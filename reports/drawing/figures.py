@@ -27,7 +27,7 @@ from matplotlib.ticker import (
 from ...harness.results.measures import Measure
 from .. import formatting
 from ..described import capitalised
-from ..frames import FEWEST_FOR_QUARTILES, of_task, records
+from ..frames import FEWEST_FOR_QUARTILES, records
 from ..statistics.ranks import LEVEL
 from .canvas import (
     FONT,
@@ -58,13 +58,6 @@ _PERCENT = f"{formatting.THIN}%"
 
 
 # ---- axes: logarithmic, with few, round, readable ticks
-
-
-def length(axes: Axes, which: str) -> float:
-    """The length of the x or y axis in points."""
-    box = axes.get_position()
-    width, height = figure_of(axes).get_size_inches()
-    return float(72 * (box.width * width if which == "x" else box.height * height))
 
 
 def log_ticks(
@@ -123,7 +116,9 @@ def set_log_axis(axes: Axes, which: str, low: float, high: float, format_: str) 
     """Give the x or y axis a logarithmic scale from low to high with labelled round ticks."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
-    room = length(axes, which) / max(math.log(high / low), 1e-12)
+    size, box = figure_of(axes).get_size_inches(), axes.get_position()
+    points = 72 * (size[0] * box.width if which == "x" else size[1] * box.height)
+    room = points / max(math.log(high / low), 1e-12)
     room *= FONT / float(axes.xaxis.get_label().get_fontsize())
 
     def fits(ticks: list[float]) -> bool:
@@ -152,9 +147,17 @@ def padded(values: npt.NDArray[np.float64], below: float, above: float) -> tuple
 # ---- lines: a median with its band against a cost, a size or a share, for each solver
 
 Array = npt.NDArray[np.float64]
-Rows = Mapping[str, npt.NDArray[Any]]
+Styles = Mapping[str, SolverStyle]
 
 _MARKERS_PER_CURVE = 6
+# Ratios read as plain decimals, as seconds do: "0.3", not a multiple of a power of ten.
+_RATIO = "seconds"
+#: The columns of statistics as figures call them.
+XY = {"cost": "x", "median": "y", "cost_low": "x_low", "cost_high": "x_high"}
+# In points: two small figures fit beside each other on a phone.
+_SMALL, _SMALL_MARGINS = (204.0, 164.0), (50.0, 12.0, 24.0, 9.0)
+_ROW, _LOWEST = 1.7 * FONT, 90.0  # of the figure that has a row for each solver
+_LONGEST = 15  # letters of a label beside a figure
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ class Axis:
     format: str = "count"
     log: bool = True
     limits: tuple[float, float] | None = None  # by default those of the numbers
-    # Room below and above the numbers, in fractions of their range.
+    # Room below and above the numbers, in fractions of their logarithmic range.
     padding: tuple[float, float] = (0.03, 0.05)
 
     def set(self, axes: Axes, which: str, values: Array) -> None:
@@ -196,7 +199,7 @@ class Lines:
     frame: pd.DataFrame
     x: Axis
     y: Axis
-    styles: Mapping[str, SolverStyle]  # by solver label; also the drawing order
+    styles: Styles  # by solver label; also the drawing order
     steps: bool = True  # whether a value holds until the next x
     levels: Sequence[tuple[float, str]] = ()  # dashed horizontal lines with their words
     floor: float = 0.0  # where zero is drawn on a logarithmic axis
@@ -212,98 +215,73 @@ class Lines:
             frame = frame.sort_values("seed", kind="stable")
         columns = {str(name): frame[name].to_numpy() for name in frame}
         solvers = columns["solver"]
+        for name in {"x", "x_low", "x_high"} & set(columns):
+            columns[name] = columns[name].astype(np.float64)
+        for name in {"y", "low", "high"} & set(columns):
+            values = columns[name].astype(np.float64)
+            columns[name] = np.where(values <= 0, self.floor, values) if self.y.log else values
+        axes = new_axes(sheet, *self.size, self.margins)
+        x = [columns[name] for name in ("x", "x_low", "x_high") if name in columns]
+        self.x.set(axes, "x", np.concatenate(x))
+        y = [columns[name] for name in ("low", "high", "y") if name in columns]
+        values = np.concatenate([*y, np.array([value for value, _ in self.levels], dtype=float)])
+        self.y.set(axes, "y", values[np.isfinite(values)])
         kinds = columns.get("drawn", np.full(len(solvers), "median", dtype=object))
         shown = [solver for solver in self.styles if solver in set(solvers)]
-        axes = self._axes(sheet)
         for index, solver in enumerate(shown):
             own = solvers == solver
             for kind in dict.fromkeys(kinds[own]):
                 chosen = np.flatnonzero(own & (kinds == kind))
                 rows = {name: values[chosen] for name, values in columns.items()}
-                line = _Line(axes, self, self.styles[solver], sheet.scale, index / len(shown))
-                line.draw(str(kind), rows)
+                self._draw(axes, kind, rows, self.styles[solver], sheet.scale, index / len(shown))
         for index, (value, words) in enumerate(self.levels):
             _level(axes, value, words, sheet, at_left=index % 2 == 0)
         return figure_of(axes)
 
-    def _axes(self, sheet: Sheet) -> Axes:
-        axes = new_axes(sheet, *self.size, self.margins)
-        x = [self.frame[name] for name in ("x", "x_low", "x_high") if name in self.frame]
-        y = [self.frame[name] for name in ("low", "high") if name in self.frame]
-        y += [self.frame["y"], pd.Series([value for value, _ in self.levels], dtype=float)]
-        self.x.set(axes, "x", np.concatenate(x).astype(float))
-        values = self.at(np.concatenate(y).astype(float))
-        self.y.set(axes, "y", values[np.isfinite(values)])
-        return axes
-
-    def at(self, values: npt.ArrayLike) -> Array:
-        """Values as drawn: on a logarithmic axis zero is at the floor."""
-        numbers = np.asarray(values, dtype=np.float64)
-        return np.where(numbers <= 0, self.floor, numbers) if self.y.log else numbers
-
-
-@dataclass(frozen=True)
-class _Line:
-    """What a figure shows of one solver."""
-
-    axes: Axes
-    lines: Lines
-    style: SolverStyle
-    scale: float
-    offset: float
-
-    def draw(self, kind: str, rows: Rows) -> None:
-        """Draw the rows of a kind."""
-        x, y = rows["x"].astype(np.float64), self.lines.at(rows["y"])
-        if kind == "median":
-            self._median(rows, x, y)
+    def _draw(
+        self,
+        axes: Axes,
+        kind: str,
+        rows: Mapping[str, npt.NDArray[Any]],
+        style: SolverStyle,
+        scale: float,
+        offset: float,
+    ) -> None:
+        """Draw the rows of a kind of one solver."""
+        x, y, color = rows["x"], rows["y"], style.color
+        if kind == "dashed":
+            axes.plot(x, y, color=color, lw=1.1 * scale, dashes=(4, 1.8))
         elif kind == "end":
-            self._ends(rows, x, y)
-        elif kind == "dashed":
-            self.axes.plot(x, y, color=self.style.color, lw=1.1 * self.scale, dashes=(4, 1.8))
-        else:
-            self._runs(rows, x, y, failed=kind == "failed run")
-
-    def _median(self, rows: Rows, x: Array, y: Array) -> None:
-        style = self.style
-        drawn = "steps-post" if self.lines.steps else "default"
-        if "low" in rows:
-            low, high = self.lines.at(rows["low"]), self.lines.at(rows["high"])
-            if (high > low).any():
-                kept = _changes(self.lines.steps, low, high)
-                self.axes.fill_between(
-                    x[kept], low[kept], high[kept], step="post" if self.lines.steps else None,
-                    color=style.color, alpha=0.13, lw=0,
+            axes.hlines(y, rows["x_low"], rows["x_high"], color=color, lw=scale)
+            axes.vlines(x, rows["low"], rows["high"], color=color, lw=scale)
+            axes.plot(x, y, **style.line(1.0, 8 * scale) | {"ls": "", "dashes": (None, None)})
+        elif kind == "median":
+            if "low" in rows and (rows["high"] > rows["low"]).any():
+                kept = _changes(self.steps, rows["low"], rows["high"])
+                axes.fill_between(
+                    x[kept], rows["low"][kept], rows["high"][kept], color=color, alpha=0.13, lw=0,
+                    step="post" if self.steps else None,
                 )  # fmt: skip
-        kept = _changes(self.lines.steps, y)
-        x, y = x[kept], y[kept]
-        step = max(len(x) // max(self.lines.markers, 1), 1)
-        marked = range(int(self.offset * step), len(x) - 1, step) if self.lines.markers else ()
-        line = style.line(1.5 * self.scale, 4.8 * self.scale)
-        self.axes.plot(x, y, drawstyle=drawn, markevery=[*marked, len(x) - 1], **line)
-
-    def _ends(self, rows: Rows, x: Array, y: Array) -> None:
-        """Medians as lone markers with range bars."""
-        bars: dict[str, Any] = {"color": self.style.color, "lw": self.scale}
-        self.axes.hlines(y, rows["x_low"], rows["x_high"], **bars)
-        self.axes.vlines(x, self.lines.at(rows["low"]), self.lines.at(rows["high"]), **bars)
-        line = self.style.line(1.0, 8 * self.scale) | {"ls": "", "dashes": (None, None)}
-        self.axes.plot(x, y, **line)
-
-    def _runs(self, rows: Rows, x: Array, y: Array, *, failed: bool) -> None:
-        """All runs as one line, with a gap where a run begins; failed ones end in a cross."""
-        starts = np.flatnonzero(np.diff(rows["seed"]) != 0) + 1
-        lasts = [*(starts - 1), len(x) - 1]
-        look: dict[str, Any] = {"lw": 0.8, "alpha": 0.65} if failed else {"lw": 0.5, "alpha": 0.45}
-        if failed:
-            self.axes.plot(
-                x[lasts], y[lasts], ls="", color=self.style.color, marker="x",
-                ms=6.5 * self.scale, mew=1.6 * self.scale,
+            kept = _changes(self.steps, y)
+            n = int(kept.sum())
+            step_of = max(n // max(self.markers, 1), 1)
+            marked = range(int(offset * step_of), n - 1, step_of) if self.markers else ()
+            axes.plot(
+                x[kept], y[kept], drawstyle="steps-post" if self.steps else "default",
+                markevery=[*marked, n - 1], **style.line(1.5 * scale, 4.8 * scale),
             )  # fmt: skip
-        self.axes.plot(
-            np.insert(x, starts, np.nan), np.insert(y, starts, np.nan), drawstyle="steps-post",
-            color=self.style.color, **look,
-        )  # fmt: skip
+        else:
+            # All runs are one line, with a gap where a run begins.
+            starts = np.flatnonzero(np.diff(rows["seed"]) != 0) + 1
+            failed = kind == "failed run"
+            if failed:
+                lasts = [*(starts - 1), len(x) - 1]
+                cross: dict[str, Any] = {"marker": "x", "ms": 6.5 * scale, "mew": 1.6 * scale}
+                axes.plot(x[lasts], y[lasts], ls="", color=color, **cross)
+            axes.plot(
+                np.insert(x, starts, np.nan), np.insert(y, starts, np.nan), drawstyle="steps-post",
+                color=color, lw=0.8 if failed else 0.5, alpha=0.65 if failed else 0.45,
+            )  # fmt: skip
 
 
 def _changes(steps: bool, *columns: Array) -> npt.NDArray[np.bool_]:
@@ -324,18 +302,6 @@ def _level(axes: Axes, value: float, words: str, sheet: Sheet, *, at_left: bool)
     )  # fmt: skip
 
 
-Styles = Mapping[str, SolverStyle]
-
-_NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality
-# Ratios read as plain decimals, as seconds do: "0.3", not a multiple of a power of ten.
-_RATIO = "seconds"
-_FIGURE = {"cost": "x", "median": "y", "value": "y", "cost_low": "x_low", "cost_high": "x_high"}
-# In points: two small figures fit beside each other on a phone.
-_SMALL, _SMALL_MARGINS = (204.0, 164.0), (50.0, 12.0, 24.0, 9.0)
-_ROW, _LOWEST = 1.7 * FONT, 90.0  # of the figure that has a row for each solver
-_LONGEST = 15  # letters of a label beside a figure
-
-
 def by_style(frame: pd.DataFrame, styles: Styles) -> Iterator[tuple[str, pd.DataFrame]]:
     """The rows of each solver that has some, in the drawing order."""
     groups = dict(iter(frame.groupby("solver", sort=False)))
@@ -344,228 +310,75 @@ def by_style(frame: pd.DataFrame, styles: Styles) -> Iterator[tuple[str, pd.Data
             yield solver, groups[solver]
 
 
-# ---- traces: a value against what runs spend
+def draw_small(
+    medians: Mapping[str, pd.DataFrame],
+    levels: Mapping[str, float],
+    measure: Measure,
+    cost: tuple[str, str],
+    highest: float,
+    styles: Styles,
+) -> tuple[dict[str, Drawing | None], float] | None:
+    """The medians of each task (columns solver, cost, median) on axes that all of them share.
 
-
-@dataclass(frozen=True)
-class Quantities:
-    """The columns of the traces that a panel draws, a value against a cost, and their measures."""
-
-    cost: str
-    value: str
-    spent: Measure
-    shown: Measure
-
-
-@dataclass(frozen=True)
-class TraceCurves:
-    """The statistics that a panel draws: :mod:`marginbench.reports.statistics.curves`."""
-
-    curves: pd.DataFrame
-    points: pd.DataFrame
-    singles: pd.DataFrame
-    unfinished: pd.DataFrame
-
-    def of_task(self, task: str) -> TraceCurves:
-        """The part of one task."""
-        frames = (self.curves, self.points, self.singles, self.unfinished)
-        return TraceCurves(*(of_task(frame, task) for frame in frames))
-
-    def long(self) -> pd.DataFrame:
-        """All of it in one frame; ``drawn`` says what a row is."""
-        parts = {
-            "median": self.curves,
-            "run": self.singles,
-            "failed run": self.unfinished,
-            "end": self.points,
-        }
-        return pd.concat(
-            [frame.assign(drawn=drawn) for drawn, frame in parts.items() if not frame.empty]
-            or [pd.DataFrame(columns=["solver"])],
-            ignore_index=True,
-        )
-
-    def solvers(self) -> set[str]:
-        """The labels of the solvers that have something to draw."""
-        frames = (self.curves, self.points, self.unfinished)
-        return {str(solver) for frame in frames for solver in frame["solver"]}
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A task's reference optimum, as its panels show it; None where unknown."""
-
-    test_error: float | None
-    resolution: float | None
-    n_test: int | None
-
-
-def draw_traces(
-    quantities: Quantities, data: TraceCurves, styles: Styles, reference: Reference, task: str
-) -> Drawing | None:
-    """How a value of a task's runs changes with what they spend; None if there is nothing."""
-    long = data.long()
-    spread = [long[name].to_numpy(float) for name in ("low", "high") if name in long]
-    values = np.concatenate([*spread, data.unfinished["value"].to_numpy(float)])
-    if not np.isfinite(values).any():
-        return None
-    frame = _with_y(long)
-    # Few runs are lines of their own; a band of them would hide that.
-    few = (frame["drawn"] == "median") & (frame.get("n_runs", 0) < FEWEST_FOR_QUARTILES)
-    frame.loc[few, ["low", "high"]] = frame.loc[few, ["y", "y"]].to_numpy()
-    lowest = float(values[values > 0].min(initial=1.0))
-    floor, levels = lowest / 2, []
-    if quantities.value == "test_error":
-        floor = 0.5 / reference.n_test if reference.n_test else floor
-        error = reference.test_error
-        if error is not None:
-            words = f"reference optimum, {formatting.percent(error)}"
-            levels.append((error if error > 0 else floor, words))
-        if (values <= 0).any() and error != 0:
-            levels.append((floor, "no test error"))
-    elif reference.resolution is not None and reference.resolution >= lowest / _NEAR:
-        # A line far below every curve would only squeeze them.
-        levels.append((reference.resolution, "resolution of the certificate"))
-    lines = Lines(
-        frame,
-        Axis(quantities.spent.words, quantities.spent.format, padding=(0.025, 0.035)),
-        Axis(format=quantities.shown.format, padding=(0.1, 0.05)),
-        styles,
-        levels=levels,
-        floor=floor,
-    )
-    title = f"{task}: {quantities.shown.words} against {quantities.spent.words}"
-    sentences = ["Both axes are logarithmic.", *(f"Dashed: {words}." for _, words in levels)]
-    sentences += _trace_sentences(quantities, data, styles)
-    return Drawing(lines, title, " ".join(sentences), long)
-
-
-def _with_y(frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns of statistics as figures call them: a median and a value are both y."""
-    if "median" in frame and "value" in frame:
-        frame = frame.assign(median=frame["median"].fillna(frame["value"])).drop(columns="value")
-    renamed = frame.rename(columns=_FIGURE)
-    return renamed if "low" in renamed else renamed.assign(low=renamed["y"], high=renamed["y"])
-
-
-def _trace_sentences(quantities: Quantities, data: TraceCurves, styles: Styles) -> Iterator[str]:
-    """Where the median of each solver ends, and how many of its runs failed."""
-    failed = data.unfinished.groupby("solver")["seed"].nunique()
-    ends = [
-        {row["solver"]: row for row in records(frame.drop_duplicates("solver", keep="last"))}
-        for frame in (data.curves, data.points)
-    ]
-    for solver in styles:
-        for last in (frame[solver] for frame in ends if solver in frame):
-            spent = formatting.say(quantities.spent, last["cost"])
-            if quantities.spent.format == "count":
-                spent += f" {quantities.spent.words}"
-            yield (
-                f"{solver} ends at a median of "
-                f"{formatting.say(quantities.shown, last['median'])} after {spent} "
-                f"({last['n_runs']} of {last['n_planned']} runs)."
-            )
-        if solver in failed:
-            yield f"{formatting.plural(int(failed[solver]), 'run')} of {solver} failed on the way."
-
-
-# ---- small multiples: one value on each task, on axes that all of them share
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What the small figures of a value share."""
-
-    shown: Measure
-    spent: str  # the cost in words
-    unit: str  # stands behind a cost: "n²"
-    x: tuple[float, float]  # limits of the axes
-    y: tuple[float, float]
-    floor: float  # where a value of zero is drawn
-
-
-def shared_scale(
-    medians: Sequence[pd.DataFrame],
-    levels: Sequence[float],
-    shown: Measure,
-    spent: str,
-    unit: str,
-    highest: float = np.inf,
-) -> Scale | None:
-    """The scale on which the medians of all tasks can be seen; None if nothing can be drawn."""
-    parts = [frame["median"].to_numpy(np.float64) for frame in medians]
-    values = np.concatenate([*parts, np.asarray(levels, dtype=np.float64)])
-    costs = np.concatenate([frame["cost"].to_numpy(np.float64) for frame in medians])
+    ``levels`` are the values of a dashed line for each task, NaN for none; ``cost`` is what it is
+    called and its unit. Values above the highest are cut off. With the place where zeros are drawn;
+    None if nothing can be drawn.
+    """
+    spent, unit = cost
+    every = pd.concat(list(medians.values()))
+    values = np.append(every["median"].to_numpy(np.float64), list(levels.values()))
+    costs = every["cost"].to_numpy(np.float64)
     costs = costs[np.isfinite(costs) & (costs > 0)]
     values = values[np.isfinite(values) & (values >= 0)]
     if not costs.size or not values.size:
         return None
     floor = float(values[values > 0].min(initial=1.0)) / 2
-    drawn = np.minimum(np.where(values > 0, values, floor), max(highest, 2 * floor))
-    limits = padded(costs, 0.03, 0.05), padded(drawn, 0.08, 0.06)
-    return Scale(shown, spent, unit, *limits, floor)
-
-
-def draw_small(
-    medians: pd.DataFrame, level: float, scale: Scale, styles: Styles, task: str
-) -> Drawing | None:
-    """The medians of a task's solvers (columns solver, cost, median); None without any.
-
-    ``level`` is the value of a dashed line, NaN for none.
-    """
-    if medians.empty:
-        return None
-    lines = Lines(
-        medians.rename(columns=_FIGURE),
-        Axis("", "seconds" if scale.unit == "s" else "", limits=scale.x),
-        Axis("", scale.shown.format, limits=scale.y),
-        styles,
-        levels=[(level if level > 0 else scale.floor, "")] if np.isfinite(level) else [],
-        floor=scale.floor,
-        markers=0,
-        size=_SMALL,
-        margins=_SMALL_MARGINS,
+    highest = max(highest, 2 * floor)
+    y = padded(np.minimum(np.where(values > 0, values, floor), highest), 0.08, 0.06)
+    axes = (
+        Axis("", "seconds" if unit == "s" else "", limits=padded(costs, 0.03, 0.05)),
+        Axis("", measure.format, limits=y),
     )
-    sentences = [
-        f"{solver} ends at a median of {formatting.say(scale.shown, rows['median'].iloc[-1])} "
-        f"after {rows['cost'].iloc[-1]:.2g} {scale.unit}."
-        for solver, rows in by_style(medians, styles)
-    ]
-    title = f"{task}: {scale.shown.words} against {scale.spent}"
-    return Drawing(lines, title, " ".join(["Both axes are logarithmic.", *sentences]), medians)
-
-
-# ---- medians against anything
-
-
-@dataclass(frozen=True)
-class Against:
-    """What the horizontal axis of a figure is."""
-
-    words: str  # below the axis, and in the caption
-    say: Callable[[float], str]  # a place on it in words: "at 100 points"
-    format: str = "count"  # of FORMATS in reports/formatting.py
-    linear: bool = False  # otherwise its scale is logarithmic
+    drawn: dict[str, Drawing | None] = dict.fromkeys(medians)
+    for task, frame in medians.items():
+        level = levels[task]
+        sentences = [
+            f"{solver} ends at a median of {formatting.say(measure, rows['median'].iloc[-1])} "
+            f"after {rows['cost'].iloc[-1]:.2g} {unit}."
+            for solver, rows in by_style(frame, styles)
+        ]
+        if sentences:
+            lines = Lines(
+                frame.rename(columns=XY), *axes, styles, floor=floor, markers=0, size=_SMALL,
+                levels=[(level if level > 0 else floor, "")] if np.isfinite(level) else [],
+                margins=_SMALL_MARGINS,
+            )  # fmt: skip
+            title = f"{task}: {measure.words} against {spent}"
+            words = " ".join(["Both axes are logarithmic.", *sentences])
+            drawn[task] = Drawing(lines, title, words, frame)
+    return drawn, floor
 
 
 def draw_medians(
     medians: pd.DataFrame,
     measure: Measure,
-    against: Against,
+    axis: Axis,
+    place: Callable[[float], str],
     styles: Styles,
     subject: str = "",
 ) -> Drawing | None:
-    """Medians (columns solver, x, median, low, high; ascending in x); None if none is positive."""
+    """Medians (columns solver, x, median, low, high; ascending in x); None if none is positive.
+
+    ``place`` says a place on the horizontal axis in words: "at 100 points".
+    """
     values = medians[["low", "high"]].to_numpy(np.float64).ravel()
     if not (np.isfinite(values) & (values > 0)).any():
         return None
     # A logarithmic axis has no zero: no error at all is drawn below the least one.
     floor = float(values[values > 0].min()) / 2
-    places = medians["x"].to_numpy(np.float64)
-    limits = (places.min() - 0.3, places.max() + 0.3) if against.linear else None
     lines = Lines(
-        medians.rename(columns=_FIGURE),
-        Axis(against.words, against.format, not against.linear, limits, (0.03, 0.03)),
+        medians.rename(columns=XY),
+        axis,
         Axis("", measure.format, padding=(0.08, 0.05)),
         styles,
         steps=False,
@@ -573,14 +386,14 @@ def draw_medians(
         floor=floor,
         markers=len(medians),
     )
-    sentences = [f"{'The vertical axis is' if against.linear else 'Both axes are'} logarithmic."]
+    sentences = [f"{'Both axes are' if axis.log else 'The vertical axis is'} logarithmic."]
     for solver, rows in by_style(medians, styles):
         ends = [
-            f"{formatting.say(measure, row['median'])} {against.say(row['x'])}"
-            for _, row in rows.iloc[[0, -1] if len(rows) > 1 else [0]].iterrows()
+            f"{formatting.say(measure, row['median'])} {place(row['x'])}"
+            for row in records(rows.iloc[[0, -1] if len(rows) > 1 else [0]])
         ]
         sentences.append(f"{solver}: {', '.join(ends)}.")
-    title = f"{capitalised(measure.words)} against {against.words}"
+    title = f"{capitalised(measure.words)} against {axis.words}"
     title = f"{subject}: {title}" if subject else title
     return Drawing(lines, title, " ".join(sentences), medians)
 
@@ -606,7 +419,11 @@ def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) 
         shares = np.append(0.0, solver_steps["share"].to_numpy(np.float64))
         curve = {"x": [low, *costs, high], "y": [*shares, shares[-1]]}
         curves.append(pd.DataFrame(curve).assign(solver=solver))
-        sentences.append(_share_sentence(solver, solver_steps))
+        if solver_steps.empty:
+            sentences.append(f"{solver}: none.")
+        else:
+            half = solver_steps.loc[solver_steps["share"] >= shares[-1] / 2, "cost"].iloc[0]
+            sentences.append(f"{solver}: {100 * shares[-1]:.0f} %, half of it within {half:.3g}.")
     lines = Lines(
         pd.concat(curves, ignore_index=True),
         Axis(xlabel, _RATIO, limits=limits),
@@ -614,14 +431,6 @@ def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) 
         solvers,
     )
     return Drawing(lines, title, " ".join(sentences), steps)
-
-
-def _share_sentence(solver: str, curve: pd.DataFrame) -> str:
-    if curve.empty:
-        return f"{solver}: none."
-    last = float(curve["share"].iloc[-1])
-    half = float(curve.loc[curve["share"] >= last / 2, "cost"].iloc[0])
-    return f"{solver}: {100 * last:.0f} %, half of it within {half:.3g}."
 
 
 def draw_trade(
@@ -657,59 +466,57 @@ def draw_trade(
     return Drawing(draw, title, " ".join([words, *sentences]), points)
 
 
+# ---- a row for each solver
+
+
+def _row_axes(sheet: Sheet, labels: Sequence[str], words: str) -> Axes:
+    """Axes with a row for each label, of which long ones lose their middle; words stand below."""
+    names = [
+        label if len(label) <= _LONGEST else f"{label[:9]}…{label[9 - _LONGEST + 1 :]}"
+        for label in labels
+    ]
+    margins = (8.0 + max(map(text_width, names)), 14.0, 45.0, 6.0)
+    height = max(_ROW * len(names), _LOWEST) + margins[2] + margins[3]
+    axes = new_axes(sheet, WIDTH, height, margins)
+    axes.set(xlabel=words, ylim=(len(names) - 0.5, -0.5))
+    axes.set_yticks(range(len(names)), names)
+    axes.grid(axis="y", visible=False)
+    axes.grid(axis="x", color=RULE, lw=0.6)
+    return axes
+
+
 def draw_ranks(ranks: pd.DataFrame, pairs: pd.DataFrame, styles: Styles, title: str) -> Drawing:
-    """Average ranks on a line; a bar joins solvers of which no pair is separable.
+    """Average ranks, a row for each solver; a bar joins solvers of which no pair is separable.
 
     ``ranks`` is of :func:`marginbench.reports.statistics.ranks.average_ranks`, ``pairs`` of
     ``compared_pairs``.
     """
-    places = {str(row["solver"]): float(row["rank"]) for row in records(ranks)}
+    places = dict(zip(ranks["solver"], ranks["rank"], strict=True))
     p = pd.DataFrame(1.0, index=list(places), columns=list(places))
     for row in records(pairs):
         p.loc[row["solver"], row["other"]] = p.loc[row["other"], row["solver"]] = row["p"]
-    names = {name: _shortened(name) for name in places}
     bars = _inseparable(p.to_numpy() >= LEVEL)
-    n_left, n = (len(names) + 1) // 2, len(names)
-    first_row = 0.5 * len(bars) + 1.0
 
     def draw(sheet: Sheet) -> Figure:
-        side = 14.0 + max(map(text_width, names.values())) + text_width(" (1.23)")
-        rows = first_row + n_left
-        axes = new_axes(sheet, WIDTH, _ROW * (rows + 1), (side, side, 8.0, 2.0 * FONT))
-        pad = 0.04 * n
-        axes.set(xlim=(1 - pad, n + pad), ylim=(rows, 0.0), xticks=range(1, n + 1))
-        axes.yaxis.set_visible(False)
-        axes.xaxis.tick_top()
-        axes.spines["top"].set(visible=True, color=MUTED)
-        axes.spines["bottom"].set_visible(False)
+        axes = _row_axes(sheet, list(places), "average rank")
+        n = len(places)
+        mark: dict[str, Any] = {"ls": "", "ms": 7 * sheet.scale}
+        axes.set(xlim=(0.8, n + 0.3 + 0.12 * len(bars)), xticks=range(1, n + 1))
         for place, (name, rank) in enumerate(places.items()):
-            at_left = place < n_left
-            row = first_row + (place if at_left else n - 1 - place)
-            end, color = 1 - pad if at_left else n + pad, styles[name].color
-            axes.plot([rank, rank, end], [0, row, row], color=color, lw=1.1 * sheet.scale)
-            axes.plot(
-                [rank], [0], ls="", marker=styles[name].marker, ms=6 * sheet.scale,
-                color=color, clip_on=False, zorder=3,
-            )  # fmt: skip
+            axes.plot([rank], [place], marker=styles[name].marker, color=styles[name].color, **mark)
             axes.annotate(
-                f"{names[name]} ({rank:.2f})", xy=(end, row), xytext=(-4 if at_left else 4, 0),
-                textcoords="offset points", ha="right" if at_left else "left", va="center",
-                fontsize=sheet.font, color=INK,
+                f"{rank:.2f}", xy=(rank, place), xytext=(7, 0), textcoords="offset points",
+                va="center", fontsize=sheet.font, color=INK,
             )  # fmt: skip
-        for place, (low, high) in enumerate(bars):
-            ends = [list(places.values())[low] - 0.03, list(places.values())[high] + 0.03]
-            axes.plot(ends, [0.5 * (place + 1)] * 2, color=INK, lw=2.5 * sheet.scale)
+        for index, (first, last) in enumerate(bars):
+            column = [n + 0.3 + 0.12 * index] * 2
+            axes.plot(column, [first - 0.2, last + 0.2], color=INK, lw=2.5 * sheet.scale)
         return figure_of(axes)
 
     ordered = ", ".join(f"{name} {rank:.2f}" for name, rank in places.items())
     joined = [f"{row['solver']} and {row['other']}" for row in records(pairs) if row["p"] >= LEVEL]
     apart = f"Not told apart: {', '.join(joined)}." if joined else "All pairs are told apart."
     return Drawing(draw, title, f"Average ranks: {ordered}. {apart}", ranks)
-
-
-def _shortened(label: str) -> str:
-    """A label beside a figure, without its middle where it is long."""
-    return label if len(label) <= _LONGEST else f"{label[:9]}…{label[9 - _LONGEST + 1 :]}"
 
 
 def _inseparable(alike: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -724,26 +531,21 @@ def _inseparable(alike: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     return groups
 
 
-# ---- distributions: every run as a stroke, with boxes of quartiles
-
-
 def draw_distributions(
     finals: pd.DataFrame, measure: Measure, level: float, styles: Styles, task: str
 ) -> Drawing | None:
-    """The values of all runs (columns solver, value), a row for each solver; None without any."""
+    """The values of all runs (columns solver, value), with boxes of quartiles; None without any."""
     finite = finals[np.isfinite(finals["value"].to_numpy(np.float64))]
     order = [solver for solver, _ in by_style(finite, styles)]
     if not order:
         return None
-    names = {solver: _shortened(solver) for solver in order}
 
     def draw(sheet: Sheet) -> Figure:
         # Slow to load, and most pages have too few runs for this figure.
         import seaborn as sns
 
-        margins = (8.0 + max(map(text_width, names.values())), 14.0, 45.0, 6.0)
-        height = max(_ROW * len(order), _LOWEST) + margins[2] + margins[3]
-        axes = new_axes(sheet, WIDTH, height, margins)
+        axes = _row_axes(sheet, order, measure.words)
+        names = axes.get_yticklabels()
         shared = {"x": "value", "y": "solver", "order": order, "ax": axes, "legend": False}
         # Runs are not scattered at random: the same records give the same figure.
         sns.stripplot(
@@ -755,19 +557,11 @@ def draw_distributions(
             strokes.set_color(styles[solver].color)
         enough = finite.groupby("solver")["value"].transform("size") >= FEWEST_FOR_QUARTILES
         sns.boxplot(
-            finite[enough], **shared, width=0.62, fill=False, linewidth=0.8, showcaps=False,
-            whis=0, showfliers=False, medianprops={"color": INK, "lw": 1.8 * sheet.scale},
+            finite[enough], **shared, width=0.62, fill=False, color=MUTED, linewidth=0.8, whis=0,
+            showcaps=False, showfliers=False, medianprops={"color": INK, "lw": 1.8 * sheet.scale},
         )  # fmt: skip
-        boxed = [solver for solver in order if enough[finite["solver"] == solver].all()]
-        containers: Any = axes.containers
-        for boxes in containers:
-            for index, solver in enumerate(boxed):
-                for part in (boxes.boxes[index], *boxes.whiskers[2 * index : 2 * index + 2]):
-                    part.set_color(styles[solver].color)
         axes.set(xlabel=measure.words, ylabel="")
-        axes.set_yticks(range(len(order)), [names[solver] for solver in order])
-        axes.grid(axis="y", visible=False)
-        axes.grid(axis="x", color=RULE, lw=0.6)
+        axes.set_yticks(range(len(order)), [name.get_text() for name in names])
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=_PERCENT))
         if np.isfinite(level):

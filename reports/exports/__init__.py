@@ -99,26 +99,22 @@ def export(
         If something cannot be written.
     """
     from ...harness.results.stores import is_url
-    from .making import Request, made
+    from .making import made
     from .writing import write_all
 
     if out is None and is_url(results):
         raise ReportError(f"{results}: is in a store; give --out, a folder of this machine")
     folder = Path(results) / "export" if out is None else Path(out)
-    request = Request(
-        results=str(results),
-        out=str(folder),
-        figures=_strings(figures),
-        tables=_strings(tables),
-        data=_strings(data),
-        formats=_strings(formats),
-        width=width,
-        tasks=_strings(tasks),
-        solvers=_strings(solvers),
+    files = made(
+        str(results),
+        str(folder),
+        {"figure": _strings(figures), "table": _strings(tables), "data": _strings(data)},
+        {"task": _strings(tasks), "solver": _strings(solvers)},
+        _strings(formats),
+        width,
         transparent=transparent,
     )
-    artefacts, origin = made(request)
-    return Exported(folder, *write_all(folder, artefacts, origin, force=force))
+    return Exported(folder, *write_all(folder, files, force=force))
 
 
 def listed(results: Path | str) -> list[Listed]:

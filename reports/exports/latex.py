@@ -220,7 +220,7 @@ def _groups(table: Table) -> Iterator[str]:
     cells, rules, column = [], [], 1
     for title, width in table.groups:
         words = _stacked(textwrap.wrap(title, _LETTERS * width) or [""], "c")
-        cells.append(f"\\multicolumn{{{width}}}{{c}}{{{words}}}" if title else "")
+        cells += [f"\\multicolumn{{{width}}}{{c}}{{{words}}}"] if title else [""] * width
         if title:
             rules.append(f"\\cmidrule(lr){{{column}-{column + width - 1}}}")
         column += width

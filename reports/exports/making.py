@@ -9,7 +9,6 @@ import shlex
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -50,9 +49,9 @@ from ..statistics import integrity
 from ..tables import Table
 from ..view import Figure as View
 from ..views import sections
-from . import DEFAULT_FORMATS, FORMATS, WIDTH
+from . import FORMATS, WIDTH
 from .latex import tabular
-from .writing import Artefact, Origin
+from .writing import File
 
 #: The tables of data by name, and what a row of each is.
 TITLES: Mapping[str, str] = MappingProxyType(
@@ -127,8 +126,6 @@ def parquet_bytes(frame: pd.DataFrame, compression: str = "snappy") -> bytes:
     return sink.getvalue()
 
 
-#: Formats of figures that are drawn.
-DRAWN = ("svg", "pdf", "png")
 _DPI = 300
 _PROGRAM = "marginbench"
 _LINE = 1.3 * SMALLEST_FONT  # points
@@ -147,12 +144,16 @@ def rendered(
     """A figure by format, in each of several; the same figure gives the same bytes."""
     drawing = view.drawing
     assert drawing is not None
+    numbers = {"csv": csv_bytes(drawing.data)} if "csv" in formats else {}
+    formats = [name for name in formats if name in _WRITERS]
+    if not formats:
+        return numbers
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
         # A letter that the font lacks is a box in PDF and PNG, and itself in SVG.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = _standalone(drawing, view.title, _legend_entries(view, styles), 72 * width)
         figure.patch.set(visible=not transparent, facecolor="white", edgecolor="none")
-        return {name: _WRITERS[name](figure, drawing) for name in formats}
+        return {name: _WRITERS[name](figure, drawing) for name in formats} | numbers
 
 
 def _standalone(
@@ -184,27 +185,23 @@ def _standalone(
 
 def _legend_entries(view: View, styles: Mapping[str, SolverStyle]) -> list[tuple[Line2D, str]]:
     """The solvers of the page's legend that the figure shows, with the notes on their runs."""
-    drawing = view.drawing
-    assert drawing is not None
-    shown = set(drawing.data["solver"]) if "solver" in drawing.data else None
-    return [
-        (_key(styles[entry.label]), entry.label + (f" ({entry.note})" if entry.note else ""))
-        for entry in view.legend
-        if entry.label in styles and (shown is None or entry.label in shown)
-    ]
-
-
-def _key(style: SolverStyle) -> Line2D:
-    return Line2D(
-        [], [], color=style.color, marker=style.marker, lw=1.2, ms=4.5,
-        linestyle=(0, style.dashes) if style.dashes else "-",
-    )  # fmt: skip
+    assert view.drawing is not None
+    data, entries = view.drawing.data, []
+    shown = set(data["solver"]) if "solver" in data else set(styles)
+    for entry in view.legend:
+        if entry.label in styles and entry.label in shown:
+            style = styles[entry.label]
+            key = Line2D(
+                [], [], color=style.color, marker=style.marker, lw=1.2, ms=4.5,
+                linestyle=(0, style.dashes) if style.dashes else "-",
+            )  # fmt: skip
+            entries.append((key, entry.label + (f" ({entry.note})" if entry.note else "")))
+    return entries
 
 
 def _svg(figure: Figure, drawing: Drawing) -> bytes:
     FigureCanvasSVG(figure)
-    words = {"Title": visible(drawing.title), "Description": visible(drawing.description, 10_000)}
-    metadata = {**words, "Creator": _PROGRAM, "Date": None}
+    metadata = {**_about(drawing, "Description"), "Creator": _PROGRAM, "Date": None}
     # Releases of matplotlib write the font in one property or in several.
     text = saved(figure, "svg", metadata=metadata).decode()
     text = re.sub(r"(font: (?:\w+ )*?[\d.]+px) [^;\"]*", rf"\1 {_FONTS}", text)
@@ -214,8 +211,7 @@ def _svg(figure: Figure, drawing: Drawing) -> bytes:
 
 def _pdf(figure: Figure, drawing: Drawing) -> bytes:
     FigureCanvasPdf(figure)
-    words = {"Title": visible(drawing.title), "Subject": visible(drawing.description, 10_000)}
-    metadata: dict[str, Any] = {**words, "Creator": _PROGRAM, "CreationDate": None}
+    metadata = {**_about(drawing, "Subject"), "Creator": _PROGRAM, "CreationDate": None}
     return saved(figure, "pdf", metadata=metadata)
 
 
@@ -223,6 +219,10 @@ def _png(figure: Figure, drawing: Drawing) -> bytes:
     FigureCanvasAgg(figure)
     metadata = {"Title": visible(drawing.title), "Software": _PROGRAM}
     return saved(figure, "png", dpi=_DPI, metadata=metadata)
+
+
+def _about(drawing: Drawing, description: str) -> dict[str, Any]:
+    return {"Title": visible(drawing.title), description: visible(drawing.description, 10_000)}
 
 
 _WRITERS = {"svg": _svg, "pdf": _pdf, "png": _png}
@@ -243,107 +243,99 @@ def inches(text: str) -> float:
 _UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4, "pt": 72.27}
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the user wants exported: see the parameters of :func:`marginbench.export`."""
+def made(
+    results: str,
+    out: str,
+    wanted: Mapping[str, Sequence[str]],
+    parts: Mapping[str, Sequence[str]],
+    formats: Sequence[str],
+    width: str,
+    *,
+    transparent: bool,
+) -> list[File]:
+    """The files of an export: see the parameters of :func:`marginbench.export`.
 
-    results: str
-    out: str
-    figures: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
-    data: tuple[str, ...] = ()
-    formats: tuple[str, ...] = DEFAULT_FORMATS
-    width: str = WIDTH
-    tasks: tuple[str, ...] = ()
-    solvers: tuple[str, ...] = ()
-    transparent: bool = False
-
-    def command(self, what: str, name: str, format_: str) -> str:
-        """The command line that makes one file of this export again."""
-        words = ["marginbench", "export", self.results, f"--{what}", name, "--format", format_]
-        if what == "figure" and format_ in DRAWN:
-            words += ["--width", self.width] if self.width != WIDTH else []
-            words += ["--transparent"] if self.transparent else []
-        for flag, values in (("--task", self.tasks), ("--solver", self.solvers)):
-            words += [word for value in values for word in (flag, value)]
-        return shlex.join([*words, "--out", self.out])
-
-
-def made(request: Request) -> tuple[list[Artefact], Origin]:
-    """The files of a request, and what they are made from."""
-    formats = chosen("format", request.formats, FORMATS)
+    ``wanted`` are names of each "figure", "table" and "data", ``parts`` those of "task" and
+    "solver".
+    """
+    formats = chosen("format", formats, FORMATS)
     if not formats:
         raise ReportError(f"--format names none; there are {', '.join(FORMATS)}")
     try:
-        width = inches(request.width)
+        size = inches(width)
     except ValueError as error:
-        raise ReportError(f"--width {request.width!r}: {error}") from None
-    whole = load_results(local_folder(request.results))
-    results = selected(whole, request.tasks, request.solvers)
-    artefacts = [
-        Artefact(
-            path=f"{what if what == 'data' else f'{what}s'}/{name}.{format_}",
-            what=what,
-            name=name,
-            title=title,
-            command=request.command(what, name, format_),
-            content=content,
-        )
-        for what, name, title, format_, content in _contents(request, formats, width, results)
-    ]
-    if not artefacts:
+        raise ReportError(f"--width {width!r}: {error}") from None
+    whole = load_results(local_folder(results))
+    part = selected(whole, parts["task"], parts["solver"])
+    origin = {
+        "study": whole.study.name,
+        "results": results,
+        "records": _digest(whole),
+        "commits": integrity.commits(analysis.environments(part)),
+        "marginbench": version(),
+        "matplotlib": mpl.__version__,
+    }
+    drawing = ["--width", width] * (width != WIDTH) + ["--transparent"] * transparent
+    files = []
+    for what, name, title, format_, content in _contents(part, wanted, formats, size, transparent):
+        words = ["marginbench", "export", results, f"--{what}", name, "--format", format_]
+        words += drawing if what == "figure" and format_ in _WRITERS else []
+        words += [word for flag in parts for value in parts[flag] for word in (f"--{flag}", value)]
+        command = shlex.join([*words, "--out", out])
+        path = f"{what if what == 'data' else f'{what}s'}/{name}.{format_}"
+        about = {"what": what, "name": name, "title": title, "command": command, **origin}
+        files.append(File(path, content, about))
+    if not files:
         raise ReportError(
             f"nothing to write as {', '.join(formats)}: figures can be svg, pdf, png and csv, "
             "tables csv and tex, data csv and parquet"
         )
-    return artefacts, _origin(request, whole, integrity.commits(analysis.environments(results)))
+    return files
 
 
 def _contents(
-    request: Request, formats: Sequence[str], width: float, results: Results
+    results: Results,
+    wanted: Mapping[str, Sequence[str]],
+    formats: Sequence[str],
+    width: float,
+    transparent: bool,
 ) -> Iterator[tuple[str, str, str, str, bytes]]:
     """What, name, title, format and content of figures, tables and data, all or those asked for."""
-    everything = not (request.figures or request.tables or request.data)
-    wanted = list(TITLES) if everything else chosen("data", request.data, TITLES)
-    if everything or request.figures or request.tables:
-        # The page's figures are made for this, whichever of them are written.
-        drawn, listed = views_of(results)
-        styles, drawings = analysis.styles(results), [name for name in formats if name in DRAWN]
-        for name in list(drawn) if everything else chosen("figure", request.figures, drawn):
-            title, figure = drawn[name]
-            files = {}
-            if drawings:
-                files = rendered(figure, styles, drawings, width, transparent=request.transparent)
-            if "csv" in formats and figure.drawing is not None:
-                files["csv"] = csv_bytes(figure.drawing.data)
-            for format_, content in files.items():
-                yield "figure", name, title, format_, content
-        for name in list(listed) if everything else chosen("table", request.tables, listed):
-            table = listed[name]
-            if "csv" in formats:
-                yield "table", name, table.label, "csv", csv_bytes(table.frame)
-            if "tex" in formats:
-                yield "table", name, table.label, "tex", tabular(table, name).encode()
-    tables = frames(results) if wanted else {}
+    everything = not any(wanted.values())
+    # The page's figures are made for this, whichever of them are written.
+    views = views_of(results) if everything or wanted["figure"] or wanted["table"] else ({}, {})
+    options: dict[str, Mapping[str, Any]] = {
+        "figure": views[0], "table": views[1], "data": TITLES,
+    }  # fmt: skip
+    names = {
+        what: list(each) if everything else chosen(what, wanted[what], each)
+        for what, each in options.items()
+    }
+    for name in names["figure"]:
+        title, figure = views[0][name]
+        drawn = rendered(figure, analysis.styles(results), formats, width, transparent=transparent)
+        for format_, content in drawn.items():
+            yield "figure", name, title, format_, content
+    for name in names["table"]:
+        table = views[1][name]
+        if "csv" in formats:
+            yield "table", name, table.label, "csv", csv_bytes(table.frame)
+        if "tex" in formats:
+            yield "table", name, table.label, "tex", tabular(table, name).encode()
+    tables = frames(results) if names["data"] else {}
     writers = {"parquet": parquet_bytes, "csv": csv_bytes}
-    for name in wanted:
+    for name in names["data"]:
         for format_ in (each for each in formats if each in writers):
             yield "data", name, TITLES[name], format_, writers[format_](tables[name])
 
 
-def _origin(request: Request, results: Results, commits: list[str]) -> Origin:
+def _digest(results: Results) -> str:
+    """The SHA-256 of all that is recorded of the runs."""
     digest = hashlib.sha256()
     for frame in (results.runs, results.traces):
         digest.update(",".join(map(str, frame)).encode())
         digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
-    return Origin(
-        study=results.study.name,
-        results=request.results,
-        records=digest.hexdigest(),
-        commits=tuple(commits),
-        marginbench=version(),
-        matplotlib=mpl.__version__,
-    )
+    return digest.hexdigest()
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...data_loaders.atomic import replacing
 from ...harness.interrupts import interrupts_deferred
@@ -21,54 +20,24 @@ _FORMAT = "marginbench export 1"
 _REMEDY = "make room there or allow writing, or give another folder as --out"
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What a file is made from."""
-
-    study: str
-    results: str  # the folder as it was given
-    records: str  # SHA-256 of all that is recorded of its runs
-    commits: tuple[str, ...]  # of the code that made the records
-    marginbench: str  # the versions that made the file; figures depend on both
-    matplotlib: str
-
-
-@dataclass(frozen=True)
-class Artefact:
+class File(NamedTuple):
     """A file of an export."""
 
     path: str  # below the folder of the export, with slashes
-    what: str  # "figure", "table" or "data"
-    name: str
-    title: str
-    command: str  # makes it again
     content: bytes
-
-    def entry(self, origin: Origin) -> dict[str, Any]:
-        """What the manifest says of it."""
-        return {
-            "sha256": hashlib.sha256(self.content).hexdigest(),
-            "bytes": len(self.content),
-            "what": self.what,
-            "name": self.name,
-            "title": self.title,
-            "command": self.command,
-            **asdict(origin),
-            "commits": list(origin.commits),
-        }
+    about: dict[str, Any]  # what the manifest says of it
 
 
 def write_all(
-    folder: Path, artefacts: Iterable[Artefact], origin: Origin, *, force: bool = False
+    folder: Path, files: Sequence[File], *, force: bool = False
 ) -> tuple[list[Path], list[Path]]:
     """Write files and their manifest; the files that are new or changed, and the others.
 
     The manifest keeps what it says of other files of earlier exports, as long as they are there.
     """
-    artefacts = list(artefacts)
     with exclusive(folder):
         recorded = _recorded(folder)
-        stale = [item for item in artefacts if not holds(folder / item.path, item.content)]
+        stale = [item for item in files if not holds(folder / item.path, item.content)]
         owned = {MANIFEST, *recorded} if recorded else set()
         for name in (MANIFEST, *(item.path for item in stale)):
             path = folder / name
@@ -78,7 +47,14 @@ def write_all(
                     "--out, or replace a file with --force"
                 )
         kept = {path: entry for path, entry in recorded.items() if (folder / path).is_file()}
-        listed = {**kept, **{item.path: item.entry(origin) for item in artefacts}}
+        listed = kept | {
+            item.path: {
+                "sha256": hashlib.sha256(item.content).hexdigest(),
+                "bytes": len(item.content),
+                **item.about,
+            }
+            for item in files
+        }
         manifest = {"format": _FORMAT, "files": dict(sorted(listed.items()))}
         text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
         # A folder's name may hold bytes that are no text, which become escapes that JSON reads.
@@ -92,8 +68,8 @@ def write_all(
                 look()
     written = {item.path for item in stale}
     return (
-        [folder / item.path for item in artefacts if item.path in written],
-        [folder / item.path for item in artefacts if item.path not in written],
+        [folder / item.path for item in files if item.path in written],
+        [folder / item.path for item in files if item.path not in written],
     )
 
 

@@ -22,7 +22,7 @@ from scipy import stats
 
 from ...harness.results.journal import FOLDER, segments_in
 from .. import analysis
-from ..described import CellTask, SvmSolver
+from ..described import CellTask
 from ..frames import first_known, json_object, of_task
 from ..measures import LATE_EPOCHS, late_spreads
 from ..results import Results, load_results
@@ -92,7 +92,7 @@ class Part:
     def draws(self) -> bool:
         """Whether other seeds give other results."""
         (solver,) = (each for each in self.results.study.solvers if each.label == self.solver)
-        return not (isinstance(solver, SvmSolver) and solver.deterministic)
+        return not solver.deterministic
 
     def number(self, column: str) -> float:
         """What all runs of the task share, such as the number of its training points."""

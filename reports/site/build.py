@@ -6,8 +6,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,12 @@ from markupsafe import Markup
 from ...harness.interrupts import interrupts_deferred, interrupts_raised
 from ...harness.results.description import FILE_NAME
 from ...harness.storage import exclusive
-from .. import analysis, formatting
+from .. import analysis
 from ..described import read_study
-from ..drawing.canvas import FONT, INK, PALETTE, Drawing, drawing, new_axes
-from ..drawing.figures import padded, set_log_axis
+from ..drawing.canvas import PALETTE
 from ..errors import ReportError
 from ..exports.making import parquet_bytes
 from ..formatting import plural, slug, unused
-from ..frames import of_task, records
 from ..page import render
 from ..papers.page import judge, paper_pages
 from ..papers.published import PAPERS, read_paper
@@ -45,34 +42,13 @@ FOLDER = "regressions"
 _CONFIGURATION = "asv.conf.json"
 
 
-@dataclass(frozen=True)
-class SiteHistory:
-    """What was measured commit by commit."""
-
-    lanes: Sequence[History]  # never empty; the first one is shown first
-    commit_url: str = ""  # what a hash is put behind to show the commit on the web; empty for none
-
-    @property
-    def verdict(self) -> str:
-        """That on the newest commit."""
-        return self.lanes[0].verdict
-
-    @property
-    def bad(self) -> bool:
-        """Whether the newest commit made something worse."""
-        return self.lanes[0].bad
-
-    def page(self) -> bytes:
-        """The page of the regressions, in its folder of the site."""
-        return render_history(self.lanes, "../index.html", self.commit_url).encode()
-
-
-def read_history(folder: Path, checkout: Path | None = None) -> SiteHistory:
-    """Read asv's results and what git knows of their commits."""
+def read_history(folder: Path, checkout: Path | None = None) -> tuple[list[History], bytes]:
+    """What asv measured commit by commit, what is shown first at the head, and its page."""
     snapshots = read_results(folder)
     repository = Repository(checkout) if checkout else _repository_of(folder, snapshots)
     url = _commit_url(repository.root) if repository else ""
-    return SiteHistory(histories(snapshots, repository), url)
+    lanes = list(histories(snapshots, repository))
+    return lanes, render_history(lanes, "../index.html", url).encode()
 
 
 def _repository_of(folder: Path, snapshots: Sequence[Snapshot]) -> Repository | None:
@@ -102,86 +78,64 @@ def _commit_url(root: Path) -> str:
 _KINDS: Mapping[str, str] = {"svm": "Studies of SVM solvers", "feasibility": "Feasibility methods"}
 
 
-@dataclass(frozen=True)
-class StudyEntry:
-    """What the overview says of a study."""
+def study_entry(results: Results, slug: str) -> dict[str, Any]:
+    """All that the overview says of a study, whose folder has this name.
 
-    slug: str  # its folder in ``studies/``
-    kind: str
-    name: str
-    title: str
-    description: str
-    finding: str  # its first finding; empty where there is nothing to compare
-    facts: tuple[tuple[str, str], ...]  # runs, dates, machine and version, by heading
-    # What no other load of the machine changes, memory too: once, the sides side by side.
-    counts: tuple[tuple[str, int], ...]
-    # Labels, and the place of their colour in the figure; None: grey.
-    solvers: tuple[tuple[str, int | None], ...]
-    figure: tuple[Markup, str, str] | None  # the first figure of its page, with caption and anchor
-
-    @property
-    def folder(self) -> str:
-        """Its folder from the site's root."""
-        return f"studies/{self.slug}"
-
-
-def study_entry(results: Results, slug: str) -> StudyEntry:
-    """All that the overview says of a study, whose folder has this name."""
-    study, counts = results.study, _counts(results)
+    ``counts`` says how its runs ended, ``solvers`` are labels with the place of their colour in the
+    figure, and ``figure`` is the first one of its page with caption and anchor.
+    """
+    study, runs = results.study, analysis.counts(results)
     commits = ", ".join(commit[:10] for commit in integrity.commits(analysis.environments(results)))
-    of = dict(counts)
-    failed = f"{of['failed']} failed" if of["failed"] else "none failed"
-    others = [f"{of[word]} {word}" for word in ("missing", "skipped") if word in of]
+    counts = {
+        words: int(runs[f"n_{name}"].sum())
+        for name, words in (("ok", "ended as planned"), ("failed", "failed"))
+    }
+    counts = {"planned": int(runs["n_planned"].sum()), **counts}
+    # That none failed is worth saying; that none is missing or skipped is not.
+    others = {word: int(runs[f"n_{word}"].sum()) for word in ("missing", "skipped")}
+    others = {word: n for word, n in others.items() if n}
+    ended = [f"{counts['failed']} failed" if counts["failed"] else "none failed"]
+    ended += [f"{n} {word}" for word, n in others.items()]
     facts = {
-        "Runs": ", ".join([plural(of["planned"], "run"), failed, *others]),
+        "Runs": ", ".join([plural(counts["planned"], "run"), *ended]),
         "Date": integrity.period(results.runs),
         "Machine": integrity.machine(analysis.environments(results)),
         "marginbench": " ".join(filter(None, (study.marginbench, commits and f"({commits})"))),
     }
     places = {light: index for index, (light, _) in enumerate(PALETTE)}
-    return StudyEntry(
-        slug=slug,
-        kind=study.kind,
-        name=study.name,
-        title=study.title or study.name,
-        description=study.description,
-        finding=_finding(results),
-        facts=tuple(item for item in facts.items() if item[1]),
-        counts=counts,
-        solvers=tuple(
-            (name, places.get(look.color)) for name, look in analysis.styles(results).items()
-        ),
-        figure=_figure(results, f"figure-{slug}"),
-    )
-
-
-def with_distinct_titles(studies: Sequence[StudyEntry]) -> list[StudyEntry]:
-    """The studies sorted by title; those that have the same one are followed by their folder."""
-    titles = Counter(study.title for study in studies)
-    named = [
-        replace(study, title=f"{study.title} ({study.slug})") if titles[study.title] > 1 else study
-        for study in studies
-    ]
-    return sorted(named, key=lambda study: (study.title.casefold(), study.slug))
+    looks = analysis.styles(results).items()
+    return {
+        "slug": slug,
+        "folder": f"studies/{slug}",
+        "kind": study.kind,
+        "name": study.name,
+        "title": study.title or study.name,
+        "description": study.description,
+        "finding": _finding(results),
+        "facts": [item for item in facts.items() if item[1]],
+        "counts": counts | others,
+        "solvers": [(name, places.get(look.color)) for name, look in looks],
+        "figure": _figure(results, f"figure-{slug}"),
+    }
 
 
 def index_page(
-    studies: Sequence[StudyEntry],
+    studies: Sequence[dict[str, Any]],
     further: Mapping[str, str],
     title: str,
-    history: SiteHistory | None = None,
+    history: Sequence[History] = (),
 ) -> bytes:
     """The page that a visitor sees first."""
-    kinds = [kind for kind in _KINDS if kind in {study.kind for study in studies}]
+    kinds = [kind for kind in _KINDS if kind in {study["kind"] for study in studies}]
     groups = [
         (
             f"studies-{kind}",
             _KINDS[kind] if len(kinds) > 1 else "Studies",
-            [study for study in studies if study.kind == kind],
+            [study for study in studies if study["kind"] == kind],
         )
         for kind in kinds
     ]
-    planned = sum(dict(study.counts)["planned"] for study in studies)
+    planned = sum(study["counts"]["planned"] for study in studies)
     number = f"{len(studies)} studies" if len(studies) != 1 else "1 study"
     values = {
         "title": title or "Benchmark results",
@@ -191,15 +145,6 @@ def index_page(
         "counts": [number, plural(planned, "run")] if studies else [],
     }
     return page(environment().get_template("site_index.html"), **values).encode()
-
-
-def _counts(results: Results) -> tuple[tuple[str, int], ...]:
-    named = {"planned": "planned", "ok": "ended as planned", "failed": "failed"}
-    named |= {"missing": "missing", "skipped": "skipped"}
-    counts = analysis.counts(results)
-    numbers = [(words, int(counts[f"n_{name}"].sum())) for name, words in named.items()]
-    # That none failed is worth saying; that none is missing or skipped is not.
-    return tuple(item for item in numbers if item[1] or item[0] not in ("missing", "skipped"))
 
 
 def _finding(results: Results) -> str:
@@ -219,47 +164,7 @@ def _figure(results: Results, prefix: str) -> tuple[Markup, str, str] | None:
             if isinstance(view, Figure) and view.drawing is not None:
                 task = "" if section in of_study else f"{section.title}: "
                 return view.drawing.svg(prefix), f"{task}{view.title}", view.name
-    drawn = draw_overview(results)
-    if drawn is None:
-        return None
-    return (
-        drawn.svg(prefix),
-        drawn.title,
-        f"results-{next(iter(analysis.slugs(results).values()), '')}",
-    )
-
-
-def draw_overview(results: Results) -> Drawing | None:
-    """The median iterations of each method on each problem, a line of markers for a problem.
-
-    For studies whose problems differ in nothing that a figure could be drawn against; None if
-    nothing was solved, or the study is of another kind.
-    """
-    if results.kind != "feasibility":
-        return None
-    solved = analysis.solved(results)
-    table = solved.table[(solved.table["measure"] == "n_iter") & (solved.table["median"] > 0)]
-    if table.empty:
-        return None
-    measure = solved.costs["n_iter"]
-    tasks = [task.label for task in results.study.tasks]
-    axes = new_axes()
-    set_log_axis(axes, "x", *padded(table["median"].to_numpy(), 0.05, 0.05), "count")
-    axes.set_ylim(len(tasks) - 0.5, -0.7)
-    axes.set_xlabel(f"median {measure.words}")
-    axes.set_yticks(range(len(tasks)), [""] * len(tasks))
-    sentences = ["The horizontal axis is logarithmic."]
-    for y, task in enumerate(tasks):
-        axes.text(
-            0.0, y - 0.14, task, transform=axes.get_yaxis_transform(), fontsize=FONT, color=INK
-        )
-        for row in records(of_task(table, task)):
-            style = analysis.styles(results)[row["solver"]]
-            axes.plot([row["median"]], [y], ls="", marker=style.marker, ms=8, color=style.color)
-            value = formatting.say(measure, row["median"])
-            sentences.append(f"{row['solver']} on {task}: {value}.")
-    title = f"Median {measure.words} on each {analysis.words(results).task}"
-    return drawing(axes, title, " ".join(sentences), table[["task", "solver", "median"]])
+    return None
 
 
 _INDEX = "index.html"
@@ -284,8 +189,8 @@ def write_site(
     own = {"studies", _PAPERS, *([FOLDER] if asv[0] is not None else [])}
     further = _folders_of(pages, own)
     _check_pages(pages.values(), site)
-    history = None if asv[0] is None else read_history(asv[0], asv[1])
-    if not folders and history is None:
+    lanes, history = ([], b"") if asv[0] is None else read_history(asv[0], asv[1])
+    if not folders and not lanes:
         raise ReportError("no results folder is given; 'marginbench run' makes one")
     problems: list[str] = []
     planned = _planned(folders, problems, keep_going=keep_going)
@@ -296,7 +201,7 @@ def write_site(
             studies = []
             for name, folder in planned.items():
                 try:
-                    studies.append(_stage_study(staged, folder, name, history is not None))
+                    studies.append(_stage_study(staged, folder, name, bool(lanes)))
                 except ReportError as error:
                     _left_out(problems, error, keep=keep_going)
             if problems and not studies:
@@ -306,15 +211,25 @@ def write_site(
             for name, text in _paper_pages(planned, studies).items():
                 stage(staged, f"{_PAPERS}/{name}", text.encode())
                 further |= {_PAPERS_TITLE: _PAPERS}
-            studies = with_distinct_titles(studies)
+            titles = Counter(study["title"] for study in studies)
+            for study in studies:
+                if titles[study["title"]] > 1:
+                    study["title"] = f"{study['title']} ({study['slug']})"
+            studies.sort(key=lambda study: (study["title"].casefold(), study["slug"]))
             for name, folder in pages.items():
-                for path, content in _files_of(folder):
-                    stage(staged, f"{further[name]}/{path}", content)
-            if history is not None:
-                stage(staged, f"{FOLDER}/{_INDEX}", history.page())
-            stage(staged, _INDEX, index_page(studies, further, title, history))
+                for path in _files_of(folder):
+                    place = f"{further[name]}/{path.as_posix()}"
+                    stage(staged, place, (folder / path).read_bytes())
+            if lanes:
+                stage(staged, f"{FOLDER}/{_INDEX}", history)
+            stage(staged, _INDEX, index_page(studies, further, title, lanes))
+            about = [
+                {name: study[name] for name in ("folder", "kind", "name", "title")}
+                | {"runs": study["counts"]}
+                for study in studies
+            ]
             with interrupts_deferred():
-                n_files = exchange(site, staged, owned, _about(studies), force=force)
+                n_files = exchange(site, staged, owned, {"studies": about}, force=force)
     return PublishedSite(site / _INDEX, len(studies), n_files, tuple(problems))
 
 
@@ -340,17 +255,11 @@ def _planned(folders: Sequence[Path], problems: list[str], *, keep_going: bool) 
         return base, min(filter(None, starts), default=""), digest
 
     named.sort(key=sort_key)
-    return dict(
-        zip(_numbered([base for base, _ in named]), [item[1] for item in named], strict=True)
-    )
-
-
-def _numbered(bases: Sequence[str]) -> list[str]:
-    """The names with a number after each that an earlier one has: "a", "a-2", "a-3"."""
-    names: list[str] = []
-    for base in bases:
-        names.append(unused(base, [*names, *bases] if base in names else []))
-    return names
+    planned: dict[str, Path] = {}
+    for base, folder in named:
+        # A number that makes it a name which no other study has by itself.
+        planned[unused(base, [*planned, *bases] if base in planned else [])] = folder
+    return planned
 
 
 def _left_out(problems: list[str], error: ReportError, *, keep: bool) -> None:
@@ -359,7 +268,7 @@ def _left_out(problems: list[str], error: ReportError, *, keep: bool) -> None:
     problems.append(str(error))
 
 
-def _stage_study(staged: Path, folder: Path, name: str, history: bool) -> StudyEntry:
+def _stage_study(staged: Path, folder: Path, name: str, history: bool) -> dict[str, Any]:
     """Write one study; its results can go when this returns."""
     results = load_results(folder)
     damaged = results.runs.loc[results.runs["status"] == "damaged", "reason"]
@@ -376,9 +285,9 @@ def _stage_study(staged: Path, folder: Path, name: str, history: bool) -> StudyE
         "data": [(file, f"data/{file}") for file in data],
     }
     page = render(results, results.study.command, around)
-    stage(staged, f"{entry.folder}/{_INDEX}", page.encode())
+    stage(staged, f"{entry['folder']}/{_INDEX}", page.encode())
     for file, content in data.items():
-        stage(staged, f"{entry.folder}/data/{file}", content)
+        stage(staged, f"{entry['folder']}/data/{file}", content)
     return entry
 
 
@@ -391,22 +300,12 @@ def data_files(results: Results) -> dict[str, bytes]:
     }
 
 
-def _paper_pages(planned: Mapping[str, Path], studies: Sequence[StudyEntry]) -> dict[str, str]:
+def _paper_pages(planned: Mapping[str, Path], studies: Sequence[dict[str, Any]]) -> dict[str, str]:
     """The pages of the papers, if a published study is one that a paper's numbers come from."""
-    places = {each.name: f"../{each.folder}/{_INDEX}" for each in reversed(studies)}
-    folders = {each.name: planned[each.slug] for each in reversed(studies)}
+    places = {each["name"]: f"../{each['folder']}/{_INDEX}" for each in reversed(studies)}
+    folders = {each["name"]: planned[each["slug"]] for each in reversed(studies)}
     sources = {source.study for name in PAPERS for source in read_paper(name).sources}
     return paper_pages(judge(folders), places) if sources & folders.keys() else {}
-
-
-def _about(studies: Sequence[StudyEntry]) -> dict[str, Any]:
-    """What the manifest says of the site."""
-    listed = [
-        {"folder": study.folder, "kind": study.kind, "name": study.name, "title": study.title}
-        | {"runs": dict(study.counts)}
-        for study in studies
-    ]
-    return {"studies": listed}
 
 
 def _folders_of(pages: Iterable[str], own: set[str]) -> dict[str, str]:
@@ -430,31 +329,21 @@ def _check_pages(folders: Iterable[Path], site: Path) -> None:
         here, there = folder.resolve(), site.resolve()
         if here.is_relative_to(there) or there.is_relative_to(here):
             raise ReportError(f"{folder}: and the site {site} must be apart; choose another folder")
-        for path in _paths(folder):
-            if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise ReportError(f"{path}: is a link or no file; put a copy in its place")
-            if not path.name.isprintable() or "\\" in path.name:
-                raise ReportError(f"{str(path)!r}: no address can have this name; rename it")
+        _files_of(folder)
 
 
-def _files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _files_of(folder: Path) -> list[Path]:
     """The files of a folder of static pages, by their path in it; hidden ones are left out."""
-    for path in filter(Path.is_file, _paths(folder)):
-        try:
-            yield path.relative_to(folder).as_posix(), path.read_bytes()
-        except OSError as error:
-            raise _unreadable(error) from None
-
-
-def _paths(folder: Path) -> Iterator[Path]:
-    def unreadable(error: OSError) -> None:
-        raise _unreadable(error) from None
-
-    for base, subfolders, names in os.walk(folder, onerror=unreadable):
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        yield from (Path(base, name) for name in sorted(names) if not name.startswith("."))
-        yield from (Path(base, name) for name in subfolders)
-
-
-def _unreadable(error: OSError) -> ReportError:
-    return ReportError(f"{error.filename}: cannot be read ({error.strerror}); allow reading it")
+    files = []
+    for path in sorted(folder.rglob("*")):
+        inner = path.relative_to(folder)
+        if any(part.startswith(".") for part in inner.parts):
+            continue
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise ReportError(f"{path}: is a link or no file; put a copy in its place")
+        if not path.name.isprintable() or "\\" in path.name:
+            raise ReportError(f"{str(path)!r}: no address can have this name; rename it")
+        if not os.access(path, os.R_OK):
+            raise ReportError(f"{path}: cannot be read; allow reading it")
+        files += [inner] if path.is_file() else []
+    return files

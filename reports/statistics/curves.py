@@ -9,10 +9,10 @@ value.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,10 @@ Array = npt.NDArray[np.float64]
 #: The band around a median, in the words of captions.
 BAND = "bands are quartiles; of fewer than five runs each is a thin line"
 
-_SHARED = ["task", "solver", "n_runs", "n_planned", "cost", "median", "low", "high"]
-_CURVE_COLUMNS = [*_SHARED, "n_running"]
-_POINT_COLUMNS = [*_SHARED, "cost_low", "cost_high"]
+_CURVE_COLUMNS = [
+    *("task", "solver", "n_runs", "n_planned", "cost", "median", "low", "high", "n_running"),
+    *("drawn", "seed", "value", "status", "cost_low", "cost_high"),
+]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Steps:
 
     task: str
     solver: str
+    seeds: npt.NDArray[Any]  # shape (n_runs,)
     starts: npt.NDArray[np.int64]  # shape (n_runs,): where each run begins among the checkpoints
     costs: Array  # shape (n_checkpoints,), ascending in each run
     values: Array  # shape (n_values, n_checkpoints)
@@ -54,101 +56,94 @@ class Steps:
         """Whether each run has one checkpoint, so that there is no curve."""
         return len(self.starts) == len(self.costs)
 
+    @property
+    def run(self) -> npt.NDArray[np.int64]:
+        """The place of the run of each checkpoint."""
+        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.costs)))
+
     def at(self, grid: Array) -> Array:
         """The values of the last checkpoint of each run at or before each cost of a grid.
 
         The grid is ascending. Shape (n_runs, n_values, n_grid); NaN before the first checkpoint.
         """
-        n_runs, n = len(self.starts), len(self.costs)
-        run = np.repeat(np.arange(n_runs), np.diff(self.starts, append=n))
         # The last checkpoint before each place of the grid, where one lies just before it.
-        last = np.full((n_runs, len(grid) + 1), -1)
-        last[run, np.searchsorted(grid, self.costs)] = np.arange(n)
+        last = np.full((len(self.starts), len(grid) + 1), -1)
+        last[self.run, np.searchsorted(grid, self.costs)] = np.arange(len(self.costs))
         last = np.maximum.accumulate(last[:, :-1], axis=1)
         return np.where(last >= 0, self.values[:, last], np.nan).swapaxes(0, 1)
 
-    def columns(self, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
-        """The columns of its curve or lone point, see :class:`Medians`; None without any.
+    def medians(self, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
+        """Medians and spread against the cost, with a row for each value.
 
-        Medians and spread have a row for each value.
+        Of runs with one checkpoint each their medians, with the ranges of costs and values. None
+        without a positive cost: a logarithmic axis has no place for another.
         """
-        return self._point() if self.only_ends else self._curve(n_points)
-
-    def _curve(self, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
-        ends = self.costs[np.append(self.starts[1:], len(self.costs)) - 1]
-        start = self.costs[self.starts].max()
-        if not start > 0:
-            # A logarithmic axis has no zero: a first checkpoint at no cost counts from the next.
-            start = self.costs[self.costs > 0].min(initial=np.inf)
-        if not np.isfinite(start):
+        if self.only_ends:
+            grid, values = np.median(self.costs, keepdims=True), self.values.T[:, :, None]
+            low, high = values.min(axis=0), values.max(axis=0)
+            further = {"cost_low": self.costs.min(), "cost_high": self.costs.max()}
+        else:
+            ends = self.costs[np.append(self.starts[1:], len(self.costs)) - 1]
+            start = self.costs[self.starts].max()
+            if not start > 0:
+                # A first checkpoint at no cost counts from the next.
+                start = self.costs[self.costs > 0].min(initial=np.inf)
+            if not np.isfinite(start):
+                return None
+            grid = np.geomspace(start, ends.max(), n_points if ends.max() > start else 1)
+            values = self.at(grid)
+            low, high = spread_of(values)
+            further = {"n_running": (ends[:, None] > grid).sum(axis=0)}
+        if not grid[0] > 0:
             return None
-        grid = np.geomspace(start, ends.max(), n_points if ends.max() > start else 1)
-        values = self.at(grid)
-        low, high = spread_of(values)
-        return {
-            "cost": grid,
-            "median": np.median(values, axis=0),
-            "low": low,
-            "high": high,
-            "n_running": (ends[:, None] > grid).sum(axis=0),
-        }
-
-    def _point(self) -> dict[str, npt.NDArray[Any]] | None:
-        if not np.median(self.costs) > 0:
-            return None  # a logarithmic axis has no place for it
-        return {
-            "cost": np.median(self.costs, keepdims=True),
-            "cost_low": self.costs.min(keepdims=True),
-            "cost_high": self.costs.max(keepdims=True),
-            "median": np.median(self.values, axis=1, keepdims=True),
-            "low": self.values.min(axis=1, keepdims=True),
-            "high": self.values.max(axis=1, keepdims=True),
-        }
+        medians = {"cost": grid, "median": np.median(values, axis=0), "low": low, "high": high}
+        return medians | {name: np.atleast_1d(number) for name, number in further.items()}
 
 
-class Medians(NamedTuple):
-    """The medians of the runs of each task and solver, against a cost."""
-
-    # Columns task, solver, cost, median, low and high (of ``frames.spread_of``), n_runs (that
-    # contribute), n_running (of them, not yet ended at this cost) and n_planned. A curve starts
-    # where every contributing run has its first checkpoint and ends with its longest run.
-    curves: pd.DataFrame
-    # Final states of the solvers that report nothing in between, one checkpoint per run: median and
-    # range of the cost (cost, cost_low, cost_high) and of the value (median, low, high), n_runs,
-    # n_planned. Solvers that spent nothing of this cost are left out.
-    points: pd.DataFrame
-
-
-def medians_along(
+def along(
     runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str, n_points: int = 200
-) -> Medians:
-    """Median and spread over seeds of a value against a cost, per task and solver.
+) -> pd.DataFrame:
+    """A value against a cost, for each task and solver, as a figure shows it.
 
-    Runs that failed do not contribute (:func:`unfinished` gives their checkpoints).
+    ``drawn`` says what a row is. "median": median and spread over the runs (cost, median, low and
+    high of ``frames.spread_of``, n_runs that contribute, n_running of them that have not ended at
+    this cost, n_planned); a curve starts where every run has its first checkpoint and ends with its
+    longest run. "end": the same of a solver that reports nothing in between, with the ranges of
+    cost (cost_low, cost_high) and value. "run" and "failed run": the checkpoints (seed, cost,
+    value, status) of runs that are too few for quartiles, and of those that failed, which are in no
+    median.
     """
-    groups, planned = steps(traces, cost, [value]), n_planned(runs)
-    parts = [(group, columns) for group in groups if (columns := group.columns(n_points))]
-    curves = [each for each in parts if not each[0].only_ends]
-    points = [each for each in parts if each[0].only_ends]
-    return Medians(
-        _joined(curves, planned, _CURVE_COLUMNS), _joined(points, planned, _POINT_COLUMNS)
-    )
-
-
-def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
-    """The runs of curves that are of too few for quartiles; a lone run is its own median.
-
-    Columns task, solver, seed, cost, value.
-    """
-    chosen = traces["ok"] & traces[[cost, value]].notna().all(axis=1)
-    points = traces.loc[chosen, ["task", "solver", "seed", *dict.fromkeys([cost, value])]]
-    per_run = points.groupby(["task", "solver", "seed"]).size()
-    per_curve = per_run.groupby(["task", "solver"]).agg(["size", "max"])
-    few = per_curve[per_curve["size"].between(2, FEWEST_FOR_QUARTILES - 1) & (per_curve["max"] > 1)]
-    single = points[pd.MultiIndex.from_frame(points[["task", "solver"]]).isin(few.index)]
-    single = single[single[cost] > 0].sort_values(cost, kind="stable")
-    columns = ["task", "solver", "seed"]
-    return single[[*columns, cost, value]].set_axis([*columns, "cost", "value"], axis=1)
+    planned = n_planned(runs)
+    failed = unfinished(traces, cost, value)
+    parts: list[dict[str, Any]] = [{str(name): failed[name] for name in failed}]
+    parts[0]["drawn"] = "failed run"
+    for group in steps(traces, cost, [value]):
+        medians = group.medians(n_points)
+        if medians is None:
+            continue
+        n_runs, about = len(group.starts), {"task": group.task, "solver": group.solver}
+        counts = {"n_runs": n_runs, "n_planned": planned[group.task, group.solver]}
+        columns = {name: numbers.ravel() for name, numbers in medians.items()}
+        drawn = "end" if group.only_ends else "median"
+        parts.append({**about, **counts, **columns, "drawn": drawn})
+        if drawn == "median" and 1 < n_runs < FEWEST_FOR_QUARTILES:
+            # A lone run is its own median.
+            paid, seeds = group.costs > 0, group.seeds[group.run]
+            columns = {"cost": group.costs[paid], "value": group.values[0][paid]}
+            parts.append({**about, **columns, "seed": seeds[paid], "drawn": "run"})
+    # One frame of whole columns: a frame for each part takes several times as long.
+    sizes = [len(part["cost"]) for part in parts]
+    whole: dict[str, Any] = {}
+    for name in _CURVE_COLUMNS:
+        values = [
+            np.broadcast_to(np.asarray(part.get(name, np.nan), object), size)
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+        whole[name] = np.concatenate(values)
+    types = dict.fromkeys(("n_runs", "n_planned", "n_running", "seed"), "Int64")
+    types |= dict.fromkeys(("cost", "median", "low", "high", "value"), "float64")
+    types |= dict.fromkeys(("cost_low", "cost_high"), "float64")
+    return pd.DataFrame(whole).astype(types)
 
 
 def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
@@ -178,17 +173,12 @@ def steps(traces: pd.DataFrame, cost: str, values: Sequence[str]) -> list[Steps]
     run = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
     # Of checkpoints at the same cost the order stays.
     columns = columns[:, rows][:, np.lexsort((columns[0, rows], run))]
-    pairs = np.append(0, np.flatnonzero(other_pair) + 1)
-    return [
-        Steps(
-            str(task[first]),
-            str(solver[first]),
-            starts[(starts >= first) & (starts < end)] - first,
-            columns[0, first:end],
-            columns[1:, first:end],
-        )
-        for first, end in pairwise([*pairs, len(rows)])
-    ]
+    groups = []
+    for first, end in pairwise([0, *(np.flatnonzero(other_pair) + 1), len(rows)]):
+        own = starts[(starts >= first) & (starts < end)]
+        names = str(task[first]), str(solver[first]), seed[own]
+        groups.append(Steps(*names, own - first, columns[0, first:end], columns[1:, first:end]))
+    return groups
 
 
 def by_checkpoints(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> list[list[str]]:
@@ -200,27 +190,18 @@ def by_checkpoints(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> li
     return list(groups.values())
 
 
-def _joined(
-    parts: Sequence[tuple[Steps, dict[str, npt.NDArray[Any]]]],
-    planned: Mapping[tuple[str, str], int],
-    columns: list[str],
-) -> pd.DataFrame:
-    """The columns of all curves or points below each other, with what identifies each."""
-    if not parts:
-        return pd.DataFrame(columns=columns)
-    shared = pd.DataFrame(
-        {
-            "task": [group.task for group, _ in parts],
-            "solver": [group.solver for group, _ in parts],
-            "n_runs": [len(group.starts) for group, _ in parts],
-            "n_planned": [planned[group.task, group.solver] for group, _ in parts],
-        }
-    )
-    frame = shared.loc[shared.index.repeat([len(part["cost"]) for _, part in parts])]
-    values = {
-        name: np.concatenate([part[name].ravel() for _, part in parts]) for name in parts[0][1]
-    }
-    return frame.reset_index(drop=True).assign(**values)[columns]
+def _noted(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The numbers that solvers noted on the way, those of objectives among them.
+
+    Of runs that ended as planned, each with task, solver and seed.
+    """
+    for run in records(runs.loc[runs["ok"], [*RUN, "epochs"]]):
+        for noted in json.loads(run["epochs"] or "[]"):
+            # A solver of the user's own may note other things under such names.
+            objectives = noted.get("objectives")
+            fields = noted | (objectives if isinstance(objectives, dict) else {})
+            numbers = {name: value for name, value in fields.items() if is_number(value)}
+            yield {name: run[name] for name in RUN} | numbers
 
 
 #: Columns of :func:`epochs_frame`, NaN for what a solver did not note.
@@ -237,22 +218,11 @@ def epochs_frame(runs: pd.DataFrame) -> pd.DataFrame:
     Columns task, solver, seed, :data:`MEASURES`, :data:`OBJECTIVES` and ``maintenance_fraction``,
     maintenance events per iteration. Of runs that ended as planned.
     """
-    rows = []
-    for run in records(runs.loc[runs["ok"], ["task", "solver", "seed", "epochs"]]):
-        identity = {name: run[name] for name in ("task", "solver", "seed")}
-        for noted in json.loads(run["epochs"] or "[]"):
-            # A solver of the user's own may note other things under such names.
-            objectives = noted.get("objectives")
-            fields = noted | (objectives if isinstance(objectives, dict) else {})
-            values = {name: fields.get(name) for name in (*MEASURES, *OBJECTIVES)}
-            numeric = {name: value for name, value in values.items() if is_number(value)}
-            if numeric.keys() >= {"epoch", "maintenance", "iterations"} and numeric["iterations"]:
-                rows.append(identity | numeric)
-    frame = pd.DataFrame(rows, columns=["task", "solver", "seed", *MEASURES, *OBJECTIVES])
+    rows = [row for row in _noted(runs) if {"epoch", "maintenance"} <= row.keys()]
+    rows = [row for row in rows if row.get("iterations")]
     numbers = [*MEASURES, *OBJECTIVES]
-    frame[numbers] = frame[numbers].astype(float)
-    frame["maintenance_fraction"] = frame["maintenance"] / frame["iterations"]
-    return frame
+    frame = pd.DataFrame(rows, columns=[*RUN, *numbers]).astype(dict.fromkeys(numbers, float))
+    return frame.assign(maintenance_fraction=frame["maintenance"] / frame["iterations"])
 
 
 def maintenance_curves(epochs: pd.DataFrame) -> pd.DataFrame:
@@ -295,15 +265,10 @@ def bundle_gaps(runs: pd.DataFrame) -> pd.DataFrame:
     each solver's first run on a task that ended as planned: the methods draw nothing, so other
     seeds only repeat it.
     """
-    rows = []
-    finished = runs.loc[runs["ok"], ["task", "solver", "seed", "epochs"]]
-    firsts = finished.sort_values("seed", kind="stable").drop_duplicates(["task", "solver"])
+    finished = runs[runs["ok"]].sort_values("seed", kind="stable")
     # In the order of the study.
-    for first in records(firsts.sort_index()):
-        for noted in json.loads(first["epochs"] or "[]"):
-            # A solver of the user's own may note other things under such names.
-            if noted.keys() == _NOTED and all(is_number(value) for value in noted.values()):
-                rows.append({"task": first["task"], "solver": first["solver"]} | noted)
+    firsts = finished.drop_duplicates(["task", "solver"]).sort_index()
+    rows = [row for row in _noted(firsts) if row.keys() == {*RUN, *_NOTED}]
     frame = pd.DataFrame(rows, columns=["task", "solver", "n_iter", "gamma", "epsilon"])
     frame = frame[frame["n_iter"] != 0]  # the start has no place on a logarithmic axis
     return frame.astype({"n_iter": float, "gamma": float, "epsilon": float})

@@ -8,9 +8,9 @@ blur their difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +28,7 @@ CONFIDENCE = 0.95
 _QUANTILE = 0.5 + CONFIDENCE / 2
 _NORMAL = float(ndtri(_QUANTILE))
 
+Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -59,22 +60,16 @@ class SolverErrors:
         tested = runs[runs["test_error"].notna() & (runs["n_test"] > 0)]
         if tested.empty:
             return None
-        if tested["fingerprint"].nunique() > 1:
-            return cls._of_folds(tested.sort_values("seed"))
-        n_test = int(tested["n_test"].iloc[0])
-        masks = [unpacked(text, n_test) for text in tested["mistakes"]]
-        whole = [mask for mask in masks if mask is not None]
-        mistakes = np.stack(whole) if len(whole) == len(masks) else None
-        return cls(tested["test_error"].to_numpy(np.float64), n_test, mistakes)
-
-    @classmethod
-    def _of_folds(cls, runs: pd.DataFrame) -> SolverErrors:
-        sizes = runs["n_test"].astype(int)
-        masks = [unpacked(*pair) for pair in zip(runs["mistakes"], sizes, strict=True)]
-        whole = [mask for mask in masks if mask is not None]
-        mistakes = np.concatenate(whole)[None] if len(whole) == len(masks) else None
-        rate = float((runs["test_error"] * sizes).sum() / sizes.sum())
-        return cls(np.array([rate]), int(sizes.sum()), mistakes)
+        folded = tested["fingerprint"].nunique() > 1
+        tested = tested.sort_values("seed") if folded else tested
+        sizes, rates = tested["n_test"].astype(int), tested["test_error"].to_numpy(np.float64)
+        masks = [unpacked(*pair) for pair in zip(tested["mistakes"], sizes, strict=True)]
+        known = [mask for mask in masks if mask is not None]
+        whole = len(known) == len(masks)
+        if folded:
+            rates = np.array([(rates * sizes).sum() / sizes.sum()])
+            return cls(rates, int(sizes.sum()), np.concatenate(known)[None] if whole else None)
+        return cls(rates, int(sizes.iloc[0]), np.stack(known) if whole else None)
 
     @property
     def seed_variance(self) -> float:
@@ -219,7 +214,6 @@ def _welch(first: SolverErrors, second: SolverErrors) -> float:
 
 
 _ERROR = "test_error"
-_KEYS = ["task", "solver"]
 
 
 def fronts(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
@@ -234,64 +228,51 @@ def fronts(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     One row for each task and solver that is compared: task, solver, n (runs), the median of each
     measure, dominated_by (labels, separated by commas) and front (dominated by none).
     """
-    rows = [
-        row
-        for _, task_runs in runs[runs["status"] != "skipped"].groupby("task", sort=False)
-        for row in _of_task(task_runs, measures)
-    ]
-    columns = [*_KEYS, "n", *measures, "dominated_by", "front"]
+    rows: list[dict[str, Any]] = []
+    for task, task_runs in runs[runs["status"] != "skipped"].groupby("task", sort=False):
+        values = {
+            solver: group[list(measures)].to_numpy(np.float64)
+            for _, solver, group in by_solver(task_runs)
+            if group["ok"].all() and not group[list(measures)].isna().any(axis=None)
+        }
+        # Single test points are unpacked only where a comparison needs them.
+        errors = cache(partial(_errors_of, task_runs))
+        for solver, each in values.items():
+            above = [
+                name
+                for name, other in values.items()
+                if name != solver
+                and _dominates((name, other), (solver, each), list(measures), errors)
+            ]
+            rows.append(
+                {"task": task, "solver": solver, "n": len(each)}
+                | dict(zip(measures, np.median(each, axis=0), strict=True))
+                | {"dominated_by": ", ".join(above), "front": not above}
+            )
+    columns = ["task", "solver", "n", *measures, "dominated_by", "front"]
     # A table without a row has no types of its own.
     types = {"n": int, "front": bool} | dict.fromkeys(measures, float)
     return pd.DataFrame(rows, columns=columns).astype(types)
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """The runs of a solver on a task, with what a comparison with another solver needs."""
-
-    runs: pd.DataFrame
-    values: npt.NDArray[np.float64]
-    medians: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(cls, runs: pd.DataFrame, measures: Sequence[str]) -> _Compared | None:
-        """None where a run failed or lacks a value."""
-        values = runs[list(measures)].to_numpy(np.float64)
-        if not runs["ok"].all() or np.isnan(values).any():
-            return None
-        return cls(runs, values, np.median(values, axis=0))
-
-    @cached_property
-    def errors(self) -> SolverErrors | None:
-        """Unpacked only where a comparison needs the single test points."""
-        return SolverErrors.of(self.runs)
-
-    def dominates(self, other: _Compared, measures: Sequence[str]) -> bool:
-        """Whether no median is larger, and some measure is smaller beyond doubt."""
-        if (self.medians > other.medians).any():
-            return False
-        below = self.values.max(axis=0) < other.values.min(axis=0)
-        if any(below[index] for index, name in enumerate(measures) if name != _ERROR):
-            return True
-        mine, others = self.errors, other.errors
-        if _ERROR not in measures or mine is None or others is None:
-            return False
-        return difference(mine, others).high < 0
+def _errors_of(runs: pd.DataFrame, solver: str) -> SolverErrors | None:
+    return SolverErrors.of(runs[runs["solver"] == solver])
 
 
-def _of_task(runs: pd.DataFrame, measures: Sequence[str]) -> list[dict[str, Any]]:
-    compared = {solver: _Compared.of(group, measures) for _, solver, group in by_solver(runs)}
-    whole = {solver: each for solver, each in compared.items() if each is not None}
-    rows: list[dict[str, Any]] = []
-    for solver, each in whole.items():
-        above = [
-            name
-            for name, other in whole.items()
-            if name != solver and other.dominates(each, measures)
-        ]
-        rows.append(
-            {"task": each.runs["task"].iloc[0], "solver": solver, "n": len(each.runs)}
-            | dict(zip(measures, each.medians, strict=True))
-            | {"dominated_by": ", ".join(above), "front": not above}
-        )
-    return rows
+def _dominates(
+    first: tuple[str, Array],
+    second: tuple[str, Array],
+    measures: list[str],
+    errors: Callable[[str], SolverErrors | None],
+) -> bool:
+    """Whether no median of the first is larger, and some measure is smaller beyond doubt."""
+    (name, values), (other, others) = first, second
+    if (np.median(values, axis=0) > np.median(others, axis=0)).any():
+        return False
+    below = values.max(axis=0) < others.min(axis=0)
+    if below[[measure != _ERROR for measure in measures]].any():
+        return True
+    mine, theirs = errors(name), errors(other)
+    if _ERROR not in measures or mine is None or theirs is None:
+        return False
+    return difference(mine, theirs).high < 0

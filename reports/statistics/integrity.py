@@ -82,13 +82,41 @@ def cautions(
     folded: Collection[str] = (),
 ) -> list[str]:
     """Plain sentences on what limits the comparison; empty when nothing does."""
-    return [
-        *_missing_cautions(runs),
-        *_code_cautions(distinct),
-        *_version_cautions(runs),
-        *_timing_cautions(runs),
-        *_problem_cautions(runs, traces, folded),
-    ]
+    notes = []
+    missing = int((runs["status"] == "missing").sum())
+    if missing:
+        notes.append(
+            f"{missing} of {plural(len(runs), 'planned run')} have no record: the study was not "
+            "run to its end, or records were removed. Run it again to complete it."
+        )
+    if len(distinct) > 1:
+        counts = " and ".join(str(n) for n in distinct["n"])
+        processors = _settings(distinct, "processor")
+        where = f" on different machines, {' and '.join(processors)}" * (len(processors) > 1)
+        notes.append(
+            f"The records come from {len(distinct)} different environments ({counts} runs){where}: "
+            "do not compare their times."
+        )
+    revisions = commits(distinct)
+    if len(revisions) > 1:
+        short = ", ".join(revision[:10] for revision in revisions)
+        notes.append(f"The records come from {len(revisions)} different commits: {short}.")
+    dirty = sum(row["n"] for row in records(distinct) if row["environment"].get("dirty") == "true")
+    if dirty:
+        notes.append(
+            f"{plural(dirty, 'run')} came from a tree with uncommitted changes: "
+            "the commit alone does not reproduce them."
+        )
+    recorded = _took_place(runs)
+    recorded = recorded[recorded["version"] != ""]
+    for solver, of_solver in recorded.groupby("solver", sort=False)["version"]:
+        ids = list(dict.fromkeys(map(content_version, of_solver)))
+        if len(ids) > 1:
+            notes.append(
+                f"The runs of {solver} are of {len(ids)} versions of its code ({', '.join(ids)}): "
+                "run the whole study again to repeat the outdated ones."
+            )
+    return [*notes, *_timing_cautions(runs), *_problem_cautions(runs, traces, folded)]
 
 
 def cpu_share(runs: pd.DataFrame) -> float | None:
@@ -110,58 +138,6 @@ def times_compare(runs: pd.DataFrame, distinct: pd.DataFrame) -> bool:
     share = cpu_share(runs)
     alone = bool((_took_place(runs)["jobs"].fillna(1) == 1).all())
     return alone and len(distinct) <= 1 and (share is None or share >= QUIET)
-
-
-def _missing_cautions(runs: pd.DataFrame) -> list[str]:
-    missing = int((runs["status"] == "missing").sum())
-    if not missing:
-        return []
-    return [
-        f"{missing} of {plural(len(runs), 'planned run')} have no record: the study was not run to "
-        "its end, or records were removed. Run it again to complete it."
-    ]
-
-
-def _code_cautions(distinct: pd.DataFrame) -> list[str]:
-    notes = []
-    if len(distinct) > 1:
-        counts = " and ".join(str(n) for n in distinct["n"])
-        processors = _settings(distinct, "processor")
-        where = f" on different machines, {' and '.join(processors)}" * (len(processors) > 1)
-        notes.append(
-            f"The records come from {len(distinct)} different environments ({counts} runs){where}: "
-            "do not compare their times."
-        )
-    revisions = commits(distinct)
-    if len(revisions) > 1:
-        short = ", ".join(revision[:10] for revision in revisions)
-        notes.append(f"The records come from {len(revisions)} different commits: {short}.")
-    dirty = sum(row["n"] for row in records(distinct) if row["environment"].get("dirty") == "true")
-    if dirty:
-        notes.append(
-            f"{plural(dirty, 'run')} came from a tree with uncommitted changes: "
-            "the commit alone does not reproduce them."
-        )
-    return notes
-
-
-def versions(runs: pd.DataFrame) -> dict[str, list[str]]:
-    """The distinct known versions of each solver's code in the runs that took place."""
-    recorded = _took_place(runs)
-    recorded = recorded[recorded["version"] != ""]
-    return {
-        str(solver): list(dict.fromkeys(map(content_version, group)))
-        for solver, group in recorded.groupby("solver", sort=False)["version"]
-    }
-
-
-def _version_cautions(runs: pd.DataFrame) -> list[str]:
-    return [
-        f"The runs of {solver} are of {len(ids)} versions of its code ({', '.join(ids)}): "
-        "run the whole study again to repeat the outdated ones."
-        for solver, ids in versions(runs).items()
-        if len(ids) > 1
-    ]
 
 
 def _timing_cautions(runs: pd.DataFrame) -> list[str]:

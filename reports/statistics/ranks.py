@@ -128,13 +128,12 @@ def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     places = {name: index for index, name in enumerate(dict.fromkeys(datasets.values()))}
     clusters = np.array([places[datasets[task]] for task in costs])
     rows = []
-    for first, second in zip(*np.nonzero(compared.any(axis=0)), strict=True):
-        if first == second:
-            continue
+    for first, second in np.argwhere(compared.any(axis=0) & ~np.eye(len(solvers), dtype=bool)):
         both = compared[:, first, second]
-        row = (float(shares[both, first, second].mean()), low[first, second], high[first, second])
-        counts = (int(both.sum()), len(np.unique(clusters[both])))
-        rows.append((solvers[first], solvers[second], *row, *counts))
+        ends = low[first, second], high[first, second]
+        counts = int(both.sum()), len(np.unique(clusters[both]))
+        share = float(shares[both, first, second].mean())
+        rows.append((solvers[first], solvers[second], share, *ends, *counts))
     table = pd.DataFrame(rows, columns=_COLUMNS[:-1])
     apart = (table["low"] > _EVEN) | (table["high"] < _EVEN)
     return table.assign(separable=apart & (table["n_datasets"] >= FEWEST_DATASETS))
@@ -283,16 +282,23 @@ def compared_pairs(blocks: pd.DataFrame) -> pd.DataFrame:
     names = [str(name) for name in blocks.columns]
     if len(names) < 2 or len(blocks) < needed_datasets(len(names)):
         return pd.DataFrame(columns=_PAIR_COLUMNS)
-    p = _corrected(blocks).to_numpy(np.float64)
+    # Imported here, since only studies with enough datasets pay for it.
+    from scipy import stats
+
+    pairs = list(combinations(names, 2))
+    less = [_differences(blocks[one].to_numpy(), blocks[other].to_numpy()) for one, other in pairs]
+    # SciPy's test is exact also with ties from version 1.15 on, if n <= 13.
+    p_values = np.array([stats.wilcoxon(each, zero_method="zsplit").pvalue for each in less])
+    order = np.argsort(p_values)
+    steps = p_values[order] * np.arange(len(pairs), 0, -1)
+    corrected = np.empty(len(pairs))
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     drawn = generator().integers(len(blocks), size=(RESAMPLES, len(blocks)))
     rows = []
-    for first, name in enumerate(names):
-        for second in range(first + 1, len(names)):
-            less = _differences(blocks, first, second)
-            low, high = percentile_interval(np.median(less[drawn], axis=1))
-            ratio = (_ratio(value) for value in (float(np.median(less)), float(low), float(high)))
-            row = (name, names[second], float(p[first, second]), rank_biserial(-less))
-            rows.append((*row, *ratio, len(blocks)))
+    for pair, each, p in zip(pairs, less, corrected, strict=True):
+        low, high = percentile_interval(np.median(each[drawn], axis=1))
+        ratio = (_ratio(value) for value in (float(np.median(each)), float(low), float(high)))
+        rows.append((*pair, float(p), rank_biserial(-each), *ratio, len(blocks)))
     return pd.DataFrame(rows, columns=_PAIR_COLUMNS)
 
 
@@ -307,9 +313,8 @@ def rank_biserial(differences: Array) -> float:
     return float((np.sign(differences) * ranks).sum() / ranks.sum())
 
 
-def _differences(blocks: pd.DataFrame, first: int, second: int) -> Array:
-    values = blocks.to_numpy(np.float64)
-    less: Array = values[:, first] - values[:, second]
+def _differences(first: Array, second: Array) -> Array:
+    less = first - second
     # "Never" against any cost is the largest difference, the same on all datasets.
     return np.where(np.abs(less) > _WIDEST, _WIDEST * np.round(less / _WIDEST), less)
 
@@ -319,22 +324,3 @@ def _ratio(difference: float) -> float:
     if abs(difference) > math.log(np.finfo(float).max):
         return math.inf if difference > 0 else 0.0
     return math.exp(difference)
-
-
-def _corrected(blocks: pd.DataFrame) -> pd.DataFrame:
-    """Of each pair of columns the p-value of Wilcoxon's test by Holm's correction; 1 for itself."""
-    # Imported here, since only studies with enough datasets pay for it.
-    from scipy import stats
-
-    # SciPy's test is exact also with ties from version 1.15 on, if n <= 13.
-    pairs = list(combinations(range(blocks.shape[1]), 2))
-    p_values = [
-        stats.wilcoxon(_differences(blocks, *pair), zero_method="zsplit").pvalue for pair in pairs
-    ]
-    order = np.argsort(p_values)
-    steps = np.asarray(p_values)[order] * np.arange(len(pairs), 0, -1)
-    table = np.eye(blocks.shape[1])
-    for index, value in zip(order, np.minimum(np.maximum.accumulate(steps), 1.0), strict=True):
-        first, second = pairs[index]
-        table[first, second] = table[second, first] = value
-    return pd.DataFrame(table, index=blocks.columns, columns=blocks.columns)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ import pandas as pd
 from ...harness.results.measures import Measure
 from ..described import CellTask, Task
 from ..frames import RUN, by_solver, json_object, n_planned, of_task, other_problem, records
-from .targets import bounds_median, in_words
+from .targets import in_words, over_runs
 
 #: The answers that count as a solution, by the generator of the problem.
 _ANSWERS = {"ldfp": ("separable",), "lap": ("inseparable", "margin_at_most_tol")}
@@ -137,30 +137,14 @@ def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
     Columns task, solver, n_planned, n_ok, n_skipped, n_missing, n_failed and statuses (the text "2
     converged, 1 timeout", most frequent first).
     """
-    counted: dict[tuple[str, str], Counter[str]] = {}
-    n_ok: Counter[tuple[str, str]] = Counter()
-    for task, solver, status, ok in runs[["task", "solver", "status", "ok"]].to_numpy().tolist():
-        counted.setdefault((task, solver), Counter())[status] += 1
-        n_ok[task, solver] += ok
     rows = []
-    for (task, solver), counts in counted.items():
-        statuses = in_words(counts)
-        as_planned = n_ok[task, solver] + counts["skipped"] + counts["missing"]
-        rows.append(
-            {
-                "task": task,
-                "solver": solver,
-                "n_planned": counts.total(),
-                "n_ok": n_ok[task, solver],
-                "n_skipped": counts["skipped"],
-                "n_missing": counts["missing"],
-                "n_failed": counts.total() - as_planned,
-                "statuses": statuses,
-            }
-        )
+    for task, solver, group in by_solver(runs):
+        counts, n_ok = Counter(group["status"]), int(group["ok"].sum())
+        others = n_ok + counts["skipped"] + counts["missing"]
+        names = (task, solver, len(group), n_ok, counts["skipped"], counts["missing"])
+        rows.append((*names, len(group) - others, in_words(counts)))
     columns = ["task", "solver", "n_planned", "n_ok", "n_skipped", "n_missing", "n_failed"]
-    columns.append("statuses")
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=[*columns, "statuses"])
 
 
 def failures(runs: pd.DataFrame) -> pd.DataFrame:
@@ -179,19 +163,10 @@ def skipped(runs: pd.DataFrame) -> pd.DataFrame:
 def _group_by_reason(chosen: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     keys = ["task", "solver", "status", "reason"]
     planned = n_planned(runs)
-    rows = []
-    for (task, solver, status, reason), group in chosen.groupby(keys, sort=False):
-        rows.append(
-            {
-                "task": task,
-                "solver": solver,
-                "status": status,
-                "reason": reason,
-                "n": len(group),
-                "n_planned": planned[str(task), str(solver)],
-                "seeds": ", ".join(str(seed) for seed in sorted(group["seed"])),
-            }
-        )
+    rows = [
+        (*key, len(seeds), planned[str(key[0]), str(key[1])], ", ".join(map(str, sorted(seeds))))
+        for key, seeds in chosen.groupby(keys, sort=False)["seed"]
+    ]
     return pd.DataFrame(rows, columns=[*keys, "n", "n_planned", "seeds"])
 
 
@@ -240,103 +215,41 @@ def results_table(
     task, and all of them whose range overlaps with that of the lowest; no cost that is only known
     to be at most its value).
     """
-    aggregates = _aggregates(values)
+    keys = ["task", "solver", "measure"]
+    aggregates = over_runs(values, keys).drop(columns=["least", "n_unknown"])
+    known = dict(zip(aggregates.index, records(aggregates), strict=True))
+    nothing = dict.fromkeys(aggregates, np.nan) | {"n": 0, "n_reached": 0, "upper_bound": False}
+    traits = {measure.needs for measure in measures.values() if measure.needs}
     rows: list[dict[str, Any]] = []
     for task, solver, group in by_solver(runs):
-        facts = _Facts.of(group, success, measures)
+        skipped = bool((group["status"] == "skipped").all())
+        complete, some = bool(group[success].all()), bool(group[success].any())
+        lacking = {name for name in traits if not group[name].any()}
         for name, measure in measures.items():
-            row: dict[str, Any] = {"task": task, "solver": solver, "measure": name}
-            row |= aggregates.get((task, solver, name), _NO_VALUE)
-            row["absent"] = _absent(name, measure, facts, has_value=row["n"] > 0)
-            row["complete"] = facts.complete
-            is_time = measure.format == "seconds"
+            row: dict[str, Any] = dict(zip(keys, (task, solver, name), strict=True))
+            row |= known.get((task, solver, name), nothing)
+            if skipped:
+                row["absent"] = NO_RUN
+            elif measure.needs in lacking:
+                row["absent"] = without(measure, group)
+            elif row["n"]:
+                row["absent"] = ""
+            elif measure.unknown or not some:
+                row["absent"] = measure.unknown or NO_RUN
+            else:
+                row["absent"] = NOT_COUNTED if measure.format == "count" else UNKNOWN
+            row["complete"] = complete
             row["ranked"] = (
                 measure.better == "lower"
-                and (rank_times or not is_time)
+                and (rank_times or measure.format != "seconds")
                 # Another problem has another number of them.
-                and (name != "n_support" or not facts.other_problem)
+                and (name != "n_support" or not other_problem(group))
             )
             # Unlike a suboptimality, which nobody knows better than the reference does.
             row["open"] = row["upper_bound"] and measure.format in ("count", "seconds")
             rows.append(row)
-    return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS), "high" if overlap else "median")
-
-
-_TABLE_COLUMNS = [
-    *("task", "solver", "measure", "median", "low", "high", "n", "n_reached"),
-    *("first", "upper_bound", "absent", "complete", "ranked", "open"),
-]
-
-
-_NO_VALUE: dict[str, Any] = {
-    **dict.fromkeys(("median", "low", "high", "first"), np.nan),
-    "n": 0,
-    "n_reached": 0,
-    "upper_bound": False,
-}
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """What the runs of a solver on a task have in common, for all measures."""
-
-    skipped: bool  # all runs were skipped
-    complete: bool  # all succeeded
-    some: bool  # any succeeded
-    other_problem: str
-    # Why there is no value of the measures whose trait no run has, by measure.
-    without: Mapping[str, str]
-
-    @classmethod
-    def of(cls, group: pd.DataFrame, success: str, measures: Mapping[str, Measure]) -> _Facts:
-        traits = {measure.needs for measure in measures.values() if measure.needs}
-        lacking = {name for name in traits if not group[name].any()}
-        return cls(
-            skipped=bool((group["status"] == "skipped").all()),
-            complete=bool(group[success].all()),
-            some=bool(group[success].any()),
-            other_problem=other_problem(group),
-            without={
-                name: without(measure, group)
-                for name, measure in measures.items()
-                if measure.needs in lacking
-            },
-        )
-
-
-def _aggregates(values: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Median, range and counts of the known values, by task, solver and measure."""
-    known = values[values["value"].notna()].astype({"value": np.float64, "first": np.float64})
-    keys = ["task", "solver", "measure"]
-    aggregates = (
-        known.assign(reached=np.isfinite(known["value"]), upper_bound=bounds_median(known, keys))
-        .groupby(keys)
-        .agg(
-            median=("value", "median"),
-            low=("value", "min"),
-            high=("value", "max"),
-            n=("value", "size"),
-            n_reached=("reached", "sum"),
-            first=("first", "median"),
-            upper_bound=("upper_bound", "any"),
-        )
-    )
-    return dict(zip(aggregates.index, records(aggregates), strict=True))
-
-
-def _absent(name: str, measure: Measure, facts: _Facts, *, has_value: bool) -> str:
-    """Why a measure has no value; empty if it has one."""
-    if facts.skipped:
-        return NO_RUN
-    if name in facts.without:
-        return facts.without[name]
-    if has_value:
-        return ""
-    if measure.unknown:
-        return measure.unknown
-    if not facts.some:
-        return NO_RUN
-    return NOT_COUNTED if measure.format == "count" else UNKNOWN
+    columns = [*keys, *nothing, "absent", "complete", "ranked", "open"]
+    return _mark_best(pd.DataFrame(rows, columns=columns), "high" if overlap else "median")
 
 
 def without(measure: Measure, group: pd.DataFrame) -> str:

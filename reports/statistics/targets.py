@@ -151,6 +151,34 @@ def bounds_median(costs: pd.DataFrame, by: Sequence[str]) -> pd.Series:
     return costs["upper_bound"].astype(bool) & (costs["value"] >= medians)
 
 
+def over_runs(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """What the values of runs are together, for each combination of keys.
+
+    Median, low, high and n of the known ones; n_reached (finite), n_unknown, first (the median cost
+    of first touching a target), least (that any may have cost) and upper_bound (the median is only
+    known to be at most this).
+    """
+    number = values["value"].astype(np.float64)
+    known = values.assign(value=number, first=values["first"].astype(np.float64))
+    grouped = known.assign(
+        reached=np.isfinite(number),
+        unknown=number.isna(),
+        least=number.mask(values["upper_bound"].astype(bool), 0.0),
+        upper_bound=bounds_median(known, by),
+    ).groupby(list(by))
+    return grouped.agg(
+        median=("value", "median"),
+        low=("value", "min"),
+        high=("value", "max"),
+        least=("least", "min"),
+        n=("value", "count"),
+        n_reached=("reached", "sum"),
+        n_unknown=("unknown", "sum"),
+        first=("first", "median"),
+        upper_bound=("upper_bound", "any"),
+    )
+
+
 # ---- who is first
 
 
@@ -172,21 +200,7 @@ def against_best(
     one, and to one that is zero), best_is_bound (so is that median) and first (not all of its runs
     are known to cost more than every run of the best).
     """
-    spent = spent.assign(
-        reached=np.isfinite(spent["value"]),
-        unknown=spent["value"].isna(),
-        least=spent["value"].mask(spent["upper_bound"], 0.0),
-        upper_bound=bounds_median(spent, _EACH),
-    )
-    per_solver = spent.groupby(_EACH).agg(
-        median=("value", "median"),
-        low=("value", "min"),
-        high=("value", "max"),
-        least=("least", "min"),
-        upper_bound=("upper_bound", "any"),
-        n_reached=("reached", "sum"),
-        n_unknown=("unknown", "sum"),
-    )
+    per_solver = over_runs(spent, _EACH).drop(columns=["n", "first"])
     each = [(target.name, cost) for target in targets for cost in costs]
     table = pd.DataFrame(each, columns=["target", "cost"]).merge(counts, how="cross")
     table = table.rename(columns={"n_planned": "n"}).join(per_solver, on=_EACH)
@@ -317,18 +331,15 @@ def solved(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     }
     low, high = percentile_interval(resampled_means(tasks, datasets, (len(solvers),)))
     of_task = runs.groupby(["solver", "task"], sort=False)["mean"].mean()
+    shares = of_task.groupby("solver", sort=False).agg(["size", "mean"]).loc[solvers]
     counts = marked.groupby("solver", sort=False)["hit"].agg(["size", "sum"]).loc[solvers]
-    return pd.DataFrame(
-        {
-            "solver": solvers,
-            "n": counts["size"].to_numpy(),
-            "n_solved": counts["sum"].to_numpy().astype(int),
-            "n_tasks": of_task.groupby("solver", sort=False).size().loc[solvers].to_numpy(),
-            "share": of_task.groupby("solver", sort=False).mean().loc[solvers].to_numpy(),
-            "low": low,
-            "high": high,
-        }
-    )
+    columns = {
+        "n": counts["size"],
+        "n_solved": counts["sum"].astype(int),
+        "n_tasks": shares["size"],
+        "share": shares["mean"],
+    }
+    return pd.DataFrame(columns).reset_index().assign(low=low, high=high)
 
 
 def medians(problems: pd.DataFrame) -> pd.DataFrame:

@@ -52,9 +52,3 @@ PAGES: Mapping[str, Sequence[Callable[[Results], Iterator[Section]]]] = MappingP
 def sections(results: Results) -> list[Section]:
     """The sections of a study's page in their order."""
     return [section for make in PAGES[results.kind] for section in make(results)]
-
-
-def key_figures(results: Results) -> list[tuple[str, str]]:
-    """How runs ended, for the head of the page: words and a number."""
-    of_kind = svm.ended_figures if results.kind == "svm" else feasibility.ended_figures
-    return of_kind(results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,13 +16,12 @@ from ..analysis import once
 from ..described import SvmTask, capitalised
 from ..drawing.figures import draw_profile, draw_ranks, draw_trade
 from ..formatting import plural
-from ..frames import records
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
 from ..statistics import errors, ranks, targets
 from ..statistics.ranks import FEWEST_DATASETS
 from ..statistics.targets import Target, bounds_median, expected_running_time
-from ..tables import NONE, Cell, Column, Heading, Table, framed, matrix
+from ..tables import Cell, Column, Heading, Table, framed, matrix
 from ..view import Figure, Section, legend
 
 #: The families in words, with the preposition.
@@ -161,66 +160,48 @@ def _data_profile(results: Results, family: str, cost: str) -> Figure:
     words = analysis.measures(results)[cost].words
     if cost == "evaluations":
         problems, words = targets.in_squares(problems, results.runs), f"{words} in units of n²"
-    steps = targets.data_profile(problems)
-    shown = {
-        label: style
-        for label, style in analysis.styles(results).items()
-        if label in set(problems["solver"])
-    }
     title = f"Problems solved {FAMILY_WORDS[family]}, against {words}"
+    styles, n_tasks = analysis.styles(results), len(datasets(results))
+    groups = dict(iter(problems.groupby("solver")))
+    shown = {label: style for label, style in styles.items() if label in groups}
+    parts = []
+    for label in shown:
+        tasks, values = groups[label]["task"].nunique(), groups[label]["value"]
+        some = f" on {tasks} of {n_tasks} tasks" if tasks < n_tasks else ""
+        parts.append(f"{label} {np.isfinite(values).sum()} of {len(values)}{some}")
+    absent = ", ".join(label for label in styles if label not in groups)
+    notes = [f"Solved: {', '.join(parts)}."]
+    notes += [f"Not counted: {absent}; the tables say why."] if absent else []
     return Figure(
         f"across-data-{_NAMES[family]}-{_NAMES[cost]}",
         title,
-        draw_profile(steps, shown, title, words),
-        note=_solved_note(results, problems),
+        draw_profile(targets.data_profile(problems), shown, title, words),
+        note=" ".join([*notes, *_bounds_note(problems)]),
     )
-
-
-def _solved_note(results: Results, problems: pd.DataFrame) -> str:
-    """How many problems each solver solved, of how many, and who has none."""
-    n_tasks = len(datasets(results))
-    parts, absent = [], []
-    for label in analysis.styles(results):
-        rows = problems[problems["solver"] == label]
-        if rows.empty:
-            absent.append(label)
-            continue
-        tasks = rows["task"].nunique()
-        some = f" on {tasks} of {n_tasks} tasks" if tasks < n_tasks else ""
-        parts.append(f"{label} {int(np.isfinite(rows['value']).sum())} of {len(rows)}{some}")
-    words = [f"Solved: {', '.join(parts)}."]
-    words += [f"Not counted: {', '.join(absent)}; the tables say why."] if absent else []
-    return " ".join([*words, *_bounds_note(problems)])
 
 
 def _bounds_note(problems: pd.DataFrame) -> list[str]:
     """How many costs are drawn at an upper bound, and whose; nothing without any."""
     counts = problems[problems["upper_bound"]].groupby("solver", sort=False).size()
-    if counts.empty:
-        return []
     listed = ", ".join(f"{solver} {count}" for solver, count in counts.items())
-    return [f"Drawn at an upper bound, the cost of the first checkpoint: {listed}."]
+    return [f"Drawn at an upper bound, the cost of the first checkpoint: {listed}."] * bool(listed)
 
 
 def _performance_profile(results: Results, question: Question) -> Figure:
     problems = answers(results, question)
-    middle = targets.medians(problems)
-    ratios = targets.performance_ratios(middle, incomplete(results))
-    names = set(ratios["solver"])
-    shown = {label: style for label, style in analysis.styles(results).items() if label in names}
-    title = f"{question.words}, as a ratio to the best"
-    marked = ratios.assign(solved=np.isfinite(ratios["value"])).groupby("solver", sort=False)
-    counts = marked["solved"].agg(solved="sum", n="size").reset_index()
+    ratios = targets.performance_ratios(targets.medians(problems), incomplete(results))
+    groups = ratios.groupby("solver", sort=False)["value"]
     parts = [
-        f"{row['solver']} {int(row['solved'])} of {plural(row['n'], 'task')}"
-        for row in records(counts)
+        f"{name} {np.isfinite(each).sum()} of {plural(len(each), 'task')}" for name, each in groups
     ]
+    styles, names = analysis.styles(results), set(ratios["solver"])
+    shown = {label: style for label, style in styles.items() if label in names}
+    title = f"{question.words}, as a ratio to the best"
+    profile, words = targets.performance_profile(ratios), "ratio to the best of the task"
     return Figure(
         f"across-performance-{question.name}",
         title,
-        draw_profile(
-            targets.performance_profile(ratios), shown, title, "ratio to the best of the task"
-        ),
+        draw_profile(profile, shown, title, words),
         note=" ".join([f"Solved: {', '.join(parts)}."] * bool(parts) + _bounds_note(problems)),
     )
 
@@ -246,33 +227,28 @@ def _numbered(titles: Mapping[str, str]) -> dict[str, Heading]:
 
 def solved_table(results: Results) -> Table:
     """How many problems each solver solved at any cost, with the intervals of the shares."""
-    parts = [
-        targets.solved(analysis.problems(results, family, "cpu_s"), datasets(results)).assign(
-            family=family
-        )
-        for family in analysis.FAMILIES
-    ]
-    headings = _numbered({family: capitalised(FAMILY_WORDS[family]) for family in FAMILY_WORDS})
-    rows = ("solver", analysis.styles(results))
-    frame = pd.concat(parts, ignore_index=True)
+    parts = []
+    for family in analysis.FAMILIES:
+        problems = analysis.problems(results, family, "cpu_s")
+        parts.append(targets.solved(problems, datasets(results)).assign(family=family))
     return matrix(
         "Problems solved at any cost",
-        frame,
-        rows,
-        ("family", headings),
+        pd.concat(parts, ignore_index=True),
+        ("solver", analysis.styles(results)),
+        ("family", _numbered({name: capitalised(words) for name, words in FAMILY_WORDS.items()})),
         _solved_cell,
         name="across-solved",
     )
 
 
-def _solved_cell(row: Mapping[str, Any] | None) -> Cell:
-    if row is None:
-        return NONE
-    return Cell(
-        value=_percent(row["share"]),
-        range=formatting.spread(_percent(row["low"]), _percent(row["high"])),
-        note=f"{row['n_solved']} of {row['n']}, {plural(row['n_tasks'], 'task')}",
-    )
+def _share_cell(row: Mapping[str, Any], note: str, *, best: bool = False) -> Cell:
+    """A share with its interval."""
+    spread = formatting.spread(_percent(row["low"]), _percent(row["high"]))
+    return Cell(_percent(row["share"]), range=spread, note=note, best=best)
+
+
+def _solved_cell(row: Mapping[str, Any]) -> Cell:
+    return _share_cell(row, f"{row['n_solved']} of {row['n']}, {plural(row['n_tasks'], 'task')}")
 
 
 def wins_table(results: Results, question: Question) -> Table | None:
@@ -293,15 +269,9 @@ def wins_table(results: Results, question: Question) -> Table | None:
     )
 
 
-def _win_cell(row: Mapping[str, Any] | None, most: int) -> Cell:
-    if row is None:
-        return NONE
-    return Cell(
-        value=_percent(row["share"]),
-        range=formatting.spread(_percent(row["low"]), _percent(row["high"])),
-        note=plural(row["n_tasks"], "task") if row["n_tasks"] < most else "",
-        best=bool(row["separable"]) and row["share"] > 0.5,
-    )
+def _win_cell(row: Mapping[str, Any], most: int) -> Cell:
+    note = plural(row["n_tasks"], "task") if row["n_tasks"] < most else ""
+    return _share_cell(row, note, best=bool(row["separable"]) and row["share"] > 0.5)
 
 
 @once
@@ -327,9 +297,7 @@ def rank_table(results: Results) -> Table | None:
     )
 
 
-def _rank_cell(row: Mapping[str, Any] | None) -> Cell:
-    if row is None:
-        return NONE
+def _rank_cell(row: Mapping[str, Any]) -> Cell:
     low, high = (f"{row[name]:.2f}" for name in ("low", "high"))
     return Cell(f"{row['rank']:.2f}", range=formatting.spread(low, high))
 
@@ -343,8 +311,7 @@ def rank_sentence(results: Results, question: Question) -> str:
             f"{question.words}: nothing to rank; at least two solvers need a cost on at least half "
             "of the tasks, and these tasks at least two datasets."
         )
-    needed = ranks.needed_datasets(n_solvers)
-    tested = ranks.friedman(values)
+    needed, tested = ranks.needed_datasets(n_solvers), ranks.friedman(values)
     parts = []
     if tested is not None:
         sign = "" if tested.p < _SMALL_P else "= "
@@ -354,14 +321,14 @@ def rank_sentence(results: Results, question: Question) -> str:
             f"insufficient power: a pair of {n_solvers} solvers can be told apart only on "
             f"{needed} datasets or more"
         )
-    elif not _differ(values):
-        parts.append("no solver has other ranks than the others, so pairs are not tested")
-    else:
+    elif _differ(values):
         parts.append("the tests of pairs are below")
+    else:
+        parts.append("no solver has other ranks than the others, so pairs are not tested")
     problems = answers(results, question)
     bounded = problems.loc[bounds_median(problems, ["task", "solver"]), ["task", "solver"]]
-    if len(bounded):
-        parts.append(f"{plural(len(bounded.drop_duplicates()), 'median')} only known as a bound")
+    if n_bounded := len(bounded.drop_duplicates()):
+        parts.append(f"{plural(n_bounded, 'median')} only known as a bound")
     return f"{question.words}, {plural(n_blocks, 'dataset')}: {'; '.join(parts)}."
 
 
@@ -399,28 +366,22 @@ def pairs_table(results: Results, question: Question) -> Table | None:
         return None
     columns = [
         Column("Pair", of=lambda row: Cell(f"{row['solver']} against {row['other']}")),
-        Column(
-            "p (Wilcoxon, Holm)",
-            "number",
-            of=lambda row: Cell(_p(row["p"]), best=row["p"] < ranks.LEVEL),
-        ),
-        Column(
-            "Rank biserial",
-            "number",
-            of=lambda row: Cell(formatting.decimals(row["biserial"], 2)),
-        ),
-        Column(
-            "Median ratio of costs",
-            "number",
-            of=lambda row: Cell(
-                _times(row["ratio"]),
-                range=formatting.spread(_times(row["ratio_low"]), _times(row["ratio_high"])),
-            ),
-        ),
+        _number("p (Wilcoxon, Holm)", lambda row: Cell(_p(row["p"]), best=row["p"] < ranks.LEVEL)),
+        _number("Rank biserial", lambda row: Cell(formatting.decimals(row["biserial"], 2))),
+        _number("Median ratio of costs", _ratio_cell),
     ]
     title = f"{question.words}: {plural(n_datasets, 'dataset')}"
     name = f"across-pairs-{question.name}"
     return framed(title, pairs, columns, style="matrix", name=name)
+
+
+def _number(title: str, cell: Callable[[Mapping[str, Any]], Cell]) -> Column:
+    return Column(title, "number", of=cell)
+
+
+def _ratio_cell(row: Mapping[str, Any]) -> Cell:
+    spread = formatting.spread(_times(row["ratio_low"]), _times(row["ratio_high"]))
+    return Cell(_times(row["ratio"]), range=spread)
 
 
 def running_time_table(results: Results, question: Question) -> Table:
@@ -439,9 +400,7 @@ def running_time_table(results: Results, question: Question) -> Table:
     )
 
 
-def _running_time_cell(row: Mapping[str, Any] | None, measure: Measure) -> Cell:
-    if row is None:
-        return NONE
+def _running_time_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
     signs = {
         (True, False): formatting.AT_LEAST,
         (False, True): formatting.AT_MOST,
@@ -473,9 +432,7 @@ def fronts_table(results: Results, fronts: pd.DataFrame) -> Table:
     )
 
 
-def _front_cell(row: Mapping[str, Any] | None) -> Cell:
-    if row is None:
-        return NONE
+def _front_cell(row: Mapping[str, Any]) -> Cell:
     if isinstance(row["dominated_by"], str):
         n = plural(int(row["n"]), "run")
         if row["front"]:

@@ -29,7 +29,6 @@ from .explorer import explorer_data, explorer_json
 class Definition:
     """An entry of the glossary."""
 
-    term: str  # what headings call it by, see ``tables.Heading``
     title: str
     words: str
     # Unit, which way is better, and why a value may be absent: a sentence each.
@@ -51,15 +50,28 @@ _ABSENT: Mapping[str, str] = MappingProxyType(
 
 @once
 def glossary(results: Results) -> dict[str, Definition]:
-    """The definitions of a page's terms by name."""
-    of_kind = _FEASIBILITY if results.kind == "feasibility" else _SVM
-    words = _of_words(analysis.words(results))
-    entries = [*words, *of_kind, *_of_measures(results), *_COMMON]
-    return {entry.term: entry for entry in entries}
-
-
-def _of_measures(results: Results) -> Iterator[Definition]:
-    if results.kind == "feasibility":
+    """The definitions of a page's terms by what headings call them, see ``tables.Heading``."""
+    words = analysis.words(results)
+    generated = results.kind == "feasibility"
+    texts = {
+        "task": (
+            words.task,
+            "Instances of one size and kind, generated from their number."
+            if generated
+            else "Data, a kernel and C to train on, with a reference optimum where it has one.",
+        ),
+        "solver": (words.solver, f"A configuration of a {words.solver} of the study."),
+        "seed": (
+            f"{words.seed}s",
+            "The numbers that instances are generated from."
+            if generated
+            else "The numbers that fix the random choices of runs.",
+        ),
+        **(_FEASIBILITY if generated else _SVM),
+        **_COMMON,
+    }
+    entries = {term: Definition(capitalised(title), said) for term, (title, said) in texts.items()}
+    if generated:
         solved = analysis.solved(results)
         # Of solved instances the costs are ranked: all methods return the same certificate.
         shown = {name: replace(item, better="lower") for name, item in solved.costs.items()}
@@ -68,12 +80,12 @@ def _of_measures(results: Results) -> Iterator[Definition]:
         shown, table = analysis.shown(results), analysis.table(results)
     absent = table[table["absent"] != ""].groupby("measure", sort=False)["absent"].unique()
     for name, measure in shown.items():
-        yield Definition(
-            name,
-            capitalised(measure.words),
-            measure.meaning or f"{capitalised(measure.words)} of a run.",
-            tuple(_facts(measure, absent.get(name, ()))),
-        )
+        title = capitalised(measure.words)
+        said = measure.meaning or f"{title} of a run."
+        facts = tuple(_facts(measure, absent.get(name, ())))
+        if name not in _COMMON:
+            entries[name] = Definition(title, said, facts)
+    return entries
 
 
 def _facts(measure: Measure, absent: Iterable[str]) -> Iterator[str]:
@@ -90,11 +102,7 @@ def _facts(measure: Measure, absent: Iterable[str]) -> Iterator[str]:
         yield f"“{formatting.NEVER}”: the run does not stay there to its end."
 
 
-def _entries(described: Mapping[str, tuple[str, str]]) -> tuple[Definition, ...]:
-    return tuple(Definition(term, title, words) for term, (title, words) in described.items())
-
-
-_COMMON = _entries(
+_COMMON: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "status": (
             "Status",
@@ -121,7 +129,7 @@ _COMMON = _entries(
         ),
     }
 )
-_SVM = _entries(
+_SVM: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "runs": ("Runs", "Those that ended as planned, of those planned."),
         "sizes": ("Sizes n", "The numbers of training points that the solver has medians for."),
@@ -170,7 +178,7 @@ _SVM = _entries(
         ),
     }
 )
-_FEASIBILITY = _entries(
+_FEASIBILITY: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "runs": ("Runs", "Those that ended as planned, of those planned."),
         "solved": ("Solved", "Instances with the certificate that they have, of those planned."),
@@ -187,28 +195,6 @@ _FEASIBILITY = _entries(
         "takes": ("Takes", "Whether the method works on columns or on a kernel matrix."),
     }
 )
-
-
-def _of_words(words: KindWords) -> Iterator[Definition]:
-    """What tasks, solvers and seeds are, in the words of the kind of studies."""
-    generated = words.task == "problem"
-    meanings = {
-        "task": (
-            words.task,
-            "Instances of one size and kind, generated from their number."
-            if generated
-            else "Data, a kernel and C to train on, with a reference optimum where it has one.",
-        ),
-        "solver": (words.solver, f"A configuration of a {words.solver} of the study."),
-        "seed": (
-            f"{words.seed}s",
-            "The numbers that instances are generated from."
-            if generated
-            else "The numbers that fix the random choices of runs.",
-        ),
-    }
-    for term, (title, meaning) in meanings.items():
-        yield Definition(term, capitalised(title), meaning)
 
 
 NO_REASON = "no reason given"
@@ -295,7 +281,8 @@ def solvers_section(results: Results) -> Iterator[Section]:
     versions = dict(recorded.groupby("solver")["version"].unique())
     rows = [
         {word: solver.label, "Summary": solver.summary}
-        | {"Parameters": described.parameters(solver.params) or "defaults", **solver.facts}
+        | {"Parameters": described.parameters(solver.params) or "defaults"}
+        | solver.facts(results.kind)
         | {"Class": solver.class_, "Version": ", ".join(versions.get(solver.label, ()))}
         for solver in results.study.solvers
     ]
@@ -380,5 +367,5 @@ def reproduce_section(results: Results) -> Iterator[Section]:
 
 def definitions_section(results: Results) -> Iterator[Section]:
     """What the headings of tables mean, in alphabetical order; headings lead here."""
-    entries = sorted(glossary(results).values(), key=lambda entry: entry.title.lower())
+    entries = sorted(glossary(results).items(), key=lambda item: item[1].title.lower())
     yield Section("definitions", "Definitions", "definitions.html", {"entries": entries})

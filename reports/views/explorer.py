@@ -1,8 +1,10 @@
 """The explorer of a page: one Vega-Lite specification, and the medians that it can show.
 
 A reader chooses task, value, cost, scales and solvers; ``templates/scripts/50_explorer.js`` writes
-the choice into the specification and draws it again with Vega (``templates/vega.min.js``). Medians,
-spread and ends are those of :mod:`.statistics.curves`, as in the figures of the page.
+the choice, which is width, the values of both data sets, domain and range of colour and shape, and
+title, type and format of x and y, into the specification, ``templates/explorer.json``, and draws it
+again with Vega (``templates/vega.min.js``). Medians, spread and ends are those of
+:mod:`.statistics.curves`, as in the figures of the page.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from ..frames import RUN, by_solver, n_planned, other_problem_solvers
 from ..measures import FURTHER
 from ..results import Results
 from ..statistics import curves
-from .svm import reference_of
+from .svm import references
 
 #: Points of a curve at most, and in any case, so that the page of a large study stays small.
 MOST_POINTS, FEWEST_POINTS = 60, 16
@@ -71,8 +73,8 @@ def explorer_json(results: Results) -> Markup:
 def explorer_data(results: Results) -> dict[str, Any] | None:
     """What the explorer shows; None if no run has a checkpoint to draw.
 
-    ``spec`` (of Vega-Lite, without its data), ``tasks``, ``solvers``, ``costs``, ``values`` and
-    ``series``: for each task, solver, cost and value (by their places) the medians.
+    ``tasks``, ``solvers``, ``costs``, ``values`` and ``series``: for each task, solver, cost and
+    value (by their places) the medians.
     """
     traces = _with_further(results)
     costs, values = _axes(results, traces)
@@ -91,7 +93,6 @@ def explorer_data(results: Results) -> dict[str, Any] | None:
         for label, style in analysis.styles(results).items()
     ]
     return {
-        "spec": SPECIFICATION,
         "tasks": [_task(results, task.label, list(values)) for task in results.study.tasks],
         "solvers": solvers,
         "costs": [
@@ -153,7 +154,7 @@ def _series(
     for index, cost in enumerate(costs):
         for names in curves.by_checkpoints(traces, cost, values):
             for group in curves.steps(traces, cost, names):
-                columns = group.columns(n_points) or {}
+                columns = group.medians(n_points) or {}
                 counts = {"n": len(group.starts), "of": planned[group.task, group.solver]}
                 cell = {"task": tasks[group.task], "solver": solvers[group.solver], "cost": index}
                 for row, name in enumerate(names if columns else ()):
@@ -198,12 +199,13 @@ def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]
     others = other_problem_solvers(results.runs, label)
     lines: dict[str, tuple[float, str]] = {}
     if results.tasks_of(SvmTask):
-        reference = reference_of(results, label)
-        if reference.test_error is not None:
-            words = f"reference optimum, {formatting.percent(reference.test_error)}"
-            lines["test_error"] = (reference.test_error, words)
-        if reference.resolution is not None:
-            lines["suboptimality"] = (reference.resolution, "resolution of the certificate")
+        reference = references(results)[label]
+        error = reference["reference_test_error"]
+        lines = {
+            "test_error": (error, f"reference optimum, {formatting.percent(error)}"),
+            "suboptimality": (reference["resolution"], "resolution of the certificate"),
+        }
+        lines = {name: line for name, line in lines.items() if not math.isnan(line[0])}
     return {
         "label": visible(label),
         "lines": [lines.get(name) for name in values],
@@ -214,105 +216,3 @@ def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]
 def _axis(name: str, measure: Measure) -> dict[str, Any]:
     ticks, tooltip = _FORMATS.get(measure.format, ("~g", ".4~g"))
     return {"name": name, "words": measure.words, "ticks": ticks, "said": tooltip}
-
-
-_X = {"field": "x", "type": "quantitative"}
-_Y = {"field": "y", "type": "quantitative"}
-_COLOR = {"field": "solver", "type": "nominal", "legend": None}
-_ENDS = {"filter": "datum.last || datum.kind != 'median'"}
-
-#: The figure. The script sets ``width``, the values of both data sets, domain and range of colour
-#: and shape, and title, type and format of x and y.
-SPECIFICATION: dict[str, Any] = {
-    "height": 340,
-    "padding": 4,
-    "autosize": {"type": "fit", "contains": "padding"},
-    "data": {"name": "medians", "values": []},
-    "encoding": {"x": _X, "color": _COLOR},
-    "layer": [
-        {
-            "transform": [{"filter": "datum.kind == 'median'"}],
-            "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.13},
-            "encoding": {"y": _Y | {"field": "low"}, "y2": {"field": "high"}},
-        },
-        {
-            "transform": [{"filter": "datum.kind == 'median'"}],
-            "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.7},
-            "encoding": {"y": _Y},
-        },
-        {
-            "transform": [{"filter": "datum.kind == 'end'"}],
-            "mark": {"type": "rule"},
-            "encoding": {"y": _Y | {"field": "low"}, "y2": {"field": "high"}},
-        },
-        {
-            "transform": [{"filter": "datum.kind == 'end'"}],
-            "mark": {"type": "rule"},
-            "encoding": {"x": _X | {"field": "x_low"}, "x2": {"field": "x_high"}, "y": _Y},
-        },
-        {
-            "transform": [_ENDS, {"filter": "datum.kind != 'failed'"}],
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {
-                "y": _Y,
-                "shape": {"field": "solver", "type": "nominal", "legend": None},
-            },
-        },
-        {
-            "transform": [{"filter": "datum.kind == 'failed'"}],
-            "mark": {"type": "point", "shape": "M-1-1L1 1M1-1L-1 1", "size": 40, "strokeWidth": 2},
-            "encoding": {"y": _Y},
-        },
-        {
-            "data": {"name": "lines", "values": []},
-            "mark": {"type": "rule", "strokeDash": [4, 3], "color": "var(--muted)"},
-            "encoding": {"x": None, "color": None, "y": _Y},
-        },
-        {
-            "data": {"name": "lines", "values": []},
-            "mark": {
-                "type": "text", "align": "left", "dx": 4, "dy": -6, "color": "var(--muted)",
-            },
-            "encoding": {
-                "x": {"value": 0},
-                "color": None,
-                "y": _Y,
-                "text": {"field": "words"},
-            },
-        },
-        {
-            "params": [
-                {
-                    "name": "near",
-                    "select": {"type": "point", "nearest": True, "on": "pointerover"},
-                }
-            ],
-            "mark": {"type": "point", "filled": True, "size": 70},
-            "encoding": {
-                "y": _Y,
-                "opacity": {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0},
-                "tooltip": {"field": "said", "type": "nominal"},
-            },
-        },
-    ],
-    "config": {
-        "background": None,
-        "font": "var(--sans)",
-        "view": {"stroke": None},
-        "axis": {
-            "labelColor": "var(--ink)",
-            "titleColor": "var(--muted)",
-            "titleFontWeight": "normal",
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "gridColor": "var(--rule)",
-            "domainColor": "var(--muted)",
-            "tickColor": "var(--muted)",
-            "labelOverlap": True,
-            "tickCount": 6,
-        },
-        "axisX": {"grid": False},
-        "axisY": {"domain": False, "ticks": False},
-        "text": {"fontSize": 12},
-    },
-}  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,9 @@ import pandas as pd
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import CellTask, Finding, ImagesTask, Task
-from ..drawing.figures import Against, draw_medians, draw_profile
+from ..drawing.figures import Axis, draw_medians, draw_profile
 from ..formatting import plural
-from ..frames import SPREAD, by_solver, medians, of_task, records
+from ..frames import RUN, SPREAD, by_solver, medians, of_task, records
 from ..measures import measured
 from ..results import Results
 from ..statistics import summary
@@ -31,7 +31,7 @@ _MEASURES = {
     "n_iter": "Median iterations",
     "matvecs": "Median products with A or its transpose",
 }
-_KAPPA = Against("κ", lambda kappa: f"at κ = {kappa:g}", linear=True)
+_KAPPA = Axis("κ", log=False)
 
 
 def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
@@ -45,9 +45,8 @@ def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     figures = []
     for name, title in _MEASURES.items():
         of_measure = cells[cells["measure"] == name]
-        drawing = draw_medians(
-            of_measure, analysis.measures(results)[name], _KAPPA, analysis.styles(results)
-        )
+        measure, styles = analysis.measures(results)[name], analysis.styles(results)
+        drawing = draw_medians(of_measure, measure, _KAPPA, "at κ = {:g}".format, styles)
         figures += [] if drawing is None else [Figure(name, f"{title} against κ", drawing)]
     return figures, "Medians; bands from the least to the largest value."
 
@@ -55,13 +54,13 @@ def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
 # ---- images: test errors of classes against iterations and seconds
 
 _AXES = {
-    "n_iter": Against(
-        "iterations for each class", lambda n: f"after {formatting.integer(n)} iterations"
+    "n_iter": (
+        Axis("iterations for each class", padding=(0.03, 0.03)),
+        lambda n: f"after {formatting.integer(n)} iterations",
     ),
-    "wall_s": Against(
-        "seconds, without the kernel matrix",
+    "wall_s": (
+        Axis("seconds, without the kernel matrix", "seconds", padding=(0.03, 0.03)),
         lambda seconds: f"after {formatting.seconds(seconds)}",
-        format="seconds",
     ),
 }
 
@@ -73,12 +72,11 @@ def image_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     measure = analysis.measures(results)["test_error"]
     checkpoints = of_task(analysis.traces(results), task)
     figures = []
-    for name, against in _AXES.items():
-        drawn = draw_medians(
-            _error_stages(checkpoints, name), measure, against, analysis.styles(results), task
-        )
+    for name, (axis, place) in _AXES.items():
+        stages, styles = _error_stages(checkpoints, name), analysis.styles(results)
+        drawn = draw_medians(stages, measure, axis, place, styles, task)
         if drawn is not None:
-            figures.append(Figure(name, f"{task}: test error against {against.words}", drawn))
+            figures.append(Figure(name, f"{task}: test error against {axis.words}", drawn))
     return figures, f"Lines are medians, bands {SPREAD}."
 
 
@@ -93,10 +91,6 @@ def _error_stages(traces: pd.DataFrame, name: str) -> pd.DataFrame:
 # ---- profiles: the share of generated problems solved within a cost
 
 _COSTS = ("n_iter", "matvecs")
-# Of one method, or one problem, the table says it all.
-_FEWEST_TO_COMPARE = 2
-
-
 _MARKS = (
     "Data profiles: an instance that was not solved counts as never; each problem counts once, its "
     "instances share the weight. A method that was skipped has fewer problems."
@@ -104,32 +98,29 @@ _MARKS = (
 
 
 def solved_figures(results: Results, task: str) -> tuple[list[Figure], str]:
-    """Data profiles of instances solved, where there are several methods and several problems."""
+    """Data profiles of instances solved, of generated problems."""
     cells = [cell.label for cell in results.tasks_of(CellTask)]
     runs = analysis.solved(results).runs
     tried = runs[runs["task"].isin(cells) & ~runs["status"].isin(["skipped", "missing"])]
-    if min(tried["task"].nunique(), tried["solver"].nunique()) < _FEWEST_TO_COMPARE:
+    if tried.empty:
         return [], ""
-    return [_view(results, tried, cost) for cost in _COSTS], _MARKS
+    return [_profile(results, tried, cost) for cost in _COSTS], _MARKS
 
 
-def _view(results: Results, tried: pd.DataFrame, cost: str) -> Figure:
-    values = tried[cost].where(tried["solved"], np.inf)
-    problems = tried[["task", "solver", "seed"]].assign(target=0, value=values)
-    problems = problems[values.notna()]
-    names = set(problems["solver"])
-    shown = {label: style for label, style in analysis.styles(results).items() if label in names}
+def _profile(results: Results, tried: pd.DataFrame, cost: str) -> Figure:
+    problems = tried[RUN].assign(target=0, value=tried[cost].where(tried["solved"], np.inf))
+    attempts = dict(iter(problems.dropna(subset="value").groupby("solver")["value"]))
+    shown = {name: style for name, style in analysis.styles(results).items() if name in attempts}
     words = analysis.measures(results)[cost].words
     title = f"Instances solved, against {words}"
-    parts = []
-    for label in shown:
-        attempts = problems[problems["solver"] == label]
-        n_solved = int(np.isfinite(attempts["value"]).sum())
-        parts.append(f"{label} {n_solved} of {plural(len(attempts), 'instance')}")
+    parts = [
+        f"{name} {np.isfinite(attempts[name]).sum()} of {plural(len(attempts[name]), 'instance')}"
+        for name in shown
+    ]
     return Figure(
         f"solved-{cost.replace('_', '-')}",
         title,
-        draw_profile(data_profile(problems), shown, title, words),
+        draw_profile(data_profile(problems.dropna(subset="value")), shown, title, words),
         note=f"Solved: {', '.join(parts)}." if parts else "",
     )
 
@@ -139,7 +130,9 @@ _CELL_CAPTION = (
     "Medians over the instances that a method solved, with the range below. Bold: the least median "
     "among methods that solved all of them."
 )
-_IMAGES_CAPTION = f"Medians over the runs. {_IMAGES_NOTE}"
+# Of a table with a row for each method: the term and the title of a column, and what makes a cell
+# of the method and its runs.
+_Column = tuple[str, str, Callable[[str, pd.DataFrame], Cell]]
 
 
 _OF_STUDY = (kappa_figures, solved_figures)
@@ -224,23 +217,27 @@ def protocol_section(results: Results) -> Iterator[Section]:
     yield Section("protocol", "Protocol", "feasibility_protocol.html", data)
 
 
-def ended_figures(results: Results) -> list[tuple[str, str]]:
-    """For the head of the page: how many runs ended with a certificate, and how many without."""
-    runs = analysis.solved(results).runs
-    return [
-        ("ended with a certificate", str(int(runs["solved"].sum()))),
-        ("ended at a limit", str(int((runs["ok"] & ~runs["solved"]).sum()))),
-    ]
-
-
 def results_table(results: Results, label: str) -> Table:
     """The table of a problem."""
     (task,) = (task for task in results.study.tasks if task.label == label)
     if isinstance(task, ImagesTask):
-        table = _images_table(results, task)
+        columns, caption, numbers = _image_columns(results, task)
     else:
-        table = _cell_table(results, task)
-    return replace(table, name=f"results-{analysis.slugs(results)[label]}")
+        columns, caption, numbers = _cell_columns(results, task)
+    headings = [Heading("Method", short="method", term="solver")]
+    for term, title, _ in columns:
+        # In the terminal "CPU time, median" is "CPU".
+        short = title.lower().replace(" time", "").removesuffix(", median").replace("cpu", "CPU")
+        headings.append(Heading(title, "number", short=short, term=term))
+    groups = by_solver(of_task(analysis.solved(results).runs, label))
+    return Table(
+        f"Results on {label}",
+        headings,
+        [[Cell(name), *(cell(name, runs) for _, _, cell in columns)] for _, name, runs in groups],
+        name=f"results-{analysis.slugs(results)[label]}",
+        caption=caption,
+        numbers=numbers,
+    )
 
 
 def problem_words(task: Task) -> str:
@@ -254,111 +251,84 @@ def problem_words(task: Task) -> str:
     )
 
 
-def _cell_table(results: Results, task: Task) -> Table:
+def _cell_columns(results: Results, task: Task) -> tuple[list[_Column], str, pd.DataFrame]:
+    """The columns of generated problems, what they are, and the numbers of the table."""
     solved = analysis.solved(results)
-    published = task.published if isinstance(task, CellTask) else {}
     table = of_task(solved.table, task.label)
-    unseparated = isinstance(task, CellTask) and task.generator == "lap"
-    rows = []
-    for _, solver, group in by_solver(of_task(solved.runs, task.label)):
+    published = task.published if isinstance(task, CellTask) else {}
+    rows = {(row["solver"], row["measure"]): row for row in records(table)}
+
+    def count(solver: str, runs: pd.DataFrame) -> Cell:
+        n = runs["solved"].sum()
+        return Cell(f"{n} / {len(runs)}", incomplete=not runs["ok"].all(), number=n)
+
+    def proven(solver: str, runs: pd.DataFrame) -> Cell:
         # That nothing separates is more than a small ||A x||.
-        proven = group["solved"] & (group["found"] == "inseparable")
-        cells = {
-            row["measure"]: measure_cell(row, solved.costs[row["measure"]])
-            for row in records(table[table["solver"] == solver])
-        }
-        rows.append(
-            [
-                Cell(solver),
-                Cell(
-                    f"{group['solved'].sum()} / {len(group)}",
-                    incomplete=not group["ok"].all(),
-                    number=group["solved"].sum(),
-                ),
-                *([Cell(f"{proven.sum()} / {len(group)}")] if unseparated else []),
-                *(cells | _not_reached(group)).values(),
-                number_cell(group.loc[group["solved"], "wall_s"].mean(), formatting.seconds),
-                *([_published(published.get(solver))] if published else []),
-            ]
-        )
-    columns = {"solved": "Solved"}
-    if unseparated:
-        columns["proven"] = "Proven inseparable"
+        return Cell(f"{(runs['solved'] & (runs['found'] == 'inseparable')).sum()} / {len(runs)}")
+
+    def needed(name: str, solver: str, runs: pd.DataFrame) -> Cell:
+        most = runs.loc[runs["ok"], "n_iter"].max()
+        if name == "n_iter" and not runs["solved"].any() and not math.isnan(most):
+            return Cell(f"no certificate in {formatting.count(most)}", absent=True)
+        return measure_cell(rows[solver, name], solved.costs[name])
+
+    def mean(solver: str, runs: pd.DataFrame) -> Cell:
+        return number_cell(runs.loc[runs["solved"], "wall_s"].mean(), formatting.seconds)
+
+    def printed(solver: str, runs: pd.DataFrame) -> Cell:
+        value = published.get(solver, math.nan)
+        return Cell(value) if isinstance(value, str) else number_cell(value, formatting.seconds)
+
+    columns: list[_Column] = [("solved", "Solved", count)]
+    if isinstance(task, CellTask) and task.generator == "lap":
+        columns.append(("proven", "Proven inseparable", proven))
     for name, measure in solved.costs.items():
-        columns[name] = measure.title + (", median" if measure.format == "seconds" else "")
-    columns["wall_mean"] = "Wall time, mean"
-    if published:
-        columns["published"] = "Published mean"
+        title = measure.title + (", median" if measure.format == "seconds" else "")
+        columns.append((name, title, partial(needed, name)))
+    columns.append(("wall_mean", "Wall time, mean", mean))
     numbers = measured(table, solved.costs, analysis.counts(results))
     if published:
+        columns.append(("published", "Published mean", printed))
         of_measure = numbers["solver"].map(dict(published)).where(numbers["measure"] == "wall_s")
         numbers = numbers.assign(published_mean=of_measure)
-    drawn = _table(task, list(columns.items()), rows)
-    return replace(drawn, caption=_CELL_CAPTION, numbers=numbers)
+    return columns, _CELL_CAPTION, numbers
 
 
-def _not_reached(runs: pd.DataFrame) -> dict[str, Cell]:
-    """In place of the iterations of a method that solved nothing: how far it came."""
-    most = runs.loc[runs["ok"], "n_iter"].max()
-    if runs["solved"].any() or math.isnan(most):
-        return {}
-    return {"n_iter": Cell(f"no certificate in {formatting.count(most)}", absent=True)}
-
-
-def _published(value: float | str | None) -> Cell:
-    if value is None:
-        return NONE
-    return Cell(value) if isinstance(value, str) else number_cell(value, formatting.seconds)
-
-
-def _images_table(results: Results, task: ImagesTask) -> Table:
+def _image_columns(results: Results, task: ImagesTask) -> tuple[list[_Column], str, pd.DataFrame]:
+    """The columns of classes of images, what they are, and the numbers of the table."""
     traces = of_task(analysis.traces(results), task.label)
-    costs = analysis.solved(results).costs
-    counters = [name for name in costs if name in analysis.counters(results)]
-    rows = []
-    for _, solver, group in by_solver(of_task(results.runs, task.label)):
-        done = group[group["ok"]]
-        trace = traces[traces["solver"] == solver]
-        ends = "; ".join(dict.fromkeys(done["reason"]))
-        stages = [trace.loc[trace["n_iter"] == stage, "test_error"] for stage in task.stages]
-        rows.append(
-            [
-                Cell(solver),
-                Cell(f"{len(done)} / {len(group)}", incomplete=len(done) < len(group)),
-                _median(results, done, "gamma"),
-                *(number_cell(errors.median(), formatting.percent) for errors in stages),
-                _median(results, done, "train_error"),
-                Cell(ends) if ends else NONE,
-                *(_median(results, done, name) for name in (*counters, "wall_s")),
-            ]
-        )
-    columns = [
-        ("runs", "Runs"),
-        ("gamma", "Width"),
-        *(("stage_error", f"Error, {stage}") for stage in task.stages),
-        ("train_error", "Train error"),
-        ("ended", "At the end"),
-        *((name, costs[name].title) for name in counters),
-        ("wall_s", "Wall time"),
+    measures = analysis.measures(results)
+    counters = [
+        name for name in analysis.solved(results).costs if name in analysis.counters(results)
     ]
-    drawn = _table(task, columns, rows)
+
+    def count(solver: str, runs: pd.DataFrame) -> Cell:
+        n = runs["ok"].sum()
+        return Cell(f"{n} / {len(runs)}", incomplete=n < len(runs))
+
+    def median(name: str, solver: str, runs: pd.DataFrame) -> Cell:
+        value = runs.loc[runs["ok"], name].median()
+        return number_cell(value, partial(formatting.say, measures[name]))
+
+    def error(stage: int, solver: str, runs: pd.DataFrame) -> Cell:
+        chosen = (traces["solver"] == solver) & (traces["n_iter"] == stage)
+        return number_cell(traces.loc[chosen, "test_error"].median(), formatting.percent)
+
+    def ended(solver: str, runs: pd.DataFrame) -> Cell:
+        reasons = "; ".join(dict.fromkeys(runs.loc[runs["ok"], "reason"]))
+        return Cell(reasons) if reasons else NONE
+
+    columns: list[_Column] = [
+        ("runs", "Runs", count),
+        ("gamma", "Width", partial(median, "gamma")),
+        *(("stage_error", f"Error, {stage}", partial(error, stage)) for stage in task.stages),
+        ("train_error", "Train error", partial(median, "train_error")),
+        ("ended", "At the end", ended),
+        *((name, measures[name].title, partial(median, name)) for name in counters),
+        ("wall_s", "Wall time", partial(median, "wall_s")),
+    ]
     numbers = medians(traces, ["task", "solver", "n_iter"], "test_error")
-    return replace(drawn, caption=_IMAGES_CAPTION, numbers=numbers)
-
-
-def _median(results: Results, runs: pd.DataFrame, name: str) -> Cell:
-    measure = analysis.measures(results)[name]
-    return number_cell(runs[name].median(), lambda value: formatting.say(measure, value))
-
-
-def _table(task: Task, columns: list[tuple[str, str]], rows: list[list[Cell]]) -> Table:
-    """The table with its columns: the term and the title of each."""
-    headings = [Heading("Method", short="method", term="solver")]
-    for term, title in columns:
-        # In the terminal "CPU time, median" is "CPU".
-        short = title.lower().replace(" time", "").removesuffix(", median").replace("cpu", "CPU")
-        headings.append(Heading(title, "number", short=short, term=term))
-    return Table(f"Results on {task.label}", headings, rows)
+    return columns, f"Medians over the runs. {_IMAGES_NOTE}", numbers
 
 
 @once
@@ -373,22 +343,15 @@ def findings(results: Results) -> list[Finding]:
 
 def _solved_finding(results: Results, cells: set[str]) -> Finding:
     """How many of its instances each method solved."""
-    counts: dict[str, Counter[str]] = {}
     runs = analysis.solved(results).runs
-    for task, solver, group in by_solver(runs[runs["status"] != "skipped"]):
-        if task in cells:
-            counter = counts.setdefault(solver, Counter())
-            counter.update(solved=int(group["solved"].sum()), runs=len(group))
-    shares = {name: counter["solved"] / counter["runs"] for name, counter in counts.items()}
-    best = max(shares.values())
-    words = {name: f"{name} ({n['solved']} of {n['runs']})" for name, n in counts.items()}
-    order = sorted(shares, key=lambda name: -shares[name])
-    others = "".join(f"; {words[name]}" for name in order if shares[name] < best)
-    if not best:
-        return Finding("Instances solved", "none by any method", others)
-    return Finding(
-        "Instances solved", "; ".join(words[name] for name in order if shares[name] == best), others
-    )
+    runs = runs[runs["task"].isin(cells) & (runs["status"] != "skipped")]
+    counts = runs.groupby("solver", sort=False)["solved"].agg(["sum", "size", "mean"])
+    counts = counts.sort_values("mean", ascending=False, kind="stable")
+    words = [f"{name} ({row['sum']:.0f} of {row['size']:.0f})" for name, row in counts.iterrows()]
+    n_best = int((counts["mean"] == counts["mean"].max()).sum()) if counts["sum"].any() else 0
+    others = "".join(f"; {each}" for each in words[n_best:])
+    best = "; ".join(words[:n_best]) or "none by any method"
+    return Finding("Instances solved", best, others)
 
 
 def _fewest_finding(results: Results, cells: set[str]) -> list[Finding]:

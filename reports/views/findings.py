@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,9 +14,9 @@ from ...harness.results.measures import Measure
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import Finding, SvmTask, capitalised
-from ..drawing.figures import Scale, draw_small, shared_scale
+from ..drawing.figures import draw_small
 from ..formatting import plural, slug
-from ..frames import first_known, of_task
+from ..frames import of_task
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
 from ..statistics import targets
@@ -25,7 +24,7 @@ from ..statistics.targets import Target
 from ..tables import NONE, Cell, Heading, Table, matrix, narrow
 from ..view import Figure, LegendEntry, Section, legend
 from .across import comparable_costs
-from .svm import reference_of, trace_curves
+from .svm import references, trace_curves
 
 # A study of one task shows it whole.
 _FEWEST_TASKS = 2
@@ -38,12 +37,18 @@ def overview_section(results: Results) -> Iterator[Section]:
     """The medians of every task on shared axes, where there are tasks to compare."""
     if len(results.tasks_of(SvmTask)) < _FEWEST_TASKS:
         return
-    shown = {label for value in _VALUES for label in _solvers(_medians(results, value))}
-    entries = legend(results, {label: "" for label in analysis.styles(results) if label in shown})
+    shown = {solver for value in _VALUES for solver in _medians(results, value)["solver"]}
+    entries = legend(results, dict.fromkeys(shown, ""))
     rows = [row for value in _VALUES if (row := _row(results, value, entries)) is not None]
     if rows:
-        data = {"rows": rows, "marks": _words(results)}
-        yield Section("glance", "At a glance", "overview.html", data)
+        counted = bool(analysis.counters(results))
+        squares = "n is the number of training points of the task. " if counted else ""
+        marks = (
+            "Each line is a median over the runs that ended as planned, up to the end of the "
+            f"longest. All figures of a row have the same logarithmic axes. {squares}"
+            "Choose the name of a task for its full results."
+        )
+        yield Section("glance", "At a glance", "overview.html", {"rows": rows, "marks": marks})
 
 
 def _cost(results: Results) -> tuple[str, str, str]:
@@ -53,38 +58,16 @@ def _cost(results: Results) -> tuple[str, str, str]:
     return "evaluations", f"{analysis.measures(results)['evaluations'].words} in units of n²", "n²"
 
 
-def _words(results: Results) -> str:
-    """What the figures have in common."""
-    squares = (
-        "n is the number of training points of the task. " if analysis.counters(results) else ""
-    )
-    return (
-        "Each line is a median over the runs that ended as planned, up to the end of the longest. "
-        f"All figures of a row have the same logarithmic axes. {squares}"
-        "Choose the name of a task for its full results."
-    )
-
-
 @once
-def _medians(results: Results, value: str) -> list[pd.DataFrame]:
-    """The medians of each task, costs in units that tasks share."""
+def _medians(results: Results, value: str) -> pd.DataFrame:
+    """The medians of all tasks, costs in units that tasks share."""
     cost, _, _ = _cost(results)
-    curves = trace_curves(results, cost, value)
-    parts = [part for part in (curves.curves, curves.points) if len(part)] or [curves.curves]
-    drawn = pd.concat(parts)[["task", "solver", "cost", "median"]]
-    return [
-        rows.assign(cost=rows["cost"] / _unit(results, task.label)).dropna()
-        for task in results.tasks_of(SvmTask)
-        for rows in [of_task(drawn, task.label)]
-    ]
-
-
-def _unit(results: Results, task: str) -> float:
-    """The number that the costs of a task are divided by; NaN where the records lack it."""
-    if not analysis.counters(results):
-        return 1.0
-    n = first_known(of_task(results.runs, task)["n_train"])
-    return np.nan if n is None else n**2
+    drawn = trace_curves(results, cost, value)
+    drawn = drawn.loc[drawn["drawn"].isin(["median", "end"]), ["task", "solver", "cost", "median"]]
+    if analysis.counters(results):
+        n = results.runs.groupby("task")["n_train"].first()
+        drawn = drawn.assign(cost=drawn["cost"] / drawn["task"].map(n) ** 2)
+    return drawn.dropna()
 
 
 def _row(
@@ -92,45 +75,33 @@ def _row(
 ) -> tuple[str, str, list[Figure]] | None:
     """The title and note of a value and its figures, one for each task; None if all are empty."""
     _, spent, unit = _cost(results)
-    medians = _medians(results, value)
-    measure, highest = analysis.measures(results)[value], _HIGHEST.get(value, np.inf)
-    errors = [reference_of(results, task.label).test_error for task in results.tasks_of(SvmTask)]
-    levels = [np.nan if error is None or value != "test_error" else error for error in errors]
-    scale = shared_scale(medians, levels, measure, spent, unit, highest)
-    if scale is None:
-        return None
-    figures = []
-    for task, task_medians, level in zip(results.study.tasks, medians, levels, strict=True):
-        anchor = f"results-{analysis.slugs(results)[task.label]}"
-        drawn = draw_small(task_medians, level, scale, analysis.styles(results), task.label)
-        figures.append(
-            Figure(f"glance-{value}-{anchor}", task.label, drawn, legend=entries, link=anchor)
-        )
-    title = f"{capitalised(measure.words)} against {spent}"
-    return title, _note(results, value, medians, scale), figures
-
-
-def _note(results: Results, value: str, medians: list[pd.DataFrame], scale: Scale) -> str:
-    """What dashed lines are, where curves are cut, and who is not shown."""
-    sentences = []
+    medians, measure = _medians(results, value), analysis.measures(results)[value]
+    tasks = [task.label for task in results.study.tasks]
+    by_task = {task: of_task(medians, task) for task in tasks}
+    levels = dict.fromkeys(tasks, math.nan)
     if value == "test_error":
-        sentences.append("Dashed: the test error of the reference optimum.")
-    highest = _HIGHEST.get(value, np.inf)
-    if any((frame["median"] > highest).any() for frame in medians):
-        sentences.append(f"Curves are cut off above {highest:g}.")
-    if any((frame["median"] <= 0).any() for frame in medians):
-        floor = formatting.say(scale.shown, scale.floor)
-        sentences.append(f"Zeros are drawn at {floor}.")
-    shown = _solvers(medians)
-    ended = set(results.runs.loc[results.runs["ok"], "solver"])
-    absent = [label for label in analysis.styles(results) if label in ended - shown]
+        optima = references(results)
+        levels = {task: optima[task]["reference_test_error"] for task in tasks}
+    highest, styles = _HIGHEST.get(value, np.inf), analysis.styles(results)
+    drawn = draw_small(by_task, levels, measure, (spent, unit), highest, styles)
+    if drawn is None:
+        return None
+    drawings, floor = drawn
+    anchors = {task: f"results-{analysis.slugs(results)[task]}" for task in tasks}
+    figures = [
+        Figure(f"glance-{value}-{anchors[task]}", task, each, legend=entries, link=anchors[task])
+        for task, each in drawings.items()
+    ]
+    notes = ["Dashed: the test error of the reference optimum."] * (value == "test_error")
+    if (medians["median"] > highest).any():
+        notes.append(f"Curves are cut off above {highest:g}.")
+    if (medians["median"] <= 0).any():
+        notes.append(f"Zeros are drawn at {formatting.say(measure, floor)}.")
+    absent = set(results.runs.loc[results.runs["ok"], "solver"]) - set(medians["solver"])
     if absent:
-        sentences.append(f"Not shown: {', '.join(absent)}; the figures of each task say why.")
-    return " ".join(sentences)
-
-
-def _solvers(medians: list[pd.DataFrame]) -> set[str]:
-    return {str(solver) for frame in medians for solver in frame["solver"].unique()}
+        names = ", ".join(label for label in styles if label in absent)
+        notes.append(f"Not shown: {names}; the figures of each task say why.")
+    return f"{capitalised(measure.words)} against {spent}", " ".join(notes), figures
 
 
 _TARGETS = (
@@ -153,7 +124,7 @@ def findings_section(results: Results) -> Iterator[Section]:
     """Sentences from the data: who is first, on how many tasks, and how sure that is."""
     items = findings(results)
     if items:
-        data = {"findings": items, "terms": _terms(items)}
+        data = {"findings": items, "terms": _TERMS}
         yield Section("findings", "Findings", "findings.html", data)
 
 
@@ -190,24 +161,13 @@ def findings(results: Results) -> list[Finding]:
     return [finding for finding in (*firsts, _error_finding(results)) if finding]
 
 
-def _terms(findings: list[Finding]) -> str:
-    """What the words of the findings mean, of those that occur."""
-    text = " ".join(finding.sentence for finding in findings)
-    meanings = {
-        "competitor| first on": (
-            "Solvers with a failed or missing run, or whose cost is not counted, do not compete."
-        ),
-        " first on": (
-            "First: all of its runs are cheaper than every run of any other competitor whose "
-            "median run gets there."
-        ),
-        "ahead of": "Times ahead: the ratio of medians; over several tasks the geometric mean.",
-        "more than chance": (
-            f"By more than chance: the 95{formatting.THIN}% interval of the paired difference in "
-            "test error does not reach zero."
-        ),
-    }
-    return " ".join(meaning for words, meaning in meanings.items() if re.search(words, text))
+_TERMS = (
+    "Solvers with a failed or missing run, or whose cost is not counted, do not compete. First: "
+    "all of its runs are cheaper than every run of any other competitor whose median run gets "
+    "there. Times ahead: the ratio of medians; over several tasks the geometric mean. By more than "
+    f"chance: the 95{formatting.THIN}% interval of the paired difference in test error does not "
+    "reach zero."
+)
 
 
 def _within(target: Target) -> str:
@@ -232,38 +192,28 @@ def _first_finding(results: Results, target: Target) -> Finding | None:
     if not tasks:
         return None
     question = f"To stay {_within(target)}, in {words}"
+    several, nobody = "several solvers may be first on", "no competitor gets there on"
     firsts: dict[str, list[tuple[float, bool]]] = {}
-    shared = reached = 0
+    others = {several: 0, nobody: 0}
     for task in tasks:
-        costs = of_task(table, task)
-        leaders = costs[costs["first"]]
-        bounded = bool(leaders["upper_bound"].any())
-        reached += not leaders.empty
-        shared += len(leaders) > 1
+        of_all = of_task(table, task)
+        leaders = of_all[of_all["first"]]
         if len(leaders) == 1:
-            firsts.setdefault(leaders["solver"].iloc[0], []).append((_lead(costs), bounded))
-    if not reached:
-        return Finding(question, f"no competitor gets there on {_of_all(len(tasks))}")
+            rest = of_all[~of_all["first"] & of_all["competes"] & np.isfinite(of_all["median"])]
+            # How many times ahead of the next; NaN if it costs nothing.
+            lead = float(rest["ratio"].min()) if len(rest) else math.inf
+            solver, bounded = leaders.iloc[0][["solver", "upper_bound"]]
+            firsts.setdefault(solver, []).append((lead, bool(bounded)))
+        else:
+            others[several if len(leaders) else nobody] += 1
+    if others[nobody] == len(tasks):
+        return Finding(question, f"{nobody} {_of_all(len(tasks))}")
     parts = [(len(leads), f"{name} is first on", _by(leads)) for name, leads in firsts.items()]
-    parts += [(shared, "several solvers may be first on", "")]
-    parts += [(len(tasks) - reached, "no competitor gets there on", "")]
-    return _ranked(question, [part for part in parts if part[0]], len(tasks))
-
-
-def _ranked(question: str, parts: list[tuple[int, str, str]], n_tasks: int) -> Finding:
-    """The parts of an answer, each with its number of tasks; what holds on most of them first."""
-    (most, answer, detail), *rest = sorted(parts, key=lambda part: -part[0])
-    words = "; ".join([detail, *(f"{words} {n}{more}" for n, words, more in rest)])
-    return Finding(question, f"{answer} {most} of {plural(n_tasks, 'task')}", words)
-
-
-def _lead(table: pd.DataFrame) -> float:
-    """By what factor the first of a task is ahead of the next.
-
-    Infinite if no other gets there, NaN if it costs nothing.
-    """
-    others = table[~table["first"] & table["competes"] & np.isfinite(table["median"])]
-    return float(others["ratio"].min()) if len(others) else math.inf
+    parts += [(n, words, "") for words, n in others.items() if n]
+    # What holds on most tasks comes first.
+    (most, answer, detail), *rest_of_parts = sorted(parts, key=lambda part: -part[0])
+    words = "; ".join([detail, *(f"{words} {n}{more}" for n, words, more in rest_of_parts)])
+    return Finding(question, f"{answer} {most} of {plural(len(tasks), 'task')}", words)
 
 
 def _by(leads: list[tuple[float, bool]]) -> str:
@@ -272,22 +222,19 @@ def _by(leads: list[tuple[float, bool]]) -> str:
     Of one whose cost is only an upper bound the factor is a lower one.
     """
     finite = [lead for lead, _ in leads if math.isfinite(lead)]
-    at_least = "at least " if any(bounded for lead, bounded in leads if lead in finite) else ""
-    free = sum(math.isnan(lead) for lead, _ in leads)
-    alone = len(leads) - len(finite) - free
-    words = []
+    ahead = "at least " if any(bounded for lead, bounded in leads if lead in finite) else ""
     if finite:
-        middle = f"{targets.geometric_mean(finite):.2g}{formatting.TIMES}"
         spread = formatting.spread(f"{min(finite):.2g}", f"{max(finite):.2g}")
-        ahead = f"{middle} ({spread}{formatting.TIMES})" if spread else middle
-        on = f" on {len(finite)}" if alone or free else ""
-        words.append(f"{at_least}{ahead} ahead of the next{on}")
-    if alone:
-        on = f" on {alone}" if finite or free else ""
-        words.append(f"no other competitor gets there{on}")
-    if free:
-        words.append("at no cost" + (f" on {free}" if finite or alone else ""))
-    return f" ({', '.join(words)})"
+        ahead += f"{targets.geometric_mean(finite):.2g}{formatting.TIMES}"
+        ahead += f" ({spread}{formatting.TIMES})" if spread else ""
+    parts = {
+        f"{ahead} ahead of the next": len(finite),
+        "no other competitor gets there": sum(math.isinf(lead) for lead, _ in leads),
+        "at no cost": sum(math.isnan(lead) for lead, _ in leads),
+    }
+    parts = {words: n for words, n in parts.items() if n}
+    listed = (words + (f" on {n}" if len(parts) > 1 else "") for words, n in parts.items())
+    return f" ({', '.join(listed)})"
 
 
 def _error_finding(results: Results) -> Finding | None:
@@ -348,8 +295,8 @@ def _matrix_table(results: Results, target: Target, cost: str) -> Table:
     )
 
 
-def _ratio_cell(row: Mapping[str, Any] | None, measure: Measure, ranked: Collection[str]) -> Cell:
-    if row is None or row["absent"] == targets.SKIPPED:
+def _ratio_cell(row: Mapping[str, Any], measure: Measure, ranked: Collection[str]) -> Cell:
+    if row["absent"] == targets.SKIPPED:
         return NONE
     failed = ", ".join(
         f"{row[name]} of {row['n']} {word}"
@@ -389,31 +336,33 @@ def _ratio(value: float) -> str:
 
 def budget_table(results: Results) -> Table | None:
     """Who has the lowest test error after so many evaluations, or seconds."""
-    parts = []
+    names, parts = list[str](), []
     for column in comparable_costs(results):
         budgets = _budgets(results, column)
         leaders = targets.leaders(results.runs, analysis.traces(results), column, budgets)
-        parts.append((_distinct_budgets(results, budgets, column), leaders))
-    tasks = [task.label for task in results.tasks_of(SvmTask)]
-    rows = []
-    for names, leaders in parts:
-        for budget in names:
-            of_budget = leaders[leaders["budget"] == budget]
-            if not of_budget.empty:
-                cells = [_leader_cell(of_task(of_budget, task)) for task in tasks]
-                rows.append([Cell(budget), *cells])
-    if not rows:
+        parts.append(leaders)
+        # Of several budgets that end no run early only the first.
+        ends = analysis.traces(results).groupby("task")[column].max()
+        cut = (budgets["amount"] < budgets["task"].map(ends)).groupby(budgets["budget"], sort=False)
+        beyond = [name for name, any_cut in cut.any().items() if not any_cut]
+        names += [str(name) for name in dict.fromkeys(budgets["budget"]) if name not in beyond[1:]]
+    numbers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    if numbers.empty:
         return None
-    headings = [Heading("After", term="after"), *(Heading(task) for task in tasks)]
-    table = Table(
+    key = ["budget", "task"]
+    first = numbers[numbers["first"]].groupby(key, sort=False)
+    table = matrix(
         "Lowest median test error after a budget",
-        headings,
-        rows,
+        first.agg({"solver": list, "error": "first"}).reset_index(),
+        ("budget", names),
+        ("task", {task.label: Heading(task.label) for task in results.tasks_of(SvmTask)}),
+        _leader_cell,
+        first=Heading("After", term="after"),
+        style="",
         name="findings-budgets",
         caption="Of the solvers without a failed run.",
-        numbers=pd.concat([leaders for _, leaders in parts], ignore_index=True),
     )
-    return narrow(table)
+    return narrow(replace(table, numbers=numbers))
 
 
 def _budgets(results: Results, cost: str) -> pd.DataFrame:
@@ -421,32 +370,19 @@ def _budgets(results: Results, cost: str) -> pd.DataFrame:
     rows = []
     for task in results.tasks_of(SvmTask):
         if cost == "cpu_s":
-            rows += [
-                (task.label, f"{value:g}{formatting.THIN}s of CPU time", value)
-                for value in _SECONDS
-            ]
-            continue
-        n = first_known(of_task(results.runs, task.label)["n_train"])
-        if n is not None:
-            rows += [(task.label, f"{share:g} n² evaluations", share * n * n) for share in _SQUARES]
+            names = {f"{value:g}{formatting.THIN}s of CPU time": value for value in _SECONDS}
+        else:
+            n = of_task(results.runs, task.label)["n_train"].dropna()
+            names = {
+                f"{share:g} n² evaluations": share * n.iloc[0] * n.iloc[0]
+                for share in _SQUARES
+                if len(n)
+            }
+        rows += [(task.label, name, amount) for name, amount in names.items()]
     return pd.DataFrame(rows, columns=["task", "budget", "amount"])
 
 
-def _distinct_budgets(results: Results, budgets: pd.DataFrame, column: str) -> list[str]:
-    """The names of the budgets; of several that end no run early only the first."""
-    ends = analysis.traces(results).groupby("task")[column].max()
-    names = list(dict.fromkeys(budgets["budget"]))
-    cut = budgets["amount"] < budgets["task"].map(ends)
-    beyond = [name for name in names if not cut[budgets["budget"] == name].any()]
-    return [name for name in names if name not in beyond[1:]]
-
-
-def _leader_cell(leaders: pd.DataFrame) -> Cell:
-    ahead = leaders[leaders["first"]]
-    if ahead.empty:
-        return NONE
-    return Cell(
-        formatting.some(map(str, ahead["solver"]), _MOST_NAMED),
-        range=formatting.percent(float(ahead["error"].iloc[0])),
-        number=float(ahead["error"].iloc[0]),
-    )
+def _leader_cell(row: Mapping[str, Any]) -> Cell:
+    error = float(row["error"])
+    names = formatting.some(map(str, row["solver"]), _MOST_NAMED)
+    return Cell(names, range=formatting.percent(error), number=error)

@@ -16,7 +16,7 @@ from ..described import SvmTask, kernel_symbols, value_text
 from ..formatting import plural, slug, unused
 from ..frames import RUN, is_number, of_task, records
 from ..results import Results
-from ..tables import NONE, Cell, Column, Heading, Table, framed
+from ..tables import NONE, Cell, Column, Heading, Table, framed, matrix
 from ..view import Section
 
 # Shades of a cell: up to these ratios to the lowest error of its solver.
@@ -165,33 +165,37 @@ def _table(title: str, name: str, points: pd.DataFrame) -> Table:
     across = {value_text(point[last]): point[last] for point in points["point"]}
     if all(map(is_number, across.values())):
         across = dict(sorted(across.items(), key=lambda item: item[1]))
-    lowest = points.groupby("solver")["error"].min()
-    cells: dict[tuple[str, ...], dict[str, Cell]] = {}
+    order = {solver: index for index, solver in enumerate(dict.fromkeys(points["solver"]))}
+    labels = []
     for row in records(points):
         words = [f"{symbols.get(each, each)} = {value_text(row['point'][each])}" for each in others]
-        of_row = cells.setdefault((row["solver"], *words), {})
-        of_row[value_text(row["point"][last])] = _cell(row, float(lowest[row["solver"]]))
-    order = list(dict.fromkeys(points["solver"]))
-    keys = sorted(cells, key=lambda key: order.index(key[0]))
-    headings = [
-        Heading("Solver", term="solver"),
-        *(Heading(f"{symbols.get(last, last)} = {value}", "number") for value in across),
-    ]
-    rows = [
-        [Cell(", ".join(key)), *(cells[key].get(value, NONE) for value in across)] for key in keys
-    ]
+        labels.append(", ".join([row["solver"], *words]))
+    frame = points.assign(
+        label=labels,
+        column=[value_text(point[last]) for point in points["point"]],
+        lowest=points.groupby("solver")["error"].transform("min"),
+    ).sort_values("solver", key=lambda names: names.map(order), kind="stable")
     kind = "validation" if points["validated"].all() else "test"
     numbers = points.drop(columns=["point", "grid"]).assign(
         **{each: [point.get(each) for point in points["point"]] for each in (*others, last)}
     )
-    return Table(
-        f"Median {kind} error on {title}", headings, rows, style="matrix", name=name,
-        caption="Shaded by the ratio to the lowest error of the solver.", numbers=numbers,
-    )  # fmt: skip
+    headings = {each: Heading(f"{symbols.get(last, last)} = {each}", "number") for each in across}
+    return matrix(
+        f"Median {kind} error on {title}",
+        frame,
+        ("label", dict.fromkeys(frame["label"])),
+        ("column", headings),
+        _cell,
+        first=Heading("Solver", term="solver"),
+        name=name,
+        caption="Shaded by the ratio to the lowest error of the solver.",
+        numbers=numbers,
+    )
 
 
-def _cell(row: Mapping[str, Any], lowest: float) -> Cell:
-    ratio = row["error"] / lowest if lowest > 0 else 1.0 if row["error"] == 0 else np.inf
+def _cell(row: Mapping[str, Any]) -> Cell:
+    error, lowest = row["error"], row["lowest"]
+    ratio = error / lowest if lowest > 0 else 1.0 if error == 0 else np.inf
     return Cell(
         formatting.percent(row["error"]),
         best=row["best"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +17,12 @@ import pandas as pd
 
 from .. import analysis, described, formatting
 from ..described import SvmTask
-from ..drawing.figures import Against, draw_medians
+from ..drawing.figures import Axis, draw_medians
 from ..formatting import slug, unused
 from ..frames import SPREAD, medians, of_task, records
 from ..measures import OF_SCALING
 from ..results import Results
-from ..tables import NONE, Cell, Heading, Table
+from ..tables import NONE, Cell, Column, Table, framed
 from ..view import Figure, Section, legend
 
 #: Sizes that a family, and a fitted slope, must have.
@@ -40,16 +40,16 @@ _LEVEL = 0.95
 
 
 class Slope(NamedTuple):
-    """The exponent b of value = a n^b, its 95 % interval, the sizes fitted, and less two of them.
+    """The exponent b of value = a n^b, its 95 % interval, and the number of sizes fitted.
 
-    The degrees of freedom are those of the t distribution of the interval.
+    The degrees of freedom, two less, are those of the t distribution of the interval.
     """
 
     slope: float = math.nan
     low: float = math.nan
     high: float = math.nan
-    n_sizes: int = 0
     degrees_of_freedom: float = math.nan
+    n_sizes: int = 0
 
 
 def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
@@ -72,7 +72,7 @@ def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
     freedom = len(middle) - 2
     half = float(stats.t.ppf(0.5 + _LEVEL / 2, freedom)) * float(line.stderr)
     slope = float(line.slope)
-    return Slope(slope, slope - half, slope + half, len(middle), freedom)
+    return Slope(slope, slope - half, slope + half, freedom, len(middle))
 
 
 def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
@@ -145,28 +145,17 @@ def slopes(members: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for (family, solver), group in members.groupby(["family", "solver"], sort=False):
+        left_out = int((~group["ok"] & (group["status"] != "skipped")).sum())
         for measure in FITTED:
             # A clock too coarse for a run, or a method that spends nothing, has no logarithm.
             used = group[group["ok"] & (group[measure] > 0)]
-            fitted = fit_slope(used["n"].tolist(), used[measure].tolist())
-            rows.append(
-                {"family": family, "solver": solver, "measure": measure}
-                | (fitted or Slope())._asdict()
-                | {
-                    "n_sizes": used["n"].nunique(),
-                    "smallest": used["n"].min(),
-                    "largest": used["n"].max(),
-                    "n_runs": len(used),
-                    "left_out": int((~group["ok"] & (group["status"] != "skipped")).sum()),
-                }
-            )
-    return pd.DataFrame(rows, columns=_SLOPE_COLUMNS)
-
-
-_SLOPE_COLUMNS = [
-    *("family", "solver", "measure", "slope", "low", "high", "degrees_of_freedom"),
-    *("n_sizes", "smallest", "largest", "n_runs", "left_out"),
-]
+            sizes = used["n"]
+            fitted = fit_slope(sizes.tolist(), used[measure].tolist()) or Slope()
+            fitted = fitted._replace(n_sizes=sizes.nunique())
+            about = (family, solver, measure)
+            rows.append((*about, *fitted, sizes.min(), sizes.max(), len(used), left_out))
+    columns = ["family", "solver", "measure", *Slope._fields]
+    return pd.DataFrame(rows, columns=[*columns, "smallest", "largest", "n_runs", "left_out"])
 
 
 _DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
@@ -174,7 +163,7 @@ _LEFT_OUT = (
     "Runs without a result are in no median and no slope. Where those are the slow ones, what is "
     "left looks faster than the method is."
 )
-_POINTS = Against("training points", lambda n: f"at {formatting.integer(n)} points")
+_POINTS = Axis("training points", padding=(0.03, 0.03))
 
 
 def scaling_section(results: Results) -> Iterator[Section]:
@@ -184,84 +173,80 @@ def scaling_section(results: Results) -> Iterator[Section]:
     """
     members = families(results.tasks_of(SvmTask), results.runs)
     shown, names = [], list[str]()
+    described = {task.label: task for task in results.tasks_of(SvmTask)}
     for _, tasks in members.groupby("family", sort=False):
-        names.append(unused(slug(_first(results, tasks).dataset), names))
-        shown.append(_family(results, f"scaling-{names[-1]}", tasks))
+        first = described[tasks["task"].iloc[0]]
+        names.append(unused(slug(first.dataset), names))
+        shown.append(_family(results, f"scaling-{names[-1]}", tasks, first))
     if shown:
         marks = f"Lines join medians over the runs at each n, bands are {SPREAD}."
         data = {"marks": marks, "families": shown}
         yield Section("scaling", "Scaling", "scaling.html", data)
 
 
-def _first(results: Results, tasks: pd.DataFrame) -> SvmTask:
-    """The first task of a family."""
-    described = {task.label: task for task in results.tasks_of(SvmTask)}
-    return described[str(tasks["task"].iloc[0])]
-
-
 def _family(
-    results: Results, anchor: str, tasks: pd.DataFrame
+    results: Results, anchor: str, tasks: pd.DataFrame, first: SvmTask
 ) -> tuple[str, str, list[Figure], Table, str]:
     """The anchor and title of a family, its figures and table, and a note on runs left out."""
     members = scaling_runs(results.runs, tasks)
     medians = scaling_medians(members).rename(columns={"n": "x"})
-    first = _first(results, tasks)
     total = float(tasks["total"].iloc[0])
     words = described.kernel_words(first, None if math.isnan(total) else total)
     label = ", ".join([first.dataset, *words])
     entries = legend(results, dict.fromkeys(medians["solver"], ""))
-    figures = [
-        replace(_panel(results, name, medians, label), name=f"{anchor}-{name}", legend=entries)
-        for name in _DRAWN
-    ]
-    table = replace(_table(results, label, members), name=anchor)
+    figures = []
+    for name in _DRAWN:
+        measure, panel = analysis.measures(results)[name], medians[medians["measure"] == name]
+        without = set(medians["solver"]) - set(panel["solver"])
+        absent = ", ".join(solver for solver in analysis.styles(results) if solver in without)
+        title = f"{described.capitalised(measure.words)} against {_POINTS.words}"
+        drawn = draw_medians(panel, measure, _POINTS, _place, analysis.styles(results), label)
+        note = f"Not shown: {absent} (nothing counted)." if absent else ""
+        figures.append(Figure(f"{anchor}-{name}", title, drawn, note, entries))
+    table = _table(results, label, members, anchor)
     # Skipped runs took no time.
     lacking = not (members["ok"] | (members["status"] == "skipped")).all()
     return anchor, label, figures, table, _LEFT_OUT if lacking else ""
 
 
-def _panel(results: Results, name: str, medians: pd.DataFrame, label: str) -> Figure:
-    measure, panel = analysis.measures(results)[name], medians[medians["measure"] == name]
-    without = set(medians["solver"]) - set(panel["solver"])
-    absent = ", ".join(solver for solver in analysis.styles(results) if solver in without)
-    return Figure(
-        name,
-        title=f"{described.capitalised(measure.words)} against {_POINTS.words}",
-        drawing=draw_medians(panel, measure, _POINTS, analysis.styles(results), label),
-        note=f"Not shown: {absent} (nothing counted)." if absent else "",
-    )
+def _place(n: float) -> str:
+    return f"at {formatting.integer(n)} points"
 
 
-def _table(results: Results, label: str, members: pd.DataFrame) -> Table:
-    rows, fits = [], slopes(members)
-    for solver, group in fits.groupby("solver", sort=False):
-        fitted = {row["measure"]: row for row in records(group)}
-        runs = members[(members["solver"] == solver) & (members["status"] != "skipped")]
-        if runs.empty:
-            continue
-        rows.append(
-            [
-                Cell(str(solver)),
-                Cell(f"{runs['ok'].sum()} / {len(runs)}", incomplete=not bool(runs["ok"].all())),
-                _sizes_cell(fitted["cpu_s"]),
-                *(slope_cell(fitted[name]) for name in FITTED),
-            ]
-        )
-    measures = {**analysis.measures(results), **OF_SCALING}
-    titles = [f"Slope of {measures[name].words}" for name in FITTED]
-    headings = [
-        Heading("Solver", term="solver"),
-        Heading("Runs", "number", term="runs"),
-        Heading("Sizes n", "number", term="sizes"),
-        *(Heading(title, "number", term="slope") for title in titles),
-    ]
-    return Table(
+def _table(results: Results, label: str, members: pd.DataFrame, name: str) -> Table:
+    fits, measures = slopes(members), {**analysis.measures(results), **OF_SCALING}
+    fitted = {(row["solver"], row["measure"]): row for row in records(fits)}
+
+    def slope(name: str, row: Mapping[str, Any]) -> Cell:
+        return slope_cell(fitted[row["solver"], name])
+
+    columns = [
+        Column("Solver", term="solver", of="solver"),
+        Column("Runs", "number", term="runs", of=_runs_cell),
+        Column(
+            "Sizes n", "number", term="sizes",
+            of=lambda row: _sizes_cell(fitted[row["solver"], "cpu_s"]),
+        ),
+        *(
+            Column(
+                f"Slope of {measures[name].words}", "number", term="slope", of=partial(slope, name)
+            )
+            for name in FITTED
+        ),
+    ]  # fmt: skip
+    tried = members[members["status"] != "skipped"].groupby("solver", sort=False)["ok"]
+    return framed(
         f"Slopes on {label}",
-        headings,
-        rows,
+        tried.agg(["sum", "size"]).reset_index(),
+        columns,
         caption="Exponents of n with their 95 % intervals from the t distribution.",
         numbers=fits,
+        name=name,
     )
+
+
+def _runs_cell(row: Mapping[str, Any]) -> Cell:
+    return Cell(f"{row['sum']} / {row['size']}", incomplete=row["sum"] < row["size"])
 
 
 def _sizes_cell(row: Mapping[str, Any]) -> Cell:
@@ -278,12 +263,8 @@ def slope_cell(row: Mapping[str, Any]) -> Cell:
         n = formatting.plural(int(row["n_sizes"]), "size")
         return Cell(f"{n}, {FEWEST_SIZES} needed", absent=True)
     return Cell(
-        value=_two_decimals(row["slope"]),
-        range=f"{_two_decimals(row['low'])} to {_two_decimals(row['high'])}",
+        value=formatting.decimals(row["slope"], 2),
+        range=" to ".join(formatting.decimals(row[name], 2) for name in ("low", "high")),
         note=f"{row['degrees_of_freedom']:.0f}{formatting.FIXED}d.f.",
         number=row["slope"],
     )
-
-
-def _two_decimals(value: float) -> str:
-    return formatting.decimals(value, 2)

@@ -6,27 +6,19 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
+from ...harness.results.measures import Measure
 from .. import analysis, described, formatting
 from ..analysis import once
-from ..described import Study, SvmSolver, SvmStudy, SvmTask, capitalised
-from ..drawing.canvas import Drawing, SolverStyle
-from ..drawing.figures import (
-    Axis,
-    Lines,
-    Quantities,
-    Reference,
-    TraceCurves,
-    by_style,
-    draw_distributions,
-    draw_traces,
-    padded,
-)
-from ..formatting import decimals
+from ..described import Study, SvmStudy, SvmTask, capitalised
+from ..drawing.canvas import Drawing
+from ..drawing.figures import XY, Axis, Lines, Styles, by_style, draw_distributions, padded
+from ..formatting import decimals, plural
 from ..frames import (
     FEWEST_FOR_QUARTILES,
     by_solver,
@@ -58,7 +50,6 @@ from ..tables import (
     NONE,
     Cell,
     Column,
-    Heading,
     Table,
     framed,
     hash_cell,
@@ -89,101 +80,136 @@ def trace_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     """Two panels of the test error, and two of the suboptimality with a reference."""
     (described,) = (item for item in results.tasks_of(SvmTask) if item.label == task)
     figures = [
-        _view(results, task, quantities(results, cost, value))
+        _trace_figure(results, task, cost, value)
         for cost, value in PANELS
         if described.reference or value != "suboptimality"
     ]
-    return figures, _marks(results, task)
-
-
-def _marks(results: Results, task: str) -> str:
-    """What lines, bands, lone markers and crosses are."""
-    data = [_of_task(results, *panel, task) for panel in PANELS]
-    sentences = [f"Lines are medians over seeds, {curves.BAND}."]
-    if any(not panel.points.empty for panel in data):
-        names = sorted({str(name) for panel in data for name in panel.points["solver"]})
+    drawings = [each.drawing for each in figures if each.drawing is not None]
+    columns = [drawing.data[["solver", "drawn"]] for drawing in drawings]
+    data = pd.concat([pd.DataFrame(columns=["solver", "drawn"]), *columns])
+    sentences = [f"Lines are medians over seeds, {BAND}."]
+    if ends := sorted(set(data.loc[data["drawn"] == "end", "solver"])):
         sentences.append(
             f"A lone marker with range bars is a solver that is seen only at its end "
-            f"({', '.join(names)})."
+            f"({', '.join(ends)})."
         )
-    if any(not panel.unfinished.empty for panel in data):
+    if (data["drawn"] == "failed run").any():
         sentences.append(
             "A thin line that ends in a cross is a failed run; it is in no median and no band."
         )
-    return " ".join(sentences)
-
-
-def quantities(results: Results, cost: str, value: str) -> Quantities:
-    """A value against a cost, with their measures."""
-    return Quantities(
-        cost, value, analysis.measures(results)[cost], analysis.measures(results)[value]
-    )
+    return figures, " ".join(sentences)
 
 
 @once
-def trace_curves(results: Results, cost: str, value: str) -> TraceCurves:
-    """The statistics that a panel draws."""
-    runs, traces = results.runs, analysis.traces(results)
-    return TraceCurves(
-        *curves.medians_along(runs, traces, cost, value),
-        singles=curves.singles(traces, cost, value),
-        unfinished=curves.unfinished(traces, cost, value),
-    )
+def trace_curves(results: Results, cost: str, value: str) -> pd.DataFrame:
+    """A value against a cost on all tasks: :func:`.curves.along`."""
+    return curves.along(results.runs, analysis.traces(results), cost, value)
 
 
 @once
-def _of_task(results: Results, cost: str, value: str, task: str) -> TraceCurves:
-    return trace_curves(results, cost, value).of_task(task)
+def references(results: Results) -> dict[str, dict[str, float]]:
+    """The reference optima that the records of each task carry; of several folds their medians.
+
+    Of each task reference_test_error, n_test and resolution, NaN where unknown.
+    """
+    columns = results.runs[["task", "reference_test_error", "n_test"]]
+    optima = columns.assign(resolution=resolution(results.runs)).groupby("task").median()
+    optima = optima.reindex([task.label for task in results.study.tasks])
+    return cast("dict[str, dict[str, float]]", optima.to_dict("index"))
 
 
-@once
-def reference_of(results: Results, task: str) -> Reference:
-    """The reference optimum that the records of a task carry; of several folds their median."""
-    columns = ["task", "n_test", "reference_test_error", "reference_primal", "reference_gap"]
-    task_runs = of_task(results.runs[columns], task)
-    n_test = _median(task_runs["n_test"])
-    return Reference(
-        test_error=_median(task_runs["reference_test_error"]),
-        resolution=_median(summary.resolution(task_runs)),
-        n_test=None if n_test is None else int(n_test),
-    )
-
-
-def _median(values: pd.Series) -> float | None:
-    present = values.dropna()
-    return float(present.median()) if len(present) else None
-
-
-def _view(results: Results, task: str, drawn: Quantities) -> Figure:
-    data = _of_task(results, drawn.cost, drawn.value, task)
-    reference = reference_of(results, task)
+def _trace_figure(results: Results, task: str, cost: str, value: str) -> Figure:
+    spent, shown = (analysis.measures(results)[name] for name in (cost, value))
+    frame = of_task(trace_curves(results, cost, value), task)
+    reference = references(results)[task]
     return Figure(
-        name=f"{drawn.value}-{drawn.cost}",
-        title=capitalised(f"{drawn.shown.words} against {drawn.spent.words}"),
-        drawing=draw_traces(drawn, data, analysis.styles(results), reference, task),
-        note=_absent_note(results.runs, task, drawn, data.solvers()),
+        name=f"{value}-{cost}",
+        title=capitalised(f"{shown.words} against {spent.words}"),
+        drawing=draw_traces(frame, spent, shown, analysis.styles(results), reference, task),
+        note=_absent_note(results.runs, task, (cost, spent, shown), set(frame["solver"])),
     )
 
 
-def _absent_note(runs: pd.DataFrame, task: str, drawn: Quantities, shown: set[str]) -> str:
+_NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality
+
+
+def draw_traces(
+    frame: pd.DataFrame,
+    spent: Measure,
+    shown: Measure,
+    styles: Styles,
+    reference: Mapping[str, float],
+    task: str,
+) -> Drawing | None:
+    """How a value of a task's runs (of :func:`.curves.along`) changes with what they spend.
+
+    None if there is nothing to draw.
+    """
+    y = frame["median"].fillna(frame["value"])
+    # Few runs are lines of their own; a band of them would hide that.
+    few = (frame["drawn"] == "median") & (frame["n_runs"] < FEWEST_FOR_QUARTILES)
+    values = np.append(frame[["low", "high"]], y)
+    if not np.isfinite(values).any():
+        return None
+    lowest = float(values[values > 0].min(initial=1.0))
+    floor, levels = lowest / 2, []
+    if shown.format == "percent":
+        floor = 0.5 / reference["n_test"] if reference["n_test"] > 0 else floor
+        error = reference["reference_test_error"]
+        if not math.isnan(error):
+            words = f"reference optimum, {formatting.percent(error)}"
+            levels.append((error if error > 0 else floor, words))
+        if (values <= 0).any() and error != 0:
+            levels.append((floor, "no test error"))
+    elif reference["resolution"] >= lowest / _NEAR:
+        # A line far below every curve would only squeeze them.
+        levels.append((reference["resolution"], "resolution of the certificate"))
+    low, high = (frame[name].mask(few, y) for name in ("low", "high"))
+    lines = Lines(
+        frame.assign(median=y, low=low, high=high).rename(columns=XY),
+        Axis(spent.words, spent.format, padding=(0.025, 0.035)),
+        Axis(format=shown.format, padding=(0.1, 0.05)),
+        styles,
+        levels=levels,
+        floor=floor,
+    )
+    sentences = ["Both axes are logarithmic.", *(f"Dashed: {words}." for _, words in levels)]
+    medians = frame[frame["drawn"].isin(["median", "end"])].drop_duplicates("solver", keep="last")
+    last = {row["solver"]: row for row in records(medians)}
+    failed = frame[frame["drawn"] == "failed run"].groupby("solver")["seed"].nunique()
+    for solver in styles:
+        if solver in last:
+            row = last[solver]
+            cost = formatting.say(spent, row["cost"])
+            cost += f" {spent.words}" if spent.format == "count" else ""
+            sentences.append(
+                f"{solver} ends at a median of {formatting.say(shown, row['median'])} after "
+                f"{cost} ({row['n_runs']} of {row['n_planned']} runs)."
+            )
+        if solver in failed:
+            sentences.append(f"{plural(failed[solver], 'run')} of {solver} failed on the way.")
+    title = f"{task}: {shown.words} against {spent.words}"
+    return Drawing(lines, title, " ".join(sentences), frame.dropna(axis="columns", how="all"))
+
+
+def _absent_note(
+    runs: pd.DataFrame, task: str, drawn: tuple[str, Measure, Measure], shown: set[str]
+) -> str:
     """Which solvers with results a panel does not show, and why."""
+    cost, spent, measure = drawn
     hidden = runs[(runs["task"] == task) & runs["ok"] & ~runs["solver"].isin(shown)]
     reasons: dict[str, list[str]] = {}
     for solver, group in hidden.groupby("solver", sort=False):
-        reasons.setdefault(_reason(group, drawn), []).append(str(solver))
+        reason = "nothing recorded"
+        if measure.needs and not group[measure.needs].any():
+            reason = summary.without(measure, group)
+        elif group[cost].isna().all():
+            reason = spent.absent or reason
+        elif (group[cost] == 0).all():
+            reason = f"spent no {spent.words}"
+        reasons.setdefault(_WITHOUT.get(reason, reason), []).append(str(solver))
     listed = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
     return f"Not shown: {listed}." if listed else ""
-
-
-def _reason(group: pd.DataFrame, drawn: Quantities) -> str:
-    if drawn.shown.needs and not group[drawn.shown.needs].any():
-        reason = summary.without(drawn.shown, group)
-        return _WITHOUT.get(reason, reason)
-    if group[drawn.cost].isna().all():
-        return drawn.spent.absent or "nothing recorded"
-    if (group[drawn.cost] == 0).all():
-        return f"spent no {drawn.spent.words}"
-    return "nothing recorded"
 
 
 # ---- finals: how the test errors at the end of many runs are distributed
@@ -200,19 +226,14 @@ def final_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     if not (finals["solver"].value_counts() >= FEWEST_RUNS).any():
         return [], ""
     measure = analysis.measures(results)["test_error"]
-    level = reference_of(results, task).test_error
-    drawing = draw_distributions(
-        finals, measure, np.nan if level is None else level, analysis.styles(results), task
-    )
-    return [Figure("finals", "Test error at the end of each run", drawing, _finals_note(level))], ""
-
-
-def _finals_note(level: float | None) -> str:
-    dashed = "" if level is None else " Dashed: the reference optimum."
-    return (
+    level = references(results)[task]["reference_test_error"]
+    note = (
         "Each thin stroke is a run; equal errors coincide. Boxes span the quartiles of "
-        f"{FEWEST_FOR_QUARTILES} runs or more, with the median.{dashed}"
+        f"{FEWEST_FOR_QUARTILES} runs or more, with the median."
+        + ("" if math.isnan(level) else " Dashed: the reference optimum.")
     )
+    drawing = draw_distributions(finals, measure, level, analysis.styles(results), task)
+    return [Figure("finals", "Test error at the end of each run", drawing, note)], ""
 
 
 # ---- maintenance: how often models on a budget are brought back to it
@@ -243,7 +264,7 @@ def maintenance_figures(results: Results, task: str) -> tuple[list[Figure], str]
 def draw_maintenance(
     curves: pd.DataFrame,
     predictions: pd.DataFrame,
-    styles: Mapping[str, SolverStyle],
+    styles: Styles,
     task: str,
     classes: Collection[str] = tuple(_STEPS),
 ) -> Drawing | None:
@@ -316,9 +337,7 @@ def _bundle_note(slopes: pd.DataFrame) -> str:
     )
 
 
-def draw_bundle_gaps(
-    gaps: pd.DataFrame, styles: Mapping[str, SolverStyle], task: str
-) -> Drawing | None:
+def draw_bundle_gaps(gaps: pd.DataFrame, styles: Styles, task: str) -> Drawing | None:
     """gamma_t of each bundle method as a line, epsilon_t dashed where it is another number.
 
     None if the task has no run of a bundle method.
@@ -380,7 +399,7 @@ def _choice_words(solver: str, tuned: pd.DataFrame) -> str:
         described.parameters({name: json_object(params).get(name) for name in tried[0]["params"]})
         for params, tried in zip(tuned["params"], trials, strict=True)
     )
-    listed = [f"{words} ({formatting.plural(n, 'run')})" for words, n in chosen.most_common()]
+    listed = [f"{words} ({plural(n, 'run')})" for words, n in chosen.most_common()]
     costs = [formatting.seconds(float(tuned["tuning_wall_s"].median()))]
     evaluations = float(tuned["tuning_evals"].median())
     if not math.isnan(evaluations):
@@ -388,7 +407,7 @@ def _choice_words(solver: str, tuned: pd.DataFrame) -> str:
     words = f"{solver} chose {' or '.join(listed)}, at {' and '.join(costs)} a run"
     incomplete = sum(any(each["ended"] == "not tried" for each in tried) for tried in trials)
     if incomplete:
-        of_runs = f"the tuning of {formatting.plural(incomplete, 'run')}"
+        of_runs = f"the tuning of {plural(incomplete, 'run')}"
         words += f" ({of_runs} ran out of its budget)"
     return words
 
@@ -412,6 +431,11 @@ _FAMILIES = (trace_figures, final_figures, maintenance_figures, bundle_figures)
 
 def task_sections(results: Results) -> Iterator[Section]:
     """A section for each task: its problem, its figures, and the table of results."""
+    # What the columns of the table are, where their headings do not say.
+    derived = (
+        item for item in derived_measures(results.kind) if item.name in analysis.shown(results)
+    )
+    columns = [item.note for item in derived if item.note]
     for task in results.tasks_of(SvmTask):
         name = analysis.slugs(results)[task.label]
         figures, marks = figures_of(results, f"task-{name}", _FAMILIES, task.label)
@@ -419,7 +443,8 @@ def task_sections(results: Results) -> Iterator[Section]:
             *tuning(results.study, task, results.runs),
             _target_sentence(results, task.label),
             *other_problems(results.runs, task.label),
-            *_notes(results),
+            _NOTE,
+            *filter(None, columns),
         ]
         data = {
             "problem": _problem(results.runs, task),
@@ -437,11 +462,6 @@ def task_sections(results: Results) -> Iterator[Section]:
         yield Section(f"results-{name}", task.label, "task.html", data)
 
 
-def ended_figures(results: Results) -> list[tuple[str, str]]:
-    """For the head of the page: how many runs ended as planned."""
-    return [("ended as planned", str(analysis.counts(results)["n_ok"].sum()))]
-
-
 def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
     """The table of results of a task."""
     groups = {item.name: item.group for item in derived_measures(results.kind)}
@@ -450,63 +470,52 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
         (row["solver"], row["measure"]): measure_cell(row, measures[row["measure"]])
         for row in records(of_task(analysis.table(results), task))
     }
-    marks = dict.fromkeys(other_problem_solvers(results.runs, task), summary.OTHER_PROBLEM)
-    rows = [
-        [
-            Cell(row["solver"], note=marks.get(row["solver"], "")),
-            Cell(
-                f"{row['n_ok']} / {row['n_planned']}",
-                number=row["n_ok"],
-                incomplete=row["n_failed"] + row["n_missing"] > 0,
-            ),
-            *(cells[row["solver"], name] for name in measures),
-            # Each count stays with its status when the line breaks.
-            Cell(
-                row["statuses"].replace(" ", formatting.FIXED).replace(f",{formatting.FIXED}", ", ")
-            ),
-        ]
-        for row in records(counts)
-    ]
-    headings = [
-        Heading("Solver", short="solver", term="solver"),
-        Heading("Runs", "number", short="runs", term="runs"),
+    others = other_problem_solvers(results.runs, task)
+
+    def solver(row: Mapping[str, Any]) -> Cell:
+        note = summary.OTHER_PROBLEM if row["solver"] in others else ""
+        return Cell(row["solver"], note=note)
+
+    def runs(row: Mapping[str, Any]) -> Cell:
+        some = row["n_failed"] + row["n_missing"] > 0
+        return Cell(f"{row['n_ok']} / {row['n_planned']}", number=row["n_ok"], incomplete=some)
+
+    def status(row: Mapping[str, Any]) -> Cell:
+        # Each count stays with its status when the line breaks.
+        fixed = row["statuses"].replace(" ", formatting.FIXED)
+        return Cell(fixed.replace(f",{formatting.FIXED}", ", "))
+
+    def value(name: str, row: Mapping[str, Any]) -> Cell:
+        return cells[row["solver"], name]
+
+    table = of_task(analysis.table(results), task)
+    shown = table[table["solver"].isin(counts["solver"])]
+    intervals = ("test_error",) if "mistakes" in results.runs else ()
+    columns = [
+        Column("Solver", short="solver", term="solver", of=solver),
+        Column("Runs", "number", short="runs", term="runs", of=runs),
         *(
-            Heading(
+            Column(
                 item.title,
                 "number",
                 groups.get(name) or _AT_THE_END,
                 item.short,
-                term=name,
+                name,
+                partial(value, name),
             )
             for name, item in measures.items()
         ),
-        Heading("Status", "statuses", term="status"),
+        Column("Status", "statuses", term="status", of=status),
     ]
-    return Table(
+    return framed(
         f"Results on {task}",
-        headings,
-        rows,
+        counts,
+        columns,
         style="results",
         name=f"results-{analysis.slugs(results)[task]}",
         caption=_CAPTION,
-        numbers=_numbers(results, task, counts),
+        numbers=measured(shown, measures, counts, intervals),
     )
-
-
-def _numbers(results: Results, task: str, counts: pd.DataFrame) -> pd.DataFrame:
-    """What the table says of these solvers; of test errors with intervals where mistakes are."""
-    table = of_task(analysis.table(results), task)
-    intervals = ("test_error",) if "mistakes" in results.runs else ()
-    shown = table[table["solver"].isin(counts["solver"])]
-    return measured(shown, analysis.shown(results), counts, intervals)
-
-
-def _notes(results: Results) -> list[str]:
-    """What the columns of the table are, where their headings do not say."""
-    shown = [
-        item for item in derived_measures(results.kind) if item.name in analysis.shown(results)
-    ]
-    return [_NOTE, *(item.note for item in shown if item.note)]
 
 
 def other_problems(runs: pd.DataFrame, task: str) -> list[str]:
@@ -614,7 +623,7 @@ def protocol_section(results: Results) -> Iterator[Section]:
         },
         "epoch_checkpoints": budget.get("epoch_checkpoints", False),
         "folded": any(task.folds for task in results.tasks_of(SvmTask)),
-        "run_once": _run_once(results.study),
+        "run_once": _run_once(results),
         "several_counters": len(counted) > 1,
         "inner_products": "inner_products" in counted,
         "matvec_entries": "matvec_entries" in counted,
@@ -626,17 +635,14 @@ def protocol_section(results: Results) -> Iterator[Section]:
     yield Section("protocol", "Protocol", "svm_protocol.html", data)
 
 
-def _run_once(study: Study) -> str:
+def _run_once(results: Results) -> str:
     """The deterministic solvers of which one run stands for all seeds, in words."""
-    counts = Counter((run.task, run.solver) for run in study.planned)
-    most = max(counts.values(), default=0)
-    runs = {label: count for (_, label), count in counts.items()}
+    n_runs = analysis.counts(results).groupby("solver")["n_planned"].max()
+    most = n_runs.max()
     names = [
         solver.label
-        for solver in study.solvers
-        if isinstance(solver, SvmSolver)
-        and solver.deterministic
-        and 0 < runs.get(solver.label, 0) < most
+        for solver in results.study.solvers
+        if solver.deterministic and n_runs.get(solver.label, most) < most
     ]
     if not names:
         return ""

@@ -24,6 +24,12 @@ def at(curve, cost, column):
     return curve[curve["cost"] <= cost * (1 + 1e-9)][column].iloc[-1]
 
 
+def drawn(results, kind, cost="evaluations", **options):
+    """The rows of a kind of the test error against a cost."""
+    found = curves.along(results.runs, results.traces, cost, "test_error", **options)
+    return found[found["drawn"] == kind]
+
+
 @pytest.fixture(scope="module")
 def two_of_three(make, results_of):
     """Two finished runs of different length and one that crashed on the way."""
@@ -39,7 +45,7 @@ def two_of_three(make, results_of):
 def test_step_values_take_the_last_checkpoint_at_or_before_a_cost():
     costs = np.array([1.0, 2.0, 2.0, 8.0, 3.0])
     values = np.array([[0.9, 0.5, 0.4, 0.1, 0.3], [9.0, 5.0, 4.0, 1.0, 3.0]])
-    runs = curves.Steps("a", "SMO", np.array([0, 4]), costs, values)
+    runs = curves.Steps("a", "SMO", np.arange(2), np.array([0, 4]), costs, values)
     found = runs.at(np.array([0.5, 1.0, 1.9, 2.0, 7.9, 8.0, 99.0]))
     first = [np.nan, 0.9, 0.9, 0.4, 0.4, 0.1, 0.1]
     np.testing.assert_array_equal(found[0], [first, 10 * np.array(first)])
@@ -47,9 +53,7 @@ def test_step_values_take_the_last_checkpoint_at_or_before_a_cost():
 
 
 def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_apart(two_of_three):
-    curve = curves.medians_along(
-        two_of_three.runs, two_of_three.traces, "evaluations", "test_error", n_points=400
-    ).curves
+    curve = drawn(two_of_three, "median", n_points=400)
     assert curve["cost"].iloc[0] == 20  # where both runs have a checkpoint
     assert curve["cost"].iloc[-1] == 1000
     for cost, low, high in ((20, 0.4, 0.5), (150, 0.2, 0.5), (500, 0.1, 0.2), (1000, 0.1, 0.1)):
@@ -59,7 +63,7 @@ def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_ap
     assert set(curve["n_runs"]) == {2}
     assert set(curve["n_planned"]) == {3}
     assert [at(curve, cost, "n_running") for cost in (20, 500, 1000)] == [2, 1, 0]
-    failed = curves.unfinished(two_of_three.traces, "evaluations", "test_error")
+    failed = drawn(two_of_three, "failed run")
     assert failed[["seed", "status"]].drop_duplicates().to_numpy().tolist() == [[2, "crashed"]]
     assert failed["cost"].tolist() == [5, 50]
     assert failed["value"].tolist() == [0.6, 0.01]
@@ -74,9 +78,9 @@ def test_bands_are_quartiles_of_five_runs_and_more(make, results_of, n, band, n_
         for seed in range(n)
     ]
     results = results_of(records)
-    curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
+    curve = drawn(results, "median")
     assert [at(curve, 20, name) for name in ("low", "high")] == pytest.approx(band)
-    assert len(curves.singles(results.traces, "evaluations", "test_error")) == n_singles
+    assert len(drawn(results, "run")) == n_singles
 
 
 def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, results_of):
@@ -86,23 +90,20 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, results_of):
     ]
     solver = make.solver("LIBSVM", instrumented=False)
     results = results_of(records, [make.task("a")], [solver])
-    found = curves.medians_along(results.runs, results.traces, "wall_s", "test_error")
-    assert found.curves.empty
+    found = drawn(results, "end", "wall_s")
     columns = ["cost", "cost_low", "cost_high", "median", "low", "high", "n_runs", "n_planned"]
-    assert found.points[columns].values.tolist() == [[2.0, 1.0, 3.0, 0.2, 0.1, 0.4, 3, 3]]
-    uncounted = curves.medians_along(results.runs, results.traces, "evaluations", "test_error")
-    assert uncounted.curves.empty
-    assert uncounted.points.empty
+    assert found[columns].values.tolist() == [[2.0, 1.0, 3.0, 0.2, 0.1, 0.4, 3, 3]]
+    assert drawn(results, "median", "wall_s").empty
+    assert drawn(results, "end").empty
 
 
 def test_checkpoints_at_no_cost_have_no_place_on_a_logarithmic_axis(make, results_of):
     trace = make.trace([0, 10, 100], [0.5, 0.2, 0.1])
     failed = make.record("a", "SBP", 0, status="crashed", trace=trace[:2])
     results = results_of([make.finished("a", "SMO", 0, trace), failed])
-    curve = curves.medians_along(results.runs, results.traces, "evaluations", "test_error").curves
+    curve = drawn(results, "median")
     assert (curve["cost"].iloc[0], curve["median"].iloc[0]) == (10, 0.2)
-    found = curves.unfinished(results.traces, "evaluations", "test_error")
-    assert found["cost"].tolist() == [10]
+    assert drawn(results, "failed run")["cost"].tolist() == [10]
 
 
 def run(solver, seed, noted, **changes):

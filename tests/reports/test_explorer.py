@@ -47,10 +47,11 @@ def data(results):
     [("evaluations", "test_error"), ("cpu_s", "suboptimality"), ("n_iter", "n_support")],
 )
 def test_medians_and_ends_are_those_of_the_statistics(results, data, cost, value):
-    expected = curves.medians_along(
+    expected = curves.along(
         results.runs, analysis.traces(results), cost, value, explorer.MOST_POINTS
-    ).curves
-    for (task, solver), curve in expected.groupby(["task", "solver"]):
+    )
+    medians = expected[expected["drawn"] == "median"]
+    for (task, solver), curve in medians.groupby(["task", "solver"]):
         found = series(data, task, solver, cost, value)
         assert (found["n"], found["of"]) == tuple(curve[["n_runs", "n_planned"]].iloc[0])
         assert found["x"][-1] == pytest.approx(curve["cost"].iloc[-1], rel=PRECISION)
@@ -58,11 +59,9 @@ def test_medians_and_ends_are_those_of_the_statistics(results, data, cost, value
         grid = curve["cost"].to_numpy() * (1 + PRECISION)
         for name, shown in (("median", "y"), ("low", "low"), ("high", "high")):
             drawn = np.array(found["x"]), np.array([found[shown]])
-            at = curves.Steps("a", "SMO", np.array([0]), *drawn).at(grid)[0, 0]
+            at = curves.Steps("a", "SMO", np.array([0]), np.array([0]), *drawn).at(grid)[0, 0]
             np.testing.assert_allclose(at, curve[name], rtol=PRECISION)
-    for row in curves.medians_along(
-        results.runs, analysis.traces(results), cost, value
-    ).points.to_dict("records"):
+    for row in expected[expected["drawn"] == "end"].to_dict("records"):
         found = series(data, row["task"], row["solver"], cost, value, "end")
         assert found["x_low"][0] <= found["x"][0] <= found["x_high"][0]
         assert found["y"] == [pytest.approx(row["median"], rel=PRECISION)]
@@ -174,9 +173,8 @@ def test_selects_change_the_figure_and_it_shows_the_medians(visit, realistic, re
     assert title == tab.locator(".explorer figcaption").inner_text()
     assert title == "adult: relative suboptimality against CPU seconds"
     results = load_results(realistic)
-    expected = curves.medians_along(
-        results.runs, analysis.traces(results), "cpu_s", "suboptimality"
-    ).curves
+    expected = curves.along(results.runs, analysis.traces(results), "cpu_s", "suboptimality")
+    expected = expected[expected["drawn"] == "median"]
     last = expected[expected["task"] == "adult"].groupby("solver", sort=False).last()
     for end, (solver, row) in zip(ends, last.iterrows(), strict=True):
         name, _, said = end.partition(": ")

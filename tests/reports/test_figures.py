@@ -14,23 +14,15 @@ from matplotlib.figure import Figure
 from marginbench.reports import analysis
 from marginbench.reports.drawing import canvas
 from marginbench.reports.drawing.canvas import solver_styles
-from marginbench.reports.drawing.figures import (
-    Reference,
-    draw_traces,
-    set_log_axis,
-)
+from marginbench.reports.drawing.figures import set_log_axis
 from marginbench.reports.exports.making import views_of
+from marginbench.reports.frames import of_task
 from marginbench.reports.page import csv_link, render, results_argument
 from marginbench.reports.results import load_results
-from marginbench.reports.views.svm import (
-    PANELS,
-    final_figures,
-    quantities,
-    trace_curves,
-)
+from marginbench.reports.views.svm import PANELS, draw_traces, final_figures, trace_curves
 
 EVALS = ("evaluations", "test_error")
-REFERENCE = Reference(test_error=0.01, resolution=1e-6, n_test=200)
+REFERENCE = {"reference_test_error": 0.01, "resolution": 1e-6, "n_test": 200}
 
 
 def texts(svg):
@@ -38,9 +30,9 @@ def texts(svg):
 
 
 def panel_of(results, panel, reference, task):
-    data = trace_curves(results, *panel).of_task(task)
-    drawn = quantities(results, *panel)
-    drawing = draw_traces(drawn, data, analysis.styles(results), reference, task)
+    data = of_task(trace_curves(results, *panel), task)
+    measures = [analysis.measures(results)[name] for name in panel]
+    drawing = draw_traces(data, *measures, analysis.styles(results), reference, task)
     return None if drawing is None else drawing.svg("p")
 
 

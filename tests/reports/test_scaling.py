@@ -11,7 +11,7 @@ from marginbench import report
 from marginbench.harness.results.measures import Measure
 from marginbench.reports.described import SvmTask, kernel_words
 from marginbench.reports.drawing.canvas import solver_styles
-from marginbench.reports.drawing.figures import Against, draw_medians
+from marginbench.reports.drawing.figures import Axis, draw_medians
 from marginbench.reports.results import load_results
 from marginbench.reports.views.scaling import (
     families,
@@ -155,10 +155,10 @@ def test_the_figure_says_where_medians_begin_and_end(members):
     medians = scaling_medians(members).rename(columns={"n": "x"})
     seconds = Measure("CPU time", "CPU seconds", "seconds")
     error = Measure("Error", "train error", "percent")
-    points = Against("training points", lambda n: f"at {n:,.0f} points")
+    styles, points = solver_styles(["SMO", "cuts"]), Axis("training points")
 
     def draw(measure, drawn):
-        found = draw_medians(drawn, measure, points, solver_styles(["SMO", "cuts"]), "board")
+        found = draw_medians(drawn, measure, points, "at {:,.0f} points".format, styles, "board")
         return found and found.svg("p")
 
     svg = draw(seconds, medians[medians["measure"] == "cpu_s"])

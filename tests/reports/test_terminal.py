@@ -13,7 +13,7 @@ from marginbench.reports import analysis
 from marginbench.reports.command import print_tables, write_report
 from marginbench.reports.frames import records
 from marginbench.reports.results import load_results
-from marginbench.reports.tables import Cell, Heading, TerminalTable, measure_cell
+from marginbench.reports.tables import Cell, Heading, Table, TerminalTable, measure_cell
 from marginbench.reports.terminal import summary
 
 
@@ -58,7 +58,7 @@ def test_ranges_leave_first():
 
     def shown(width):
         console = Console(width=width, file=io.StringIO())
-        console.print(TerminalTable("t", headings, rows))
+        console.print(TerminalTable(Table("t", headings, rows), "t"))
         return console.file.getvalue()
 
     assert "123-45-7  12-34-56" in shown(24)

@@ -3,7 +3,8 @@
 (() => {
   const root = document.querySelector(".explorer");
   if (!root) return;
-  const data = JSON.parse(document.getElementById("explorer-data").textContent);
+  const [data, empty] = ["data", "spec"].map((name) => JSON.parse(
+    document.getElementById(`explorer-${name}`).textContent));
   const lists = { task: data.tasks, value: data.values, cost: data.costs };
   const FAR_BELOW = 15;
   const usual = { task: "0", value: "0", cost: "0", logx: "true", logy: "true", only: "" };
@@ -43,7 +44,7 @@
     const [task, value, cost] = Object.keys(lists).map((name) => lists[name][choice[name]]);
     const { found, floor, lines } = rows(value, cost);
     const zero = found.some((row) => row.low === floor) ? " (zero at the lower edge)" : "";
-    const spec = structuredClone(data.spec);
+    const spec = structuredClone(empty);
     const axis = (log, { words, ticks }, also = "") => ({
       scale: log === "true" ? { type: "log", nice: false } : { zero: false, nice: false },
       title: words + also,
