@@ -3,10 +3,10 @@
 from ..numeric.counters import FeasibilityCounters
 from .checking import Verdict, check_certificate
 from .cones import Cone, Orthant, PositiveSemidefinite, SecondOrder
-from .kernel_methods import ISNKPVN, KPCT, KVN, MPKFP, SNKP
-from .methods import ISPVN, MPCFP, MPLFP, PCT, SPCT, SPVN, VN
+from .mirror_prox import MPCFP, MPKFP, MPLFP
 from .problem import FeasibilityProblem
 from .result import FeasibilityResult, HistoryPoint
+from .rivals import ISNKPVN, ISPVN, KPCT, KVN, PCT, SNKP, SPCT, SPVN, VN
 
 __all__ = [
     "ISNKPVN",

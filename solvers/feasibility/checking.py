@@ -9,7 +9,6 @@ from typing import Any, get_args
 import numpy as np
 
 from ..numeric.matrices import matmul, squared_norms
-from .cones import least_spectral_value, unit_value
 from .problem import FeasibilityProblem
 from .proofs import product, proves_inseparable, transposed_product
 from .result import FeasibilityResult, FeasibilityStatus
@@ -136,13 +135,10 @@ def _examine(
 
 def lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float:
     """phi_lo(y): the least of ``x'A'y`` over the base, in float64."""
-    A = problem.data
-    if problem.kind == "conic":
-        return least_spectral_value(problem.cones, transposed_product(A, y))
-    if problem.kind == "linear":
-        return float(transposed_product(A, y).min())
-    scale = _gram_scale(problem)
-    return float((product(A, y / scale) / scale).min())
+    if problem.kind == "gram":
+        scale = _gram_scale(problem)
+        return float((product(problem.data, y / scale) / scale).min())
+    return problem.cone.least(transposed_product(problem.data, y))
 
 
 def upper_bound(problem: FeasibilityProblem, x: np.ndarray) -> float:
@@ -167,10 +163,7 @@ def rounding_of_lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float
 
 def _outside_base(problem: FeasibilityProblem, x: np.ndarray) -> list[str]:
     slack = 8 * _EPS * max(16.0, math.sqrt(problem.n))
-    if problem.kind == "conic":
-        least, total = least_spectral_value(problem.cones, x), unit_value(problem.cones, x)
-    else:
-        least, total = float(x.min()), float(x.sum())
+    least, total = problem.cone.least(x), problem.cone.unit(x)
     reasons = []
     if not least >= -slack:
         reasons.append(f"x is outside the cone by {-least!r}")
