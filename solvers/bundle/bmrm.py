@@ -66,18 +66,15 @@ def minimize_bundle(
     pause: Pause | None = None,
 ) -> BundleResult:
     """The outer loop (BMRM07 Algorithm 1)."""
-    w = inner.start()
-    best = w
+    w = best = inner.w
     objective = risk.evaluate(w) + lam * regularizer.value(w)
     lowest, lower, minimizer = objective, inner.lower_bound, risk.minimizer
     if not math.isfinite(objective):
         raise ValueError("the objective overflows float64: scale the targets or the weights")
     objectives, bounds = [objective], [lower]
     allowed = tol * (objective - lower)
-    n_iter, status = 0, "budget"
-
+    n_iter, status, stalled = 0, "budget", False
     search = make_search(risk, lam, w, objective) if make_search is not None else None
-    stalled = False
 
     def snapshot() -> tuple[np.ndarray, Any]:
         return risk.split(best, minimizer)
@@ -114,12 +111,9 @@ def minimize_bundle(
 class Inner(ABC):
     """The state of the inner problem."""
 
+    w: np.ndarray  # The first one, which minimises the regulariser
     lower_bound: float  # Of the regularised risk, by the planes so far
     inner_products: int = 0  # Products of vectors of the dimension of w with planes, so far
-
-    @abstractmethod
-    def start(self) -> np.ndarray:
-        """The first w, which minimises the regulariser."""
 
     @abstractmethod
     def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
@@ -139,11 +133,7 @@ class PlanesByQP(Inner):
         self._slots = np.zeros(0, dtype=np.int64)
         self._free: list[int] = []
         self._idle = np.zeros(0, dtype=np.int64)
-        self.lower_bound = floor
-
-    def start(self) -> np.ndarray:
-        """w = 0."""
-        return np.zeros(self._planes.shape[1])
+        self.w, self.lower_bound = np.zeros(dimension), floor
 
     def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
         """Add the plane, solve the QP from where it stood, drop idle planes."""
@@ -193,11 +183,7 @@ class LineSearch(Inner):
         self._lam = lam
         self._mu = np.zeros(dimension)
         self._r = floor
-        self.lower_bound = floor
-
-    def start(self) -> np.ndarray:
-        """The minimiser of the regulariser."""
-        return self._regularizer.primal(self._mu)
+        self.w, self.lower_bound = regularizer.primal(self._mu), floor
 
     def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
         """Mix the plane in."""
@@ -235,11 +221,7 @@ class PlanesByLP(Inner):
         self._floor = floor
         self._planes = np.zeros((0, dimension))
         self._b = np.zeros(0)
-        self.lower_bound = floor
-
-    def start(self) -> np.ndarray:
-        """w = 0."""
-        return np.zeros(self._planes.shape[1])
+        self.w, self.lower_bound = np.zeros(dimension), floor
 
     def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
         """Add the plane and solve the program."""
