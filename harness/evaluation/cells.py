@@ -11,7 +11,7 @@ from time import perf_counter, process_time
 from typing import Any, get_args
 
 from ...data_loaders.feasibility import FeasibilityInstance, lap, ldfp
-from ...solvers.feasibility.checking import check_certificate
+from ...solvers.feasibility.certificates import check_certificate
 from ...solvers.feasibility.problem import FeasibilityProblem
 from ...solvers.feasibility.result import FeasibilityStatus
 from ...solvers.interface.convergence import without_convergence_warnings

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -18,12 +19,120 @@ from ..interface.monitor import Monitor
 from ..interface.parameters import CachedKernelParameters, KernelParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
+from ..numeric.counters import Counters, FeasibilityCounters
 from ..numeric.validation import check_one_of, check_positive, check_whole
+from .certificates import contradicting_points
 from .problem import FeasibilityProblem, as_problem
-from .progress import Progress
-from .proofs import contradicting_points
-from .result import FeasibilityResult
+from .result import FeasibilityResult, FeasibilityStatus, HistoryPoint
 from .spaces import ColumnSpace, FeatureSpace, Space
+
+
+class Progress:
+    """Asked after every iteration: records bounds, and says when to stop."""
+
+    def __init__(
+        self,
+        method: Any,
+        space: Space,
+        *,
+        max_seconds: float = math.inf,
+        monitor: Monitor | None = None,
+        model_of: Callable[[np.ndarray], Any] | None = None,
+    ) -> None:
+        self.space = space
+        self.max_iter, self.max_seconds, self.tol = method.max_iter, max_seconds, method.tol
+        self.to_gap = method.stop == "gap"
+        self.gap_certifies = method.gap_certifies or self.to_gap
+        self.monitor, self.model_of = monitor, model_of
+        self.points: list[HistoryPoint] = []
+        self.ratio = method.history or math.inf
+        self._next_point = math.inf if method.history is None else 1
+        self.n_iter, self.phi_lo, self.phi_up = 0, -math.inf, math.inf
+        self.converged = self.stopped = False
+        self._watched = 0
+        self.message = self.limit = ""
+        self.started, self.cpu_started = time.perf_counter(), time.process_time()
+
+    def ends(
+        self, n_iter: int, phi_lo: float, phi_up: float, separator: Callable[[], np.ndarray]
+    ) -> bool:
+        """Take note of an iteration; whether the run ends with it (MPFP14 Algorithm 1 line 4)."""
+        self.n_iter, self.phi_lo, self.phi_up = n_iter, phi_lo, phi_up
+        if n_iter >= self._next_point:
+            self._record()
+        if phi_lo > 0 and not self.to_gap and self.space.separates(separator(), phi_lo):
+            return self._converged("a separating y was found")
+        up = self.space.rounded_up(phi_up)
+        residual = up - phi_lo if self.gap_certifies else up
+        if residual <= self.tol - self.space.noise:
+            what = "the saddle point residual" if self.gap_certifies else "||A x||"
+            return self._converged(f"{what} is at most tol={self.tol!r}")
+        if n_iter >= self.max_iter:
+            return self.give_up(f"max_iter={self.max_iter}", "{} iterations are done")
+        if time.perf_counter() - self.started > self.max_seconds:
+            return self.give_up(f"max_seconds={self.max_seconds!r}", "{} are over")
+        return self._monitor_ends(separator)
+
+    def give_up(self, limit: str, words: str) -> bool:
+        """End the run at a limit, with words that have a place for it."""
+        self.limit, self.message = limit, words.format(limit)
+        return True
+
+    def of_zero_column(self, y: np.ndarray, j: int) -> FeasibilityResult:
+        """The outcome without an iteration, for a problem with a column of zeros."""
+        self.phi_lo = self.phi_up = 0.0
+        self._converged(f"column {j} is zero, which no y separates")
+        x = np.zeros(self.space.n)
+        x[j] = 1.0
+        return self.result(y, x)
+
+    def result(self, y: np.ndarray, x: np.ndarray) -> FeasibilityResult:
+        """The outcome; bounds are recomputed, the status is what they prove."""
+        seconds = time.perf_counter() - self.started
+        cpu_seconds = time.process_time() - self.cpu_started
+        if self.points and self.points[-1].iteration < self.n_iter:
+            self._record()
+        low, up = self.space.bounds(y, x, self.phi_lo, self.phi_up)
+        status: FeasibilityStatus
+        if low > 0 and self.space.separates(y, low):
+            status = "separable"
+        elif (proof := self.space.inseparability_proof(x)) is not None:
+            status = "inseparable"
+            if proof is not x:
+                x, (low, up) = proof, self.space.bounds(y, proof, low, 0.0)
+        else:
+            status = "margin_at_most_tol" if self.space.rounded_up(up) <= self.tol else "budget"
+        spent = {name: getattr(self.space.counters, name) for name in Counters().as_dict()}
+        spent |= {"iterations": self.n_iter, "matvecs": self.space.matvecs}
+        counters = FeasibilityCounters(**spent)
+        return FeasibilityResult(
+            status=status, y=y, x=x, phi_lo=low, phi_up=up, n_iter=self.n_iter,
+            converged=self.converged, tol=self.tol, message=self.message, counters=counters,
+            seconds=seconds, history=tuple(self.points), limit=self.limit,
+            cpu_seconds=cpu_seconds,
+        )  # fmt: skip
+
+    def _record(self) -> None:
+        self._next_point = max(self.n_iter + 1, math.ceil(self.n_iter * self.ratio))
+        seconds, evals = time.perf_counter() - self.started, self.space.counters.kernel_evals
+        low, up, matvecs = self.phi_lo, self.phi_up, self.space.matvecs
+        self.points.append(HistoryPoint(self.n_iter, low, up, up - low, seconds, matvecs, evals))
+
+    def _monitor_ends(self, separator: Callable[[], np.ndarray]) -> bool:
+        # The start of a run, or of a round, is no iteration of its own.
+        if self.monitor is None or self.model_of is None or self.n_iter <= self._watched:
+            return False
+        counters, model_of = self.space.counters, self.model_of
+        if self.monitor.due(counters.kernel_evals + counters.matvec_entries):
+            self._watched = self.n_iter
+            self.stopped = self.monitor.record(self.n_iter, lambda: model_of(separator()))
+        if self.stopped:
+            self.message = "stopped by the monitor"
+        return self.stopped
+
+    def _converged(self, message: str) -> bool:
+        self.converged, self.message = True, message
+        return True
 
 
 class Iterate(NamedTuple):
@@ -143,9 +252,8 @@ class FeasibilityParameters:
 
         With ``stop="gap"`` and ``tol=0`` a run has no stopping rule but its limits.
         """
-        if not result.limit or (self.stop == "gap" and self.tol == 0):
-            return ""
-        if self.stop == "certificate" and result.status != "budget":
+        answered = self.tol == 0 if self.stop == "gap" else result.status != "budget"
+        if not result.limit or answered:
             return ""
         low, up = result.margin_bounds
         return f"the margin is between {low:.3g} and {up:.3g}, tol={self.tol!r}"
@@ -184,8 +292,6 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
     scalarization = None
     deterministic = True
     kind = "gram"
-    #: Whether the method multiplies by the whole Gram matrix.
-    _needs_gram: ClassVar[bool] = True
     #: The kernel matrix is stored if it is not larger than this, MB.
     gram_size = 0.0
 
@@ -193,7 +299,7 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
     tol: float = 1e-3
 
     def _space(self, problem: FeasibilityProblem) -> Space:
-        return FeatureSpace.of_problem(problem, stored=self._needs_gram)
+        return FeatureSpace.of_problem(problem, stored=isinstance(self, GramMethod))
 
     def _check_parameters(self) -> None:
         FeasibilityParameters._check_parameters(self)
@@ -242,5 +348,3 @@ class GramMethod(KernelFeasibilityMethod):
 @hyperparameters
 class RowMethod(KernelFeasibilityMethod, CachedKernelParameters):
     """Base class of the methods that look at a row of the kernel matrix in an iteration."""
-
-    _needs_gram = False

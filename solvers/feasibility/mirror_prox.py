@@ -32,10 +32,9 @@ from ..interface.declaration import hyperparameters
 from ..numeric.compiling import njit
 from ..numeric.matrices import matmul
 from ..registration import register
-from .base import FeasibilityMethod, GramMethod
+from .base import FeasibilityMethod, GramMethod, Progress
 from .cones import SecondOrder, softmax, spectral_norm
-from .passes import MirrorStep, SimplexSide
-from .progress import Progress
+from .passes import SimplexSide
 from .result import FeasibilityResult
 from .spaces import ColumnSpace, FeatureSpace
 
@@ -100,8 +99,8 @@ class MPLFP(FeasibilityMethod):
         for t in count(1):
             space.charge(4)
             y_lead[:] = into_ball(y + y_step * image)
-            step = MirrorStep(x_step, shift, inverse)
-            total, w_total, shift, low = space.mirror(ys, step, side, images)
+            step = x_step, shift, inverse
+            total, w_total, shift, low = space.mirror(ys, *step, side=side, images=images)
             inverse = 1 / w_total
             image /= total
             w_image *= inverse

@@ -20,8 +20,7 @@ from ..numeric.extremes import largest
 from ..numeric.validation import check_one_of, check_positive, check_whole
 from ..numeric.water_level import water_level
 from ..registration import register
-from .base import FeasibilityMethod, GramMethod, Iterate, Iterates, RowMethod
-from .progress import Progress
+from .base import FeasibilityMethod, GramMethod, Iterate, Iterates, Progress, RowMethod
 from .spaces import Space
 
 # Running sums of von Neumann's algorithm are computed afresh after this many iterations.
@@ -283,10 +282,10 @@ class SmoothVonNeumannParameters:
                 space, smoothing, image, mu, n_iter, target, self.max_inner
             )
             if space.norm(image) > target:
-                before = f"a round did not divide ||A x|| by {float(self.factor)!r} in"
-                progress.give_up(f"max_inner={self.max_inner}", "iterations", before=before)
+                words = f"a round did not divide ||A x|| by {float(self.factor)!r} in "
+                progress.give_up(f"max_inner={self.max_inner}", words + "{} iterations")
                 return
-        progress.give_up(f"max_rounds={self.max_rounds}", "rounds are done")
+        progress.give_up(f"max_rounds={self.max_rounds}", "{} rounds are done")
 
 
 @hyperparameters

@@ -19,10 +19,9 @@ from ..kernels.oracle import KernelOracle
 from ..numeric.counters import Counters, FeasibilityCounters
 from ..numeric.matrices import as_dense, matmul
 from ..numeric.memory import scratch
-from .checking import lower_bound, rounding_of_lower_bound, upper_bound
+from .certificates import inseparability_proof, lower_bound, rounding_of_lower_bound, upper_bound
 from .cones import softmax
 from .passes import (
-    MirrorStep,
     SimplexSide,
     block_width,
     dot_columns,
@@ -31,7 +30,6 @@ from .passes import (
     smooth,
 )
 from .problem import FeasibilityProblem
-from .proofs import inseparability_proof
 
 # Errors of the bounds from running sums, which come from products in A's own type.
 _NOISE = {"float64": 1e-12, "float32": 1e-6}
@@ -159,14 +157,14 @@ class ColumnSpace(Space):
         return float(smooth(self.A, ys, mu, weights, images, self._width)), images[0]
 
     def mirror(
-        self, ys: np.ndarray, step: MirrorStep, side: SimplexSide, images: np.ndarray
+        self, ys: np.ndarray, *step: float, side: SimplexSide, images: np.ndarray
     ) -> tuple[float, float, float, float]:
         """Four products in one pass, not counted (:func:`.passes.mirror`)."""
         ys = ys.astype(self._type, copy=False)
         if not self._sparse:
-            return mirror(self.A, ys, step, side, images, self._width)
+            return mirror(self.A, ys, *step, side, images, self._width)
         responses, weights = np.ascontiguousarray((self.A.T @ ys.T).T), np.empty((2, self.n))
-        sums = mirror_block(0, self.n, step, side, *responses, weights, np.empty((2, self.n)))
+        sums = mirror_block(0, self.n, *step, side, *responses, weights, np.empty((2, self.n)))
         images[:] = (self.A @ weights.T).T
         return sums
 

@@ -9,12 +9,13 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from marginbench.solvers import OCAS, Counters
-from marginbench.solvers.bundle import (
+from marginbench.solvers import (
     F1,
+    OCAS,
     BundleClassifier,
     BundleRegressor,
     BundleTrace,
+    Counters,
     EpsilonInsensitive,
     Hinge,
     LeastSquares,
