@@ -49,7 +49,8 @@ class PlaneParameters:
     max_idle : int >= 1 or None
         Planes that were not needed in so many iterations in a row are removed; None keeps all.
     tol : float >= 0
-        Stop when the gap is at most this part of the objective at the start.
+        Stop when the gap between the best objective and its lower bound is at most this part of the
+        objective at the start.
     max_iter : int >= 1
         Stop after this many iterations, each one pass over the points.
     """
@@ -145,8 +146,10 @@ class BundleParameters(PlaneParameters):
         None keeps all, as in [BMRM07]_.
     primal_search : bool or "auto"
         Move the best point to the minimum of J on the line to each iterate, and take the next plane
-        near it; L2 alone. "auto": for pointwise losses with ``inner="qp"``; rankings, whose every
-        point on the line takes a sort, and iterations of ``inner="line_search"`` go without.
+        near it ([FS08]_); L2 alone. Often several times fewer iterations than [BMRM07]_, which is
+        False; the trace then has the objectives of the best point. "auto": for pointwise losses
+        with ``inner="qp"``; rankings, whose every point on the line takes a sort, and iterations of
+        ``inner="line_search"`` go without.
     """
 
     loss: str | Loss = "hinge"
@@ -215,14 +218,6 @@ class BundleClassifier(PlaneSolver, BundleParameters):
     loss
         "hinge", "squared_hinge" (1/2 max(0, 1 - y f)^2), "logistic"; of a whole ranking "roc_area",
         "precision_at_k", "f1"; or a Loss, such as ``PrecisionAtK(10)`` or one of your own.
-    primal_search
-        Not in [BMRM07]_: move the best point to the minimum of J on the line to each iterate, and
-        take the next plane near it ([FS08]_). Often several times fewer iterations; L2 alone.
-        The objectives of ``trace_`` are then those of the best point. "auto" takes it with
-        pointwise losses and ``inner="qp"``; set False for the method of [BMRM07]_.
-    tol
-        Stop when the gap between the best J and its lower bound is at most this part of J at the
-        start, which for the hinge loss and L2 is 1.
 
     Attributes
     ----------
@@ -393,26 +388,13 @@ def minimize_risk(
     loss : str or Loss, default="hinge"
         The risk R, a mean over the points or over pairs of them.
     lam : float > 0
-        Weight of the regulariser.
-    regularizer : {"l2", "entropic", "simplex_entropy", "l1"} or Regularizer, default="l2"
-        Omega.
-    inner : {"auto", "qp", "line_search", "lp"}, default="auto"
-        How the planes give the next w.
+        Weight of the regulariser Omega.
     offset : {"eliminated", "feature"} or None, default=None
-        An offset of the scores, unregularised and minimised out exactly for each w (pointwise
-        losses), or the weight of a constant feature, regularised.
+        An offset of the scores, as for :class:`BundleClassifier`; None for none.
     sample_weight : array-like, shape (n,), optional
         Factors >= 0 of the points; 1 by default.
-    tol : float >= 0, default=1e-3
-        Stop when the gap is at most this part of the objective at the start.
-    max_iter : int >= 1, default=1000
-        Most iterations.
-    max_idle : int >= 1 or None, default=10
-        ``inner="qp"``: planes that were not needed in so many iterations in a row are removed.
-    primal_search : bool or "auto", default="auto"
-        Move the best point along the line to each iterate, and take planes near it; L2 alone. Then
-        the trace's objectives are those of the best point. "auto": for pointwise losses with
-        ``inner="qp"``.
+    regularizer, inner, tol, max_iter, max_idle, primal_search
+        See :class:`BundleClassifier`.
 
     Returns
     -------

@@ -28,8 +28,6 @@ from .algorithms import WorkingSet
 from .cutting_plane import CutParameters
 from .structure import Examples, LinearChain, MultiClass, StructuredProblem
 
-_NAMED = ("multiclass", "chain")
-
 
 @dataclass(frozen=True)
 class StructuredExpansion(Model):
@@ -297,7 +295,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
 
     def _check_parameters(self) -> None:
         if not isinstance(self.structure, StructuredProblem):
-            check_one_of("structure", self.structure, _NAMED)
+            check_one_of("structure", self.structure, ("multiclass", "chain"))
         self._check_cut_parameters()
         check_one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
         check_positive("tol", self.tol, zero=True)

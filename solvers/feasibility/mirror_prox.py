@@ -97,7 +97,6 @@ class MPLFP(FeasibilityMethod):
             return y_sum / t
 
         for t in count(1):
-            space.charge(4)
             y_lead[:] = into_ball(y + y_step * image)
             step = x_step, shift, inverse
             total, w_total, shift, low = space.mirror(ys, *step, side=side, images=images)

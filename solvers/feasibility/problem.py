@@ -219,16 +219,15 @@ def _columns(A: Any) -> Matrix:
     """A float matrix with a contiguous axis: C order, Fortran order or CSC."""
     if sparse.issparse(A):
         A = sparse.csc_matrix(A, dtype=_float_type(A))
-        if not A.has_canonical_format:
-            A = A.copy()
-            A.sum_duplicates()
+        A = A if A.has_canonical_format else A.copy()
+        A.sum_duplicates()
     else:
         A = np.asarray(A)
         A = np.asarray(A, dtype=_float_type(A))
+        if not (A.flags.c_contiguous or A.flags.f_contiguous):
+            A = np.ascontiguousarray(A)
     if A.ndim != 2 or 0 in A.shape:
         raise ValueError(f"A must be a matrix with rows and columns, got shape {A.shape}")
-    if not sparse.issparse(A) and not (A.flags.c_contiguous or A.flags.f_contiguous):
-        A = np.ascontiguousarray(A)
     return A
 
 

@@ -159,7 +159,8 @@ class ColumnSpace(Space):
     def mirror(
         self, ys: np.ndarray, *step: float, side: SimplexSide, images: np.ndarray
     ) -> tuple[float, float, float, float]:
-        """Four products in one pass, not counted (:func:`.passes.mirror`)."""
+        """Four products in one pass (:func:`.passes.mirror`)."""
+        self.charge(4)
         ys = ys.astype(self._type, copy=False)
         if not self._sparse:
             return mirror(self.A, ys, *step, side, images, self._width)
