@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -159,15 +159,6 @@ def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
     return total
 
 
-class ViolatedCut(NamedTuple):
-    """A violated cut, its products with those of the working set, ``||g||^2``, the tolerance."""
-
-    cut: Cut
-    products: np.ndarray
-    squared_norm: float
-    tol: float
-
-
 @dataclass
 class CutFinder(ABC):
     """Finds a cut that lies above the working set's model by more than a tolerance.
@@ -194,10 +185,8 @@ class CutFinder(ABC):
     ) -> tuple[int, SolveStatus]:
         """Add violated cuts until none is found; how many were added."""
         for n_cuts in range(max_cuts):
-            violated = self.find()
-            if violated is None:
+            if not self.add():
                 return n_cuts, "converged" if self.holds() else "budget"
-            self.working.add_and_solve(*violated)
             evals = self.oracle.counters.kernel_evals
             if monitor.due(evals) and monitor.record(n_cuts + 1, snapshot):
                 return n_cuts + 1, "stopped"
@@ -218,8 +207,8 @@ class CutFinder(ABC):
         return self.working.oracle
 
     @abstractmethod
-    def find(self) -> ViolatedCut | None:
-        """A violated cut; None if there is none, by this finder's rule."""
+    def add(self) -> bool:
+        """Add a violated cut to the working set; False if there is none, by this finder's rule."""
 
     def holds(self) -> bool:
         """Whether the end of a run, by this finder's rule, is one with exact entries as well."""
@@ -253,17 +242,18 @@ class FullPassCuts(CutFinder):
     them, with the exact offset and stopping rule (Algorithm 3).
     """
 
-    def find(self) -> ViolatedCut | None:
+    def add(self) -> bool:
         working = self.working
         violations, risk = self._at(working.scores(), working.explicit())
         if not self._violated(risk):
-            return None
+            return False
         cut = self._make(violations, working.level + self.allowed)
         with self._textbook_asks(self.oracle.n * cut.n_drawn):
             scores = cut_scores(self.oracle, None, cut)
         products = working.products(cut, scores)
         squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
-        return ViolatedCut(working.keep_scores(cut, scores), products, squared, self.allowed)
+        working.add_and_solve(working.keep_scores(cut, scores), products, squared, self.allowed)
+        return True
 
     def _at(self, scores: np.ndarray, explicit: np.ndarray) -> tuple[Violations, float]:
         """What violates the most at w, which gives these scores, and the risk there."""
@@ -319,7 +309,7 @@ class FullPassCuts(CutFinder):
 class ConstantTimeCuts(CutFinder):
     """A cut of r examples drawn from all, which alone are looked at (Algorithm 2)."""
 
-    def find(self) -> ViolatedCut | None:
+    def add(self) -> bool:
         working = self.working
         w, explicit = working.weights(), working.explicit()
         for _ in range(self.patience):
@@ -342,8 +332,9 @@ class ConstantTimeCuts(CutFinder):
             with self._textbook_asks(allowance):
                 squared = squared_norm(self.oracle, cut, allowance)
             squared += float((cut.explicit**2).sum())
-            return ViolatedCut(cut, products, squared, self.allowed)
-        return None
+            working.add_and_solve(cut, products, squared, self.allowed)
+            return True
+        return False
 
     def _scores(self, points: np.ndarray, w: Cut) -> tuple[np.ndarray | None, np.ndarray]:
         """Scores at w of some points; and their entries with those of w, unless they are many."""
@@ -469,11 +460,6 @@ class WorkingSet:
         self.cuts.append(cut)
         self._idle.append(0)
         self.qp.solve(0.1 * self.total * tol)
-        self._drop_idle()
-        self.xi = -float(self.qp.gradient.min())
-        self.level = self.xi - self.qp.gap / self.total
-
-    def _drop_idle(self) -> None:
         active = self.multipliers > _INACTIVE * self.total
         self._idle = [0 if a else idle + 1 for a, idle in zip(active, self._idle, strict=True)]
         gone = [k for k, idle in enumerate(self._idle) if idle >= self.max_idle]
@@ -481,3 +467,5 @@ class WorkingSet:
             self.qp.remove([k + 1 for k in gone])
             for k in reversed(gone):
                 del self.cuts[k], self._idle[k]
+        self.xi = -float(self.qp.gradient.min())
+        self.level = self.xi - self.qp.gap / self.total

@@ -35,19 +35,14 @@ class StructuredExpansion(Model):
 
     Attributes
     ----------
-    kernel : Kernel
-    points : ndarray or csr_matrix, shape (n_support, n_features)
-        The support vectors; of shape (0, 0) for a precomputed kernel.
+    kernel, points
+        As those of :class:`KernelExpansion`.
     coef : ndarray of float64, shape (n_support, n_channels)
         No row is zero.
     weights : ndarray of float64, shape (n_explicit,)
         Weights outside of the kernel's space.
-    support : ndarray of int64, shape (n_support,)
-        Positions of the support vectors in the training set.
-    n_train : int
-        Number of training points.
-    dtype : str
-        Type of the kernel entries, "float32" or "float64"; sums are float64.
+    support, n_train, dtype
+        As those of :class:`KernelExpansion`.
     """
 
     kernel: Kernel

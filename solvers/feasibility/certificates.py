@@ -96,20 +96,17 @@ def check_certificate(problem: FeasibilityProblem, result: FeasibilityResult) ->
     -------
     Verdict
     """
-    unknown = []
-    statuses = get_args(FeasibilityStatus)
-    if not isinstance(result.status, str) or result.status not in statuses:
-        unknown = [f"the status {result.status!r} is none of {', '.join(statuses)}"]
-    wrong = [
+    statuses, low, up = get_args(FeasibilityStatus), math.nan, math.nan
+    reasons = [
         *_not_a_vector("y", result.y, problem.n if problem.kind == "gram" else problem.m),
         *_not_a_vector("x", result.x, problem.n),
     ]
-    if wrong:
-        return Verdict(False, (*unknown, *wrong), math.nan, math.nan)
-    # What overflows compares as false below, which is a reason.
-    with np.errstate(over="ignore", invalid="ignore"):
-        reasons, low, up = _examine(problem, result)
-    reasons = [*unknown, *reasons]
+    if not reasons:
+        # What overflows compares as false below, which is a reason.
+        with np.errstate(over="ignore", invalid="ignore"):
+            reasons, low, up = _examine(problem, result)
+    if not isinstance(result.status, str) or result.status not in statuses:
+        reasons.insert(0, f"the status {result.status!r} is none of {', '.join(statuses)}")
     return Verdict(not reasons, tuple(reasons), low, up)
 
 

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from ..kernels.oracle import KernelOracle
 from ..numeric.counters import Counters, FeasibilityCounters
-from ..numeric.matrices import as_dense, matmul
+from ..numeric.matrices import matmul
 from ..numeric.memory import scratch
 from .certificates import inseparability_proof, lower_bound, rounding_of_lower_bound, upper_bound
 from .cones import softmax
@@ -140,7 +140,8 @@ class ColumnSpace(Space):
         return matmul(y.astype(self._type, copy=False), self.A)
 
     def column(self, j: int) -> np.ndarray:
-        return as_dense(self.A[:, [j]]).ravel().astype(np.float64)
+        column = self.A[:, [j]].toarray().ravel() if self._sparse else self.A[:, j]
+        return column.astype(np.float64)
 
     def norm(self, y: np.ndarray) -> float:
         return math.sqrt(float(matmul(y, y)))
