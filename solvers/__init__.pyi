@@ -6,20 +6,18 @@ from .approximate.random_features import (
     RandomFourierMap as RandomFourierMap,
 )
 from .budget import BSCA as BSCA, BSGD as BSGD
-from .bundle import (
-    F1 as F1,
-    L1 as L1,
-    L2 as L2,
+from .bundle.bmrm import BundleResult as BundleResult, BundleTrace as BundleTrace
+from .bundle.estimators import (
     OCAS as OCAS,
     BundleClassifier as BundleClassifier,
     BundleRegressor as BundleRegressor,
-    BundleResult as BundleResult,
-    BundleTrace as BundleTrace,
-    Entropy as Entropy,
+    minimize_risk as minimize_risk,
+)
+from .bundle.losses import (
+    F1 as F1,
     EpsilonInsensitive as EpsilonInsensitive,
     Hinge as Hinge,
     LeastSquares as LeastSquares,
-    Legendre as Legendre,
     Logistic as Logistic,
     Loss as Loss,
     Multiclass as Multiclass,
@@ -27,43 +25,48 @@ from .bundle import (
     PointwiseLoss as PointwiseLoss,
     PrecisionAtK as PrecisionAtK,
     Quantile as Quantile,
-    Regularizer as Regularizer,
     ROCArea as ROCArea,
-    SimplexEntropy as SimplexEntropy,
     SquaredHinge as SquaredHinge,
-    minimize_risk as minimize_risk,
 )
-from .cuts import (
-    CuttingPlane as CuttingPlane,
+from .bundle.regularizers import (
+    L1 as L1,
+    L2 as L2,
+    Entropy as Entropy,
+    Legendre as Legendre,
+    Regularizer as Regularizer,
+    SimplexEntropy as SimplexEntropy,
+)
+from .cuts.cutting_plane import CuttingPlane as CuttingPlane
+from .cuts.structure import (
     LinearChain as LinearChain,
     MultiClass as MultiClass,
-    StructuredExpansion as StructuredExpansion,
     StructuredProblem as StructuredProblem,
-    StructuredSVM as StructuredSVM,
     TwoClasses as TwoClasses,
     Violations as Violations,
 )
-from .feasibility import (
+from .cuts.structured import (
+    StructuredExpansion as StructuredExpansion,
+    StructuredSVM as StructuredSVM,
+)
+from .feasibility.certificates import Verdict as Verdict, check_certificate as check_certificate
+from .feasibility.cones import (
+    Orthant as Orthant,
+    PositiveSemidefinite as PositiveSemidefinite,
+    SecondOrder as SecondOrder,
+)
+from .feasibility.mirror_prox import MPCFP as MPCFP, MPKFP as MPKFP, MPLFP as MPLFP
+from .feasibility.problem import FeasibilityProblem as FeasibilityProblem
+from .feasibility.result import FeasibilityResult as FeasibilityResult
+from .feasibility.rivals import (
     ISNKPVN as ISNKPVN,
     ISPVN as ISPVN,
     KPCT as KPCT,
     KVN as KVN,
-    MPCFP as MPCFP,
-    MPKFP as MPKFP,
-    MPLFP as MPLFP,
     PCT as PCT,
     SNKP as SNKP,
     SPCT as SPCT,
     SPVN as SPVN,
     VN as VN,
-    FeasibilityCounters as FeasibilityCounters,
-    FeasibilityProblem as FeasibilityProblem,
-    FeasibilityResult as FeasibilityResult,
-    Orthant as Orthant,
-    PositiveSemidefinite as PositiveSemidefinite,
-    SecondOrder as SecondOrder,
-    Verdict as Verdict,
-    check_certificate as check_certificate,
 )
 from .interface.base import Solver as Solver, WeightedSolver as WeightedSolver
 from .interface.declaration import hyperparameters as hyperparameters
@@ -101,7 +104,7 @@ from .models import (
 )
 from .models.fourier import FourierExpansion as FourierExpansion
 from .models.voting import VotedExpansion as VotedExpansion
-from .numeric.counters import Counters as Counters
+from .numeric.counters import Counters as Counters, FeasibilityCounters as FeasibilityCounters
 from .peers.exchange import (
     read_libsvm as read_libsvm,
     to_svc as to_svc,

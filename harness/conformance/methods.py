@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...data_loaders.feasibility import lap, ldfp
-from ...solvers.feasibility.checking import check_certificate
+from ...solvers.feasibility.certificates import check_certificate
 from ...solvers.feasibility.problem import FeasibilityProblem, as_problem
 from ...solvers.feasibility.result import FeasibilityResult
 from .subject import (

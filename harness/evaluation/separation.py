@@ -17,7 +17,7 @@ from sklearn.preprocessing import normalize
 
 from ...data_loaders import DataError, load
 from ...data_loaders.feasibility import FeasibilityInstance, lap, ldfp
-from ...solvers.feasibility.checking import check_certificate
+from ...solvers.feasibility.certificates import check_certificate
 from ...solvers.feasibility.problem import FeasibilityProblem
 from ...solvers.feasibility.result import FeasibilityStatus, HistoryPoint
 from ...solvers.interface.convergence import without_convergence_warnings

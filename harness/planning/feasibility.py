@@ -69,7 +69,7 @@ class FeasibilityKind(Kind):
     configuration = _Configuration
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
-        from ...solvers.feasibility.kernel_methods import KernelFeasibilityMethod
+        from ...solvers.feasibility.base import KernelFeasibilityMethod
 
         if inspect.isclass(cls) and issubclass(cls, KernelFeasibilityMethod):
             return {"takes": "kernel"}

@@ -36,7 +36,7 @@ from ..numeric.counters import Counters
 from ..numeric.matrices import matmul
 from ..numeric.simplex_qp import SimplexQP
 from ..numeric.validation import check_one_of
-from .regularizers import L2, Legendre, Regularizer
+from .regularizers import L2, Regularizer
 from .risk import Risk
 from .search import PrimalSearch
 
@@ -66,18 +66,15 @@ def minimize_bundle(
     pause: Pause | None = None,
 ) -> BundleResult:
     """The outer loop (BMRM07 Algorithm 1)."""
-    w = inner.start()
-    best = w
+    w = best = inner.w
     objective = risk.evaluate(w) + lam * regularizer.value(w)
     lowest, lower, minimizer = objective, inner.lower_bound, risk.minimizer
     if not math.isfinite(objective):
         raise ValueError("the objective overflows float64: scale the targets or the weights")
     objectives, bounds = [objective], [lower]
     allowed = tol * (objective - lower)
-    n_iter, status = 0, "budget"
-
+    n_iter, status, stalled = 0, "budget", False
     search = make_search(risk, lam, w, objective) if make_search is not None else None
-    stalled = False
 
     def snapshot() -> tuple[np.ndarray, Any]:
         return risk.split(best, minimizer)
@@ -114,12 +111,16 @@ def minimize_bundle(
 class Inner(ABC):
     """The state of the inner problem."""
 
+    w: np.ndarray  # The first one, which minimises the regulariser
     lower_bound: float  # Of the regularised risk, by the planes so far
     inner_products: int = 0  # Products of vectors of the dimension of w with planes, so far
 
-    @abstractmethod
-    def start(self) -> np.ndarray:
-        """The first w, which minimises the regulariser."""
+    def __init__(
+        self, regularizer: Any, dimension: int, lam: float, floor: float, max_idle: int | None
+    ) -> None:
+        self._regularizer, self._lam, self._floor = regularizer, lam, floor
+        self._max_idle = max_idle
+        self.w, self.lower_bound = np.zeros(dimension), floor
 
     @abstractmethod
     def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
@@ -129,21 +130,15 @@ class Inner(ABC):
 class PlanesByQP(Inner):
     """All planes, and the dual QP over the simplex: w = -sum_i alpha_i a_i / lam (BMRM07 eq. 7)."""
 
-    def __init__(self, dimension: int, lam: float, floor: float, max_idle: int | None) -> None:
-        self._lam = lam
-        self._max_idle = max_idle
+    def __init__(self, *problem: Any) -> None:
+        super().__init__(*problem)
         self._qp = SimplexQP()
-        self._qp.add([], 0.0, floor)
+        self._qp.add([], 0.0, self._floor)
         # The plane of variable i > 0 is in row slots[i - 1]; rows of removed planes are used again.
-        self._planes = np.zeros((16, dimension))
+        self._planes = np.zeros((16, len(self.w)))
         self._slots = np.zeros(0, dtype=np.int64)
         self._free: list[int] = []
         self._idle = np.zeros(0, dtype=np.int64)
-        self.lower_bound = floor
-
-    def start(self) -> np.ndarray:
-        """w = 0."""
-        return np.zeros(self._planes.shape[1])
 
     def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
         """Add the plane, solve the QP from where it stood, drop idle planes."""
@@ -188,16 +183,10 @@ class LineSearch(Inner):
     ``-lam Omega*(mu) + b'alpha``, in closed form for the L2 regulariser.
     """
 
-    def __init__(self, regularizer: Legendre, dimension: int, lam: float, floor: float) -> None:
-        self._regularizer = regularizer
-        self._lam = lam
-        self._mu = np.zeros(dimension)
-        self._r = floor
-        self.lower_bound = floor
-
-    def start(self) -> np.ndarray:
-        """The minimiser of the regulariser."""
-        return self._regularizer.primal(self._mu)
+    def __init__(self, *problem: Any) -> None:
+        super().__init__(*problem)
+        self._mu, self._r = self.w, self._floor
+        self.w = self._regularizer.primal(self._mu)
 
     def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
         """Mix the plane in."""
@@ -230,16 +219,9 @@ class LineSearch(Inner):
 class PlanesByLP(Inner):
     """All planes, and a linear program for ``lam ||w||_1`` (HiGHS)."""
 
-    def __init__(self, dimension: int, lam: float, floor: float) -> None:
-        self._lam = lam
-        self._floor = floor
-        self._planes = np.zeros((0, dimension))
-        self._b = np.zeros(0)
-        self.lower_bound = floor
-
-    def start(self) -> np.ndarray:
-        """w = 0."""
-        return np.zeros(self._planes.shape[1])
+    def __init__(self, *problem: Any) -> None:
+        super().__init__(*problem)
+        self._planes, self._b = np.zeros((0, len(self.w))), np.zeros(0)
 
     def add_and_solve(self, a: np.ndarray, b: float, tol: float) -> np.ndarray:
         """Add the plane and solve the program."""
@@ -269,27 +251,21 @@ class PlanesByLP(Inner):
         return float(matmul(alpha, self._b)) + (1.0 - float(alpha.sum())) * self._floor
 
 
-def make_inner(
-    name: str,
-    regularizer: Regularizer,
-    dimension: int,
-    lam: float,
-    floor: float,
-    max_idle: int | None,
-) -> Inner:
-    """The inner solver of this name."""
-    check_one_of("inner", name, ("auto", "qp", "line_search", "lp"))
+def make_inner(name: str, regularizer: Regularizer, *problem: Any) -> Inner:
+    """The inner solver of this name, for a dimension, lambda, a least risk, and ``max_idle``."""
+    by_name: dict[str, type[Inner]] = {
+        "qp": PlanesByQP,
+        "line_search": LineSearch,
+        "lp": PlanesByLP,
+    }
+    check_one_of("inner", name, ("auto", *by_name))
     name = regularizer.inner[0] if name == "auto" else name
     if name not in regularizer.inner:
         raise ValueError(
             f"inner={name!r} cannot take the {type(regularizer).__name__} regulariser: set "
             f"inner={' or '.join(map(repr, regularizer.inner))}"
         )
-    if name == "line_search" and isinstance(regularizer, Legendre):
-        return LineSearch(regularizer, dimension, lam, floor)
-    if name == "lp":
-        return PlanesByLP(dimension, lam, floor)
-    return PlanesByQP(dimension, lam, floor, max_idle)
+    return by_name[name](regularizer, *problem)
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,20 @@ Each states a problem (a risk, a regulariser, lambda), and runs the loop of ``bm
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_X_y
 
 from ..interface.base import WeightedSolver
 from ..interface.convergence import warn_unconverged
 from ..interface.declaration import hyperparameters
 from ..interface.inputs import check_finite, new_points, training_points
 from ..interface.monitor import Monitor
-from ..interface.parameters import SoftMarginParameters
 from ..interface.problem import Problem, Solution
 from ..kernels.scoring import linear_scores
 from ..models import LinearModel
@@ -27,71 +26,55 @@ from ..numeric.counters import Counters
 from ..numeric.matrices import canonical
 from ..numeric.validation import check_flag, check_one_of, check_positive, check_whole
 from ..registration import register
-from .bmrm import BundleResult, Pause, PlanesByQP, make_inner, minimize_bundle
-from .losses import Hinge, Loss, PointwiseLoss, make_loss
-from .regularizers import L2, Regularizer, make_regularizer
-from .risk import Risk, check_norms
+from .bmrm import BundleResult, Pause, make_inner, minimize_bundle
+from .losses import LOSSES, Hinge, Loss, PointwiseLoss
+from .regularizers import L2, REGULARIZERS, Regularizer
+from .risk import Risk
 from .search import ExactSearch, PrimalSearch
 
 
 @hyperparameters
-class BundleParameters:
-    """The problem that a bundle method solves, and how.
+class PlaneParameters:
+    """The problem and the loop of a method that collects planes below a risk.
 
     Parameters
     ----------
-    loss : str or Loss
-        The convex loss whose weighted mean is R.
-    regularizer : str or Regularizer
-        "l2" (1/2 ||w||^2), "entropic", "simplex_entropy" (both with weights >= 0), "l1"; or a
-        Legendre regulariser of your own.
     C : float > 0
         Weight of the summed loss against the regulariser.
-    inner : {"auto", "qp", "line_search", "lp"}
-        "qp" keeps all planes and solves a quadratic program over them (L2 alone); "line_search"
-        keeps a single mixture of them (all but L1); "lp" is a linear program (L1 alone). "auto"
-        takes the first that the regulariser admits.
     fit_intercept : bool
         Whether to fit a bias.
     offset : {"eliminated", "feature"}
         How: unregularised, minimised out exactly for each w (pointwise losses alone), or as the
         weight of a constant feature 1, regularised like the others.
     max_idle : int >= 1 or None
-        ``inner="qp"``: planes that were not needed in so many iterations in a row are removed;
-        None keeps all, as in [BMRM07]_.
-    primal_search : bool or "auto"
-        Move the best point to the minimum of J on the line to each iterate, and take the next plane
-        near it; L2 alone. "auto": for pointwise losses with ``inner="qp"``; rankings, whose every
-        point on the line takes a sort, and iterations of ``inner="line_search"`` go without.
+        Planes that were not needed in so many iterations in a row are removed; None keeps all.
     tol : float >= 0
-        Stop when the gap is at most this part of the objective at the start.
+        Stop when the gap between the best objective and its lower bound is at most this part of the
+        objective at the start.
     max_iter : int >= 1
         Stop after this many iterations, each one pass over the points.
     """
 
-    loss: str | Loss = "hinge"
-    regularizer: str | Regularizer = "l2"
     C: float = 1.0
-    inner: str = "auto"
     fit_intercept: bool = False
     offset: str = "eliminated"
-    max_idle: int | None = 10
-    primal_search: bool | str = "auto"
+    max_idle: int | None = None
     tol: float = 1e-3
     max_iter: int = 1000
 
-    def _check_bundle_parameters(self, targets: str = "", kind: str = "") -> None:
-        """Raise ValueError for a parameter out of range, or a loss of other targets."""
+    def _check_planes(self) -> None:
+        """Raise ValueError for a parameter that is out of range."""
         check_positive("C", self.C)
         check_flag("fit_intercept", self.fit_intercept)
         check_one_of("offset", self.offset, ("eliminated", "feature"))
-        _check_loop(self.tol, self.max_iter, self.max_idle)
-        loss = make_loss(self.loss)
-        if targets and loss.targets != targets:
-            raise ValueError(f"the loss of a {kind} takes {targets}, got {self.loss!r}")
-        regularizer = make_regularizer(self.regularizer)
-        _uses_search(self.primal_search, loss, regularizer, self.inner)
-        make_inner(self.inner, regularizer, 1, 1.0, 0.0, None)
+        check_positive("tol", self.tol, zero=True)
+        check_whole("max_iter", self.max_iter, at_least=1)
+        if self.max_idle is not None:
+            check_whole("max_idle", self.max_idle, at_least=1)
+
+    def _choices(self) -> tuple[Loss, Regularizer, str, Callable[..., PrimalSearch] | None]:
+        """The loss, the regulariser, the inner solver, and what searches along a line."""
+        raise NotImplementedError
 
     def _train(
         self,
@@ -104,21 +87,118 @@ class BundleParameters:
     ) -> BundleResult:
         """Run the loop, with lambda = 1 / (C sum of the weights) if none is given."""
         lam = 1.0 / (float(self.C) * float(weights.sum())) if lam is None else lam
-        loss, regularizer = make_loss(self.loss), make_regularizer(self.regularizer)
-        offset = self.offset if self.fit_intercept else None
-        risk = Risk(X, y, loss, weights, offset, counters)
-        lowest, dimension = loss.lower_bound, risk.dimension
-        inner = make_inner(self.inner, regularizer, dimension, lam, lowest, self.max_idle)
-        search = _uses_search(self.primal_search, loss, regularizer, self.inner)
+        loss, regularizer, name, make_search = self._choices()
+        risk = Risk(X, y, loss, weights, self.offset if self.fit_intercept else None, counters)
+        inner = make_inner(name, regularizer, risk.dimension, lam, loss.lower_bound, self.max_idle)
         return minimize_bundle(
             risk, regularizer, lam, inner, tol=self.tol, max_iter=self.max_iter, counters=counters,
-            make_search=PrimalSearch if search else None, pause=pause,
+            make_search=make_search, pause=pause,
         )  # fmt: skip
+
+
+@hyperparameters
+class PlaneSolver(WeightedSolver):
+    """Base class of the classifiers among these methods.
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64, shape (1, n_features)
+    intercept_ : ndarray of float64, shape (1,)
+    """
+
+    supports_bias = True
+    scalarization = "C"
+    deterministic = True
+    kernel = "linear"
+
+    def _check_parameters(self) -> None:
+        self._check_planes()
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        def pause(n_iter: int, best: Callable[[], tuple[np.ndarray, Any]]) -> bool:
+            return monitor.due(problem.counters.inner_products) and monitor.record(
+                n_iter, lambda: LinearModel(*best())
+            )
+
+        result = self._train(problem.X, problem.y, problem.weights, problem.counters, pause=pause)
+        self.trace_ = result.trace
+        model = LinearModel(result.weights, float(result.intercept))
+        return Solution(model, result.n_iter, result.status, result.shortfall(self.tol))
+
+
+@hyperparameters
+class BundleParameters(PlaneParameters):
+    """A choice of losses, regularisers and inner solvers.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        The convex loss whose weighted mean is R.
+    regularizer : str or Regularizer
+        "l2" (1/2 ||w||^2), "entropic", "simplex_entropy" (both with weights >= 0), "l1"; or a
+        Legendre regulariser of your own.
+    inner : {"auto", "qp", "line_search", "lp"}
+        "qp" keeps all planes and solves a quadratic program over them (L2 alone); "line_search"
+        keeps a single mixture of them (all but L1); "lp" is a linear program (L1 alone). "auto"
+        takes the first that the regulariser admits.
+    max_idle : int >= 1 or None
+        ``inner="qp"``: planes that were not needed in so many iterations in a row are removed;
+        None keeps all, as in [BMRM07]_.
+    primal_search : bool or "auto"
+        Move the best point to the minimum of J on the line to each iterate, and take the next plane
+        near it ([FS08]_); L2 alone. Often several times fewer iterations than [BMRM07]_, which is
+        False; the trace then has the objectives of the best point. "auto": for pointwise losses
+        with ``inner="qp"``; rankings, whose every point on the line takes a sort, and iterations of
+        ``inner="line_search"`` go without.
+    """
+
+    loss: str | Loss = "hinge"
+    regularizer: str | Regularizer = "l2"
+    inner: str = "auto"
+    max_idle: int | None = 10
+    primal_search: bool | str = "auto"
+
+    #: What the loss takes, and who says so; empty for any.
+    _targets: ClassVar[tuple[str, str]] = ("", "")
+
+    def _check_planes(self) -> None:
+        super()._check_planes()
+        loss, regularizer, inner, _ = self._choices()
+        targets, kind = self._targets
+        if targets and loss.targets != targets:
+            raise ValueError(f"the loss of a {kind} takes {targets}, got {self.loss!r}")
+        make_inner(inner, regularizer, 1, 1.0, 0.0, None)
+
+    def _choices(self) -> tuple[Loss, Regularizer, str, Callable[..., PrimalSearch] | None]:
+        loss = _named("loss", self.loss, Loss, LOSSES)
+        regularizer = _named("regularizer", self.regularizer, Regularizer, REGULARIZERS)
+        search, simple = self.primal_search, isinstance(regularizer, L2)
+        if isinstance(search, str) and search == "auto":
+            search = simple and isinstance(loss, PointwiseLoss) and self.inner in ("auto", "qp")
+        if not isinstance(search, bool | np.bool_):
+            raise ValueError(f"primal_search must be True, False or 'auto', got {search!r}")
+        if search and not simple:
+            raise ValueError(
+                "primal_search=True takes the L2 regulariser alone, got "
+                f"{type(regularizer).__name__}"
+            )
+        return loss, regularizer, self.inner, PrimalSearch if search else None
+
+
+def _named(parameter: str, value: Any, kind: type[Any], by_name: Mapping[str, Any]) -> Any:
+    """The loss or regulariser of this name, with its default parameters; or the value itself."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, str) or value not in by_name:
+        raise ValueError(
+            f"{parameter} must be a {kind.__name__} or one of {', '.join(by_name)}, got {value!r}"
+        )
+    return by_name[value]()
 
 
 @register("svm")
 @hyperparameters
-class BundleClassifier(WeightedSolver, BundleParameters):
+class BundleClassifier(PlaneSolver, BundleParameters):
     """Linear classifier by a bundle method: any convex risk, any of several regularisers.
 
     Minimises ``Omega(w) + C W R(w)``, with the risk R a weighted mean of losses (over points, or
@@ -138,19 +218,9 @@ class BundleClassifier(WeightedSolver, BundleParameters):
     loss
         "hinge", "squared_hinge" (1/2 max(0, 1 - y f)^2), "logistic"; of a whole ranking "roc_area",
         "precision_at_k", "f1"; or a Loss, such as ``PrecisionAtK(10)`` or one of your own.
-    primal_search
-        Not in [BMRM07]_: move the best point to the minimum of J on the line to each iterate, and
-        take the next plane near it ([FS08]_). Often several times fewer iterations; L2 alone.
-        The objectives of ``trace_`` are then those of the best point. "auto" takes it with
-        pointwise losses and ``inner="qp"``; set False for the method of [BMRM07]_.
-    tol
-        Stop when the gap between the best J and its lower bound is at most this part of J at the
-        start, which for the hinge loss and L2 is 1.
 
     Attributes
     ----------
-    coef_ : ndarray of float64, shape (1, n_features)
-    intercept_ : ndarray of float64, shape (1,)
     trace_ : BundleTrace
         J, its lower bound, gamma_t and epsilon_t of every iteration, in units of J.
 
@@ -163,25 +233,12 @@ class BundleClassifier(WeightedSolver, BundleParameters):
     with L2. Returns the best w.
     """
 
-    supports_bias = True
-    scalarization = "C"
-    deterministic = True
-    kernel = "linear"
-
-    def _check_parameters(self) -> None:
-        self._check_bundle_parameters("labels", "classifier")
-
-    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        check_norms(problem.X)
-        pause = _recording(problem, monitor)
-        result = self._train(problem.X, problem.y, problem.weights, problem.counters, pause=pause)
-        self.trace_ = result.trace
-        return _solution_of(result, self.tol)
+    _targets = "labels", "classifier"
 
 
 @register("svm")
 @hyperparameters
-class OCAS(WeightedSolver, SoftMarginParameters):
+class OCAS(PlaneSolver, PlaneParameters):
     """Linear soft-margin SVM by optimised cutting planes, without or with bias.
 
     Minimises ``1/2 ||w||^2 + C sum_i weights_i hinge_i``. Each iteration adds a plane below the
@@ -191,35 +248,19 @@ class OCAS(WeightedSolver, SoftMarginParameters):
 
     Differences from the paper: an unregularised bias is minimised out for each w, and then the line
     search follows tangents (the authors regularise the bias: ``offset="feature"``); the gap that
-    stops the run is in units of the objective at w = 0 and not of the best one.
+    stops the run is in units of the objective at w = 0 (theirs is at most 0.01 of the best one).
     :class:`BundleClassifier` with ``primal_search=True`` is a variant for other losses, too: its
     line search is approximate, it takes planes at w_t where the bound hardly rises, and removes
     planes that are long not needed.
 
     Parameters
     ----------
-    C
-        Weight of the summed hinge loss.
-    fit_intercept : bool
-        Whether to fit a bias.
-    offset : {"eliminated", "feature"}
-        How: unregularised, minimised out exactly for each w, or as the weight of a constant feature
-        1, regularised like the others.
     mu : float in (0, 1]
         How far from the best point, on the way to w_t, the next plane is taken. The authors take
         0.1; with 1 it is taken at w_t.
-    max_idle : int >= 1 or None
-        Planes that were not needed in so many iterations in a row are removed; None keeps all.
-    tol : float >= 0
-        Stop when the gap between the best objective and its lower bound is at most this part of the
-        objective at w = 0. The authors stop at 0.01 of the best objective.
-    max_iter : int >= 1
-        Stop after this many iterations, each one pass over the points.
 
     Attributes
     ----------
-    coef_ : ndarray of float64, shape (1, n_features)
-    intercept_ : ndarray of float64, shape (1,)
     trace_ : BundleTrace
         The best objective and its lower bound in every iteration, over C times the sum of the
         weights.
@@ -232,62 +273,16 @@ class OCAS(WeightedSolver, SoftMarginParameters):
     some of n. Returns w_b.
     """
 
-    supports_bias = True
-    scalarization = "C"
-    deterministic = True
-    kernel = "linear"
-
-    fit_intercept: bool = False
-    offset: str = "eliminated"
     mu: float = 0.1
-    max_idle: int | None = None
-    tol: float = 1e-3
-    max_iter: int = 1000
 
-    def _check_parameters(self) -> None:
-        check_positive("C", self.C)
-        check_one_of("offset", self.offset, ("eliminated", "feature"))
+    def _check_planes(self) -> None:
+        super()._check_planes()
         check_positive("mu", self.mu)
         if self.mu > 1:
             raise ValueError(f"mu must be a number > 0 and <= 1, got {self.mu!r}")
-        _check_loop(self.tol, self.max_iter, self.max_idle)
 
-    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        check_norms(problem.X)
-        offset = self.offset if self.fit_intercept else None
-        weights = problem.weights
-        lam = 1.0 / (float(self.C) * float(weights.sum()))
-        risk = Risk(problem.X, problem.y, Hinge(), weights, offset, problem.counters)
-        result = minimize_bundle(
-            risk,
-            L2(),
-            lam,
-            PlanesByQP(risk.dimension, lam, Hinge.lower_bound, self.max_idle),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            counters=problem.counters,
-            make_search=partial(ExactSearch, share=float(self.mu)),
-            pause=_recording(problem, monitor),
-        )
-        self.trace_ = result.trace
-        return _solution_of(result, self.tol)
-
-
-def _recording(problem: Problem, monitor: Monitor) -> Pause:
-    """What the loop calls after an iteration: checkpoints where they are due."""
-
-    def pause(n_iter: int, best: Callable[[], tuple[np.ndarray, Any]]) -> bool:
-        return monitor.due(problem.counters.inner_products) and monitor.record(
-            n_iter, lambda: LinearModel(*best())
-        )
-
-    return pause
-
-
-def _solution_of(result: BundleResult, tol: float) -> Solution:
-    """The best iterate as the solution of a classifier."""
-    model = LinearModel(result.weights, float(result.intercept))
-    return Solution(model, result.n_iter, result.status, result.shortfall(tol))
+    def _choices(self) -> tuple[Loss, Regularizer, str, Callable[..., PrimalSearch] | None]:
+        return Hinge(), L2(), "qp", partial(ExactSearch, share=float(self.mu))
 
 
 @hyperparameters
@@ -317,6 +312,8 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
     fit_intercept: bool = True
     tol: float = 1e-6
 
+    _targets = "numbers", "regressor"
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BundleRegressor:
         """Train.
 
@@ -338,15 +335,11 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
         ValueError
             For parameters out of range, or NaN or infinity in the data.
         """
-        self._check_bundle_parameters("numbers", "regressor")
+        self._check_planes()
         X, y = training_points(self, X, y, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.any():  # which older versions of scikit-learn let pass
-            raise ValueError("Sample weights must contain at least one non-zero number.")
-        check_norms(X)
         self.counters_ = Counters()
-        result = self._train(X, y, weights, self.counters_)
+        result = self._train(X, y, _weights(sample_weight, X), self.counters_)
         self.coef_, self.intercept_ = result.weights, float(result.intercept)
         self.n_iter_, self.status_, self.trace_ = result.n_iter, result.status, result.trace
         if missing := result.shortfall(self.tol):
@@ -395,26 +388,13 @@ def minimize_risk(
     loss : str or Loss, default="hinge"
         The risk R, a mean over the points or over pairs of them.
     lam : float > 0
-        Weight of the regulariser.
-    regularizer : {"l2", "entropic", "simplex_entropy", "l1"} or Regularizer, default="l2"
-        Omega.
-    inner : {"auto", "qp", "line_search", "lp"}, default="auto"
-        How the planes give the next w.
+        Weight of the regulariser Omega.
     offset : {"eliminated", "feature"} or None, default=None
-        An offset of the scores, unregularised and minimised out exactly for each w (pointwise
-        losses), or the weight of a constant feature, regularised.
+        An offset of the scores, as for :class:`BundleClassifier`; None for none.
     sample_weight : array-like, shape (n,), optional
         Factors >= 0 of the points; 1 by default.
-    tol : float >= 0, default=1e-3
-        Stop when the gap is at most this part of the objective at the start.
-    max_iter : int >= 1, default=1000
-        Most iterations.
-    max_idle : int >= 1 or None, default=10
-        ``inner="qp"``: planes that were not needed in so many iterations in a row are removed.
-    primal_search : bool or "auto", default="auto"
-        Move the best point along the line to each iterate, and take planes near it; L2 alone. Then
-        the trace's objectives are those of the best point. "auto": for pointwise losses with
-        ``inner="qp"``.
+    regularizer, inner, tol, max_iter, max_idle, primal_search
+        See :class:`BundleClassifier`.
 
     Returns
     -------
@@ -425,55 +405,27 @@ def minimize_risk(
     ValueError
         For parameters out of range or data that the loss cannot take.
     """
-    loss = make_loss(loss)
     settings = BundleParameters(
         loss=loss, regularizer=regularizer, inner=inner, fit_intercept=offset is not None,
         offset="feature" if offset is None else offset, max_idle=max_idle,
         primal_search=primal_search, tol=tol, max_iter=max_iter,
     )  # fmt: skip
-    settings._check_bundle_parameters()
+    settings._check_planes()
     check_positive("lam", lam)
-    y = np.asarray(y)
-    X = canonical(sparse.csr_matrix(X)) if sparse.issparse(X) else np.asarray(X)
-    if X.dtype.kind == "c":
-        raise ValueError("X holds complex numbers; it must be real")
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
+    floats = [np.float64, np.float32]
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=floats, ensure_all_finite=False)
     check_finite(X)
-    if X.ndim != 2 or y.shape != (X.shape[0],) or not len(y):
-        raise ValueError(f"X and y must have as many rows, at least 1: got {X.shape}, {y.shape}")
-    check_norms(X)
-    y = y if loss.targets == "classes" else y.astype(np.float64)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("y must hold finite numbers")
-    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    if weights.shape != y.shape or not (
-        np.isfinite(weights).all() and weights.min() >= 0 < weights.max()
-    ):
-        raise ValueError(f"sample_weight must hold {len(y)} finite numbers >= 0, not all 0")
-    result = settings._train(X, y, weights, Counters(), lam)
+    X = canonical(X) if sparse.issparse(X) else X
+    y = y if settings._choices()[0].targets == "classes" else y.astype(np.float64)
+    result = settings._train(X, y, _weights(sample_weight, X), Counters(), lam)
     if missing := result.shortfall(tol):
         warn_unconverged("minimize_risk", f"max_iter={max_iter!r}", missing, stacklevel=3)
     return result
 
 
-def _check_loop(tol: Any, max_iter: Any, max_idle: Any) -> None:
-    """Raise ValueError for parameters of the loop that are out of range."""
-    check_positive("tol", tol, zero=True)
-    check_whole("max_iter", max_iter, at_least=1)
-    if max_idle is not None:
-        check_whole("max_idle", max_idle, at_least=1)
-
-
-def _uses_search(primal_search: Any, loss: Loss, regularizer: Regularizer, inner: str) -> bool:
-    """Whether to use the primal search; "auto" takes it where that is faster."""
-    if isinstance(primal_search, str) and primal_search == "auto":
-        planes = inner in ("auto", "qp")
-        return isinstance(regularizer, L2) and isinstance(loss, PointwiseLoss) and planes
-    if not isinstance(primal_search, bool | np.bool_):
-        raise ValueError(f"primal_search must be True, False or 'auto', got {primal_search!r}")
-    if primal_search and not isinstance(regularizer, L2):
-        raise ValueError(
-            f"primal_search=True takes the L2 regulariser alone, got {type(regularizer).__name__}"
-        )
-    return bool(primal_search)
+def _weights(sample_weight: Any, X: Any) -> np.ndarray:
+    """Factors of the points, float64, shape (n,); ValueError unless >= 0 and not all 0."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():  # which older versions of scikit-learn let pass
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights

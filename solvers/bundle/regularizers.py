@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -95,18 +95,9 @@ def _negative_entropy(w: np.ndarray) -> float:
     return float((w * np.log(np.where(w > 0, w, 1.0))).sum())
 
 
-def make_regularizer(regularizer: Any) -> Regularizer:
-    """The regulariser of this name; or the regulariser itself."""
-    by_name: dict[str, type[Regularizer]] = {
-        "l2": L2,
-        "entropic": Entropy,
-        "simplex_entropy": SimplexEntropy,
-        "l1": L1,
-    }
-    if isinstance(regularizer, Regularizer):
-        return regularizer
-    if not isinstance(regularizer, str) or regularizer not in by_name:
-        raise ValueError(
-            f"regularizer must be a Regularizer or one of {', '.join(by_name)}, got {regularizer!r}"
-        )
-    return by_name[regularizer]()
+REGULARIZERS: dict[str, type[Regularizer]] = {
+    "l2": L2,
+    "entropic": Entropy,
+    "simplex_entropy": SimplexEntropy,
+    "l1": L1,
+}

@@ -44,6 +44,7 @@ class Risk:
                 f"the offset of {type(loss).__name__} cannot be eliminated: take offset='feature' "
                 "or none"
             )
+        check_norms(X)
         self._X, self._y, self._loss = X, y, loss
         with np.errstate(over="ignore"):
             total = weights.sum()
@@ -88,15 +89,12 @@ class Risk:
         self._counters.inner_products += 1
         return a, self.value - float(matmul(a, w))
 
+    @cached_property
     def kinks(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Kinks, slopes before them and weights of the points, if they say what the risk is."""
         if self._offset == "eliminated" or not isinstance(self._loss, PiecewiseLinearLoss):
             return None
-        return *self._kinks, self._weights
-
-    @cached_property
-    def _kinks(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._loss.kinks(self._y)  # type: ignore[attr-defined]
+        return *self._loss.kinks(self._y), self._weights
 
     def split(self, w: np.ndarray, minimizer: float) -> tuple[np.ndarray, Any]:
         """Weights and intercept of the predictor that w stands for."""

@@ -7,7 +7,7 @@ ones: the exact minimum, and a cut a fixed way on.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -29,12 +29,17 @@ _MOST_TANGENTS = 100
 
 
 class LinePoint(NamedTuple):
-    """The risk at a point of a line."""
+    """The risk at a point of a line, and its tangent there."""
 
-    slope: float  # Of J along the line, in units of its length
-    value: float  # The risk
+    value: float
     subgradient: np.ndarray  # float64: Of the scores
     minimizer: float  # The eliminated offset
+    length: float = 0.0  # Of the way to the point, in units of that to the proposal
+    slope: float = 0.0  # Of the risk along the line
+
+    def tangent(self, length: float) -> float:
+        """The height of the tangent at another length; no more than the risk."""
+        return self.value + self.slope * (length - self.length)
 
 
 class PrimalSearch:
@@ -44,12 +49,17 @@ class PrimalSearch:
     plane is then taken near the best point instead of at the proposal, where planes jump about.
     """
 
-    def __init__(self, risk: Risk, lam: float, w: np.ndarray, objective: float) -> None:
-        self._risk, self._lam = risk, lam
+    #: Where the bound hardly rises, the plane is taken at the proposal.
+    _leaps: ClassVar[bool] = True
+
+    def __init__(
+        self, risk: Risk, lam: float, w: np.ndarray, objective: float, *, share: float = _SHARE
+    ) -> None:
+        self._risk, self._lam, self._share = risk, lam, share
         self._regularizer = L2()
         self.w, self._scores = w, risk.scores(w)
         self.objective = objective
-        self._here = LinePoint(0.0, risk.value, risk.subgradient.copy(), risk.minimizer)
+        self._here = LinePoint(risk.value, risk.subgradient.copy(), risk.minimizer)
 
     @property
     def minimizer(self) -> float:
@@ -58,52 +68,50 @@ class PrimalSearch:
 
     def step(self, proposal: np.ndarray, *, stalled: bool) -> np.ndarray:
         """Move the best point and return that of the next plane, at which the risk then stands."""
-        share = 1.0 if stalled else _SHARE
-        return self._towards(proposal, share)
-
-    def _towards(self, proposal: np.ndarray, share: float) -> np.ndarray:
-        """Search the line to the proposal; the next plane is this part of the way from the best."""
+        share = 1.0 if stalled and self._leaps else self._share
         scores = self._risk.scores(proposal)
         towards, change = proposal - self.w, scores - self._scores
-        length, point = self._minimum(towards, change)
-        w = self.w + length * towards
-        moved = self._scores + length * change
-        if length > _FAR:
+        # J along the line: the regulariser's slope at t is start + growth t.
+        start = self._lam * float(matmul(self.w, towards))
+        growth = self._lam * float(matmul(towards, towards))
+        point = self._minimum(change, start, growth)
+        w = self.w + point.length * towards
+        moved = self._scores + point.length * change
+        if point.length > _FAR:
             moved = self._risk.scores(w)
-            point = self._at(moved)
+            point = self._point(moved, 0.0)
         objective = point.value + self._lam * self._regularizer.value(w)
         if objective < self.objective:
             self.w, self._scores, self.objective = w, moved, objective
-            self._here = point
+            self._here = point._replace(length=0.0)
         self._risk.at(self._scores + share * (scores - self._scores))
         return self.w + share * (proposal - self.w)
 
-    def _minimum(self, towards: np.ndarray, change: np.ndarray) -> tuple[float, LinePoint]:
-        """How far the minimum of J is, in lengths of the way, and the risk there."""
-        start = self._lam * float(matmul(self.w, towards))
-        growth = self._lam * float(matmul(towards, towards))
+    def _minimum(self, change: np.ndarray, start: float, growth: float) -> LinePoint:
+        """The risk at the minimum of J along the line."""
 
         # Asked for more than once: the root finder starts with the slopes at both ends.
         @cache
         def at(length: float) -> LinePoint:
             # Computed anew, a slope that is all rounding could have the other sign.
-            point = self._at(self._scores + length * change) if length else self._here
-            along = float((point.subgradient * change).sum())
-            return point._replace(slope=start + length * growth + along)
+            point = self._point(self._scores + length * change, length) if length else self._here
+            return point._replace(slope=float((point.subgradient * change).sum()))
 
-        if at(0.0).slope >= 0:
-            return 0.0, self._here
+        def slope(length: float) -> float:
+            return start + length * growth + at(length).slope
+
+        if slope(0.0) >= 0:
+            return self._here
         near, far = 0.0, 1.0
-        while at(far).slope < 0:
+        while slope(far) < 0:
             near, far = far, 2.0 * far
             if far > 1e6:
-                return near, at(near)
-        length = float(brentq(lambda length: at(length).slope, near, far, xtol=_PRECISION * far))
-        return length, at(length)
+                return at(near)
+        return at(float(brentq(slope, near, far, xtol=_PRECISION * far)))
 
-    def _at(self, scores: np.ndarray) -> LinePoint:
+    def _point(self, scores: np.ndarray, length: float) -> LinePoint:
         value = self._risk.at(scores)
-        return LinePoint(0.0, value, self._risk.subgradient.copy(), self._risk.minimizer)
+        return LinePoint(value, self._risk.subgradient.copy(), self._risk.minimizer, length)
 
 
 class ExactSearch(PrimalSearch):
@@ -117,49 +125,37 @@ class ExactSearch(PrimalSearch):
     the model's minimum at the proposal: no other place is needed, however little the bound rises.
     """
 
-    def __init__(
-        self, risk: Risk, lam: float, w: np.ndarray, objective: float, *, share: float
-    ) -> None:
-        super().__init__(risk, lam, w, objective)
-        self._share = share
+    _leaps = False
 
-    def step(self, proposal: np.ndarray, *, stalled: bool) -> np.ndarray:
-        """Move the best point and return that of the next plane, at which the risk then stands."""
-        return self._towards(proposal, self._share)
-
-    def _minimum(self, towards: np.ndarray, change: np.ndarray) -> tuple[float, LinePoint]:
-        """How far the minimum of J is, in lengths of the way, and the risk there."""
-        start = self._lam * float(matmul(self.w, towards))
-        growth = self._lam * float(matmul(towards, towards))
+    def _minimum(self, change: np.ndarray, start: float, growth: float) -> LinePoint:
         if growth == 0.0:
-            return 0.0, self._here
-        kinks = self._risk.kinks()
-        if kinks is None:
+            return self._here
+        if self._risk.kinks is None:
             return self._by_tangents(change, start, growth)
-        breakpoints, jumps = np.empty((2, kinks[0].size))
-        slope, count = pieces_along(*kinks, self._scores, change, breakpoints, jumps)
-        slope += start
-        length = zero_of_slope(slope, growth, breakpoints[:count], jumps[:count])
-        return length, self._at(self._scores + length * change) if length else self._here
+        breakpoints, jumps = np.empty((2, self._risk.kinks[0].size))
+        slope, count = pieces_along(*self._risk.kinks, self._scores, change, breakpoints, jumps)
+        length = zero_of_slope(slope + start, growth, breakpoints[:count], jumps[:count])
+        return self._point(self._scores + length * change, length) if length else self._here
 
-    def _by_tangents(
-        self, change: np.ndarray, start: float, growth: float
-    ) -> tuple[float, LinePoint]:
+    def _by_tangents(self, change: np.ndarray, start: float, growth: float) -> LinePoint:
         """The same without known breakpoints: two tangents of the risk close in on the minimum.
 
         The minimum of the quadratic above the tangents at both ends of a bracket becomes one of
         them, unless the risk lies on a tangent there: then it is that of J.
         """
 
-        def at(length: float) -> _Tangent:
-            point = self._at(self._scores + length * change)
-            return _Tangent(length, point, float(matmul(point.subgradient, change)))
+        def at(length: float) -> LinePoint:
+            point = self._point(self._scores + length * change, length) if length else self._here
+            return point._replace(slope=float(matmul(point.subgradient, change)))
 
-        near = _Tangent(0.0, self._here, float(matmul(self._here.subgradient, change)))
-        if start + near.slope >= 0.0:
-            return 0.0, self._here
+        def falls(point: LinePoint) -> bool:
+            return start + growth * point.length + point.slope < 0.0
+
+        near = at(0.0)
+        if not falls(near):
+            return near
         far = at(1.0)
-        while start + growth * far.length + far.slope < 0.0:
+        while falls(far):
             near, far = far, at(2.0 * far.length)
         width, slow = far.length - near.length, 0
         for _ in range(_MOST_TANGENTS):
@@ -168,44 +164,27 @@ class ExactSearch(PrimalSearch):
                 length, slow = 0.5 * (near.length + far.length), 0
             if not near.length < length < far.length:
                 break
-            tangent = at(length)
-            model = max(near.value(length), far.value(length))
-            above = tangent.point.value - model
+            point = at(length)
+            above = point.value - max(near.tangent(length), far.tangent(length))
             # In the middle of the bracket the risk may lie on a tangent far from the minimum.
-            if length == lowest and above <= _ROUNDING * abs(tangent.point.value):
-                return length, tangent.point
-            if start + growth * length + tangent.slope < 0.0:
-                near = tangent
-            else:
-                far = tangent
+            if length == lowest and above <= _ROUNDING * abs(point.value):
+                return point
+            near, far = (point, far) if falls(point) else (near, point)
             slow = slow + 1 if far.length - near.length > 0.5 * width else 0
             width = far.length - near.length
-        heights = [
-            end.point.value + end.length * (start + 0.5 * growth * end.length)
-            for end in (near, far)
-        ]
-        best = near if heights[0] <= heights[1] else far
-        return best.length, best.point
+        return min(
+            (near, far),
+            key=lambda end: end.value + end.length * (start + 0.5 * growth * end.length),
+        )
 
 
-class _Tangent:
-    """The risk at a length of the way, and its slope there."""
-
-    def __init__(self, length: float, point: LinePoint, slope: float) -> None:
-        self.length, self.point, self.slope = length, point, slope
-
-    def value(self, length: float) -> float:
-        """Of the tangent at another length; no more than the risk."""
-        return self.point.value + self.slope * (length - self.length)
-
-
-def _lowest(near: _Tangent, far: _Tangent, start: float, growth: float) -> float:
+def _lowest(near: LinePoint, far: LinePoint, start: float, growth: float) -> float:
     """Where ``start t + 1/2 growth t^2`` plus the larger of two tangents is least."""
     # On the tangent of the near end, on that of the far end (to its left), or where they meet.
     of_near, of_far = -(start + near.slope) / growth, -(start + far.slope) / growth
     if far.slope <= near.slope:
         return of_near
-    met = (near.value(0.0) - far.value(0.0)) / (far.slope - near.slope)
+    met = (near.tangent(0.0) - far.tangent(0.0)) / (far.slope - near.slope)
     return min(max(met, of_far), of_near)
 
 

@@ -14,8 +14,8 @@ Delta(y_i, y) - <w, dPsi_i(y)>``. A cut ``c + <w, g>`` lies below L, or below a 
         add the cut; w, xi = argmin 1/2 ||w||^2 + C1 xi,  xi >= c_k + <w, g_k> for all k, xi >= 0
         drop cuts that have not been active for max_idle rounds                    (section 6.1)
 
-:class:`ExactCuts`, :class:`ConstantTimeCuts` and :class:`LinearTimeCuts` find the cut;
-:class:`WorkingSet` solves the quadratic program in the dual, ``w = - sum_k a_k g_k``, ``a >= 0``,
+:class:`FullPassCuts` (1 and 3) and :class:`ConstantTimeCuts` (2) find the cut; :class:`WorkingSet`
+solves the quadratic program in the dual, ``w = - sum_k a_k g_k``, ``a >= 0``,
 ``sum a = C1``. Its ``level`` is xi less the gap that its solution leaves.
 """
 
@@ -23,22 +23,28 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ..interface.monitor import Monitor
 from ..interface.problem import SolveStatus
 from ..kernels.oracle import KernelOracle
 from ..kernels.scoring import add_rows
 from ..numeric.matrices import matmul
+from ..numeric.rows import weighted_sums as sums_of_entries
 from ..numeric.simplex_qp import SimplexQP
-from .cut import Cut, combined, cut_of, cut_scores, squared_norm, weighted_sums
+from ..numeric.threads import in_parts
 from .structure import Examples, StructuredProblem, Violations
 
+# Blocks of entries are about this large: they stay in a cache of the processor between the steps
+# of their computation.
+_BLOCK_BYTES = 4 * 2**20
+_FEWEST_ROWS = 64
 # After so many samples that make no violated cut the exact one is taken.
 _MAX_REDRAWS = 100
 # Entries of a sample with the points of w are kept for the cut up to so many bytes.
@@ -51,13 +57,106 @@ _INACTIVE = 1e-12
 _SMALL_SCORES = 2**17
 
 
-class ViolatedCut(NamedTuple):
-    """A violated cut, its products with those of the working set, ``||g||^2``, the tolerance."""
+@dataclass(frozen=True)
+class Cut:
+    """The lower bound ``offset + <w, g>`` of the risk at w."""
 
-    cut: Cut
-    products: np.ndarray
-    squared_norm: float
-    tol: float
+    offset: float
+    points: np.ndarray  # int64, shape (m,): Distinct training points
+    # float64, shape (m, n_channels): ``g = sum_p coef_p phi(x_p)`` in each channel
+    coef: np.ndarray
+    # float64, shape (n_explicit,): The part of g outside of the kernel's space
+    explicit: np.ndarray
+    # How many points were drawn for it, those drawn twice and those without effect included
+    n_drawn: int
+    # shape (n_points, n_channels), or None: ``<g, phi(x_p)>`` in each channel for every training
+    # point; None if they are not kept
+    scores: np.ndarray | None = None
+
+
+def cut_of(
+    violations: Violations,
+    factors: np.ndarray,
+    points: np.ndarray | None,
+    sizes: np.ndarray,
+    n_drawn: int,
+    offset: float | None = None,
+) -> Cut:
+    """The cut (c, g): the sum of some examples' bounds of their own losses, each times a factor."""
+    by_row = factors if len(factors) == len(violations.coef) else np.repeat(factors, sizes)
+    rows = np.flatnonzero(by_row)
+    coef = -by_row[rows, None] * violations.coef[rows]
+    some = coef.any(axis=1)
+    rows = rows[some]
+    if offset is None:
+        offset = float((factors * violations.losses).sum())
+    return Cut(
+        offset=offset,
+        points=rows if points is None else points[rows],
+        coef=coef[some],
+        explicit=-(factors[:, None] * violations.explicit).sum(axis=0),
+        n_drawn=n_drawn,
+    )
+
+
+def combined(cuts: Sequence[Cut], factors: np.ndarray, n_channels: int) -> Cut:
+    """The sum of some cuts, each times its factor, over their distinct points in order."""
+    some = [(f, cut) for f, cut in zip(factors, cuts, strict=True) if f != 0]
+    points = np.concatenate([cut.points for _, cut in some] + [np.empty(0, dtype=np.int64)])
+    distinct, positions = np.unique(points, return_inverse=True)
+    coef = np.zeros((len(distinct), n_channels))
+    if some:
+        np.add.at(coef, positions, np.concatenate([f * cut.coef for f, cut in some]))
+    return Cut(0.0, distinct, coef, np.empty(0), 0)
+
+
+def cut_scores(oracle: KernelOracle, rows: np.ndarray | None, cut: Cut) -> np.ndarray:
+    """``<g, phi(x_p)>`` in each channel for some points p.
+
+    Terms are added in the order of the cut's points, whether their kernel rows are cached or not.
+    """
+    coef = np.ascontiguousarray(cut.coef.T)
+    sums = np.zeros((len(coef), oracle.n if rows is None else len(rows)))
+    # A larger cut would displace its own rows before the next one asks for them.
+    if rows is None and len(cut.points) <= oracle.cached_rows:
+        for start in range(0, len(cut.points), oracle.chunk):
+            part = slice(start, start + oracle.chunk)
+            storage, slots = oracle.stored_rows(cut.points[part])
+            add_rows(storage, slots, coef[:, part], sums)
+    elif len(cut.points):
+        rows = np.arange(oracle.n) if rows is None else rows
+        slots = np.arange(len(cut.points))
+        step = max(_FEWEST_ROWS, _BLOCK_BYTES // (len(slots) * oracle.dtype.itemsize))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            add_rows(oracle.fresh_block(cut.points, rows[part]), slots, coef, sums[:, part])
+    return np.ascontiguousarray(sums.T)
+
+
+def weighted_sums(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """block @ coef with float64 sums, whatever the block's type."""
+    sums = np.empty((coef.shape[1], len(block)))
+    factors = np.ascontiguousarray(coef.T)
+    in_parts(sums_of_entries, len(block), block, factors, sums, smallest=256)
+    return np.ascontiguousarray(sums.T)
+
+
+def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
+    """``||g||^2``, without the explicit part, for at most ``allowance`` entries.
+
+    Half of the entries would do, for they are symmetric; a block of all is faster. The allowance
+    must be no less than ``m (m + 1) / 2`` for a cut of m points.
+    """
+    m, total = len(cut.points), 0.0
+    # Strips of s rows, each from its diagonal on, have up to m (m + s) / 2 entries.
+    step = max(1, 2 * allowance // max(1, m) - m)
+    for start in range(0, m, step):
+        strip, rest = slice(start, start + step), slice(start, None)
+        factors = 2 * cut.coef[rest]
+        factors[:step] = cut.coef[strip]
+        block = oracle.fresh_block(cut.points[strip], cut.points[rest])
+        total += float((cut.coef[strip] * weighted_sums(block, factors)).sum())
+    return total
 
 
 @dataclass
@@ -81,14 +180,15 @@ class CutFinder(ABC):
     violation: float = np.inf  # The risk less the level of the model there
     allowed: float = 0.0  # The violation at which the run ends
 
-    def run(self, max_cuts: int, pause: Callable[[int], bool]) -> tuple[int, SolveStatus]:
+    def run(
+        self, max_cuts: int, monitor: Monitor, snapshot: Callable[[], Any]
+    ) -> tuple[int, SolveStatus]:
         """Add violated cuts until none is found; how many were added."""
         for n_cuts in range(max_cuts):
-            violated = self.find()
-            if violated is None:
+            if not self.add():
                 return n_cuts, "converged" if self.holds() else "budget"
-            self.working.add_and_solve(*violated)
-            if pause(n_cuts + 1):
+            evals = self.oracle.counters.kernel_evals
+            if monitor.due(evals) and monitor.record(n_cuts + 1, snapshot):
                 return n_cuts + 1, "stopped"
         return max_cuts, "budget"
 
@@ -107,8 +207,8 @@ class CutFinder(ABC):
         return self.working.oracle
 
     @abstractmethod
-    def find(self) -> ViolatedCut | None:
-        """A violated cut; None if there is none, by this finder's rule."""
+    def add(self) -> bool:
+        """Add a violated cut to the working set; False if there is none, by this finder's rule."""
 
     def holds(self) -> bool:
         """Whether the end of a run, by this finder's rule, is one with exact entries as well."""
@@ -135,20 +235,25 @@ class CutFinder(ABC):
         counters.kernel_evals = max(counters.kernel_evals, least)
 
 
-class _FullPass(CutFinder):
-    """Looks at all examples, whose scores are kept for each cut."""
+class FullPassCuts(CutFinder):
+    """Looks at all examples, whose scores are kept for each cut.
 
-    def find(self) -> ViolatedCut | None:
+    Of them the violating ones make the cut (CUTS08 Algorithm 1), or, if they are more than r, r of
+    them, with the exact offset and stopping rule (Algorithm 3).
+    """
+
+    def add(self) -> bool:
         working = self.working
         violations, risk = self._at(working.scores(), working.explicit())
         if not self._violated(risk):
-            return None
+            return False
         cut = self._make(violations, working.level + self.allowed)
         with self._textbook_asks(self.oracle.n * cut.n_drawn):
             scores = cut_scores(self.oracle, None, cut)
         products = working.products(cut, scores)
         squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
-        return ViolatedCut(working.keep_scores(cut, scores), products, squared, self.allowed)
+        working.add_and_solve(working.keep_scores(cut, scores), products, squared, self.allowed)
+        return True
 
     def _at(self, scores: np.ndarray, explicit: np.ndarray) -> tuple[Violations, float]:
         """What violates the most at w, which gives these scores, and the risk there."""
@@ -181,50 +286,30 @@ class _FullPass(CutFinder):
         slack = 1e-12 * (risk + squared / working.total)
         return self.violation <= 1.001 * self.allowed + slack
 
-    @abstractmethod
     def _make(self, violations: Violations, threshold: float) -> Cut:
         """A cut above the threshold."""
-
-    def _exact(self, violations: Violations) -> Cut:
-        examples = self.examples
-        sizes = np.diff(examples.starts)
-        violating = violations.values > 0
-        factors = np.where(violating, examples.shares, 0.0)
-        return cut_of(violations, factors, None, sizes, int(sizes[violating].sum()))
-
-
-class ExactCuts(_FullPass):
-    """The cut of all examples (CUTS08 Algorithm 1)."""
-
-    def _make(self, violations: Violations, threshold: float) -> Cut:
-        return self._exact(violations)
-
-
-class LinearTimeCuts(_FullPass):
-    """A cut of r violating examples, with the exact offset and stopping rule (Algorithm 3)."""
-
-    def _make(self, violations: Violations, threshold: float) -> Cut:
-        violating = np.flatnonzero(violations.values > 0)
-        if len(violating) <= self.n_samples:
-            return self._exact(violations)
         examples, sizes = self.examples, np.diff(self.examples.starts)
-        shares = examples.shares[violating]
-        offset = float((shares * violations.losses[violating]).sum())
-        # What a cut is at w, example by example: <w, dPsi_i> = loss_i - value_i.
-        fits = violations.losses - violations.values
-        for _ in range(_MAX_REDRAWS):
-            drawn = violating[examples.draw(self.rng, self.n_samples, violating)]
-            factors = np.bincount(drawn, minlength=len(examples)) * (shares.sum() / self.n_samples)
-            if offset - float((factors[violating] * fits[violating]).sum()) > threshold:
-                n_drawn = int(sizes[drawn].sum())
-                return cut_of(violations, factors, None, sizes, n_drawn, offset)
-        return self._exact(violations)
+        violating = np.flatnonzero(violations.values > 0)
+        if len(violating) > self.n_samples:
+            shares = examples.shares[violating]
+            offset = float((shares * violations.losses[violating]).sum())
+            # What a cut is at w, example by example: <w, dPsi_i> = loss_i - value_i.
+            fits = violations.losses - violations.values
+            part = shares.sum() / self.n_samples
+            for _ in range(_MAX_REDRAWS):
+                drawn = violating[examples.draw(self.rng, self.n_samples, violating)]
+                factors = np.bincount(drawn, minlength=len(examples)) * part
+                if offset - float((factors[violating] * fits[violating]).sum()) > threshold:
+                    n_drawn = int(sizes[drawn].sum())
+                    return cut_of(violations, factors, None, sizes, n_drawn, offset)
+        factors = np.where(violations.values > 0, examples.shares, 0.0)
+        return cut_of(violations, factors, None, sizes, int(sizes[violating].sum()))
 
 
 class ConstantTimeCuts(CutFinder):
     """A cut of r examples drawn from all, which alone are looked at (Algorithm 2)."""
 
-    def find(self) -> ViolatedCut | None:
+    def add(self) -> bool:
         working = self.working
         w, explicit = working.weights(), working.explicit()
         for _ in range(self.patience):
@@ -247,8 +332,9 @@ class ConstantTimeCuts(CutFinder):
             with self._textbook_asks(allowance):
                 squared = squared_norm(self.oracle, cut, allowance)
             squared += float((cut.explicit**2).sum())
-            return ViolatedCut(cut, products, squared, self.allowed)
-        return None
+            working.add_and_solve(cut, products, squared, self.allowed)
+            return True
+        return False
 
     def _scores(self, points: np.ndarray, w: Cut) -> tuple[np.ndarray | None, np.ndarray]:
         """Scores at w of some points; and their entries with those of w, unless they are many."""
@@ -280,13 +366,6 @@ class ConstantTimeCuts(CutFinder):
         others = np.setdiff1d(others, w.points, assume_unique=True)
         scores[others] = cut_scores(self.oracle, others, cut)
         return scores
-
-
-FINDERS: dict[str, type[CutFinder]] = {
-    "exact": ExactCuts,
-    "linear": LinearTimeCuts,
-    "constant": ConstantTimeCuts,
-}
 
 
 class WorkingSet:
@@ -381,11 +460,6 @@ class WorkingSet:
         self.cuts.append(cut)
         self._idle.append(0)
         self.qp.solve(0.1 * self.total * tol)
-        self._drop_idle()
-        self.xi = -float(self.qp.gradient.min())
-        self.level = self.xi - self.qp.gap / self.total
-
-    def _drop_idle(self) -> None:
         active = self.multipliers > _INACTIVE * self.total
         self._idle = [0 if a else idle + 1 for a, idle in zip(active, self._idle, strict=True)]
         gone = [k for k, idle in enumerate(self._idle) if idle >= self.max_idle]
@@ -393,3 +467,5 @@ class WorkingSet:
             self.qp.remove([k + 1 for k in gone])
             for k in reversed(gone):
                 del self.cuts[k], self._idle[k]
+        self.xi = -float(self.qp.gradient.min())
+        self.level = self.xi - self.qp.gap / self.total

@@ -13,7 +13,7 @@ from ..kernels.oracle import KernelOracle
 from ..models import KernelExpansion
 from ..numeric.validation import check_one_of, check_positive, check_whole
 from ..registration import register
-from .algorithms import FINDERS, CutFinder, WorkingSet
+from .algorithms import ConstantTimeCuts, CutFinder, FullPassCuts, WorkingSet
 from .structure import Examples, StructuredProblem, TwoClasses
 
 # Fewer rows than this part of all would hardly ever hold the one that is wanted.
@@ -49,6 +49,14 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
         See ``stopping``. 0 runs to ``max_iter``.
     max_iter : int >= 1
         Stop after this many cuts; for "exact" and "linear" each is a pass over all points.
+
+    Attributes
+    ----------
+    slack_ : float
+        xi, the highest of the cuts at the last w.
+    violation_ : float
+        How far the last cut that was looked for lay above the model, in units of the weighted mean
+        loss. With exact cuts C1 times this is the duality gap; with sampled ones there is no bound.
     """
 
     cache_size: float = 1000.0
@@ -63,7 +71,7 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
     def _check_cut_parameters(self) -> None:
         """Raise ValueError for a parameter that is out of range."""
         check_positive("C", self.C)
-        check_one_of("oracle", self.oracle, tuple(FINDERS))
+        check_one_of("oracle", self.oracle, ("exact", "linear", "constant"))
         check_whole("n_samples", self.n_samples, at_least=1)
         check_whole("patience", self.patience, at_least=1)
         check_whole("max_idle", self.max_idle, at_least=1)
@@ -99,8 +107,9 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
         total = float(self.C) * mass
         channels, explicit = structure.n_channels, structure.n_explicit
         working = WorkingSet(oracle, channels, explicit, total, int(self.max_idle), n_bytes)
-        return FINDERS[self.oracle](
-            working, structure, examples, float(self.tol), stopping, rng, int(self.n_samples),
+        n_samples = oracle.n if self.oracle == "exact" else int(self.n_samples)
+        return (ConstantTimeCuts if constant else FullPassCuts)(
+            working, structure, examples, float(self.tol), stopping, rng, n_samples,
             int(self.patience),
         )  # fmt: skip
 
@@ -131,16 +140,6 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
         is theirs with 4 C and f is half as large.
     constant_feature : float >= 0
         Value of an additional feature, whose weight makes a regularised intercept; 0 for none.
-    random_state
-        Seeds the samples.
-
-    Attributes
-    ----------
-    slack_ : float
-        xi, the highest of the cuts at the last w.
-    violation_ : float
-        How far the last cut that was looked for lay above the model, in units of the weighted mean
-        loss. With exact cuts C1 times this is the duality gap; with sampled ones there is no bound.
 
     Notes
     -----
@@ -187,10 +186,7 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
             coef[w.points] = w.coef[:, 0]
             return problem.expansion(coef, intercept)
 
-        def pause(n_cuts: int) -> bool:
-            return monitor.due(problem.kernel_evals) and monitor.record(n_cuts, snapshot)
-
-        n_iter, status = finder.run(self.max_iter, pause)
+        n_iter, status = finder.run(self.max_iter, monitor, snapshot)
         self.slack_, self.violation_ = working.xi, finder.violation
         ended_at = "" if n_iter == self.max_iter else problem.oracle.rounding_words
         return Solution(snapshot(), n_iter, status, finder.shortfall(), ended_at)

@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..numeric.compiling import njit
 from ..numeric.validation import check_positive, check_whole
+
+Array: TypeAlias = np.ndarray
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,10 @@ class Violations:
         The part of dPsi_i that is plain numbers.
     """
 
-    losses: np.ndarray
-    values: np.ndarray
-    coef: np.ndarray
-    explicit: np.ndarray
+    losses: Array
+    values: Array
+    coef: Array
+    explicit: Array
 
 
 class StructuredProblem(ABC):
@@ -61,7 +63,7 @@ class StructuredProblem(ABC):
     max_loss: float = 1.0
 
     @abstractmethod
-    def argmax(self, scores: np.ndarray, weights: np.ndarray, target: Any = None) -> Any:
+    def argmax(self, scores: Array, weights: Array, target: Any = None) -> Any:
         """The output of the highest score; with a target, of the highest loss plus score.
 
         Parameters
@@ -78,14 +80,14 @@ class StructuredProblem(ABC):
         """Delta(target, output), between 0 and ``max_loss``; 0 if they are the same."""
 
     @abstractmethod
-    def psi(self, output: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    def psi(self, output: Any, n_points: int) -> tuple[Array, Array]:
         """Joint features of an output with an input of so many points.
 
         Coefficients of ``phi(x_p)`` in each channel, shape (n_points, n_channels); and the plain
         numbers, shape (n_explicit,).
         """
 
-    def checked(self, targets: list[Any], sizes: np.ndarray) -> Any:
+    def checked(self, targets: list[Any], sizes: Array) -> Any:
         """The training outputs as :meth:`most_violating` takes them, a list unless overridden.
 
         Parameters
@@ -103,7 +105,7 @@ class StructuredProblem(ABC):
         return targets
 
     def most_violating(
-        self, scores: np.ndarray, weights: np.ndarray, targets: Any, starts: np.ndarray
+        self, scores: Array, weights: Array, targets: Any, starts: Array
     ) -> Violations:
         """For each of some examples the output of the highest loss plus score.
 
@@ -139,21 +141,19 @@ class Examples:
 
     targets: Any  # The output of each example
     # int64, shape (n + 1,): Example i has the points from ``starts[i]`` to ``starts[i + 1]``
-    starts: np.ndarray
-    shares: np.ndarray  # float64, shape (n,): Weights of the examples' losses, of sum 1
+    starts: Array
+    shares: Array  # float64, shape (n,): Weights of the examples' losses, of sum 1
 
     def __len__(self) -> int:
         return len(self.shares)
 
     @cached_property
-    def _bounds(self) -> np.ndarray | None:
+    def _bounds(self) -> Array | None:
         """Sums of the shares up to each example; None if all are the same."""
         uniform = self.shares.min() == self.shares.max()
         return None if uniform else np.cumsum(self.shares)
 
-    def draw(
-        self, rng: np.random.Generator, size: int, among: np.ndarray | None = None
-    ) -> np.ndarray:
+    def draw(self, rng: np.random.Generator, size: int, among: Array | None = None) -> Array:
         """Positions drawn with replacement, by their shares; int64, shape (size,)."""
         bounds = self._bounds
         if bounds is None:
@@ -164,10 +164,10 @@ class Examples:
         # Rounding may put a number at the very end, behind the last share that is not zero.
         return np.minimum(positions, np.searchsorted(bounds, bounds[-1]))
 
-    def take(self, index: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+    def take(self, index: Array) -> tuple[Array, Any, Array]:
         """The points of these examples, their targets, and where each one's points begin."""
-        if isinstance(self.targets, np.ndarray):
-            targets: Sequence[Any] | np.ndarray = self.targets[index]
+        if isinstance(self.targets, Array):
+            targets: Sequence[Any] | Array = self.targets[index]
         else:
             targets = [self.targets[i] for i in index]
         sizes = self.starts[index + 1] - self.starts[index]
@@ -201,13 +201,13 @@ class TwoClasses(StructuredProblem):
         self.constant = float(constant)
         self.n_explicit = 1 if constant else 0
 
-    def argmax(self, scores: np.ndarray, weights: np.ndarray, target: Any = None) -> float:
+    def argmax(self, scores: Array, weights: Array, target: Any = None) -> float:
         f = float(scores[0, 0]) + self.constant * float(weights.sum())
         if target is None:
             return 1.0 if f > 0 else -1.0
         return -target if 2 * self.scale * target * f < 1 else target
 
-    def checked(self, targets: list[Any], sizes: np.ndarray) -> np.ndarray:
+    def checked(self, targets: list[Any], sizes: Array) -> Array:
         if not all(target in (-1, 1) for target in targets):
             raise ValueError("TwoClasses takes the outputs -1 and 1")
         return np.array(targets, dtype=np.float64)
@@ -215,12 +215,12 @@ class TwoClasses(StructuredProblem):
     def loss(self, target: float, output: float) -> float:
         return float(target != output)
 
-    def psi(self, output: float, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    def psi(self, output: float, n_points: int) -> tuple[Array, Array]:
         explicit = np.full(self.n_explicit, self.scale * output * self.constant)
         return np.full((n_points, 1), self.scale * output), explicit
 
     def most_violating(
-        self, scores: np.ndarray, weights: np.ndarray, targets: Any, starts: np.ndarray
+        self, scores: Array, weights: Array, targets: Any, starts: Array
     ) -> Violations:
         slope = 2 * self.scale * targets
         values = 1.0 - slope * (scores[:, 0] + self.constant * weights.sum())
@@ -249,25 +249,25 @@ class MultiClass(StructuredProblem):
         check_whole("n_classes", n_classes, at_least=2)
         self.n_channels = int(n_classes)
 
-    def argmax(self, scores: np.ndarray, weights: np.ndarray, target: Any = None) -> int:
+    def argmax(self, scores: Array, weights: Array, target: Any = None) -> int:
         augmented = scores[0].copy()
         if target is not None:
             augmented += np.arange(self.n_channels) != target
         return int(augmented.argmax())
 
-    def checked(self, targets: list[Any], sizes: np.ndarray) -> np.ndarray:
+    def checked(self, targets: list[Any], sizes: Array) -> Array:
         return _numbers(self, targets)
 
     def loss(self, target: int, output: int) -> float:
         return float(target != output)
 
-    def psi(self, output: int, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    def psi(self, output: int, n_points: int) -> tuple[Array, Array]:
         coef = np.zeros((n_points, self.n_channels))
         coef[:, output] = 1.0
         return coef, np.empty(0)
 
     def most_violating(
-        self, scores: np.ndarray, weights: np.ndarray, targets: Any, starts: np.ndarray
+        self, scores: Array, weights: Array, targets: Any, starts: Array
     ) -> Violations:
         rows = np.arange(len(targets))
         augmented = scores + 1.0
@@ -277,15 +277,11 @@ class MultiClass(StructuredProblem):
         coef[rows, targets] += 1.0
         coef[rows, outputs] -= 1.0
         values = augmented[rows, outputs] - scores[rows, targets]
-        return Violations(
-            (outputs != targets).astype(float),
-            np.maximum(values, 0.0),
-            coef,
-            np.empty((len(rows), 0)),
-        )
+        losses, none = (outputs != targets).astype(float), np.empty((len(rows), 0))
+        return Violations(losses, np.maximum(values, 0.0), coef, none)
 
 
-def _numbers(structure: StructuredProblem, values: Any) -> np.ndarray:
+def _numbers(structure: StructuredProblem, values: Any) -> Array:
     """Classes or states as numbers, int64, shape (k,); refuses others than the structure has."""
     numbers, n = np.asarray(values), structure.n_channels
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not np.isin(numbers, range(n)).all():
@@ -318,7 +314,7 @@ class LinearChain(StructuredProblem):
         self.transitions = bool(transitions)
         self.n_explicit = self.n_channels**2 if transitions else 0
 
-    def argmax(self, scores: np.ndarray, weights: np.ndarray, target: Any = None) -> np.ndarray:
+    def argmax(self, scores: Array, weights: Array, target: Any = None) -> Array:
         local = np.array(scores, dtype=np.float64)
         if target is not None:
             local += 1.0 / len(local)
@@ -328,7 +324,7 @@ class LinearChain(StructuredProblem):
             _viterbi(local, self._pairs(weights), path)
         return path
 
-    def checked(self, targets: list[Any], sizes: np.ndarray) -> list[np.ndarray]:
+    def checked(self, targets: list[Any], sizes: Array) -> list[Array]:
         states = [_numbers(self, target) for target in targets]
         if [len(each) for each in states] != sizes.tolist():
             raise ValueError("LinearChain takes a state for each point of an input")
@@ -338,7 +334,7 @@ class LinearChain(StructuredProblem):
         wrong = np.asarray(target) != output
         return float(wrong.mean()) if len(wrong) else 0.0
 
-    def psi(self, output: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    def psi(self, output: Any, n_points: int) -> tuple[Array, Array]:
         output = np.asarray(output)
         coef = np.zeros((n_points, self.n_channels))
         coef[np.arange(n_points), output] = 1.0
@@ -347,7 +343,7 @@ class LinearChain(StructuredProblem):
         return coef, pairs.ravel()[: self.n_explicit]
 
     def most_violating(
-        self, scores: np.ndarray, weights: np.ndarray, targets: Any, starts: np.ndarray
+        self, scores: Array, weights: Array, targets: Any, starts: Array
     ) -> Violations:
         k = len(targets)
         labels = np.concatenate(targets) if k else np.empty(0)
@@ -360,7 +356,7 @@ class LinearChain(StructuredProblem):
         explicit = explicit[:, : self.n_explicit]
         return Violations(losses, np.maximum(values, 0.0), coef, explicit)
 
-    def _pairs(self, weights: np.ndarray) -> np.ndarray:
+    def _pairs(self, weights: Array) -> Array:
         shape = (self.n_channels, self.n_channels)
         return weights.reshape(shape) if self.transitions else np.zeros(shape)
 

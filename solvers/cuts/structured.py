@@ -28,8 +28,6 @@ from .algorithms import WorkingSet
 from .cutting_plane import CutParameters
 from .structure import Examples, LinearChain, MultiClass, StructuredProblem
 
-_NAMED = ("multiclass", "chain")
-
 
 @dataclass(frozen=True)
 class StructuredExpansion(Model):
@@ -37,19 +35,14 @@ class StructuredExpansion(Model):
 
     Attributes
     ----------
-    kernel : Kernel
-    points : ndarray or csr_matrix, shape (n_support, n_features)
-        The support vectors; of shape (0, 0) for a precomputed kernel.
+    kernel, points
+        As those of :class:`KernelExpansion`.
     coef : ndarray of float64, shape (n_support, n_channels)
         No row is zero.
     weights : ndarray of float64, shape (n_explicit,)
         Weights outside of the kernel's space.
-    support : ndarray of int64, shape (n_support,)
-        Positions of the support vectors in the training set.
-    n_train : int
-        Number of training points.
-    dtype : str
-        Type of the kernel entries, "float32" or "float64"; sums are float64.
+    support, n_train, dtype
+        As those of :class:`KernelExpansion`.
     """
 
     kernel: Kernel
@@ -69,15 +62,16 @@ class StructuredExpansion(Model):
 
     def channel(self, s: int) -> KernelExpansion:
         """f_s alone; its coefficients may be zero."""
-        return KernelExpansion(
-            kernel=self.kernel,
-            points=self.points,
-            coef=self.coef[:, s],
-            intercept=0.0,
-            support=self.support,
-            n_train=self.n_train,
-            dtype=self.dtype,
+        ours = (
+            self.kernel,
+            self.points,
+            self.coef[:, s],
+            0.0,
+            self.support,
+            self.n_train,
+            self.dtype,
         )
+        return KernelExpansion(*ours)
 
     def decision_function(self, Z: Matrix) -> np.ndarray:
         """f_s(z) for each row of Z and each channel, float64, shape (len(Z), n_channels)."""
@@ -120,8 +114,6 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
     C
         Weight of an input's loss against ``1/2 ||w||^2``: the C of [CUTS08]_ is this times the
         number of inputs.
-    random_state
-        Seeds the samples.
 
     Attributes
     ----------
@@ -137,10 +129,6 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
     n_iter_ : int
         Number of cuts.
     status_ : {"converged", "budget", "stopped"}
-    slack_ : float
-        xi, the highest of the cuts at the last w.
-    violation_ : float
-        How far the last cut that was looked for lay above the model; see :class:`CuttingPlane`.
     counters_ : Counters
         What the fit cost.
     model_ : StructuredExpansion
@@ -187,8 +175,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
             lengths that do not fit.
         """
         self._check_parameters()
-        X = self._checked(X, y)
-        structure, targets, starts = self._problem(X.shape[0], y, lengths)
+        X, structure, targets, starts = self._problem(X, y, lengths)
         kernel = make_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X
         )
@@ -204,14 +191,11 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         def snapshot() -> StructuredExpansion:
             return _expansion(working, X)
 
-        def pause(n_cuts: int) -> bool:
-            return monitor.due(self.counters_.kernel_evals) and monitor.record(n_cuts, snapshot)
-
         with monitor.interruptible():
             monitor.start(self.counters_)
-            self.n_iter_, self.status_ = finder.run(self.max_iter, pause)
-            self.structure_, self.slack_, self.model_ = structure, working.xi, snapshot()
-            self.violation_ = finder.violation
+            self.n_iter_, self.status_ = finder.run(self.max_iter, monitor, snapshot)
+            self.structure_, self.model_ = structure, snapshot()
+            self.slack_, self.violation_ = working.xi, finder.violation
             monitor.finish(self.n_iter_, self.model_)
             for name, value in self.model_.attributes().items():
                 setattr(self, name, value)
@@ -261,7 +245,8 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         scores, fitted = self.scores(X), self._fitted_structure
         if fitted == "multiclass":
             return self.classes_[scores.argmax(axis=1)]
-        outputs = self._outputs(scores, _starts(fitted, len(scores), lengths))
+        starts, weights = _starts(fitted, len(scores), lengths), self.model_.weights
+        outputs = [self.structure_.argmax(scores[a:b], weights) for a, b in pairwise(starts)]
         if fitted == "chain":
             return self.classes_[np.concatenate([*outputs, np.empty(0, dtype=np.int64)])]
         return outputs
@@ -305,48 +290,38 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
 
     def _check_parameters(self) -> None:
         if not isinstance(self.structure, StructuredProblem):
-            check_one_of("structure", self.structure, _NAMED)
+            check_one_of("structure", self.structure, ("multiclass", "chain"))
         self._check_cut_parameters()
         check_one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
         check_positive("tol", self.tol, zero=True)
         check_positive("cache_size", self.cache_size, zero=True)
 
-    def _checked(self, X: Any, y: Any) -> Any:
-        """X as the kernels want it; y is looked at where it has a class for each point."""
-        if not isinstance(self.structure, str):
-            return training_points(self, X)[0]
-        X, y = training_points(self, X, y)
-        check_classification_targets(y)
-        return X
-
     def _problem(
-        self, n_points: int, y: Any, lengths: Any
-    ) -> tuple[StructuredProblem, Any, np.ndarray]:
-        """The structure, the training outputs, and where each input begins."""
-        starts = _starts(self.structure, n_points, lengths)
+        self, X: Any, y: Any, lengths: Any
+    ) -> tuple[Any, StructuredProblem, Any, np.ndarray]:
+        """The points, the structure, the training outputs, and where each input begins."""
         self.__dict__.pop("classes_", None)  # of an earlier fit
-        if isinstance(self.structure, StructuredProblem):
-            targets = list(y)
+        structure = self.structure
+        if isinstance(structure, StructuredProblem):
+            X, targets = training_points(self, X)[0], list(y)
+            starts = _starts(structure, X.shape[0], lengths)
             if len(targets) != len(starts) - 1:
                 raise ValueError(
                     f"y must hold an output for each input: got {len(targets)} for "
                     f"{len(starts) - 1} inputs"
                 )
-            return self.structure, self.structure.checked(targets, np.diff(starts)), starts
-        self.classes_, labels = np.unique(np.asarray(y).ravel(), return_inverse=True)
+            return X, structure, structure.checked(targets, np.diff(starts)), starts
+        X, y = training_points(self, X, y)
+        check_classification_targets(y)
+        starts = _starts(structure, X.shape[0], lengths)
+        self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"StructuredSVM needs two classes in y, got only one class: {self.classes_[0]}"
             )
-        if self.structure == "multiclass":
-            return MultiClass(len(self.classes_)), labels, starts
-        return LinearChain(len(self.classes_)), np.split(labels, starts[1:-1]), starts
-
-    def _outputs(self, scores: np.ndarray, starts: np.ndarray) -> list[Any]:
-        weights = self.model_.weights
-        return [
-            self.structure_.argmax(scores[start:stop], weights) for start, stop in pairwise(starts)
-        ]
+        if structure == "multiclass":
+            return X, MultiClass(len(self.classes_)), labels, starts
+        return X, LinearChain(len(self.classes_)), np.split(labels, starts[1:-1]), starts
 
 
 def _expansion(working: WorkingSet, X: Any) -> StructuredExpansion:

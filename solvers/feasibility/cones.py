@@ -1,9 +1,4 @@
-"""Self-dual cones, their bases, and the geometry in which mirror prox works on them.
-
-A point of a product of cones is one vector; each cone names its piece of it. The base of a product
-K is ``{x in K : <e, x> = 1}`` with one e for all pieces: only then is ``A'y`` in the interior of
-the cone exactly if its least value over the base is positive.
-"""
+"""Self-dual cones and their products, by the extreme points of their bases."""
 
 from __future__ import annotations
 
@@ -11,7 +6,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -25,22 +21,28 @@ _EXACT_UP_TO = 500
 
 
 class Cone(ABC):
-    """A self-dual symmetric cone, by the extreme points of its base.
+    """A self-dual symmetric cone, by the extreme points of its base ``{x in K : <e, x> = 1}``.
 
     For every functional p there is a frame of ``rank`` extreme points: p is in the interior of the
     cone exactly if its values at them, the spectral values, are positive. The points with weights
     >= 0 on a frame, summing to 1, over all frames, are the base.
     """
 
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Entries of a point."""
+    n: int
+    _least_n: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_whole("n", self.n, at_least=self._least_n)
 
     @property
-    @abstractmethod
+    def size(self) -> int:
+        """Entries of a point."""
+        return self.n
+
+    @property
     def rank(self) -> int:
         """Extreme points in a frame."""
+        return self.n
 
     @abstractmethod
     def decompose(self, p: np.ndarray) -> tuple[np.ndarray, Any]:
@@ -78,17 +80,6 @@ class Orthant(Cone):
 
     n: int
 
-    def __post_init__(self) -> None:
-        check_whole("n", self.n, at_least=1)
-
-    @property
-    def size(self) -> int:
-        return self.n
-
-    @property
-    def rank(self) -> int:
-        return self.n
-
     def decompose(self, p: np.ndarray) -> tuple[np.ndarray, Any]:
         return p, None
 
@@ -115,17 +106,8 @@ class SecondOrder(Cone):
     """
 
     n: int
-
-    def __post_init__(self) -> None:
-        check_whole("n", self.n, at_least=2)
-
-    @property
-    def size(self) -> int:
-        return self.n
-
-    @property
-    def rank(self) -> int:
-        return 2
+    _least_n = 2
+    rank = 2
 
     def decompose(self, p: np.ndarray) -> tuple[np.ndarray, Any]:
         u, t = p[:-1], p[-1]
@@ -159,20 +141,12 @@ class PositiveSemidefinite(Cone):
 
     n: int
 
-    def __post_init__(self) -> None:
-        check_whole("n", self.n, at_least=1)
-
     @property
     def size(self) -> int:
         return self.n * self.n
 
-    @property
-    def rank(self) -> int:
-        return self.n
-
     def decompose(self, p: np.ndarray) -> tuple[np.ndarray, Any]:
-        matrix = p.reshape(self.n, self.n)
-        return np.linalg.eigh((matrix + matrix.T) / 2)
+        return np.linalg.eigh(self._symmetric(p))
 
     def compose(self, weights: np.ndarray, frame: Any) -> np.ndarray:
         return matmul(frame * weights, frame.T).ravel()
@@ -181,8 +155,11 @@ class PositiveSemidefinite(Cone):
         return float(np.trace(x.reshape(self.n, self.n)))
 
     def least(self, p: np.ndarray) -> float:
+        return float(np.linalg.eigvalsh(self._symmetric(p))[0])
+
+    def _symmetric(self, p: np.ndarray) -> np.ndarray:
         matrix = p.reshape(self.n, self.n)
-        return float(np.linalg.eigvalsh((matrix + matrix.T) / 2)[0])
+        return (matrix + matrix.T) / 2
 
     def validate(self, A: Matrix) -> None:
         matrices = as_dense(A).reshape(-1, self.n, self.n)
@@ -200,6 +177,48 @@ class PositiveSemidefinite(Cone):
         return math.sqrt(float(np.linalg.eigvalsh(matmul(stacked.T, stacked))[-1]))
 
 
+class Product(Cone):
+    """A product of cones: a point is one vector of pieces, the base has one e for all of them.
+
+    Only so is ``A'y`` in the interior exactly if its least value over the base is positive.
+    """
+
+    def __init__(self, cones: Sequence[Cone]) -> None:
+        ends = [0, *accumulate(cone.size for cone in cones)]
+        self.pieces = [
+            (cone, slice(start, end))
+            for cone, (start, end) in zip(cones, pairwise(ends), strict=True)
+        ]
+        self.n = ends[-1]
+
+    @property
+    def rank(self) -> int:
+        return sum(cone.rank for cone, _ in self.pieces)
+
+    def decompose(self, p: np.ndarray) -> tuple[np.ndarray, Any]:
+        values, frames = zip(*(cone.decompose(p[at]) for cone, at in self.pieces), strict=True)
+        return np.concatenate(values), frames
+
+    def compose(self, weights: np.ndarray, frame: Any) -> np.ndarray:
+        cones = [cone for cone, _ in self.pieces]
+        parts = np.split(weights, [*accumulate(cone.rank for cone in cones)][:-1])
+        each = zip(cones, parts, frame, strict=True)
+        return np.concatenate([cone.compose(part, of) for cone, part, of in each])
+
+    def unit(self, x: np.ndarray) -> float:
+        return sum(cone.unit(x[at]) for cone, at in self.pieces)
+
+    def least(self, p: np.ndarray) -> float:
+        return min(cone.least(p[at]) for cone, at in self.pieces)
+
+    def validate(self, A: Matrix) -> None:
+        for cone, at in self.pieces:
+            cone.validate(A[:, at])
+
+    def lipschitz(self, A: Matrix) -> float:
+        return max(cone.lipschitz(A[:, at]) for cone, at in self.pieces)
+
+
 def spectral_norm(A: Matrix) -> float:
     """The largest singular value of a dense or sparse matrix."""
     if min(A.shape) <= _EXACT_UP_TO:
@@ -210,73 +229,6 @@ def spectral_norm(A: Matrix) -> float:
     return float(svds(A, k=1, v0=start, return_singular_vectors=False)[0])
 
 
-class SpectralEntropy:
-    """How mirror prox moves on the base of a cone: the entropy of all spectral values together.
-
-    On the orthant and the positive semidefinite cone this is the choice of MPFP14 section 6.2. A
-    second-order cone is a set of symmetric matrices with two eigenvalues of equal multiplicity (by
-    Clifford's matrices), so the function is strongly convex there with the same modulus.
-
-    The state of a point x is log x up to a multiple of e: a prox mapping is one decomposition of
-    it, where the paper decomposes X for its logarithm and then H.
-    """
-
-    def __init__(self, A: Matrix, cones: Sequence[Cone]) -> None:
-        self.cones = cones
-        self.pieces = pieces(cones)
-        self.rank = sum(cone.rank for cone in cones)
-        # Omega_x, the range over the base; and L_xy, the norm of A to the Euclidean norm.
-        self.diameter = math.log(max(self.rank, 2))
-        self.lipschitz = max(
-            cone.lipschitz(A[:, piece]) for cone, piece in zip(cones, self.pieces, strict=True)
-        )
-
-    def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """The state and the point from which mirror prox starts."""
-        state = np.zeros(sum(cone.size for cone in self.cones))
-        return state, self._point(state)
-
-    def step(self, state: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The prox mapping: the new state and its point."""
-        state = state - direction
-        return state, self._point(state)
-
-    def _point(self, state: np.ndarray) -> np.ndarray:
-        parts = [
-            cone.decompose(state[piece])
-            for cone, piece in zip(self.cones, self.pieces, strict=True)
-        ]
-        weights = softmax(np.concatenate([values for values, _ in parts]))
-        point = np.empty_like(state)
-        first = 0
-        for cone, piece, (_, frame) in zip(self.cones, self.pieces, parts, strict=True):
-            point[piece] = cone.compose(weights[first : first + cone.rank], frame)
-            first += cone.rank
-        return point
-
-
-class Ball:
-    """The same for one second-order cone, whose base is a ball: Euclidean (MPFP14 section 6.2)."""
-
-    def __init__(self, A: Matrix) -> None:
-        self.size = A.shape[1]
-        self.diameter = 0.5
-        self.lipschitz = spectral_norm(A[:, :-1])
-
-    def start(self) -> tuple[np.ndarray, np.ndarray]:
-        state = np.zeros(self.size)
-        state[-1] = 1.0
-        return state, state
-
-    def step(self, state: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        moved = state - direction
-        norm = math.sqrt(float(matmul(moved[:-1], moved[:-1])))
-        if norm > 1.0:
-            moved /= norm
-        moved[-1] = 1.0
-        return moved, moved
-
-
 def softmax(exponents: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """exp(exponents) divided by its sum; the largest exponent is taken off first."""
     out = np.subtract(exponents, exponents.max(), out=out)
@@ -285,19 +237,3 @@ def softmax(exponents: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     np.exp(out, out=out)
     out /= out.sum()
     return out
-
-
-def pieces(cones: Sequence[Cone]) -> list[slice]:
-    """Where each cone's piece of a point stands."""
-    ends = np.cumsum([cone.size for cone in cones])
-    return [slice(int(end) - cone.size, int(end)) for cone, end in zip(cones, ends, strict=True)]
-
-
-def least_spectral_value(cones: Sequence[Cone], p: np.ndarray) -> float:
-    """The least of <x, p> over the base of the product: positive exactly for p in its interior."""
-    return min(cone.least(p[piece]) for cone, piece in zip(cones, pieces(cones), strict=True))
-
-
-def unit_value(cones: Sequence[Cone], x: np.ndarray) -> float:
-    """<e, x> for the product of cones, which is 1 on the base."""
-    return sum(cone.unit(x[piece]) for cone, piece in zip(cones, pieces(cones), strict=True))

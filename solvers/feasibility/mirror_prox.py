@@ -28,13 +28,15 @@ from itertools import count
 
 import numpy as np
 
+from ..interface.declaration import hyperparameters
 from ..numeric.compiling import njit
 from ..numeric.matrices import matmul
-from .cones import Ball, SecondOrder, SpectralEntropy, least_spectral_value, softmax, unit_value
-from .passes import MirrorStep, SimplexSide
-from .progress import Progress
+from ..registration import register
+from .base import FeasibilityMethod, GramMethod, Progress
+from .cones import SecondOrder, softmax, spectral_norm
+from .passes import SimplexSide
 from .result import FeasibilityResult
-from .spaces import ColumnSpace, ConicSpace, FeatureSpace
+from .spaces import ColumnSpace, FeatureSpace
 
 
 def step_sizes(diameter: float, lipschitz: float) -> tuple[float, float]:
@@ -50,67 +52,115 @@ def step_sizes(diameter: float, lipschitz: float) -> tuple[float, float]:
 
 
 def entropy_diameter(n: int) -> float:
-    """Omega_x of the simplex: log n, kept away from 0 for a single column."""
+    """Omega_x of the entropy of n weights: log n, kept away from 0 for a single one."""
     return math.log(max(n, 2))
 
 
-def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
-    """MPLFP: one pass over A for the four products of an iteration."""
-    n = space.n
-    x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
-    side = SimplexSide(*(np.zeros(n) for _ in range(4)))
-    ys, images = np.zeros((2, space.m)), np.empty((2, space.m))
-    (y, y_lead), (image, w_image) = ys, images  # of x and of the leading point
-    image[:] = space.product(np.full(n, 1 / n))
-    y_sum, image_sum = np.zeros(space.m), np.zeros(space.m)
-    shift = inverse = 0.0
+@register("feasibility")
+@hyperparameters
+class MPLFP(FeasibilityMethod):
+    """Mirror prox for linear feasibility problems.
 
-    def average() -> np.ndarray:
-        return y_sum / t
+    Solves ``max_{||y|| <= 1} min_x y'A x`` over the simplex by mirror prox with entropy on the
+    simplex and constant steps, and averages the leading points ([MPFP14]_ Algorithm 1, section
+    5.3). After t iterations ``phi_up - phi_lo <= sqrt(2 log n) / t``: it ends within
+    ``sqrt(2 log n) / max(rho, tol) + 1`` iterations. The paper leaves the two weights to its
+    appendix; these minimise the bound.
 
-    for t in count(1):
-        space.charge(4)
-        y_lead[:] = into_ball(y + y_step * image)
-        step = MirrorStep(x_step, shift, inverse)
-        total, w_total, shift, low = space.mirror(ys, step, side, images)
-        inverse = 1 / w_total
-        image /= total
-        w_image *= inverse
-        y[:] = into_ball(y + y_step * w_image)
-        y_sum += y_lead
-        image_sum += w_image
-        up = math.sqrt(float(matmul(image_sum, image_sum)))
-        if progress.ends(t, low / t, up / t, average):
-            break
-    # The last leading point is not in its sum yet.
-    x = side.x_sum + side.w * inverse
-    return progress.result(average(), x / x.sum())
+    Parameters
+    ----------
+    tol
+        Stop when the residual ``phi_up - phi_lo`` is at most this; ``||A x||`` and the margin then
+        are, too.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 4 products with A or A', 4 m n multiply-adds, all in
+    one pass over A: the two points of the ball are known before the products on the simplex side.
+    Memory beyond A: 5 n + 10 m numbers, 11 n if A is sparse. Returns the averages.
+    """
+
+    gap_certifies = True
+
+    def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
+        """Run the method."""
+        n = space.n
+        x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
+        side = SimplexSide(*(np.zeros(n) for _ in range(4)))
+        ys, images = np.zeros((2, space.m)), np.empty((2, space.m))
+        (y, y_lead), (image, w_image) = ys, images  # of x and of the leading point
+        image[:] = space.product(np.full(n, 1 / n))
+        y_sum, image_sum = np.zeros(space.m), np.zeros(space.m)
+        shift = inverse = 0.0
+
+        def average() -> np.ndarray:
+            return y_sum / t
+
+        for t in count(1):
+            y_lead[:] = into_ball(y + y_step * image)
+            step = x_step, shift, inverse
+            total, w_total, shift, low = space.mirror(ys, *step, side=side, images=images)
+            inverse = 1 / w_total
+            image /= total
+            w_image *= inverse
+            y[:] = into_ball(y + y_step * w_image)
+            y_sum += y_lead
+            image_sum += w_image
+            up = math.sqrt(float(matmul(image_sum, image_sum)))
+            if progress.ends(t, low / t, up / t, average):
+                break
+        # The last leading point is not in its sum yet.
+        x = side.x_sum + side.w * inverse
+        return progress.result(average(), x / x.sum())
 
 
-def on_features(space: FeatureSpace, progress: Progress) -> FeasibilityResult:
-    """MPKFP: two products with the Gram matrix in an iteration, in one pass."""
-    n = space.n
-    x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
-    log_x, x, w = (np.zeros(n) for _ in range(3))
-    # y and the leading y: coefficients and responses; sums over the iterations.
-    y, y_lead, y_sum, w_sum = (np.zeros((2, n)) for _ in range(4))
+@register("svm", "feasibility")
+@hyperparameters
+class MPKFP(GramMethod):
+    """Mirror prox for kernelized feasibility problems.
 
-    def average() -> np.ndarray:
-        return y_sum[0] / t
+    :class:`MPLFP` in feature space: y is known by its coefficients on the points and by their
+    responses ([MPFP14]_ section 6.1). The classifier is ``f(x) = <y, Phi(x)>`` with the averaged
+    y, of norm 1 or less and without bias.
 
-    for t in count(1):
-        softmax(log_x, out=x)
-        np.multiply(y[1], -x_step, out=w)
-        w += log_x
-        softmax(w, out=w)
-        Gx, Gw = space.products(x, w)
-        np.copyto(y_lead, y)
-        low, w_norm = _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step)
-        up = math.sqrt(max(w_norm, 0.0))
-        if progress.ends(t, low / t, up / t, average):
-            break
-    w_sum[0] /= w_sum[0].sum()
-    return progress.result(average(), w_sum[0])
+    Parameters
+    ----------
+    tol
+        Stop when the residual ``phi_up - phi_lo`` is at most this.
+
+    Notes
+    -----
+    Kernel evaluations: n^2 once (about half of them computed), then 2 products with the stored
+    matrix in an iteration, 2 n^2 multiply-adds in one pass over it. If it does not fit, 2 n^2
+    evaluations in each iteration, of which n^2 are computed. Memory: the matrix and 17 n numbers.
+    """
+
+    gap_certifies = True
+
+    def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
+        """Run the method: two products with the Gram matrix in an iteration, in one pass."""
+        n = space.n
+        x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
+        log_x, x, w = (np.zeros(n) for _ in range(3))
+        # y and the leading y: coefficients and responses; sums over the iterations.
+        y, y_lead, y_sum, w_sum = (np.zeros((2, n)) for _ in range(4))
+
+        def average() -> np.ndarray:
+            return y_sum[0] / t
+
+        for t in count(1):
+            softmax(log_x, out=x)
+            np.multiply(y[1], -x_step, out=w)
+            w += log_x
+            softmax(w, out=w)
+            Gx, Gw = space.products(x, w)
+            np.copyto(y_lead, y)
+            low, w_norm = _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step)
+            up = math.sqrt(max(w_norm, 0.0))
+            if progress.ends(t, low / t, up / t, average):
+                break
+        w_sum[0] /= w_sum[0].sum()
+        return progress.result(average(), w_sum[0])
 
 
 @njit(error_model="numpy")
@@ -142,36 +192,77 @@ def _step_into_ball(y, x, Gx, step):
         y /= math.sqrt(square)
 
 
-def on_cone(space: ConicSpace, progress: Progress) -> FeasibilityResult:
-    """MPCFP: the textbook iteration, with the prox mapping of the cone's base."""
-    problem = space.problem
-    A, cones = problem.data, problem.cones
-    ball = len(cones) == 1 and isinstance(cones[0], SecondOrder)
-    geometry = Ball(A) if ball else SpectralEntropy(A, cones)
-    x_step, y_step = step_sizes(geometry.diameter, geometry.lipschitz)
-    state, x = geometry.start()
-    y = np.zeros(problem.m)
-    y_sum, image_sum = np.zeros(problem.m), np.zeros(problem.m)
-    w_sum, p_sum = np.zeros(problem.n), np.zeros(problem.n)
+@hyperparameters
+class MPCFP(FeasibilityMethod):
+    """Mirror prox for conic feasibility problems.
 
-    def average() -> np.ndarray:
-        return y_sum / t
+    Finds y with A'y in the interior of a product of orthants, second-order and positive
+    semidefinite cones, or x in the cone with ``<e, x> = 1`` and ``||A x|| <= tol`` ([MPFP14]_
+    section 6.2). A single second-order cone has the Euclidean prox mapping, everything else the
+    entropy of the spectral values of all factors together. After t iterations the residual is at
+    most ``2 sqrt(Omega_x / 2) L / t``, with Omega_x = 1/2 for one second-order cone, else log of
+    the number of spectral values, and L the norm of A between the two geometries.
 
-    for t in count(1):
-        _, w = geometry.step(state, x_step * space.responses(y))
-        y_lead = into_ball(y + y_step * space.image(x))
-        p, w_image = space.responses(y_lead), space.image(w)
-        state, x = geometry.step(state, x_step * p)
-        y = into_ball(y + y_step * w_image)
-        y_sum += y_lead
-        w_sum += w
-        p_sum += p
-        image_sum += w_image
-        low = least_spectral_value(cones, p_sum)
-        up = math.sqrt(float(matmul(image_sum, image_sum)))
-        if progress.ends(t, low / t, up / t, average):
-            break
-    return progress.result(average(), w_sum / unit_value(cones, w_sum))
+    Parameters
+    ----------
+    tol
+        Stop when the residual ``phi_up - phi_lo`` is at most this.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 4 products with A or A', and for each positive
+    semidefinite factor of order p two eigendecompositions and one set of eigenvalues, O(p^3).
+    Deviations from [MPFP14]_: the diameter of the spectrahedron is log p where the paper has
+    4 log p; products of cones, which the paper does not treat, have one base for the whole
+    product, since the sum of the least values over separate bases proves nothing. Returns the
+    averages.
+    """
+
+    kind = "conic"
+    gap_certifies = True
+
+    def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
+        """Run the method: the textbook iteration, with the prox mapping of the cone's base."""
+        A, cone, cones = space.A, space.problem.cone, space.problem.cones
+        euclidean = len(cones) == 1 and isinstance(cones[0], SecondOrder)
+
+        def prox(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            """The state of the point that a step has led to, and the point (section 6.2)."""
+            if euclidean:
+                into_ball(state[:-1])
+                state[-1] = 1.0
+                return state, state
+            # The state is log x up to a multiple of e: one decomposition of it, where the paper
+            # decomposes X for its logarithm and then H. A second-order cone is a set of symmetric
+            # matrices with two eigenvalues of equal multiplicity (by Clifford's matrices), so that
+            # the entropy is strongly convex there with the same modulus.
+            values, frame = cone.decompose(state)
+            return state, cone.compose(softmax(values), frame)
+
+        diameter = 0.5 if euclidean else entropy_diameter(cone.rank)
+        lipschitz = spectral_norm(A[:, :-1]) if euclidean else cone.lipschitz(A)
+        x_step, y_step = step_sizes(diameter, lipschitz)
+        state, x = prox(np.zeros(space.n))
+        y, y_sum, image_sum = (np.zeros(space.m) for _ in range(3))
+        w_sum, p_sum = np.zeros(space.n), np.zeros(space.n)
+
+        def average() -> np.ndarray:
+            return y_sum / t
+
+        for t in count(1):
+            _, w = prox(state - x_step * space.responses(y))
+            y_lead = into_ball(y + y_step * space.image(x))
+            p, w_image = space.responses(y_lead), space.image(w)
+            state, x = prox(state - x_step * p)
+            y = into_ball(y + y_step * w_image)
+            y_sum += y_lead
+            w_sum += w
+            p_sum += p
+            image_sum += w_image
+            up = math.sqrt(float(matmul(image_sum, image_sum)))
+            if progress.ends(t, cone.least(p_sum) / t, up / t, average):
+                break
+        return progress.result(average(), w_sum / cone.unit(w_sum))
 
 
 def into_ball(y: np.ndarray) -> np.ndarray:

@@ -47,21 +47,14 @@ class SimplexSide(NamedTuple):
     p_sum: np.ndarray
 
 
-class MirrorStep(NamedTuple):
-    """What a pass is told of its step."""
-
-    x_step: float
-    shift: float
-    inverse: float  # 1 over the sum of ``w`` as the last pass left it, 0 before the first
-
-
 @njit(error_model="numpy")
-def mirror(A, ys, step, side, images, width):
+def mirror(A, ys, x_step, shift, inverse, side, images, width):
     """One mirror prox iteration on the simplex side.
 
     Given y_t and the leading point y_lead (``ys``) and log x_t (``log_x - shift``): the leading
     point ``w = softmax(log x_t - x_step A'y)`` and the next ``log x``, which is ``log x_t - x_step
-    A'y_lead``; both without their norming factor. ``images`` become A x and A w.
+    A'y_lead``; both without their norming factor. ``inverse`` is 1 over the sum of ``w`` as the
+    last pass left it, 0 before the first. ``images`` become A x and A w.
     """
     n = len(side.w)
     # In the type of y; float64 for the exponents.
@@ -72,14 +65,16 @@ def mirror(A, ys, step, side, images, width):
     for lo in range(0, n, width):
         hi = min(lo + width, n)
         dot(A, lo, hi, ys, ps)
-        s, s_w, t, least = mirror_block(lo, hi, step, side, ps[0], ps[1], weights, room)
+        s, s_w, t, least = mirror_block(
+            lo, hi, x_step, shift, inverse, side, ps[0], ps[1], weights, room
+        )
         total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
         add(A, lo, hi, weights, images)
     return total, w_total, top, low
 
 
 @njit(error_model="numpy", fastmath=_FAST)
-def mirror_block(lo, hi, step, side, p, p_lead, weights, room):
+def mirror_block(lo, hi, x_step, shift, inverse, side, p, p_lead, weights, room):
     """The simplex side of an iteration, for the columns lo..hi; short loops, which vectorise.
 
     Both exponents are at most ``x_step max |A_j'y|`` above 0, since the largest of log_x - shift
@@ -88,7 +83,6 @@ def mirror_block(lo, hi, step, side, p, p_lead, weights, room):
     count = hi - lo
     logs, old = side.log_x[lo:hi], side.w[lo:hi]
     sums, responses = side.x_sum[lo:hi], side.p_sum[lo:hi]
-    x_step, shift, inverse = step.x_step, step.shift, step.inverse
     # Exponents at first, then their exponentials.
     x_new, w_new = room[0, :count], room[1, :count]
     for i in range(count):

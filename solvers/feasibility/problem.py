@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
 
 from ..numeric.matrices import Matrix
-from .cones import Cone, Orthant
+from .cones import Cone, Orthant, Product
 
 # Gram matrices are looked at in blocks of so many rows; what float32 entries may be off by.
 _ROWS = 512
@@ -174,16 +175,19 @@ class FeasibilityProblem:
             A = sparse.csr_matrix(A, dtype=np.float64)
         else:
             A = np.ascontiguousarray(A, dtype=np.float64)
-        size = sum(cone.size for cone in cones)
+        cone = Product(cones)
+        size = cone.size
         if A.ndim != 2 or A.shape[0] == 0 or A.shape[1] != size:
             raise ValueError(f"A must have shape (m, {size}) for these cones, got {A.shape}")
         if not np.isfinite(A.data if sparse.issparse(A) else A).all():
             raise ValueError("A contains NaN or infinity")
-        first = 0
-        for cone in cones:
-            cone.validate(A[:, first : first + cone.size])
-            first += cone.size
+        cone.validate(A)
         return cls("conic", A, None, cones)
+
+    @cached_property
+    def cone(self) -> Cone:
+        """The cone that x belongs to."""
+        return Product(self.cones) if self.cones else Orthant(self.n)
 
     @property
     def n(self) -> int:
@@ -215,16 +219,15 @@ def _columns(A: Any) -> Matrix:
     """A float matrix with a contiguous axis: C order, Fortran order or CSC."""
     if sparse.issparse(A):
         A = sparse.csc_matrix(A, dtype=_float_type(A))
-        if not A.has_canonical_format:
-            A = A.copy()
-            A.sum_duplicates()
+        A = A if A.has_canonical_format else A.copy()
+        A.sum_duplicates()
     else:
         A = np.asarray(A)
         A = np.asarray(A, dtype=_float_type(A))
+        if not (A.flags.c_contiguous or A.flags.f_contiguous):
+            A = np.ascontiguousarray(A)
     if A.ndim != 2 or 0 in A.shape:
         raise ValueError(f"A must be a matrix with rows and columns, got shape {A.shape}")
-    if not sparse.issparse(A) and not (A.flags.c_contiguous or A.flags.f_contiguous):
-        A = np.ascontiguousarray(A)
     return A
 
 

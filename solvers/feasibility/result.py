@@ -14,25 +14,15 @@ FeasibilityStatus = Literal["separable", "inseparable", "margin_at_most_tol", "b
 
 
 class HistoryPoint(NamedTuple):
-    """Bounds and costs after an iteration.
-
-    Attributes
-    ----------
-    iteration : int
-    phi_lo, phi_up, residual : float
-        As in :class:`FeasibilityResult`, from running sums.
-    seconds : float
-        Wall-clock time since the start.
-    matvecs, kernel_evals : int
-        Counted so far.
-    """
+    """Bounds and costs after an iteration."""
 
     iteration: int
+    # As in :class:`FeasibilityResult`, from running sums.
     phi_lo: float
     phi_up: float
     residual: float
-    seconds: float
-    matvecs: int
+    seconds: float  # Wall-clock time since the start
+    matvecs: int  # Counted so far, like the next
     kernel_evals: int
 
 

@@ -1,27 +1,7 @@
 """The rivals of mirror prox: perceptron, von Neumann's algorithm, and their smooth kin.
 
-Each is a generator of its iterates, in any :class:`ElementSpace`; :func:`run` drives all of them:
-their iterations, stopping rules and certificates are the same (MPFP14 Theorem 2, section 5.2).
-
-Perceptron (PCT, KPCT)::
-
-    y_0 = 0;  j = argmin_j A_j'y_k, or the next mistake;  y_{k+1} = (k y_k + A_j) / (k + 1)
-
-Von Neumann, Frank-Wolfe with exact line search on 1/2 ||A x||^2 (VN, KVN)::
-
-    y_k = A x_k;  j = argmin_j A_j'y_k
-    theta = (||y_k||^2 - A_j'y_k) / (||y_k||^2 - 2 A_j'y_k + 1)
-    x_{k+1} = (1 - theta) x_k + theta e_j,  y_{k+1} = (1 - theta) y_k + theta A_j
-
-Smooth perceptron, Nesterov's excessive gap technique (SPCT, SNKP; SP12 and RP14), with
-``x_mu(y) = argmin_x x'A'y + mu d(x)``::
-
-    y_0 = A 1/n, x_0 = x_mu(y_0), theta_k = 2 / (k + 3)
-    y_{k+1} = (1 - theta_k) (y_k + theta_k A x_k) + theta_k^2 A x_mu(y_k)
-    mu_{k+1} = (1 - theta_k) mu_k,  x_{k+1} = (1 - theta_k) x_k + theta_k x_mu_{k+1}(y_{k+1})
-
-d is the entropy, whose x_mu is a softmax; SPVN, ISPVN and ISNKPVN (SP13) take half the squared
-distance from a centre, with a projection onto the simplex, in rounds that start from the last x.
+Each yields its iterates, in any :class:`Space`: on columns and, with a K, in feature space. Their
+iterations, stopping rules and certificates are the same (MPFP14 Theorem 2, section 5.2).
 """
 
 from __future__ import annotations
@@ -29,17 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from ..interface.declaration import hyperparameters
 from ..numeric.compiling import njit
 from ..numeric.extremes import largest
+from ..numeric.validation import check_one_of, check_positive, check_whole
 from ..numeric.water_level import water_level
-from .progress import Progress
-from .result import FeasibilityResult
-from .spaces import ElementSpace
+from ..registration import register
+from .base import FeasibilityMethod, GramMethod, Iterate, Iterates, Progress, RowMethod
+from .spaces import Space
 
 # Running sums of von Neumann's algorithm are computed afresh after this many iterations.
 _REFRESH = 1000
@@ -50,116 +32,342 @@ _NORM_ACCURACY = 1e-3
 Smoothing = Callable[[np.ndarray, float, np.ndarray], tuple[float, np.ndarray]]
 
 
-class Iterate(NamedTuple):
-    """Where a method is after some iterations."""
+@hyperparameters
+class PerceptronParameters:
+    """The perceptron, in any space::
 
-    n_iter: int
-    y: np.ndarray  # An element; of any length, for its direction is what counts
-    norm: float  # Its length
-    least: float  # The least response to it
-    x: np.ndarray  # float64, shape (n,): Weights of any positive sum
-    up: float  # ||A x|| of the weights when their sum is 1
+        y_0 = 0;  j = argmin_j A_j'y_k, or the next mistake;  y_{k+1} = (k y_k + A_j) / (k + 1)
+
+    Parameters
+    ----------
+    pick : {"worst", "cyclic"}
+        The column (or point) that enters: the one with the least response, or the next mistake in
+        cyclic order.
+    """
+
+    pick: Literal["worst", "cyclic"] = "worst"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()  # type: ignore[misc]
+        check_one_of("pick", self.pick, ("worst", "cyclic"))
+
+    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+        visits, j = np.zeros(space.n), 0
+        # All responses to y_0 = 0 are 0: the first column is the first mistake.
+        visits[0], y = 1, space.column(0)
+        for t in count(1):
+            s = space.responses(y)
+            norm, worst = space.norm(y), int(s.argmin())
+            yield Iterate(t, y, norm, float(s[worst]), visits, norm)
+            mistakes = np.flatnonzero(s <= 0) if self.pick == "cyclic" else s[:0]
+            if len(mistakes):
+                later = mistakes[mistakes > j]
+                j = int(later[0] if len(later) else mistakes[0])
+            else:
+                j = worst
+            y *= t / (t + 1)
+            y += space.column(j) / (t + 1)
+            visits[j] += 1
 
 
-Iterates = Generator[Iterate, None, None]
+@register("feasibility")
+@hyperparameters
+class PCT(PerceptronParameters, FeasibilityMethod):
+    """The normalised perceptron.
+
+    y is the mean of the columns that were mistakes: the one with the least response enters, or
+    the next mistake in cyclic order. Up to its length this is the classical perceptron, so a
+    separable problem ends within ``1 / rho^2`` iterations (Novikoff). A baseline of [MPFP14]_.
+    Beyond the paper: y is A x for the visit frequencies x, so ``||y|| <= tol`` is a certificate
+    that the margin is at most tol, and comes within ``1 / tol^2`` iterations where it exists.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 1 product with A'. Memory beyond A: 2 n + 2 m numbers.
+    Returns y of unit length.
+    """
 
 
-def run(space: ElementSpace, progress: Progress, iterates: Iterates) -> FeasibilityResult:
-    """Iterate until a certificate or a limit; y is the best of its direction in the unit ball."""
-    for at in iterates:
+@register("svm", "feasibility")
+@hyperparameters
+class KPCT(PerceptronParameters, RowMethod):
+    """The normalised kernel perceptron, PCT in feature space.
 
-        def unit(y: np.ndarray = at.y) -> np.ndarray:
-            return space.coefficients(y) / (space.norm(y) or 1.0)
+    With a linear kernel the same as :class:`PCT`; up to its length the classifier is that of
+    :class:`BatchPerceptron` on points of unit length. A baseline of [MPFP14]_.
 
-        low = at.least / at.norm if at.norm > 0 else 0.0
-        if progress.ends(at.n_iter, low, at.up, unit):
-            break
-    return progress.result(unit(), at.x / at.x.sum())
+    Notes
+    -----
+    Kernel evaluations: n in each iteration; the bounds come from running sums and are not
+    recomputed. Memory: 8 n numbers and the cache.
+    """
 
 
-def perceptron(space: ElementSpace, pick: Literal["worst", "cyclic"]) -> Iterates:
-    """The normalised perceptron: y is the mean of the columns that were mistakes."""
-    visits, j = np.zeros(space.n), 0
-    # All responses to y_0 = 0 are 0: the first column is the first mistake.
-    visits[0], y = 1, space.column(0)
-    for t in count(1):
-        s = space.responses(y)
-        norm, worst = space.norm(y), int(s.argmin())
-        yield Iterate(t, y, norm, float(s[worst]), visits, norm)
-        mistakes = np.flatnonzero(s <= 0) if pick == "cyclic" else s[:0]
-        if len(mistakes):
-            later = mistakes[mistakes > j]
-            j = int(later[0] if len(later) else mistakes[0])
+@hyperparameters
+class VonNeumannParameters:
+    """Frank-Wolfe with exact line search on 1/2 ||A x||^2, in any space::
+
+        y_k = A x_k;  j = argmin_j A_j'y_k
+        theta = (||y_k||^2 - A_j'y_k) / (||y_k||^2 - 2 A_j'y_k + 1)
+        x_{k+1} = (1 - theta) x_k + theta e_j,  y_{k+1} = (1 - theta) y_k + theta A_j
+
+    Parameters
+    ----------
+    start : {"centre", "vertex"}
+        The first x: all columns alike, or the first column alone.
+    """
+
+    start: Literal["centre", "vertex"] = "centre"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()  # type: ignore[misc]
+        check_one_of("start", self.start, ("centre", "vertex"))
+
+    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+        if self.start == "centre":
+            x = np.full(space.n, 1 / space.n)
+            y = space.image(x)
         else:
-            j = worst
-        y *= t / (t + 1)
-        y += space.column(j) / (t + 1)
-        visits[j] += 1
+            x = np.zeros(space.n)
+            x[0] = 1.0
+            y = space.column(0)
+        for t in count(0):
+            s = space.responses(y)
+            norm, j = space.norm(y), int(s.argmin())
+            least = float(s[j])
+            yield Iterate(t, y, norm, least, x, norm)
+            towards, length = norm**2 - least, norm**2 - 2 * least + 1
+            # At a vertex both are 0, up to rounding.
+            step = min(towards / length, 1.0) if towards > 0 and length > 0 else 0.0
+            x *= 1 - step
+            x[j] += step
+            if self.start == "centre" and (t + 1) % _REFRESH == 0:
+                y[...] = space.image(x)
+            else:
+                y *= 1 - step
+                y += step * space.column(j)
 
 
-def von_neumann(space: ElementSpace, start: Literal["centre", "vertex"]) -> Iterates:
-    """Frank-Wolfe with exact line search on ``1/2 ||A x||^2``."""
-    if start == "centre":
-        x = np.full(space.n, 1 / space.n)
-        y = space.image(x)
-    else:
-        x = np.zeros(space.n)
-        x[0] = 1.0
-        y = space.column(0)
-    for t in count(0):
-        s = space.responses(y)
-        norm, j = space.norm(y), int(s.argmin())
-        least = float(s[j])
-        yield Iterate(t, y, norm, least, x, norm)
-        towards, length = norm**2 - least, norm**2 - 2 * least + 1
-        # At a vertex both are 0, up to rounding.
-        step = min(towards / length, 1.0) if towards > 0 and length > 0 else 0.0
-        x *= 1 - step
-        x[j] += step
-        if start == "centre" and (t + 1) % _REFRESH == 0:
-            y[...] = space.image(x)
+@register("feasibility")
+@hyperparameters
+class VN(VonNeumannParameters, FeasibilityMethod):
+    """Von Neumann's algorithm: the shortest point of the columns' convex hull.
+
+    Frank-Wolfe with exact line search on ``1/2 ||A x||^2`` ([DAN92]_; a baseline of [MPFP14]_).
+    ``||A x|| <= 1 / sqrt(t + 1)`` as long as nothing separates.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 1 product with A'; A x is computed afresh every 1000
+    iterations. Memory beyond A: 2 n + 2 m numbers. Returns ``y = A x`` at unit length.
+    """
+
+
+@register("svm", "feasibility")
+@hyperparameters
+class KVN(VonNeumannParameters, RowMethod):
+    """Von Neumann's algorithm with a kernel, VN in feature space.
+
+    A baseline of [MPFP14]_.
+
+    Parameters
+    ----------
+    start : {"vertex", "centre"}
+        The first x: the first point alone, or all alike, which costs n^2 evaluations, and n^2 again
+        every 1000 iterations.
+
+    Notes
+    -----
+    Kernel evaluations: n in each iteration and n for the first vertex; the bounds come from running
+    sums and are not recomputed. Memory: 8 n numbers and the cache.
+    """
+
+    start: Literal["vertex", "centre"] = "vertex"
+
+
+@hyperparameters
+class EntropyParameters:
+    """Nesterov's excessive gap technique with the entropy as d, in any space.
+
+    Parameters
+    ----------
+    mu0 : float > 0
+        The first smoothing parameter. The method's invariant ``1/2 ||A x||^2 <= phi_mu(y)`` is
+        proven for 2 and more; 1, half of that, gives the bound that [MPFP14]_ quotes.
+    """
+
+    mu0: float = 2.0
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()  # type: ignore[misc]
+        check_positive("mu0", self.mu0)
+
+    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+        start = space.image(np.full(space.n, 1 / space.n))
+        yield from _excessive_gap(space, space.smooth, start, float(self.mu0), 0, -math.inf, None)
+
+
+@register("feasibility")
+@hyperparameters
+class SPCT(EntropyParameters, FeasibilityMethod):
+    """The smooth perceptron.
+
+    Nesterov's excessive gap technique on ``max_y -1/2 ||y||^2 + min_x y'A x``, the inner minimum
+    smoothed by the entropy ([SP12]_; a baseline of [MPFP14]_). With ``mu0 = 2`` a separable problem
+    ends within ``sqrt(8 log n) / rho`` iterations.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 2 products with A or A', in one pass over A whose
+    exponentials are shifted to the least response seen so far, so that nothing overflows. Memory
+    beyond A: 2 n + 5 m numbers. Returns the last y, at unit length, and the last x.
+    """
+
+
+@register("svm", "feasibility")
+@hyperparameters
+class SNKP(EntropyParameters, GramMethod):
+    """The smooth normalised kernel perceptron, SPCT in feature space.
+
+    From [RP14]_.
+
+    Notes
+    -----
+    Kernel evaluations: n^2 once (about half of them computed), then 1 product with the stored
+    matrix in an iteration and 2 for the start; n^2 evaluations for each if it does not fit. Memory:
+    the matrix and 12 n numbers.
+    """
+
+
+@hyperparameters
+class SmoothVonNeumannParameters:
+    """The same with half the squared distance from a centre as d, in rounds, in any space.
+
+    Parameters
+    ----------
+    mu0 : float > 0, "norm" or "n"
+        The first smoothing parameter of each round. "norm" is twice a bound on ``||A||_2^2``, the
+        least that the invariant is proven for; "n" is 2 n, as in the paper, which always suffices.
+    """
+
+    mu0: float | str = "norm"
+    factor, max_rounds, max_inner = math.inf, 1, None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()  # type: ignore[misc]
+        if isinstance(self.mu0, str):
+            check_one_of("mu0", self.mu0, ("norm", "n"))
         else:
-            y *= 1 - step
-            y += step * space.column(j)
+            check_positive("mu0", self.mu0)
+
+    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+        if self.mu0 == "norm":
+            mu = 2 * squared_norm_bound(space)
+        else:
+            mu = 2.0 * space.n if self.mu0 == "n" else float(self.mu0)
+        centre, n_iter = np.full(space.n, 1 / space.n), 0
+        image = space.image(centre)
+
+        def smoothing(y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
+            """The weights nearest to ``centre - A'y / mu``."""
+            s = space.responses(y)
+            np.divide(s, -mu, out=weights)
+            weights += centre
+            project_to_simplex(weights)
+            return float(s.min()), space.image(weights)
+
+        for _ in range(self.max_rounds):
+            target = space.norm(image) / float(self.factor)
+            centre, image, n_iter = yield from _excessive_gap(
+                space, smoothing, image, mu, n_iter, target, self.max_inner
+            )
+            if space.norm(image) > target:
+                words = f"a round did not divide ||A x|| by {float(self.factor)!r} in "
+                progress.give_up(f"max_inner={self.max_inner}", words + "{} iterations")
+                return
+        progress.give_up(f"max_rounds={self.max_rounds}", "{} rounds are done")
 
 
-def smooth_perceptron(space: ElementSpace, mu: float) -> Iterates:
-    """The entropy as smoothing function."""
-    start = space.image(np.full(space.n, 1 / space.n))
-    yield from _excessive_gap(space, space.smooth, start, mu, 0, target=-math.inf, limit=None)
+@hyperparameters
+class RoundParameters(SmoothVonNeumannParameters):
+    """The rounds of the iterated smooth methods.
+
+    Parameters
+    ----------
+    max_iter
+        Stop after this many iterations of all rounds together.
+    factor : float > 1
+        What a round divides ``||A x||`` by; called gamma in the papers.
+    max_rounds : int >= 1
+        Stop after this many rounds.
+    max_inner : int >= 1 or None
+        Stop if a round takes more iterations; None for no limit but ``max_iter``.
+    """
+
+    factor: float = 2.0
+    max_rounds: int = 1000
+    max_inner: int | None = None  # type: ignore[assignment]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("factor", self.factor)
+        if self.factor <= 1:
+            raise ValueError(f"factor must be a number > 1, got {self.factor!r}")
+        check_whole("max_rounds", self.max_rounds, at_least=1)
+        if self.max_inner is not None:
+            check_whole("max_inner", self.max_inner, at_least=1)
 
 
-def smooth_von_neumann(
-    space: ElementSpace,
-    progress: Progress,
-    *,
-    mu0: float | str,
-    factor: float,
-    max_rounds: int,
-    max_inner: int | None,
-) -> Iterates:
-    """Half the squared distance from a centre as smoothing function, in rounds."""
-    if mu0 == "norm":
-        mu = 2 * squared_norm_bound(space)
-    else:
-        mu = 2.0 * space.n if mu0 == "n" else float(mu0)
-    centre, n_iter = np.full(space.n, 1 / space.n), 0
-    image = space.image(centre)
-    for _ in range(max_rounds):
-        target = space.norm(image) / factor
-        smoothing = _euclidean(space, centre)
-        centre, image, n_iter = yield from _excessive_gap(
-            space, smoothing, image, mu, n_iter, target, max_inner
-        )
-        if space.norm(image) > target:
-            before = f"a round did not divide ||A x|| by {factor!r} in"
-            progress.give_up(f"max_inner={max_inner}", "iterations", before=before)
-            return
-    progress.give_up(f"max_rounds={max_rounds}", "rounds are done")
+@register("feasibility")
+@hyperparameters
+class ISPVN(RoundParameters, FeasibilityMethod):
+    """The iterated smooth perceptron - von Neumann algorithm.
+
+    Rounds of the smooth algorithm with half the squared distance from a centre as smoothing
+    function; each round divides ``||A x||`` by ``factor`` and centres the next one at its x, unless
+    its y separates ([SP13]_; a baseline of [MPFP14]_, which reports runs that never ended: rounds
+    and their iterations are limited here).
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 2 products with A or A'; "norm" costs some ten pairs
+    of products more, once. Memory beyond A: 5 n + 5 m numbers. Returns the last y, at unit length,
+    and the last x.
+    """
+
+
+@register("svm", "feasibility")
+@hyperparameters
+class ISNKPVN(RoundParameters, GramMethod):
+    """The iterated smooth normalised kernel perceptron - von Neumann algorithm.
+
+    :class:`ISPVN` in feature space ([RP14]_; a baseline of [MPFP14]_).
+
+    Notes
+    -----
+    Kernel evaluations: n^2 once (about half of them computed), then 1 product with the stored
+    matrix in an iteration; n^2 evaluations in each iteration if it does not fit. "norm" costs some
+    ten products more, once. Memory: the matrix and 14 n numbers.
+    """
+
+
+@register("feasibility")
+@hyperparameters
+class SPVN(SmoothVonNeumannParameters, FeasibilityMethod):
+    """The smooth perceptron - von Neumann algorithm: one round of ISPVN.
+
+    Ends with ``||A x|| <= tol`` or a separating y, within ``2 sqrt(mu0) / tol`` iterations or so
+    ([SP13]_).
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 2 products with A or A'. Memory beyond A: 5 n + 5 m
+    numbers. Returns the last y, at unit length, and the last x.
+    """
 
 
 def _excessive_gap(
-    space: ElementSpace,
+    space: Space,
     smoothing: Smoothing,
     start: np.ndarray,
     mu: float,
@@ -168,6 +376,12 @@ def _excessive_gap(
     limit: int | None,
 ) -> Generator[Iterate, None, tuple[np.ndarray, np.ndarray, int]]:
     """One round, from the element ``start`` to ``||A x|| <= target`` or the limit; x, A x, n_iter.
+
+    With ``x_mu(y) = argmin_x x'A'y + mu d(x)``, the smoothing of y (SP12, RP14, SP13)::
+
+        y_0 = start, x_0 = x_mu(y_0), theta_k = 2 / (k + 3)
+        y_{k+1} = (1 - theta_k) (y_k + theta_k A x_k) + theta_k^2 A x_mu(y_k)
+        mu_{k+1} = (1 - theta_k) mu_k,  x_{k+1} = (1 - theta_k) x_k + theta_k x_mu_{k+1}(y_{k+1})
 
     The same ``x_mu(y)`` serves the updates of x and of the next y, and A x follows by linearity.
     """
@@ -189,20 +403,7 @@ def _excessive_gap(
     return x, image, n_iter
 
 
-def _euclidean(space: ElementSpace, centre: np.ndarray) -> Smoothing:
-    """The weights nearest to ``centre - A'y / mu``."""
-
-    def smoothing(y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        s = space.responses(y)
-        np.divide(s, -mu, out=weights)
-        weights += centre
-        project_to_simplex(weights)
-        return float(s.min()), space.image(weights)
-
-    return smoothing
-
-
-def squared_norm_bound(space: ElementSpace) -> float:
+def squared_norm_bound(space: Space) -> float:
     """An upper bound on ||A||_2^2, by Lanczos and never above n (unit columns)."""
     if space.size < 3:
         return float(space.n)

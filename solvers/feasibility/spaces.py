@@ -1,4 +1,4 @@
-"""The spaces that y may belong to: columns of A, feature space, and the map of a conic problem.
+"""The spaces that y may belong to: columns of A or the map of a conic problem, and feature space.
 
 A method asks a space for products, which are counted as a textbook run counts them, and for exact
 bounds, which are not. Elements of :class:`ColumnSpace` are vectors of m numbers. Feature space is
@@ -19,10 +19,9 @@ from ..kernels.oracle import KernelOracle
 from ..numeric.counters import Counters, FeasibilityCounters
 from ..numeric.matrices import matmul
 from ..numeric.memory import scratch
-from .checking import lower_bound, rounding_of_lower_bound, upper_bound
+from .certificates import inseparability_proof, lower_bound, rounding_of_lower_bound, upper_bound
 from .cones import softmax
 from .passes import (
-    MirrorStep,
     SimplexSide,
     block_width,
     dot_columns,
@@ -31,7 +30,6 @@ from .passes import (
     smooth,
 )
 from .problem import FeasibilityProblem
-from .proofs import inseparability_proof
 
 # Errors of the bounds from running sums, which come from products in A's own type.
 _NOISE = {"float64": 1e-12, "float32": 1e-6}
@@ -44,14 +42,48 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class Space(ABC):
-    """A problem's products, counted as a textbook run counts them, and its exact bounds."""
+    """A problem's products, counted as a textbook run counts them, and its exact bounds.
+
+    Its elements y are arrays that may be added and scaled.
+    """
 
     n: int  # Entries of x
+    size: int  # Length of the vectors that :meth:`normal_product` takes
     # What the space is of; None for points that are known by kernel entries only
     problem: FeasibilityProblem | None = None
     counters: Counters
     matvecs: int = 0  # Products of a matrix with a vector so far
     noise: float = 1e-12  # What bounds from running sums may be off by
+
+    @abstractmethod
+    def image(self, x: np.ndarray) -> np.ndarray:
+        """The element A x, a fresh array."""
+
+    @abstractmethod
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        """A'y, shape (n,)."""
+
+    @abstractmethod
+    def column(self, j: int) -> np.ndarray:
+        """The element A_j, a fresh array."""
+
+    @abstractmethod
+    def norm(self, y: np.ndarray) -> float:
+        """||y||."""
+
+    @abstractmethod
+    def normal_product(self, v: np.ndarray) -> np.ndarray:
+        """A A'v or A'A v, for the spectral norm of A."""
+
+    def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """weights = softmax(-A'y / mu), in place; the least of A'y, and the element A weights."""
+        responses = self.responses(y)
+        softmax(responses / -mu, out=weights)
+        return float(responses.min()), self.image(weights)
+
+    def coefficients(self, y: np.ndarray) -> np.ndarray:
+        """What a result shows of an element."""
+        return y
 
     def separates(self, y: np.ndarray, low: float) -> bool:
         """Whether the y of these coefficients separates, by more than rounding. Not counted."""
@@ -75,58 +107,20 @@ class Space(ABC):
         return None if self.problem is None else inseparability_proof(self.problem, x)
 
 
-class ElementSpace(Space):
-    """A space whose elements are arrays that may be added and scaled."""
-
-    size: int  # Length of the vectors that :meth:`normal_product` takes
-
-    @abstractmethod
-    def image(self, x: np.ndarray) -> np.ndarray:
-        """The element A x, a fresh array."""
-
-    @abstractmethod
-    def responses(self, y: np.ndarray) -> np.ndarray:
-        """A'y, shape (n,)."""
-
-    @abstractmethod
-    def inner(self, y: np.ndarray, z: np.ndarray) -> float:
-        """<y, z>."""
-
-    def norm(self, y: np.ndarray) -> float:
-        """||y||."""
-        return math.sqrt(max(self.inner(y, y), 0.0))
-
-    @abstractmethod
-    def column(self, j: int) -> np.ndarray:
-        """The element A_j, a fresh array."""
-
-    @abstractmethod
-    def coefficients(self, y: np.ndarray) -> np.ndarray:
-        """What a result shows of an element."""
-
-    @abstractmethod
-    def normal_product(self, v: np.ndarray) -> np.ndarray:
-        """A A'v or A'A v, for the spectral norm of A."""
-
-    @abstractmethod
-    def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """weights = softmax(-A'y / mu), in place; the least of A'y, and the element A weights."""
-
-
-class ColumnSpace(ElementSpace):
-    """Products with A, in the storage in which the user gave it; each is counted."""
+class ColumnSpace(Space):
+    """Products with A, columns or the map of a conic problem, as it is stored; each is counted."""
 
     def __init__(self, problem: FeasibilityProblem) -> None:
         self.problem: FeasibilityProblem = problem
         self.A = problem.data
-        self.m, self.n = problem.m, problem.n
-        self.size = self.m
+        self.m = self.size = problem.m
+        self.n = problem.n
         self.counters = FeasibilityCounters()
         self.noise = _NOISE[self.A.dtype.name]
-        if sparse.issparse(self.A):
-            self._type = np.dtype(np.float64)
-        else:
-            self._type = self.A.dtype
+        self._sparse = sparse.issparse(self.A)
+        # Products with dense columns are summed in their own type.
+        self._type = np.dtype(np.float64) if self._sparse else self.A.dtype
+        if not self._sparse:
             self._width = block_width(self.m, self.A.itemsize, rows=self.A.flags.c_contiguous)
 
     def image(self, x: np.ndarray) -> np.ndarray:
@@ -135,49 +129,44 @@ class ColumnSpace(ElementSpace):
 
     def product(self, x: np.ndarray) -> np.ndarray:
         """A x, not counted."""
-        if sparse.issparse(self.A):
+        if self._sparse:
             return np.asarray(self.A @ x, dtype=np.float64)
         return matmul(self.A, x.astype(self._type, copy=False)).astype(np.float64)
 
     def responses(self, y: np.ndarray) -> np.ndarray:
         self.charge(1)
-        if sparse.issparse(self.A):
+        if self._sparse:
             return np.asarray(self.A.T @ y, dtype=np.float64)
         return matmul(y.astype(self._type, copy=False), self.A)
 
-    def inner(self, y: np.ndarray, z: np.ndarray) -> float:
-        return float(matmul(y, z))
-
     def column(self, j: int) -> np.ndarray:
-        if sparse.issparse(self.A):
-            return self.A[:, [j]].toarray().ravel().astype(np.float64)
-        return self.A[:, j].astype(np.float64)
+        column = self.A[:, [j]].toarray().ravel() if self._sparse else self.A[:, j]
+        return column.astype(np.float64)
 
-    def coefficients(self, y: np.ndarray) -> np.ndarray:
-        return y
+    def norm(self, y: np.ndarray) -> float:
+        return math.sqrt(float(matmul(y, y)))
 
     def normal_product(self, v: np.ndarray) -> np.ndarray:
         return self.image(self.responses(v))
 
     def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        if self._sparse:
+            return super().smooth(y, mu, weights)
         self.charge(2)
-        if sparse.issparse(self.A):
-            responses = np.asarray(self.A.T @ y)
-            softmax(responses / -mu, out=weights)
-            return float(responses.min()), self.product(weights)
         images = np.empty((1, self.m))
         ys = y[None].astype(self._type, copy=False)
         return float(smooth(self.A, ys, mu, weights, images, self._width)), images[0]
 
     def mirror(
-        self, ys: np.ndarray, step: MirrorStep, side: SimplexSide, images: np.ndarray
+        self, ys: np.ndarray, *step: float, side: SimplexSide, images: np.ndarray
     ) -> tuple[float, float, float, float]:
-        """Four products in one pass, not counted (:func:`.passes.mirror`)."""
+        """Four products in one pass (:func:`.passes.mirror`)."""
+        self.charge(4)
         ys = ys.astype(self._type, copy=False)
-        if not sparse.issparse(self.A):
-            return mirror(self.A, ys, step, side, images, self._width)
+        if not self._sparse:
+            return mirror(self.A, ys, *step, side, images, self._width)
         responses, weights = np.ascontiguousarray((self.A.T @ ys.T).T), np.empty((2, self.n))
-        sums = mirror_block(0, self.n, step, side, *responses, weights, np.empty((2, self.n)))
+        sums = mirror_block(0, self.n, *step, side, *responses, weights, np.empty((2, self.n)))
         images[:] = (self.A @ weights.T).T
         return sums
 
@@ -187,61 +176,39 @@ class ColumnSpace(ElementSpace):
         self.counters.inner_products += matvecs * self.n
 
 
-class ConicSpace(Space):
-    """Products with the map of a conic problem; each is counted."""
-
-    def __init__(self, problem: FeasibilityProblem) -> None:
-        self.problem: FeasibilityProblem = problem
-        self.n = problem.n
-        self.A: Any = problem.data
-        self.counters = FeasibilityCounters()
-
-    def image(self, x: np.ndarray) -> np.ndarray:
-        """A x."""
-        self._charge()
-        return self.A @ x if sparse.issparse(self.A) else matmul(self.A, x)
-
-    def responses(self, y: np.ndarray) -> np.ndarray:
-        """A'y."""
-        self._charge()
-        return self.A.T @ y if sparse.issparse(self.A) else matmul(y, self.A)
-
-    def _charge(self) -> None:
-        self.matvecs += 1
-        self.counters.inner_products += self.problem.n
-
-
-class FeatureSpace(ElementSpace):
+class FeatureSpace(Space):
     """Products with the Gram matrix ``G_ij = factor_i K_ij factor_j``; each is counted."""
 
     def __init__(
         self,
         oracle: KernelOracle,
         factor: np.ndarray,
-        index: np.ndarray | None = None,
+        index: np.ndarray,
         gram_bytes: int = 0,
         entry_noise: float = 0.0,
         problem: FeasibilityProblem | None = None,
         stored: dict[str, np.ndarray] | None = None,
     ) -> None:
-        self.oracle = oracle
-        self.factor = factor
+        self.oracle, self.factor, self.problem = oracle, factor, problem
+        # Which of the oracle's points are columns, and their part of a row.
         self.index = index
-        self.gram_bytes = gram_bytes
+        self._own: Any = slice(None) if len(index) == oracle.n else index
         self.entry_noise = entry_noise
-        self.problem = problem
         self.n = self.size = len(factor)
         self.counters = oracle.counters
+        row_bytes = self.n * oracle.dtype.itemsize
+        self._fits = self.n * row_bytes <= gram_bytes
+        self._rows_per_block = max(1, _BLOCK_BYTES // row_bytes)
         self._stored = {} if stored is None else stored
         self._updates = 0
 
     @classmethod
     def of_problem(cls, problem: FeasibilityProblem, *, stored: bool) -> FeatureSpace:
         """The space of a given Gram matrix."""
-        G = problem.data
+        G, n = problem.data, problem.n
         oracle = KernelOracle("precomputed", G, G.dtype.name, counters=FeasibilityCounters())
-        factor = np.ones(problem.n) if problem.scale is None else 1 / problem.scale
-        return cls(oracle, factor, gram_bytes=G.nbytes if stored else 0, problem=problem)
+        factor = np.ones(n) if problem.scale is None else 1 / problem.scale
+        return cls(oracle, factor, np.arange(n), G.nbytes if stored else 0, problem=problem)
 
     @classmethod
     def of_points(
@@ -249,38 +216,29 @@ class FeatureSpace(ElementSpace):
         oracle: KernelOracle,
         signs: np.ndarray,
         gram_bytes: int,
-        stored: dict[str, np.ndarray] | None = None,
+        stored: dict[str, np.ndarray],
     ) -> FeatureSpace:
         """The space of the points with k(x, x) > 0, times their labels."""
         diag = oracle.diag()
-        if diag.min() < 0:
-            i = int(diag.argmin())
+        least, most = float(diag.min()), float(diag.max())
+        if least < 0 or most == 0:
             raise ValueError(
-                f"the {oracle.kernel.name} kernel of point {i} with itself is {float(diag[i])!r}: "
-                "it has no length in feature space; use a positive semidefinite kernel"
+                f"the {oracle.kernel.name} kernel of a point with itself is between {least!r} and "
+                f"{most!r}: that is no length in feature space; use a positive semidefinite kernel "
+                "or scale the features"
             )
         index = np.flatnonzero(diag > 0)
-        if len(index) == 0:
-            raise ValueError(
-                f"the {oracle.kernel.name} kernel is 0 for every point with itself: all have "
-                "length 0 in feature space; use another kernel or scale the features"
-            )
-        kept = None if len(index) == len(diag) else index
-        factor = signs if kept is None else signs[index]
-        noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name) / float(diag.max())
+        noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name) / most
         if not math.isfinite(noise):
             # Of a black box nothing is known but the type of its entries.
             noise = float(np.finfo(oracle.dtype).eps)
-        factor = factor / np.sqrt(diag[index])
-        return cls(oracle, factor, kept, gram_bytes, noise, stored=stored)
+        factor = signs[index] / np.sqrt(diag[index])
+        return cls(oracle, factor, index, gram_bytes, noise, stored=stored)
 
     def on_points(self, coefficients: np.ndarray) -> np.ndarray:
         """Coefficients of f(x) = sum_i coef_i k(x_i, x) over all points of the oracle."""
-        scaled = self.factor * coefficients
-        if self.index is None:
-            return scaled
         full = np.zeros(self.oracle.n)
-        full[self.index] = scaled
+        full[self.index] = self.factor * coefficients
         return full
 
     def load(self) -> None:
@@ -290,14 +248,12 @@ class FeatureSpace(ElementSpace):
         """
         if self._matrix is not None or not self._fits:
             return
-        n, oracle = self.n, self.oracle
+        n, oracle, index = self.n, self.oracle, self.index
         if not oracle.kernel.evaluates:
             gram = oracle.points.values
-            kept = gram if self.index is None else gram[np.ix_(self.index, self.index)]
-            self._stored["gram"] = kept
+            self._stored["gram"] = gram if n == oracle.n else gram[np.ix_(index, index)]
             oracle.charge(n * n, 0)
             return
-        index = np.arange(n) if self.index is None else self.index
         matrix = scratch((n, n), oracle.dtype)
         step = min(self._rows_per_block, max(_LEAST_ROWS, n // _BLOCKS))
         for lo in range(0, n, step):
@@ -313,27 +269,23 @@ class FeatureSpace(ElementSpace):
     def _matrix(self) -> np.ndarray | None:
         return self._stored.get("gram")
 
-    def products(self, x: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
-        """G x, and G w if there is a w: two products in one pass over the matrix."""
+    def products(self, *xs: np.ndarray) -> np.ndarray:
+        """G x for each of one or two vectors x, in one pass over the matrix."""
         self.load()
         self._updates += 1
-        vectors = np.stack([self.factor * v for v in (x, w) if v is not None])
-        self.matvecs += len(vectors)
+        self.matvecs += len(xs)
         if self._matrix is not None:
-            self.counters.matvec_entries += len(vectors) * self.n**2
-        elif len(vectors) == 2:
+            self.counters.matvec_entries += len(xs) * self.n**2
+        else:
             # The second product of a textbook run computes the entries again.
-            self.oracle.charge(self.n**2, 0)
-        return self._multiply(vectors)
+            self.oracle.charge((len(xs) - 1) * self.n**2, 0)
+        return self._multiply(self.factor * np.stack(xs))
 
     def image(self, x: np.ndarray) -> np.ndarray:
         return np.stack((x, *self.products(x)))
 
     def responses(self, y: np.ndarray) -> np.ndarray:
         return y[1]
-
-    def inner(self, y: np.ndarray, z: np.ndarray) -> float:
-        return float(matmul(y[0], z[1]))
 
     def column(self, j: int) -> np.ndarray:
         """The element of column j, a fresh array. Costs n entries if the matrix is not stored."""
@@ -343,21 +295,19 @@ class FeatureSpace(ElementSpace):
         if self._matrix is not None:
             row = self._matrix[j]
         else:
-            row = self.oracle.row(j if self.index is None else int(self.index[j]))
-            row = row if self.index is None else row[self.index]
+            row = self.oracle.row(int(self.index[j]))[self._own]
         np.multiply(self.factor, row, out=element[1])
         element[1] *= self.factor[j]
         return element
 
-    def coefficients(self, y: np.ndarray) -> np.ndarray:
-        return y[0]
+    def norm(self, y: np.ndarray) -> float:
+        return math.sqrt(max(float(matmul(y[0], y[1])), 0.0))
 
     def normal_product(self, v: np.ndarray) -> np.ndarray:
         return self.products(v)[0]
 
-    def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        softmax(y[1] / -mu, out=weights)
-        return float(y[1].min()), self.image(weights)
+    def coefficients(self, y: np.ndarray) -> np.ndarray:
+        return y[0]
 
     def separates(self, y: np.ndarray, low: float) -> bool:
         # Without the matrix it would cost n^2 entries: running sums must do, if they are positive
@@ -382,23 +332,14 @@ class FeatureSpace(ElementSpace):
         Gy, Gx = self._multiply(self.factor * np.stack((y, x)))
         return float(Gy.min()), math.sqrt(max(float(matmul(x, Gx)), 0.0))
 
-    @property
-    def _fits(self) -> bool:
-        return self.n**2 * self.oracle.dtype.itemsize <= self.gram_bytes
-
-    @property
-    def _rows_per_block(self) -> int:
-        return max(1, _BLOCK_BYTES // (self.n * self.oracle.dtype.itemsize))
-
     def _multiply(self, vectors: np.ndarray) -> np.ndarray:
         """factor * (K v) for vectors that carry the factor already, summed in float64."""
         results = np.empty((len(vectors), self.n))
         if self._matrix is not None:
             dot_columns(self._matrix, 0, self.n, vectors, results)
         else:
-            index = np.arange(self.n) if self.index is None else self.index
             for lo in range(0, self.n, self._rows_per_block):
-                block = self.oracle.block(index[lo : lo + self._rows_per_block], index)
+                block = self.oracle.block(self.index[lo : lo + self._rows_per_block], self.index)
                 dot_columns(block, 0, len(block), vectors, results[:, lo : lo + len(block)])
         results *= self.factor
         return results

@@ -64,7 +64,7 @@ SOLVERS = {
 }
 #: How a feasibility method goes wrong besides.
 METHODS = {
-    "returns_a_long_point": ("wrong", "x has shape (7,), not (100,)"),
+    "returns_a_long_point": ("wrong", "x is no vector of 100 real numbers"),
     "has_an_endless_history": ("", ""),
     "counts_too_far_in_its_history": ("wrong", "a point that no run can have"),
     "takes_less_than_no_time": ("", ""),

@@ -9,12 +9,13 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from marginbench.solvers import OCAS, Counters
-from marginbench.solvers.bundle import (
+from marginbench.solvers import (
     F1,
+    OCAS,
     BundleClassifier,
     BundleRegressor,
     BundleTrace,
+    Counters,
     EpsilonInsensitive,
     Hinge,
     LeastSquares,
@@ -198,10 +199,10 @@ def test_what_makes_no_sense_is_refused(linear_task):
         ({"offset": "free"}, "offset must be one of eliminated, feature"),
         ({"offset": "eliminated", "loss": "roc_area"}, "the offset of ROCArea cannot be"),
         ({"primal_search": True, "regularizer": "l1"}, "primal_search=True takes the L2 reg"),
-        ({"sample_weight": -np.ones(200)}, "sample_weight must hold 200 finite numbers"),
-        ({"X": X[:-1]}, "X and y must have as many rows"),
-        ({"X": X + 1j}, "must be real"),
-        ({"y": np.where(y > 0, y, np.nan)}, "y must hold finite numbers"),
+        ({"sample_weight": -np.ones(200)}, "Negative values in data passed to `sample_weight`"),
+        ({"X": X[:-1]}, "inconsistent numbers of samples"),
+        ({"X": X + 1j}, "Complex data not supported"),
+        ({"y": np.where(y > 0, y, np.nan)}, "Input y contains NaN"),
         ({"X": 1e200 * X}, "the squared norms of these points overflow"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from marginbench.solvers.bundle import (
+from marginbench.solvers import (
     F1,
     EpsilonInsensitive,
     Hinge,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from marginbench.solvers.bundle import (
+from marginbench.solvers import (
     EpsilonInsensitive,
     Hinge,
     LeastSquares,

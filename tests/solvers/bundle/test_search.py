@@ -5,8 +5,16 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 
-from marginbench.solvers import OCAS, BundleClassifier, Counters
-from marginbench.solvers.bundle import F1, EpsilonInsensitive, Hinge, Logistic, minimize_risk
+from marginbench.solvers import (
+    F1,
+    OCAS,
+    BundleClassifier,
+    Counters,
+    EpsilonInsensitive,
+    Hinge,
+    Logistic,
+    minimize_risk,
+)
 from marginbench.solvers.bundle.risk import Risk, _add_rows, check_norms, combination_of
 from marginbench.solvers.bundle.search import ExactSearch
 from marginbench.solvers.kernels.scoring import linear_scores

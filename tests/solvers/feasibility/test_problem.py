@@ -233,21 +233,22 @@ def test_a_status_that_is_none_is_refused(equal_points):
 
 @pytest.mark.parametrize("name", ["y", "x"])
 @pytest.mark.parametrize(
-    ("spoil", "reason"),
+    "spoil",
     [
-        (lambda v: v[:-1], "has shape"),
-        (lambda v: v[:, None], "has shape"),
-        (lambda v: [[1.0], [1.0, 2.0]], "is not an array of"),
-        (lambda v: v.astype(str), "is not an array of real numbers"),
-        (lambda v: v + 0j, "is not an array of real numbers"),
-        (lambda v: np.append(v[1:], -np.inf), "contains NaN or infinity"),
+        lambda v: v[:-1],
+        lambda v: v[:, None],
+        lambda v: [[1.0], [1.0, 2.0]],
+        lambda v: v.astype(str),
+        lambda v: v + 0j,
+        lambda v: np.append(v[1:], -np.inf),
+        lambda v: np.append(v[1:], np.nan),
     ],
 )
-def test_what_is_no_finite_vector_of_the_length_is_refused(equal_points, name, spoil, reason):
+def test_what_is_no_finite_vector_of_the_length_is_refused(equal_points, name, spoil):
     problem, result = equal_points
     verdict = check_certificate(problem, replace(result, **{name: spoil(getattr(result, name))}))
     assert not verdict.valid
     (found,) = verdict.reasons
-    assert found.startswith(f"{name} {reason}")
+    assert found.startswith(f"{name} is no vector of 9 real numbers")
     assert math.isnan(verdict.phi_lo)
     assert math.isnan(verdict.phi_up)

@@ -31,7 +31,7 @@ from marginbench.solvers import (
     SecondOrder,
     check_certificate,
 )
-from marginbench.solvers.feasibility.proofs import opposite_columns, proves_inseparable
+from marginbench.solvers.feasibility.certificates import opposite_columns, proves_inseparable
 
 COLUMNS = [MPLFP, SPCT, PCT, VN, ISPVN, SPVN]
 KERNEL = [MPKFP, KPCT, KVN, SNKP, ISNKPVN]
