@@ -101,6 +101,7 @@ def test_the_page_is_self_contained_and_its_links_resolve(plain, make, tmp_path)
     assert not {"iframe", "img", "object", "embed"} & {tag for tag, _ in page.tags}
     assert [attributes for tag, attributes in page.tags if tag == "script"] == [
         {"type": "application/json", "id": "explorer-data"},
+        {"type": "application/json", "id": "explorer-spec"},
         {},
         {},
     ]
@@ -121,7 +122,7 @@ def test_hostile_names_are_text(record, make, write_results, capsys):
     words = dict.fromkeys(("title", "description", "command"), HOSTILE)
     path = write_report(write_results(records, [task], [solver], **words), HOSTILE)
     text = path.read_text(encoding="utf-8")
-    assert text.count("<script") == 3  # data, Vega and script of the page
+    assert text.count("<script") == 4  # data, figure, Vega and script of the page
     assert "\u202e" not in text  # which would reorder what stands around it
     assert make.page(path).text.count(HOSTILE.replace("\u202e", r"\u202e")) > 8
     assert "[bold]" in capsys.readouterr().out
