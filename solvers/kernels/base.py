@@ -15,8 +15,9 @@ from ..numeric.matrices import Matrix, better_dense
 from ..numeric.memory import scratch
 from .parameters import Parameter
 
-# OpenBLAS has kernels of another order for one row, and for up to 10^6 multiplications.
-_SMALL = 2**20
+# OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
+# points two rows are more already.
+_SMALL = 2**19
 # Blocks of entries are about this large: BLAS is as fast as for larger ones (with a quarter of it
 # predictions take 1.2 times as long), they stay in a cache of the processor between the steps
 # of their computation, and memory does not grow with the number of points.
@@ -198,13 +199,13 @@ class Kernel(ABC):
         """
         return math.inf
 
-    def steady_from(self, points: Points, dtype: Any) -> float:
-        """With so many rows or more, an entry does not depend on which others are computed with it.
+    def same_in_every_block(self, points: Points, dtype: Any) -> bool:
+        """Whether an entry does not depend on which others are computed with it.
 
         To the last bit, if BLAS rounds alike at every place of a block: OpenBLAS does for AVX-512,
-        not for AVX2, where it is the same up to rounding. Infinite unless a kernel knows better.
+        not for AVX2, where it is the same up to rounding. False unless a kernel knows better.
         """
-        return math.inf
+        return False
 
 
 def row_blocks(
@@ -235,17 +236,16 @@ def rounding_unit(dtype: str) -> float:
     return 8 * float(np.finfo(dtype).eps)
 
 
-def products_steady_from(points: Points, dtype: Any) -> float:
-    """Rows from which on inner products with these points are the same in every block.
+def products_are_steady(points: Points, dtype: Any) -> bool:
+    """Whether inner products with these points are the same in every block.
 
-    Never in float64, where BLAS changes the order of its sums with the number of rows on every
-    processor.
+    Not in float64 and not on small data, where BLAS changes the order of its sums with the number
+    of rows on every processor.
     """
-    if scipy.sparse.issparse(points.values):
-        return 2
-    if np.dtype(dtype) != np.float32:
-        return math.inf
-    return max(2, math.ceil(_SMALL / max(1, points.values.size)))
+    values = points.values
+    return scipy.sparse.issparse(values) or (
+        np.dtype(dtype) == np.float32 and values.size >= _SMALL
+    )
 
 
 def placed(entries: np.ndarray, out: np.ndarray | None) -> np.ndarray:

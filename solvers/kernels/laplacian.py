@@ -62,8 +62,8 @@ class Laplacian(Kernel):
         longest = float(_lengths(points.values).max(initial=0.0))
         return rounding_unit(dtype) * (1.0 + 2.0 * self.gamma * longest)
 
-    def steady_from(self, points: Points, dtype: Any) -> float:
-        return 1
+    def same_in_every_block(self, points: Points, dtype: Any) -> bool:
+        return True
 
 
 def _lengths(values: Matrix) -> np.ndarray:

@@ -14,7 +14,7 @@ from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix, as_dense
 from ..numeric.threads import in_parts
 from . import Kernel, Points, make_kernel
-from .rows import FEWEST_ROWS, RowCache, RowsAhead
+from .rows import RowCache, RowsAhead
 from .scoring import add_rows, expansion_scores
 
 Index = Sequence[int] | np.ndarray
@@ -236,19 +236,15 @@ class KernelOracle:
     def looks_ahead(self) -> bool:
         """Whether :meth:`row_ahead` computes rows in blocks.
 
-        It does where an entry is the same in every block of a few rows, whatever the other rows
-        are; not for a precomputed kernel, where there is nothing to gain.
+        It does where an entry is the same in every block, whatever the other rows are; not for a
+        precomputed kernel, where there is nothing to gain.
         """
-        return self.kernel.evaluates and self._steady_from <= FEWEST_ROWS
-
-    @cached_property
-    def _steady_from(self) -> float:
-        return self.kernel.steady_from(self.points, self.dtype)
+        return self.kernel.evaluates and self.kernel.same_in_every_block(self.points, self.dtype)
 
     @cached_property
     def _store_ahead(self) -> tuple[RowCache, RowsAhead]:
         """Where rows computed ahead wait, and what chooses them."""
-        store = self._cache if self.storing_pays else None
+        store = self._cache
         if store is None:
             row_bytes = self.n * self.dtype.itemsize
             rows = int(min(_BUFFER_ROWS, max(2, _BUFFER_BYTES // row_bytes)))
@@ -256,15 +252,13 @@ class KernelOracle:
         return store, RowsAhead(store, self.n)
 
     def _fill_by_block(self, store: RowCache, index: np.ndarray) -> None:
-        """Compute these distinct rows into the store, in a block large enough to be steady."""
-        missing = int(self._steady_from) - len(index)
-        if missing <= 0:
+        """Compute these distinct rows into the store, never one as a product with one vector."""
+        if len(index) > 1:
             self._fill(store, index)
             return
-        computed = self._compute(np.append(index, np.repeat(index[:1], missing)))
-        store.storage[store.reserve(index)] = computed[: len(index)]
-        # The copies are no entries of their own.
-        self.charge(0, -missing * self.n)
+        store.storage[store.reserve(index)] = self._compute(np.repeat(index, 2))[:1]
+        # The second copy is no entry of its own.
+        self.charge(0, -self.n)
 
     def block(self, index: Index, columns: Index | None = None) -> np.ndarray:
         """k(x_i, x_j) for i in the index and j in the columns (None: all), a fresh array.

@@ -18,7 +18,7 @@ from .base import (
     in_row_parts,
     kept_dense,
     placed,
-    products_steady_from,
+    products_are_steady,
     rounding_unit,
 )
 from .parameters import FiniteNumber, WholeNumber, Width, parameter
@@ -45,8 +45,8 @@ class ProductKernel(Kernel):
     def diag(self, A: Points) -> np.ndarray:
         return self._finish(squared_norms(A.values))
 
-    def steady_from(self, points: Points, dtype: Any) -> float:
-        return products_steady_from(points, dtype)
+    def same_in_every_block(self, points: Points, dtype: Any) -> bool:
+        return products_are_steady(points, dtype)
 
     @abstractmethod
     def _finish(self, inner: np.ndarray) -> np.ndarray:

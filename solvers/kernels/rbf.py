@@ -20,7 +20,7 @@ from .base import (
     in_row_parts,
     kept_dense,
     placed,
-    products_steady_from,
+    products_are_steady,
     rounding_unit,
     row_blocks,
 )
@@ -88,8 +88,8 @@ class RBF(Kernel):
         assert points.norms is not None
         return _noise(_largest(points.norms), dtype)
 
-    def steady_from(self, points: Points, dtype: Any) -> float:
-        return products_steady_from(points, dtype)
+    def same_in_every_block(self, points: Points, dtype: Any) -> bool:
+        return products_are_steady(points, dtype)
 
 
 def _noise(size: float, dtype: str) -> float:

@@ -11,7 +11,7 @@ from ..numeric.memory import scratch
 
 # Bounds on the rows at a time: fewer take BLAS nearly as long together, more are hardly cheaper
 # for each.
-FEWEST_ROWS, _MOST_ROWS = 24, 128
+_FEWEST_ROWS, _MOST_ROWS = 24, 128
 # Indices to come are looked at in this number, to find rows among them that are not stored yet.
 _INDICES = 4096
 # The rows wanted soon are so many times those computed at a time.
@@ -102,7 +102,7 @@ class RowsAhead:
         self.waiting = np.zeros(n, dtype=bool)  # Rows computed ahead and not asked for yet
         self._computed = np.empty(0, dtype=np.int64)
         self._used = 0
-        self._limit = FEWEST_ROWS
+        self._limit = _FEWEST_ROWS
 
     def note(self, index: np.ndarray) -> None:
         """These rows are asked for, int64; the same one may come more than once."""
@@ -132,7 +132,7 @@ class RowsAhead:
         wasted = len(waiting) - int(still_wanted.sum())
         self._limit = min(2 * self._limit, _MOST_ROWS)
         if wasted > self._used:
-            self._limit = max(FEWEST_ROWS, self._limit // 4)
+            self._limit = max(_FEWEST_ROWS, self._limit // 4)
         self._computed = waiting[still_wanted]
         self.waiting[self._computed] = True
         self._used = 0

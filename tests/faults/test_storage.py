@@ -87,7 +87,7 @@ def test_a_folder_removed_while_a_study_runs(place, what):
     gone.rename(place.folder / "elsewhere")
     said = complaint(place.end(process))
     assert said.startswith("marginbench: results/small/journal/")
-    assert said.endswith("there is no such folder; make it, or run the same command again")
+    assert said.endswith("make its folder, or run the same command again")
     assert not list(place.folder.glob("results/**/*.jsonl"))
     place.write_study(epochs=3)
     assert place.command("run", "small.toml").code == 0
