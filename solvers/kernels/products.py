@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..numeric.matrices import Matrix, matmul, products, squared_norms, stored
+from ..numeric.matrices import Matrix, for_products, matmul, products, squared_norms, stored
 from ..registration import register_kernel
 from .base import (
     Kernel,
@@ -37,7 +37,7 @@ class ProductKernel(Kernel):
         norms = squared_norms(values)
         # By Cauchy-Schwarz the norms bound every product.
         check_range(self, self._bound(norms.max(initial=0.0)), norms, dtype)
-        return Points(values)
+        return Points(values if scipy.sparse.issparse(values) else for_products(values))
 
     def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
         return placed(self._finish(products(A.values, B.values, out)), out)

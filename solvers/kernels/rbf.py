@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..numeric.matrices import Matrix, as_dense, products, squared_norms, stored
+from ..numeric.matrices import Matrix, as_dense, for_products, products, squared_norms, stored
 from ..numeric.memory import scratch
 from ..registration import register_kernel
 from .base import (
@@ -141,4 +141,4 @@ def _centred(
     for start in range(0, X.shape[0], step):
         rows = slice(start, start + step)
         centre(as_dense(X[rows]), frame.shift, scale, frame.features, values[rows], norms[rows])
-    return values, norms
+    return for_products(values), norms
