@@ -83,7 +83,9 @@ def site(monkeypatch):
         yield site
 
 
-def test_a_connection_that_breaks_off_is_told(site, tmp_path):
+def test_a_status_and_a_connection_that_breaks_off_are_told(site, tmp_path):
+    assert "(HTTP status 503)" in site.refusal(tmp_path, fixed(503))
+    assert len(site.requests) == 1
     chunked = fixed(200, b"5\r\nhello\r\n", Transfer_Encoding="chunked", Content_Length=None)
     short = fixed(200, CONTENT[:1000], Content_Length=len(CONTENT))
     for broken in (short, chunked):

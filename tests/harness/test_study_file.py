@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from marginbench import Budget, run
+from marginbench.data_loaders import find
 from marginbench.harness.errors import StudyError, UserError
 from marginbench.harness.study.model import SolverEntry, StudyFile
 from marginbench.harness.study.svm import Study, Task
@@ -87,6 +88,19 @@ def test_a_study_is_read_with_its_defaults_as_python_builds_it():
     task, solver = {"dataset": "digits", "gamma": 0.1, "C": 10.0}, {"name": "SMO"}
     budget = {"timeout": 5.0}
     assert study == Study(name="mine", seeds=2, budget=budget, task=[task], solver=[solver])
+
+
+def test_what_is_tuned_is_read_also_as_a_results_folder_stores_it():
+    study = parse(TUNED)
+    assert (study.tuning.method, study.tuning.folds) == ("halving", 3)
+    assert study.task[0].tune == {"C": [0.1, 1.0], "gamma": [0.1]}
+    assert study.solver[0].tune == {"max_epochs": [1, 5]}
+    assert Study.model_validate(study.model_dump()) == study
+
+
+def test_width_and_C_come_from_the_dataset_where_they_are_left_out():
+    task, source = parse(VALID.replace("gamma = 0.1\nC = 10", "")).task[0], find("digits")
+    assert (task.gamma, task.C) == (source.default_gamma, source.default_C)
 
 
 def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
