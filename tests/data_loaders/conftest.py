@@ -66,20 +66,18 @@ def tiny():
     return make
 
 
-@pytest.fixture
-def serving():
-    """Start a server with a handler of one's own; returns its address."""
-    with contextlib.ExitStack() as stack:
-
-        def start(handler):
-            server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), handler))
-            thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.01))
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.shutdown)
-            return f"http://127.0.0.1:{server.server_port}"
-
-        yield start
+@contextlib.contextmanager
+def serving(handler, site=None):
+    """A server on this machine whose requests are the affair of ``server.site``: its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.site = site
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.fixture
@@ -89,7 +87,7 @@ def asked():
 
 
 @pytest.fixture
-def server(mirror, serving, asked):
+def server(mirror, asked):
     """The address of a web server that serves the mirror."""
 
     class Handler(SimpleHTTPRequestHandler):
@@ -99,4 +97,5 @@ def server(mirror, serving, asked):
         def log_error(self, *args):
             """Say nothing."""
 
-    return serving(partial(Handler, directory=str(mirror)))
+    with serving(partial(Handler, directory=str(mirror))) as address:
+        yield address

@@ -234,17 +234,7 @@ def test_metadata_that_do_not_fit_the_content_are_damage(tmp_path):
     assert unreadable(tmp_path / "it", X, schema_version=1).startswith("outdated")
 
 
-# Loads rely on checksums: no hashing of the content, and damage is found all the same.
-
-
-def test_content_is_hashed_when_it_is_written_and_by_verify(tiny, monkeypatch):
-    calls = []
-    whole = store.fingerprint
-    monkeypatch.setattr(store, "fingerprint", lambda content: calls.append(1) or whole(content))
-    source = own(tiny, content())
-    for use, n_hashed in ((load, 2), (load, 2), (verify, 3)):
-        use(source)
-        assert len(calls) == n_hashed
+# Loads rely on checksums: the content is not hashed, and damage is found all the same.
 
 
 @pytest.mark.parametrize("make", [np.array, csr_matrix], ids=["dense", "sparse"])

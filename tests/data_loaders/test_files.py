@@ -14,7 +14,7 @@ import pytest
 from marginbench.data_loaders import files, load, verify
 from marginbench.data_loaders.files import RemoteFile
 
-from .conftest import TEST, TRAIN, refused
+from .conftest import TEST, TRAIN, refused, serving
 
 
 def refusal(source):
@@ -73,13 +73,14 @@ def test_a_mirror_shows_its_password_and_token_to_nobody_but_the_server(
     assert load(tiny()).X_train.shape == (4, 4)
 
 
-def test_a_silent_server_is_not_waited_for(tiny, serving, monkeypatch):
+def test_a_silent_server_is_not_waited_for(tiny, monkeypatch):
     class Silent(BaseHTTPRequestHandler):
         def do_GET(self):
             time.sleep(0.6)
 
     monkeypatch.setattr(files, "TIMEOUT_S", 0.2)
-    assert "(download failed: ReadTimeout)" in refusal(tiny(url=serving(Silent)))
+    with serving(Silent) as address:
+        assert "(download failed: ReadTimeout)" in refusal(tiny(url=address))
 
 
 def test_whole_files_of_an_interrupted_fetch_are_kept(tiny, server, cache, mirror):

@@ -192,17 +192,6 @@ def test_csv_reads_all_spellings_alike(tmp_path, text):
     assert content.train.y.dtype == np.int64
 
 
-def test_the_label_can_be_the_last_column_and_the_test_part_the_last_rows(tmp_path):
-    text = b"0.5,-2,0,7\n1,2,3,4\n1,1,1,7\n"
-    options = {"classes": (4, 7), "label": "last", "every": None}
-    content = read_csv(tmp_path / "it", text, last=1, **options)
-    assert content.train.X.tolist() == [[0.5, -2, 0], [1, 2, 3]]
-    assert [content.train.y.tolist(), content.test.y.tolist()] == [[7, 4], [7]]
-    assert refused(read_csv, tmp_path / "it", text, last=3, **options).startswith(
-        "it: 3 rows, but the last 3 alone are the test part"
-    )
-
-
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [

@@ -112,7 +112,7 @@ def classes(tiny):
 def test_each_choice_of_the_positive_class_has_its_own_file(classes):
     default, zero = load(classes), load(classes, {"positive": 0.0})
     every = load(classes, {"positive": "none"})
-    assert (default.params, zero.params) == ({"positive": 2}, {"positive": 0})
+    assert (default.params, repr(zero.params)) == ({"positive": 2}, "{'positive': 0}")
     np.testing.assert_array_equal(default.y_train, np.where(CLASSES == 2, 1, -1))
     np.testing.assert_array_equal(zero.y_train, np.where(CLASSES == 0, 1, -1))
     np.testing.assert_array_equal(zero.X_train, np.eye(12))
@@ -121,12 +121,6 @@ def test_each_choice_of_the_positive_class_has_its_own_file(classes):
     assert len({default.fingerprint, zero.fingerprint, every.fingerprint}) == 3
     assert verify(classes, {"positive": 0}).state == "ok"
     assert verify(classes, {"positive": 1}).state == "missing"
-
-
-@pytest.mark.parametrize("value", [2, 2.0, np.float32(2)])
-def test_equal_numbers_are_one(classes, value):
-    (kept,) = classes.resolve({"positive": value}).values()
-    assert (kept, type(kept)) == (2, int)
 
 
 @pytest.mark.parametrize("value", [3, True, None, float("nan"), "2", np.array([1, 2]), "None"])
@@ -185,12 +179,3 @@ def test_rows_of_norm_one_are_of_any_size(store, unit):
     np.testing.assert_array_equal(
         csr_matrix(X).toarray(), np.float32([[0.6, -0.8], [0, 0], [0, 1]])
     )
-
-
-def test_images_of_norm_one():
-    X = np.array([[0, 255, 51], [0, 0, 0], [3, 4, 0]], dtype=np.float32)
-    part = Part(X, np.array([0, 1, 2]))
-    made = transforms.images(Content(part, part), {"positive": "none", "scale": "norm"})
-    np.testing.assert_array_equal(made.train.X[1:], np.float32([[0, 0, 0], [0.6, 0.8, 0]]))
-    np.testing.assert_allclose(np.linalg.norm(made.train.X, axis=1), [1, 0, 1], rtol=1e-7)
-    assert made.train.y.tolist() == [0, 1, 2]

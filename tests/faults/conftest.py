@@ -10,10 +10,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import psutil
@@ -146,20 +144,6 @@ def wait_for(condition, seconds=60.0):
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.01)
-
-
-@contextlib.contextmanager
-def serving(handler, site):
-    """A server on this machine whose requests are the affair of ``server.site``: its port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.site = site
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture

@@ -51,11 +51,8 @@ class Harm:
     def raises_without_text(self):
         raise Cruel
 
-    def raises_a_long_text(self):
-        raise ValueError("x" * 5_000_000)
-
-    def raises_control_characters(self):
-        raise ValueError("a\x00b\x1b[31mc\u202ed\u2066e\x07")
+    def raises_a_long_text_with_control_characters(self):
+        raise ValueError("a\x00b\x1b[31mc\u202ed\u2066e\x07" + "x" * 5_000_000)
 
     def raises_out_of_memory(self):
         raise MemoryError("Unable to allocate 100 GiB")
@@ -176,9 +173,6 @@ class Hostile(SMO, Harm):
     def changes_its_model(self, **changes):
         return replace(self.solution, model=replace(self.solution.model, **changes))
 
-    def says_converged(self):
-        return self.expands(0.05 * self.problem.y, status="converged")
-
     def says_that_nothing_is_optimal(self):
         return self.expands(np.zeros(self.problem.n), status="converged")
 
@@ -189,9 +183,6 @@ class Hostile(SMO, Harm):
         found = self.expands(1e-6 * self.problem.y, status="converged")
         return replace(found, model=replace(found.model, n_train=10**9))
 
-    def invents_points(self):
-        return self.changes_its_model(support=self.solution.model.support + self.problem.n)
-
     def returns_few_coefficients(self):
         return self.expands(np.ones(3))
 
@@ -200,12 +191,6 @@ class Hostile(SMO, Harm):
 
     def returns_nan(self):
         return self.changes_its_model(coef=self.solution.model.coef * np.nan)
-
-    def returns_objects(self):
-        return self.changes_its_model(coef=self.solution.model.coef.astype(object))
-
-    def returns_no_model(self):
-        return replace(self.solution, model="a model")
 
     def predicts_otherwise(self):
         self.decision_function = lambda X: 1.01 * super(Hostile, self).decision_function(X)

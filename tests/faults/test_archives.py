@@ -15,6 +15,8 @@ import pytest
 from marginbench.data_loaders import DataError, files, idx
 from marginbench.data_loaders.files import LocalFile, reading
 
+from ..data_loaders.conftest import refused
+
 MIB = files.MIB
 PACK = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 NAMES = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
@@ -55,21 +57,13 @@ def n_read(file, block=MIB):
     return total
 
 
-def refusal(read, *args):
-    with pytest.raises(DataError) as caught:
-        read(*args)
-    message = str(caught.value)
-    assert message.isprintable()
-    return message
-
-
 @pytest.mark.parametrize("kind", [*PACK, "zip", "gz in zip", "xz in zip"])
 def test_a_bomb_is_stopped_exactly_at_the_limit_and_before_it_takes_memory(tmp_path, kind):
     file = local(tmp_path / "it", kind, bomb(kind), max_bytes=64 * MIB)
     assert file.path.stat().st_size < MIB // 4
     tracemalloc.start()
     try:
-        message = refusal(n_read, file)
+        message = refused(n_read, file)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -82,7 +76,7 @@ def test_a_bomb_is_stopped_exactly_at_the_limit_and_before_it_takes_memory(tmp_p
     assert n_read(local(tmp_path / "it", kind, data, max_bytes=2 * MIB)) == 2 * MIB
     # Read in one go, too: nothing beyond the limit is given out.
     smaller = local(tmp_path / "it", kind, data, max_bytes=2 * MIB - 1)
-    assert f"expands to more than {2 * MIB - 1} bytes" in refusal(n_read, smaller, -1)
+    assert f"expands to more than {2 * MIB - 1} bytes" in refused(n_read, smaller, -1)
 
 
 def test_the_user_can_set_the_limit(tmp_path, monkeypatch):
@@ -90,10 +84,10 @@ def test_the_user_can_set_the_limit(tmp_path, monkeypatch):
     monkeypatch.setenv(files.BYTES_VARIABLE, str(2 * MIB))
     assert n_read(file) == 2 * MIB
     monkeypatch.setenv(files.BYTES_VARIABLE, "1000")
-    assert "more than 1000 bytes" in refusal(n_read, file)
+    assert "more than 1000 bytes" in refused(n_read, file)
     for wrong in ("0", "-1", "1.5", "1 GB", "9" * 5000, "²"):
         monkeypatch.setenv(files.BYTES_VARIABLE, wrong)
-        message = refusal(n_read, file)
+        message = refused(n_read, file)
         assert message.startswith("MARGINBENCH_MAX_FILE_BYTES is '")
         assert message.endswith("'; set it to a positive whole number")
 
@@ -112,7 +106,7 @@ def test_a_zip_that_zipfile_cannot_handle_is_named(tmp_path, changes, reason):
     entry = data.index(b"PK\1\2")
     for offset, value in changes.items():
         data[entry + offset : entry + offset + 1] = value
-    message = refusal(n_read, local(tmp_path / "it", "zip", bytes(data)))
+    message = refused(n_read, local(tmp_path / "it", "zip", bytes(data)))
     assert message.startswith(f"{tmp_path / 'it'}: cannot be read (")
     assert reason in message
 
@@ -149,7 +143,7 @@ def read_tar(path, data):
 )
 def test_an_archive_that_is_not_cifar_is_refused(tmp_path, changes, complaint):
     records = {k: data for k, data in (RECORDS | changes).items() if data is not None}
-    assert complaint in refusal(read_tar, tmp_path / "it", tar(records))
+    assert complaint in refused(read_tar, tmp_path / "it", tar(records))
 
 
 @pytest.mark.parametrize("folder", ["/", "a/../../"])
@@ -177,7 +171,7 @@ SPARSE = {"map": "0,0", "size": str(2**50), "name": "test_batch.bin"}
 )
 def test_only_plain_files_of_a_tar_are_read(tmp_path, fields):
     data = tar(RECORDS | {"test_batch.bin": b""}, **fields)
-    assert refusal(read_tar, tmp_path / "it", data) == (
+    assert refused(read_tar, tmp_path / "it", data) == (
         f"{tmp_path / 'it'}:test_batch.bin: is a link, a sparse file or a device, not a plain file"
     )
 
@@ -186,7 +180,7 @@ def test_a_size_that_only_the_header_has_takes_no_memory(tmp_path):
     info = tarfile.TarInfo("data_batch_1.bin")
     info.size = 2**40
     data = info.tobuf(tarfile.GNU_FORMAT) + bytes(1024)
-    assert f"{2**40} bytes, more than 30730000" in refusal(read_tar, tmp_path / "it", data)
+    assert f"{2**40} bytes, more than 30730000" in refused(read_tar, tmp_path / "it", data)
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zip", "tar", "tar.gz"])

@@ -11,11 +11,11 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from marginbench.data_loaders import DataError, files
+from marginbench.data_loaders import files
 from marginbench.data_loaders.errors import CacheError
 from marginbench.data_loaders.files import RemoteFile, gather
 
-from .conftest import serving
+from ..data_loaders.conftest import refused, serving
 
 CONTENT = random.Random(1).randbytes(300_000)
 
@@ -67,10 +67,7 @@ class Site:
         return data
 
     def refusal(self, folder, *answers, **fields):
-        with pytest.raises(DataError) as caught:
-            self.fetch(folder, *answers, **fields)
-        message = str(caught.value)
-        assert message.isprintable()
+        message = refused(self.fetch, folder, *answers, **fields)
         assert f"tried {self.url} (" in message
         assert list(folder.iterdir()) == []
         return message
@@ -81,12 +78,14 @@ def site(monkeypatch):
     monkeypatch.delenv("MARGINBENCH_MIRROR", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     site = Site()
-    with serving(Handler, site) as port:
-        site.url = f"http://127.0.0.1:{port}/file"
+    with serving(Handler, site) as address:
+        site.url = f"{address}/file"
         yield site
 
 
-def test_a_connection_that_breaks_off_is_told(site, tmp_path):
+def test_a_status_and_a_connection_that_breaks_off_are_told(site, tmp_path):
+    assert "(HTTP status 503)" in site.refusal(tmp_path, fixed(503))
+    assert len(site.requests) == 1
     chunked = fixed(200, b"5\r\nhello\r\n", Transfer_Encoding="chunked", Content_Length=None)
     short = fixed(200, CONTENT[:1000], Content_Length=len(CONTENT))
     for broken in (short, chunked):
@@ -108,11 +107,6 @@ def test_an_endless_body_stops_at_the_limit(site, tmp_path, monkeypatch):
     assert site.fetch(tmp_path, WHOLE, max_bytes=len(CONTENT)) == CONTENT
     monkeypatch.setenv(files.BYTES_VARIABLE, str(len(CONTENT) - 1))
     assert f"limit of {len(CONTENT) - 1} bytes" in site.refusal(tmp_path, WHOLE)
-
-
-def test_a_status_is_told(site, tmp_path):
-    assert "(HTTP status 503)" in site.refusal(tmp_path, fixed(503))
-    assert len(site.requests) == 1
 
 
 def test_redirects_are_followed_but_not_for_ever_and_to_no_other_protocol(site, tmp_path):

@@ -19,10 +19,8 @@ from marginbench.harness.execution import runner
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.jobs import Started
-from marginbench.harness.planning.merging import OF_THE_MACHINE
 from marginbench.harness.planning.status import Monitor
 from marginbench.harness.results import stores
-from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.stores import (
     Item,
     Mirror,
@@ -35,6 +33,7 @@ from marginbench.harness.results.stores import (
     synced,
 )
 
+from ..faults.conftest import numbers
 from .conftest import board_study
 
 pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
@@ -382,18 +381,6 @@ def begun(url, tmp_path, monkeypatch):
     return begin
 
 
-def values(folder):
-    """What the records that count say, without clocks and machines."""
-    journal = Journal(folder)
-    assert not journal.damages
-    return {
-        record.key: {
-            k: repr(v) for k, v in vars(record).items() if k not in {*OF_THE_MACHINE, "trace"}
-        }
-        for record in journal.records()
-    }
-
-
 def test_two_machines_share_a_study(board, store, alone, begun, monkeypatch):
     monkeypatch.setattr(runner, "LOOK_S", 0.0)
     seen = Counter()
@@ -411,7 +398,7 @@ def test_two_machines_share_a_study(board, store, alone, begun, monkeypatch):
     assert len(seen) == 6
     assert seen.total() <= 8  # what both begin at the same moment
     for folder in (store, *(folder for _, folder in commands)):
-        assert values(folder) == values(alone)
+        assert numbers(folder) == numbers(alone)
 
 
 def test_an_interrupted_command_pushes_what_it_has(board, store, alone, begun):
@@ -426,12 +413,12 @@ def test_an_interrupted_command_pushes_what_it_has(board, store, alone, begun):
     words = r"interrupted; 3 of 6 runs are recorded in .*; run the same .* resume: the command"
     assert re.fullmatch(words, str(caught.value))
     assert sum(caught.value.summary.statuses.values()) == 3
-    assert len(values(store)) == 3
+    assert len(numbers(store)) == 3
     # Nothing is done again, also by who has no mirror yet.
     run, _ = begun("there")
     assert run(board, Counting(seen)).already_recorded == 3
     # A store is a results folder.
-    assert values(store) == values(alone)
+    assert numbers(store) == numbers(alone)
     assert {path.name for path in store.iterdir()} == {"study.json", "journal", "sources"}
 
 
@@ -474,7 +461,7 @@ def test_merging_stores_and_folders(stored, run, tmp_path):
     code, out, _ = run("merge", *sides, "--out", f"file://{both}", "--json")
     done = json.loads(out)
     assert (code, done["out"], done["records"]) == (0, f"file://{both}", 6)
-    assert values(both) == values(stored)
+    assert numbers(both) == numbers(stored)
     # Into one of them.
     code, out, _ = run("merge", f"file://{both}", str(second), "--out", f"file://{both}")
     assert (code, out.partition(":")[0]) == (0, "6 records in file")

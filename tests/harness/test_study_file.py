@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from marginbench import Budget, run
+from marginbench.data_loaders import find
 from marginbench.harness.errors import StudyError, UserError
 from marginbench.harness.study.model import SolverEntry, StudyFile
 from marginbench.harness.study.svm import Study, Task
@@ -89,24 +90,17 @@ def test_a_study_is_read_with_its_defaults_as_python_builds_it():
     assert study == Study(name="mine", seeds=2, budget=budget, task=[task], solver=[solver])
 
 
-def test_a_feasibility_study_is_read_with_its_defaults():
-    study = parse(FEASIBILITY)
-    assert [task.label for task in study.tasks] == ["easy", "ten digits"]
-    assert study.cell[0].published == {"MPLFP": 1.5, "PCT": "TO"}
-    assert (study.images[0].dataset, study.images[0].instances) == ("digits", 1)
-    entries = [(entry.name, entry.label, entry.seeds) for entry in study.solvers]
-    assert entries == [("MPLFP", "mplfp", None), ("MPKFP", "with a kernel", 1)]
-
-
-def test_what_is_tuned_is_read():
+def test_what_is_tuned_is_read_also_as_a_results_folder_stores_it():
     study = parse(TUNED)
-    tuning = study.tuning
-    assert (tuning.method, tuning.folds, tuning.resource) == ("halving", 3, "points")
+    assert (study.tuning.method, study.tuning.folds) == ("halving", 3)
     assert study.task[0].tune == {"C": [0.1, 1.0], "gamma": [0.1]}
-    assert study.task[0].why_no_reference.startswith("its C and gamma are tuned")
     assert study.solver[0].tune == {"max_epochs": [1, 5]}
-    # As a results folder stores it.
     assert Study.model_validate(study.model_dump()) == study
+
+
+def test_width_and_C_come_from_the_dataset_where_they_are_left_out():
+    task, source = parse(VALID.replace("gamma = 0.1\nC = 10", "")).task[0], find("digits")
+    assert (task.gamma, task.C) == (source.default_gamma, source.default_C)
 
 
 def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
@@ -237,14 +231,6 @@ def test_names_are_found_in_any_case_and_labels_are_made_unique():
     assert [task.dataset for task in study.task] == ["digits"]
     entries = [(entry.name, entry.label) for entry in study.solver]
     assert entries == [("SMO", "SMO"), ("SMO", "smo-2")]
-
-
-def test_width_and_C_come_from_the_dataset_where_they_are_left_out():
-    task = parse(VALID.replace("gamma = 0.1\nC = 10", "")).task[0]
-    assert task.gamma > 0
-    assert task.C is not None
-    linear = parse(VALID.replace("gamma = 0.1", 'kernel = "linear"')).task[0]
-    assert linear.kernel_description == {"name": "linear"}
 
 
 def test_a_solver_file_is_looked_for_beside_the_study(tmp_path):
