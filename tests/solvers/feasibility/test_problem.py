@@ -241,7 +241,6 @@ def test_a_status_that_is_none_is_refused(equal_points):
         lambda v: v.astype(str),
         lambda v: v + 0j,
         lambda v: np.append(v[1:], -np.inf),
-        lambda v: np.append(v[1:], np.nan),
     ],
 )
 def test_what_is_no_finite_vector_of_the_length_is_refused(equal_points, name, spoil):
