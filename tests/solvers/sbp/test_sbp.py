@@ -150,6 +150,18 @@ def test_ties_and_schedules_are_the_literal_ones(
     assert_is(solver, expected, alpha_of(solver.model_, task.y))
 
 
+@kinds
+def test_a_checkpoint_comes_after_the_first_iteration_that_reaches_it(
+    rbf_task, kind, recording_monitor
+):
+    n, monitor = rbf_task.n, recording_monitor(every=60.5 * rbf_task.n)
+    solver = SBP("precomputed", nu=0.02, max_epochs=2, random_state=1, **KINDS[kind])
+    solver.fit(rbf_task.K, rbf_task.y, monitor=monitor)
+    rows = 2 if kind == "pair" else 1
+    assert set(np.diff(monitor.iterations)) == {-(-60.5 // rows)}
+    assert solver.counters_.kernel_evals == rows * solver.n_iter_ * n + n
+
+
 def test_every_entry_is_counted_and_those_of_checks_apart(linear_task):
     task, asked = linear_task, []
 
