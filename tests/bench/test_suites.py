@@ -1,9 +1,7 @@
 """The asv suites: nothing registered is left out, and their numbers are right and repeat."""
 
 import math
-import pkgutil
 import re
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -13,7 +11,6 @@ import pytest
 from scipy.optimize import linprog
 from threadpoolctl import threadpool_limits
 
-import benchmarks
 from benchmarks import shapes, solve, tasks, work
 from benchmarks.compare import common
 from marginbench.solvers import OCAS, SMO, registry
@@ -201,11 +198,3 @@ def test_feasibility_methods_certify_what_a_linear_program_says(problem, answer)
         found = work.separate(method, problem)
         assert found["failed"] == found["unsolved"] == 0
         assert found["iterations"] > 0
-
-
-@pytest.mark.slow
-def test_comparisons_are_no_suites_and_are_runnable():
-    modules = {item.name for item in pkgutil.iter_modules(benchmarks.__path__)}
-    assert "compare" not in modules
-    words = [sys.executable, "-m", "benchmarks.compare.predictions", "--help"]
-    assert subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode == 0

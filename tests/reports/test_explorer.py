@@ -10,7 +10,6 @@ from marginbench import report
 from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import curves
-from marginbench.reports.templating import TEMPLATES
 from marginbench.reports.views import explorer
 from marginbench.reports.views.explorer import explorer_data, explorer_json
 
@@ -114,13 +113,6 @@ def test_feasibility_methods_have_the_bounds_on_the_margin(make, results_of):
     assert [axis["name"] for axis in data["costs"]] == ["n_iter", "matvecs", "wall_s"]
     gap = series(data, "t", "MPLFP", "n_iter", "margin_gap")
     assert (gap["x"], gap["y"]) == ([1, 100], [2.0, 0.02])
-
-
-def test_scripts_and_their_comments_are_ascii():
-    scripts = [*TEMPLATES.glob("*.js"), *TEMPLATES.glob("scripts/*.js")]
-    assert {path.name for path in scripts} >= {"50_explorer.js", "vega.min.js"}
-    for path in scripts:
-        assert path.read_text(encoding="utf-8").isascii(), path
 
 
 HOSTILE = "<img src=x onerror=\"document.title='x'\">'\"</script>\N{RIGHT-TO-LEFT OVERRIDE}=1"

@@ -14,14 +14,9 @@ THIN = formatting.THIN
     ("form", "value", "text"),
     [
         *(("percent", 0, "0 %"), ("percent", 0.0123, "1.23 %"), ("percent", 0.00012, "0.012 %")),
-        *(("count", 0, "0"), ("count", 7.5, "7.5"), ("count", 999, "999")),
-        *(("count", 1000, "1.00k"), ("count", 999_949, "1.00M"), ("count", 1.5e9, "1.50G")),
-        *(
-            ("count", 99_990, "100k"),
-            ("seconds", 0.00456, "4.56 ms"),
-            ("seconds", 0.9999, "1.00 s"),
-        ),
-        *(("seconds", 61.2, "61.2 s"), ("seconds", 999.9, "1,000 s")),
+        *(("count", 0, "0"), ("count", 7.5, "7.5"), ("count", 999_949, "1.00M")),
+        *(("count", 99_990, "100k"), ("count", 1.5e9, "1.50G"), ("seconds", 999.9, "1,000 s")),
+        *(("seconds", 0.00456, "4.56 ms"), ("seconds", 0.9999, "1.00 s")),
         *(("scientific", 0.00123, f"1.2{formatting.TIMES}10⁻³"), ("scientific", 0, "0")),
     ],
 )

@@ -91,14 +91,9 @@ def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, res
     assert value(table, "SMO", "late_spread", "absent") == "unknown"
 
 
-def test_targets_come_from_the_reference_alone(mixed):
+def test_each_fold_has_a_target_of_its_own(mixed):
     target = Target("test_error", 0.01)
-    assert set(Target("suboptimality", 0.01).levels(mixed.runs)) == {0.01}
-    alone = mixed.runs[mixed.runs["solver"] == "SBP"]
-    for runs in (mixed.runs, alone):
-        assert target.levels(runs).to_numpy() == pytest.approx(0.1)
-    assert target.levels(mixed.runs.assign(reference_test_error=np.nan)).isna().all()
-    # Each fold has an optimum of its own; a run without a record has that in the middle.
+    # A run without a record has that in the middle.
     folds = mixed.runs[:3].assign(reference_test_error=[0.05, np.nan, 0.07])
     assert target.levels(folds).tolist() == pytest.approx([0.06, 0.07, 0.08])
 
@@ -158,7 +153,7 @@ def test_staying_near_the_optimum(make, results_of):
     solvers = [make.solver("SMO"), make.solver("Perceptron", scalarization=None)]
     whole = analysis.table(results_of(records, [make.task("a"), make.task("b")], solvers))
     table, other = (whole[whole["task"] == task] for task in "ab")
-    for measure in ("evals_to_error", "seconds_to_error", "seconds_to_objective"):
+    for measure in ("evals_to_error", "seconds_to_objective"):
         assert value(other, "SMO", measure, "absent") == "no target"
     assert value(table, "SMO", "evals_to_objective") == 40
     assert value(table, "SMO", "evals_to_objective", "first") == 20

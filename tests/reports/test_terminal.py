@@ -42,15 +42,6 @@ def test_it_fits_without_cutting_a_value(results, width):
         assert "skipped: LIBSVM on adult, 3 runs: LIBSVM needs a dense kernel" in words
 
 
-def test_a_wide_terminal_shows_ranges_and_a_narrow_one_each_row_as_a_line(results):
-    table = analysis.table(results).set_index(["task", "solver", "measure"])
-    shown, narrow = analysis.shown(results), " ".join(printed(results, 44).split())
-    for name in ("test_error", "cpu_s", "n_support"):
-        cell = measure_cell(table.loc[("digits", "SMO", name)], shown[name])
-        assert f"{shown[name].short} {' '.join(cell.value.split())}" in narrow
-        assert cell.range in printed(results, 120)
-
-
 def test_ranges_leave_first():
     numbers = [Heading("", "number", short=name) for name in ("first", "last")]
     headings = [Heading("", short="name"), *numbers]

@@ -259,25 +259,6 @@ def test_times_of_another_or_a_busy_machine_are_advice_and_those_of_another_comm
 
 
 @pytest.mark.slow
-def test_a_mean_over_six_tasks_tells_what_no_task_does(folder):
-    tasks = tuple("abcdef")
-    rng = np.random.default_rng(5)
-
-    def slower(record):
-        factor = 1.5 * float(rng.uniform(0.9, 1.1))
-        return replace(record, cpu_s=record.cpu_s * factor)
-
-    a, b = folder(tasks=tasks), folder(slower, tasks=tasks)
-    found = compare(a, b)
-    rows = found.frame[(found.frame["measure"] == "cpu_s") & (found.frame["solver"] == "SMO")]
-    assert set(rows["verdict"]) == {"no difference told"}
-    mean = found.solvers.set_index(["solver", "measure"]).loc[("SMO", "cpu_s")]
-    assert mean["verdict"] == "worsening"
-    assert mean["mean"] == pytest.approx(math.exp(np.log(rows["mean"]).mean()))
-    assert mean["low"] > 1.1
-
-
-@pytest.mark.slow
 def test_methods_of_feasibility_are_compared_by_instance(make, write_results):
     def write(factor, found="separable"):
         records = [

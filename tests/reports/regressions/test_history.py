@@ -198,7 +198,6 @@ def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo, over_t
         (ENTRY.format("a") + "commit = 'HEAD'", "7 digits"),
         (ENTRY.format("a") + ENTRY.format("b") + "commit = 7", "entry 2, commit"),
         (ENTRY.format("a") + "most = 1", "entry 1, most: Input should be greater than 1"),
-        (ENTRY.format("a") + "most = nan", "entry 1, most: Input should be greater than 1"),
     ],
 )
 def test_entries_that_are_none(text, words):

@@ -1,7 +1,6 @@
 """The bundle method: optima by other solvers, its guarantees, regularisers, its trace."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -10,26 +9,20 @@ from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.solvers import (
-    F1,
     OCAS,
     BundleClassifier,
     BundleRegressor,
     BundleTrace,
-    Counters,
     EpsilonInsensitive,
     Hinge,
     LeastSquares,
     Logistic,
-    Loss,
     Multiclass,
     PointwiseLoss,
-    PrecisionAtK,
     Quantile,
-    ROCArea,
     SquaredHinge,
     minimize_risk,
 )
-from marginbench.solvers.bundle.risk import Risk
 
 # Line searches that are not waited for.
 RUNS_OUT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -64,30 +57,6 @@ def test_the_optimum_of_the_svm_with_guaranteed_progress(
     if found.status == "converged":
         steps = math.log2(max(lam / (4 * G2), 1e-300)) + 8 * G2 / (lam * epsilon[-2]) - 2
         assert found.n_iter <= max(steps, 1) + 1
-
-
-@pytest.mark.parametrize(
-    ("loss", "offset"),
-    [
-        *((loss, None) for loss in (Hinge(), Logistic(), ROCArea(), PrecisionAtK(20), F1())),
-        *((loss, "eliminated") for loss in (Hinge(), SquaredHinge(), Logistic())),
-        *((loss, "feature") for loss in (Hinge(), ROCArea())),
-    ],
-    ids=lambda of: type(of).__name__ if isinstance(of, Loss) else of,
-)
-def test_planes_lie_below_the_risk(linear_task, loss, offset):
-    X, y = linear_task.X[:60], linear_task.y[:60]
-    risk = Risk(X, y, loss, np.ones(60), offset, Counters())
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        w = rng.standard_normal(risk.dimension)
-        value = risk.evaluate(w)
-        a, b = risk.plane(w)
-        assert a @ w + b == pytest.approx(value, rel=1e-12)
-        for _ in range(10):
-            u = w + rng.standard_normal(risk.dimension)
-            there = risk.evaluate(u)
-            assert a @ u + b <= there + 1e-12 * (1 + there)
 
 
 class Huber(PointwiseLoss):
@@ -200,8 +169,6 @@ def test_what_makes_no_sense_is_refused(linear_task):
         ({"offset": "eliminated", "loss": "roc_area"}, "the offset of ROCArea cannot be"),
         ({"primal_search": True, "regularizer": "l1"}, "primal_search=True takes the L2 reg"),
         ({"sample_weight": -np.ones(200)}, "Negative values in data passed to `sample_weight`"),
-        ({"X": X[:-1]}, "inconsistent numbers of samples"),
-        ({"X": X + 1j}, "Complex data not supported"),
         ({"y": np.where(y > 0, y, np.nan)}, "Input y contains NaN"),
         ({"X": 1e200 * X}, "the squared norms of these points overflow"),
     ):
@@ -213,26 +180,16 @@ def test_what_makes_no_sense_is_refused(linear_task):
         BundleClassifier().fit(X, y, np.full(len(y), 1e307))
 
 
-FITS = [
-    lambda X, y, **limits: minimize_risk(X, y, lam=1e-3, **limits),
-    lambda X, y, **limits: BundleClassifier(**limits).fit(X, y),
-    lambda X, y, **limits: BundleRegressor(loss="quantile", **limits).fit(X, y),
-]
-
-
-@pytest.mark.parametrize("fit", FITS, ids=["minimize_risk", "BundleClassifier", "BundleRegressor"])
-def test_a_run_that_ends_at_its_limit_says_what_it_achieved(linear_task, fit):
+def test_a_run_that_ends_at_its_limit_says_what_it_achieved(linear_task):
     X, y = linear_task.X, linear_task.y
     with pytest.warns(ConvergenceWarning, match="ended at max_iter=2 before it conv") as caught:
-        found = fit(X, y, max_iter=2, tol=1e-5)
+        found = minimize_risk(X, y, lam=1e-3, max_iter=2, tol=1e-5)
     assert caught[0].filename == __file__
-    trace = found.trace if hasattr(found, "trace") else found.trace_
-    part = trace.epsilon[-1] / trace.objective[0]
+    part = found.trace.epsilon[-1] / found.trace.objective[0]
     assert f": the gap is {part:.2g} of the objective at the start" in str(caught[0].message)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit(X, y, max_iter=2, tol=0.0)
-        fit(X, y, tol=0.1)
+    with pytest.warns(ConvergenceWarning, match="ended at max_iter=2 before it conv") as caught:
+        BundleRegressor(loss="quantile", max_iter=2).fit(X, y)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from marginbench.solvers import (
     CuttingPlane,
     LinearChain,
-    Model,
     MultiClass,
-    StructuredExpansion,
     StructuredProblem,
     StructuredSVM,
     TwoClasses,
@@ -233,20 +231,6 @@ def test_evaluations_of_chains_are_positions_times_drawn_positions():
     assert one.status_ == "budget"
     assert one.counters_.kernel_evals == 120 * 7 * 4
     assert one.counters_.kernel_evals_computed == 120 * one.model_.n_support
-
-
-@pytest.mark.parametrize("storage", ["dense", "csr"])
-def test_a_saved_model_scores_the_same(tmp_path, storage):
-    X, y, lengths = sticky_sequences(np.random.default_rng(2), 10)
-    X = X if storage == "dense" else sparse.csr_matrix(X)
-    model = StructuredSVM("chain", gamma=0.5, random_state=0).fit(X, y, lengths).model_
-    model.save(tmp_path / "model.npz")
-    loaded = Model.load(tmp_path / "model.npz")
-    assert isinstance(loaded, StructuredExpansion)
-    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
-    np.testing.assert_array_equal(loaded.weights, model.weights)
-    assert loaded.squared_norm() == model.squared_norm()
-    assert loaded.n_support == model.n_support > 0
 
 
 def test_a_monitor_sees_every_cut_and_may_stop(rbf_task, recording_monitor):

@@ -19,7 +19,7 @@ from marginbench.solvers import (
     SecondOrder,
     check_certificate,
 )
-from marginbench.solvers.feasibility.passes import block_width, smooth
+from marginbench.solvers.feasibility.passes import smooth
 
 #: Columns that an epsilon-solution, 0 in the hull, is found for.
 INSEPARABLE = lap(6, 80, seed=3).A
@@ -220,10 +220,3 @@ def test_smoothed_weights_are_the_softmax(order, mu):
     atol = 1e-14 * max(1.0, np.ptp(s) / mu) if mu > 1e-9 else 1e-3
     np.testing.assert_allclose(weights, expected / expected.sum(), rtol=0, atol=atol)
     np.testing.assert_allclose(images[0], A @ weights, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("rows", [True, False])
-def test_blocks_fit_the_cache(rows):
-    widths = [block_width(m, 8, rows=rows) for m in (1, 100, 1000, 10**6)]
-    assert widths == sorted(widths, reverse=True)
-    assert all(16 <= width <= 512 and width % 8 == 0 for width in widths)

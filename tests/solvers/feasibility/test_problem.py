@@ -12,7 +12,6 @@ from marginbench.solvers import (
     MPCFP,
     MPKFP,
     MPLFP,
-    PCT,
     FeasibilityProblem,
     Orthant,
     PositiveSemidefinite,
@@ -93,32 +92,21 @@ def conic(A, *cones):
 
 REFUSED = [
     (linear([[1.0, np.nan]]), "A contains NaN or infinity in column 1; remove it"),
-    (linear([[np.inf, 1.0]]), "A contains NaN or infinity in column 0; remove it"),
     (linear(np.ones(3)), r"A must be a matrix with rows and columns, got shape \(3,\)"),
-    (linear(np.ones((0, 3))), r"A must be a matrix with rows and columns, got shape \(0, 3\)"),
     (linear(np.full((3, 2), 1.2e308)), "column 0 of A is too long for float64"),
     (linear([[1j, 1], [1, 2]]), "A holds complex numbers"),
-    (lambda: MPCFP().solve([1.0, 2.0]), "A must be a matrix with rows and columns"),
     (lambda: FeasibilityProblem.from_points([1.0, 2.0], [1, -1]), "X must be a matrix"),
     (gram(np.ones((2, 3))), r"a Gram matrix must be square, got shape \(2, 3\)"),
     (gram([[1.0, 0.5], [0.4, 1.0]]), "the Gram matrix is not symmetric"),
     (gram([[1.0, 0.5], [0.5, 0.0]]), "entry 1 of its diagonal is 0.0; leave that point"),
-    (gram([[1.0, 0.0], [0.0, -1.0]]), "entry 1 of its diagonal is -1.0; leave that point"),
     (gram([[1.0, np.nan], [np.nan, 1.0]]), "holds NaN or infinity"),
     (gram([[1.0, 1.5], [1.5, 1.0]]), "row 0 has an entry larger than the lengths"),
-    (conic(np.ones((2, 3))), "cones must be a sequence of cones"),
     (conic(np.ones((2, 3)), 3), "cones must be a sequence of cones"),
     (conic(np.ones((2, 3)), Orthant(2)), r"A must have shape \(m, 2\) for these cones"),
     (conic(np.full((2, 3), np.inf), Orthant(3)), "A contains NaN or infinity"),
-    (conic(np.full((2, 3), 1j), Orthant(3)), "A holds complex numbers"),
     (conic([[1.0, 2, 3, 4]], PositiveSemidefinite(2)), "row 0 of A is not symmetric on the posit"),
     (lambda: Orthant(0), "n must be a whole number >= 1, got 0"),
     (lambda: SecondOrder(1), "n must be a whole number >= 2, got 1"),
-    (lambda: PositiveSemidefinite(0), "n must be a whole number >= 1, got 0"),
-    (
-        lambda: PCT().solve(FeasibilityProblem.gram(np.eye(3))),
-        "PCT takes linear problems, got a gram one",
-    ),
     (
         lambda: MPKFP().solve(FeasibilityProblem.linear(np.eye(3))),
         "MPKFP takes gram problems, got a linear one",
@@ -241,7 +229,6 @@ def test_a_status_that_is_none_is_refused(equal_points):
         lambda v: v.astype(str),
         lambda v: v + 0j,
         lambda v: np.append(v[1:], -np.inf),
-        lambda v: np.append(v[1:], np.nan),
     ],
 )
 def test_what_is_no_finite_vector_of_the_length_is_refused(equal_points, name, spoil):

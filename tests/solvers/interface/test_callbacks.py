@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from marginbench import LinearPegasos, Progress
 
@@ -69,13 +66,3 @@ def test_a_fit_with_a_monitor_or_without_callbacks_tells_nobody(points):
     assert recorder.told == []
     with pytest.raises(TypeError, match="FitCallback"):
         model.set_callbacks(print)
-
-
-def test_pipelines_and_searches_pass_their_callbacks_on(points):
-    recorder = Recorder()
-    pipeline = make_pipeline(StandardScaler(), LinearPegasos(max_epochs=5))
-    search = GridSearchCV(pipeline, {"linearpegasos__C": [0.1, 1.0]}, cv=2)
-    search.set_callbacks(recorder).fit(*points)
-    told = [each for each in recorder.told if "LinearPegasos" in each]
-    assert told.count(("begin", "LinearPegasos", "fit")) == 5  # 2 x 2, and the best again
-    assert told.count(("end", "LinearPegasos", "fit")) == 5

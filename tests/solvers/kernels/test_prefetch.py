@@ -51,6 +51,8 @@ def test_results_are_those_of_one_row_at_a_time(points, name, storage, monkeypat
     for cache_size in CACHES:
         fit = solver.set_params(cache_size=cache_size).fit(X, y)
         fits[cache_size] = fit.model_, fit.n_iter_, fit.counters_
+        np.testing.assert_array_equal(fit.model_.coef, fits[0.0][0].coef)
+        assert fit.counters_.kernel_evals == fits[0.0][2].kernel_evals
     # And with every row computed by itself, in the same way as in blocks.
     ahead = KernelOracle.row_ahead
     monkeypatch.setattr(
@@ -143,15 +145,3 @@ def test_the_number_of_rows_follows_their_use():
     assert max(sizes) == sizes[-1] == 128
     # None is, and others are wanted instead: the next block is smaller.
     assert len(block(1, np.arange(500, 1400))) == 32
-
-
-def test_rows_wanted_soon_stay_when_room_is_made():
-    n = 40
-    store = RowCache(n, "float32", 4 * n * 12)
-    store.reserve(np.arange(12))
-    ahead = RowsAhead(store, n)
-    wanted = np.array([0, 1, 2, 30, 31, 32, 33, 34, 35])
-    chosen = ahead.choose(29, lambda count: wanted)
-    assert list(chosen) == [29, 30, 31, 32]
-    store.reserve(chosen)
-    assert store.holds(np.array([0, 1, 2])).all()

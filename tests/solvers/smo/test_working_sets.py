@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numba
@@ -214,9 +215,16 @@ def test_the_reported_violation_is_the_true_one_even_where_float32_fails(working
     rng = np.random.default_rng(0)
     X = np.c_[rng.standard_normal((300, 3)), np.full(300, column)]
     y = np.where(X[:, 0] + 0.5 * rng.standard_normal(300) > 0, 1.0, -1.0)
-    fit = SMO("linear", fit_intercept=True, working_set=working_set, max_iter=30_000).fit(X, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit = SMO("linear", fit_intercept=True, working_set=working_set, max_iter=30_000).fit(X, y)
     violation = violation_of(Board(X, y, X @ X.T), fit.alpha_, True, 1.0)
     assert violation == pytest.approx(fit.violation_, rel=1e-3, abs=6e-4)
+    if column == 1e4:
+        ended = (
+            "SMO ended at the rounding of its float32 kernel entries (scale the features or set "
+        )
+        assert str(caught[-1].message).startswith(ended)
     if column <= 30.0:
         assert fit.status_ == "converged"
     assert fit.status_ == "budget" or violation <= 1.6e-3
