@@ -15,7 +15,6 @@ import pytest
 
 from marginbench.harness.errors import UserError
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.stores import (
     RETRY_VARIABLE,
     StoreError,
@@ -25,6 +24,7 @@ from marginbench.harness.results.stores import (
 )
 from marginbench.solvers.numeric.compiling import cache_folder
 
+from ..harness.answers import InProcess
 from ..harness.conftest import board_study
 from .conftest import LONG, numbers, serving
 

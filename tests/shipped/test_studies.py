@@ -6,8 +6,9 @@ import pytest
 
 from marginbench import report
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.study.toml import load_study, study_names
+
+from ..harness.answers import InProcess
 
 
 def test_every_shipped_study_is_valid():
