@@ -36,9 +36,7 @@ class Work:
         A ValueError says why it is none.
         """
         if self.record is not None:
-            from .results.records import parsed_columns
-
-            return parsed_columns(self.record, value)
+            return self.record.parsed(value)
         return value if self.result is None else described(self.result, value)
 
 
