@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 if TYPE_CHECKING:
     from .results.records import CheckpointBase
@@ -22,9 +22,9 @@ Phase = Literal["start", "import", "data", "compile", "tune", "solve", "evaluate
 class Work:
     """Work for a worker. Its modules are imported when it runs."""
 
-    #: The type of its checkpoints, if it has any, and that of its result; None: a plain value.
-    checkpoint: ClassVar[Any] = None
+    #: The type of its result, or of the record of which its result and messages are columns.
     result: ClassVar[Any] = None
+    record: ClassVar[Any] = None
 
     def run(self, send: Send) -> Any:
         """Do the work and return the result; phases and checkpoints are sent as they come."""
@@ -35,6 +35,8 @@ class Work:
 
         A ValueError says why it is none.
         """
+        if self.record is not None:
+            return self.record.parsed(value)
         return value if self.result is None else described(self.result, value)
 
 
@@ -77,51 +79,20 @@ class Job:
     tag: str
     work: Work
     limits: Limits
-    threads: int = 1
     foreign: bool = False
 
 
-@dataclass(frozen=True)
-class PhaseMessage:
-    """The worker enters a phase; ``solve_s`` seconds of solving are behind it."""
-
-    phase: Phase
-    solve_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class ColumnsMessage:
-    """Columns of the record, by name, that hold however the run ends."""
-
-    columns: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class CheckpointMessage:
-    """A judged checkpoint; with ``goes_on`` the solver continues from it."""
-
-    checkpoint: CheckpointBase
-    goes_on: bool = False
-
-
-@dataclass(frozen=True)
-class ResultMessage:
-    """The job is done. ``error`` holds a one-line reason if it raised."""
-
-    value: Any = None
-    error: str = ""
-    kind: Literal["", "memory", "data", "storage", "user", "failed"] = ""
-    traceback: str = ""
-
-
-Message = PhaseMessage | ColumnsMessage | CheckpointMessage | ResultMessage
+#: What a worker sends: ``phase``, which it enters, and ``solve_s`` if seconds of solving are behind
+#: it; ``columns`` of the record that hold however the run ends; a judged ``checkpoint``, from which
+#: the solver ``goes_on`` or not. At the end ``value``, or ``error`` (one line), its ``kind`` and a
+#: ``traceback``.
+Message: TypeAlias = dict[str, Any]
 Send = Callable[[Message], None]
 
 
 def encoded(message: Message) -> bytes:
     """A message as a line of JSON; numbers of NumPy become plain, anything else its ``repr``."""
-    fields = {"type": type(message).__name__, **vars(message)}
-    return json.dumps(fields, default=_plain).encode("ascii") + b"\n"
+    return json.dumps(message, default=_plain).encode("ascii") + b"\n"
 
 
 def _plain(value: Any) -> Any:
@@ -135,16 +106,18 @@ def _plain(value: Any) -> Any:
 def decoded(body: bytes, work: Work) -> Message:
     """The message that a worker sent while it did some work; a ValueError if it is none."""
     try:
-        fields = json.loads(body)
-        kind = fields.pop("type")
-        if kind == "PhaseMessage" and fields["phase"] in get_args(Phase):
-            return PhaseMessage(fields["phase"], float(fields["solve_s"]))
-        if kind == "ColumnsMessage":
-            return ColumnsMessage(work.parsed(fields["columns"]))
-        if kind == "CheckpointMessage":
-            return CheckpointMessage(work.checkpoint(**fields["checkpoint"]), fields["goes_on"])
-        value = None if fields["kind"] else work.parsed(fields.pop("value"))
-        return ResultMessage(**fields | {"value": value})
+        message: Message = json.loads(body)
+        if "phase" in message:
+            get_args(Phase).index(message["phase"])
+        elif "columns" in message:
+            message["columns"] = work.parsed(message["columns"])
+        elif "checkpoint" in message:
+            message["checkpoint"] = work.record.checkpoint(**message["checkpoint"])
+        elif "value" in message:
+            message["value"] = work.parsed(message["value"])
+        else:
+            message["error"], message["kind"]
+        return message
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise ValueError(f"{type(error).__name__}: {error!s:.200}") from None
 

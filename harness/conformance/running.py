@@ -21,7 +21,6 @@ from ..jobs import (
     Job,
     Limits,
     Outcome,
-    PhaseMessage,
     Send,
     Work,
 )
@@ -86,7 +85,7 @@ class CheckWork(Work):
     result: ClassVar[Any] = Finding
 
     def run(self, send: Send) -> Finding:
-        send(PhaseMessage("import"))
+        send({"phase": "import"})
         problems = []
         for kind in self.kinds:
             try:
@@ -153,13 +152,13 @@ def checked(cls: type[Any], sort: Sort, check: str, send: Send = lambda message:
 
     module = import_module(f"{__package__}.{sort}s")
     subject = Subject(cls)
-    send(PhaseMessage("compile"))
+    send({"phase": "compile"})
     with without_convergence_warnings():
         if sort == "estimator" and check not in ("constructor", "traits"):
             # For compilation; failing proves nothing yet.
             with contextlib.suppress(Exception):
                 warm_up(subject)
-        send(PhaseMessage("solve"))
+        send({"phase": "solve"})
         try:
             getattr(module, re.sub("[ -]", "_", check))(subject)
         except NotApplicableError as error:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from ..errors import EvaluationError, SolverError
-from ..jobs import CheckpointMessage, PhaseMessage, Send
+from ..jobs import Send
 from ..loading import load_named
 from ..results.svm import Checkpoint, packed
 from .judging import Clocks, Judgement, check_count, compared_rows
@@ -167,14 +167,14 @@ def expansion_of(estimator: Any) -> PlainModel:
 def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
     """Fit a classifier, timed, and judge its model, or what it predicts."""
     work, dataset, estimator, columns = begun(work, send, built, _warm_up, _try)
-    send(PhaseMessage("solve"))
+    send({"phase": "solve"})
     clocks = Clocks()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clocks.resume()
         estimator.fit(dataset.X_train, dataset.y_train)
         clocks.pause()
-    send(PhaseMessage("evaluate", clocks.wall_s))
+    send({"phase": "evaluate", "solve_s": clocks.wall_s})
     reasons = [
         str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)
     ]
@@ -205,7 +205,7 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
             errors[f"{part}_error"] = float(np.mean(mistakes))
         unknown: dict[str, Any] = dict.fromkeys(("n_iter", "n_support", "primal", "dual"))
         state = unknown | errors | {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
-        send(CheckpointMessage(Checkpoint(**state)))
+        send({"checkpoint": Checkpoint(**state)})
         return {**columns, **errors, "mistakes": packed(mistakes)}
     except EvaluationError as error:
         return columns | {"status": "wrong", "reason": str(error)}

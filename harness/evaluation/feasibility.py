@@ -2,65 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..jobs import Send, Work
-from ..results.feasibility import FeasibilityRecord, Stage
-from ..results.records import parsed_columns
-
-
-class _Judged(Work):
-    """Work whose result is the columns of a record."""
-
-    checkpoint: ClassVar[Any] = Stage
-
-    def parsed(self, value: Any) -> dict[str, Any]:
-        return parsed_columns(FeasibilityRecord, value)
+from ..results.feasibility import FeasibilityRecord
 
 
 @dataclass(frozen=True)
-class CellWork(_Judged):
-    """Run a method on one generated problem, and check its certificate.
+class FeasibilityWork(Work):
+    """Run a method on a generated problem, or train it on each class of images against the rest.
 
-    ``tol`` is what the cell asks for; None: what the method says.
+    ``problem`` is what the cell or the images of the study say. The certificate of the one and the
+    predictors of the other are checked.
     """
 
-    generator: str
-    m: int
-    n: int
-    kappa: float
+    problem: dict[str, Any]
     seed: int
     solver: str
     params: dict[str, Any]
-    max_seconds: float
-    tol: float | None = None
+    max_seconds: float = math.inf  # on a generated problem
+    folder: str | None = None  # where the path of the user's data begins
+    fingerprint: str = ""  # of the data that were planned with
+    record: ClassVar[Any] = FeasibilityRecord
 
     def run(self, send: Send) -> dict[str, Any]:
-        from .separation import separate
+        from .separation import classify, separate
 
-        return separate(self, send)
-
-
-@dataclass(frozen=True)
-class ImagesWork(_Judged):
-    """Train a kernel method on each class against the rest, and score it."""
-
-    dataset: str
-    dataset_params: dict[str, Any]
-    n_train: int
-    n_validation: int
-    unit_norm: bool
-    gammas: tuple[float, ...]
-    tuning_iterations: int
-    stages: tuple[int, ...]
-    seed: int
-    solver: str
-    params: dict[str, Any]
-    folder: str | None = None
-    fingerprint: str = ""
-
-    def run(self, send: Send) -> dict[str, Any]:
-        from .separation import classify
-
-        return classify(self, send)
+        return (separate if "generator" in self.problem else classify)(self, send)

@@ -23,7 +23,7 @@ from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
 from ...solvers.numeric.counters import SERVED, Counters, evaluation_counters
 from ..errors import EvaluationError
-from ..jobs import CheckpointMessage, PhaseMessage, Send
+from ..jobs import Send
 from ..loading import load_kernel
 from ..results.svm import Checkpoint, packed
 from .models import Evaluation, Evaluator, PlainModel, TaskPoints, plain_model
@@ -129,7 +129,7 @@ class TraceMonitor(RunMonitor):
         self.counters = counters
         self.clocks = Clocks()
         self._before = served()
-        self.send(PhaseMessage("solve"))
+        self.send({"phase": "solve"})
         self.clocks.resume()
 
     def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
@@ -139,7 +139,7 @@ class TraceMonitor(RunMonitor):
         enough.
         """
         self.clocks.pause()
-        self.send(PhaseMessage("evaluate", self.clocks.wall_s))
+        self.send({"phase": "evaluate", "solve_s": self.clocks.wall_s})
         self.look_later()
         self._take(n_iter, snapshot, final=False)
         self.clocks.resume()
@@ -156,20 +156,20 @@ class TraceMonitor(RunMonitor):
     def paused(self) -> Iterator[None]:
         """The clocks stand still: what runs inside counts as evaluation."""
         self.clocks.pause()
-        self.send(PhaseMessage("evaluate", self.clocks.wall_s))
+        self.send({"phase": "evaluate", "solve_s": self.clocks.wall_s})
         started, before = perf_counter(), served()
         try:
             yield
         finally:
             self.evaluation_s += perf_counter() - started
             self._before += served() - before
-            self.send(PhaseMessage("solve", self.clocks.wall_s))
+            self.send({"phase": "solve", "solve_s": self.clocks.wall_s})
             self.clocks.resume()
 
     def finish(self, n_iter: int, model: Model) -> None:
         """The solve has ended: the clocks stop, and the final model is judged."""
         self.clocks.pause()
-        self.send(PhaseMessage("evaluate", self.clocks.wall_s))
+        self.send({"phase": "evaluate", "solve_s": self.clocks.wall_s})
         self._take(n_iter, lambda: model, final=True)
 
     def _take(self, n_iter: int, snapshot: Callable[[], Model], *, final: bool) -> None:
@@ -244,7 +244,7 @@ class Judgement:
         self.last = Checkpoint(**state, **{name: getattr(evaluation, name) for name in _SCORES})
         if final:
             self.final, self._model = evaluation, model
-        self.send(CheckpointMessage(self.last, goes_on=not final))
+        self.send({"checkpoint": self.last, "goes_on": not final})
         return evaluation.finite
 
     def verdict(self, status: str, scores: Any) -> tuple[str, str]:

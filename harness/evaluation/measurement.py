@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
-from ..jobs import PhaseMessage, Send
+from ..jobs import Send
 from ..loading import load_class, load_kernel
 from .judging import (
     Judgement,
@@ -88,13 +88,13 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         each_epoch=work.epoch_checkpoints,
     )
     # Before monitor.start the solver checks its input: a hang there must be seen as well.
-    send(PhaseMessage("solve"))
+    send({"phase": "solve"})
     returned, scores = "diverged", None
     try:
         compiling = install_listener("numba:compile", _Compiling(monitor))
         with compiling, without_convergence_warnings():
             estimator.fit(dataset.X_train, dataset.y_train, monitor=monitor)
-            send(PhaseMessage("evaluate", monitor.clocks.wall_s))
+            send({"phase": "evaluate", "solve_s": monitor.clocks.wall_s})
             fitted = perf_counter()
             if monitor.ended and not monitor.diverged:
                 rows = compared_rows(dataset.n_test)

@@ -20,7 +20,7 @@ from ...data_loaders.atomic import replacing
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import ReferenceFailure
 from ..hashing import hash_json
-from ..jobs import PhaseMessage, Send, described
+from ..jobs import Send, described
 from ..loading import load_kernel
 from ..storage import storing
 from .judging import build_evaluator, load_task_data
@@ -40,7 +40,7 @@ _LINEAR_ATTEMPTS = 4
 
 def reference_optimum(work: ReferenceWork, send: Send) -> ReferenceInfo:
     """The task's reference optimum, from the cache or computed and stored there."""
-    send(PhaseMessage("data"))
+    send({"phase": "data"})
     dataset = load_task_data(work.problem)
     problem = work.problem
     # All that it depends on.
@@ -119,12 +119,12 @@ def _certified(work: ReferenceWork, dataset: Dataset, send: Send) -> ReferenceIn
         attempt, best = 0, math.inf
         while tol >= _SMALLEST_TOL and attempt < most:
             attempt += 1
-            send(PhaseMessage("solve", solved_s))
+            send({"phase": "solve", "solve_s": solved_s})
             started = time.perf_counter()
             with without_convergence_warnings():
                 solver.set_params(tol=tol).fit(dataset.X_train, dataset.y_train)
             solved_s += time.perf_counter() - started
-            send(PhaseMessage("evaluate", solved_s))
+            send({"phase": "evaluate", "solve_s": solved_s})
             evaluation = evaluator.evaluate(solver.model_)
             relative, primal, gap = math.inf, evaluation.primal, evaluation.gap
             if primal is not None and gap is not None and evaluation.finite:

@@ -25,10 +25,10 @@ from ...solvers.interface.one_vs_rest import OneVsRest
 from ...solvers.kernels import make_kernel
 from ...solvers.kernels.scoring import expansion_scores
 from ..errors import EvaluationError
-from ..jobs import CheckpointMessage, PhaseMessage, Send
+from ..jobs import Send
 from ..loading import load_class
 from ..results.feasibility import Stage
-from .feasibility import CellWork, ImagesWork
+from .feasibility import FeasibilityWork
 from .judging import read_only
 
 _GENERATORS: Mapping[str, Callable[..., FeasibilityInstance]] = {"ldfp": ldfp, "lap": lap}
@@ -39,20 +39,21 @@ _WARM_UP = (8, 24)
 _MOST_POINTS = 5000
 
 
-def separate(work: CellWork, send: Send) -> dict[str, Any]:
+def separate(work: FeasibilityWork, send: Send) -> dict[str, Any]:
     """Solve a generated problem, and check the result from scratch: columns of the record.
 
     Raises whatever the method raises.
     """
-    send(PhaseMessage("data"))
+    send({"phase": "data"})
     started = perf_counter()
-    generator = _GENERATORS[work.generator]
-    made = generator(work.m, work.n, kappa=work.kappa, seed=work.seed)
+    asked = work.problem
+    generator = _GENERATORS[asked["generator"]]
+    made = generator(asked["m"], asked["n"], kappa=asked["kappa"], seed=work.seed)
     problem = FeasibilityProblem.linear(made.A)
     read_only(problem.data)  # the result is checked against it
     data_s = perf_counter() - started
 
-    send(PhaseMessage("compile"))
+    send({"phase": "compile"})
     started = perf_counter()
     cls = load_class(work.solver, kind="feasibility")
     # A user's method need not have a history.
@@ -65,27 +66,26 @@ def separate(work: CellWork, send: Send) -> dict[str, Any]:
         with suppress(Exception):
             method.solve(few, max_seconds=1.0)
         compile_s = perf_counter() - started
-        send(PhaseMessage("solve"))
+        send({"phase": "solve"})
         started, cpu_started = perf_counter(), process_time()
         result: Any = method.solve(problem, max_seconds=work.max_seconds)
         wall_s, cpu_s = perf_counter() - started, process_time() - cpu_started
     # Ours tell bounds and proofs at the end from iterations. Who derives from them may do more.
     if cls.__module__.startswith("marginbench."):
         wall_s, cpu_s = float(result.seconds), float(result.cpu_seconds)
-    send(PhaseMessage("evaluate", wall_s))
+    send({"phase": "evaluate", "solve_s": wall_s})
     columns = {"found": "", "cpu_s": cpu_s, "data_s": data_s, "compile_s": compile_s}
     try:
         # At most so many points that a record can hold them, the last one among them.
         step = -(-len(result.history) // _MOST_POINTS)
         points = result.history[::-step][::-1] if result.history else []
         stages = [_stage(point, result, wall_s) for point in points]
-        if work.tol is not None:
-            result = replace(result, tol=min(float(result.tol), work.tol))
+        result = replace(result, tol=min(float(result.tol), asked["tol"]))
         verdict = check_certificate(problem, result)
     except EvaluationError as error:
         return {**columns, "status": "wrong", "reason": str(error)}
     for stage in stages:
-        send(CheckpointMessage(stage))
+        send({"checkpoint": stage})
     reason = "; ".join(verdict.reasons) or ("" if result.converged else str(result.message))
     counts = result.counters.as_dict()
     del counts["iterations"]  # n_iter
@@ -122,20 +122,24 @@ def _stage(point: Any, result: Any, wall_s: float) -> Stage:
 _Parts = dict[str, tuple[Any, NDArray[Any]]]
 
 
-def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
+def classify(work: FeasibilityWork, send: Send) -> dict[str, Any]:
     """Choose the width on validation points, train once, and score the predictors of all stages.
 
     Returns the columns of the record. Raises `DataError` if data cannot be loaded or have too few
     points of a class.
     """
-    send(PhaseMessage("data"))
+    asked = work.problem
+    send({"phase": "data"})
     started = perf_counter()
     points = draw(work)
     data_s = perf_counter() - started
 
-    send(PhaseMessage("solve"))
+    send({"phase": "solve"})
     started = perf_counter()
-    fits = {gamma: _trained(work, gamma, work.tuning_iterations, points) for gamma in work.gammas}
+    fits = {
+        gamma: _trained(work, gamma, asked["tuning_iterations"], points)
+        for gamma in asked["gammas"]
+    }
     validation = {
         gamma: _errors([one.estimator_.model_], gamma, one.estimator.dtype, points, "validation")[0]
         for gamma, one in fits.items()
@@ -143,16 +147,16 @@ def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
     gamma = min(validation, key=lambda gamma: validation[gamma])
     tuning_s = perf_counter() - started
     started, cpu_started = perf_counter(), process_time()
-    fitted = _trained(work, gamma, max(work.stages), points, stages=work.stages)
+    fitted = _trained(work, gamma, max(asked["stages"]), points, stages=asked["stages"])
     wall_s, cpu_s = perf_counter() - started, process_time() - cpu_started
 
-    send(PhaseMessage("evaluate", tuning_s + wall_s))
+    send({"phase": "evaluate", "solve_s": tuning_s + wall_s})
     models = [*fitted.staged_models_.values(), fitted.estimator_.model_]
     dtype = fitted.estimator.dtype
     train = _errors(models, gamma, dtype, points, "train")
     test = _errors(models, gamma, dtype, points, "test")
     results = [one.result_ for one in fitted.estimators_]
-    for stage, test_error in zip(work.stages, test[:-1], strict=True):
+    for stage, test_error in zip(asked["stages"], test[:-1], strict=True):
         # What every class had cost by then, without the shared kernel matrix, and the bounds.
         ends = [_at(result, stage) for result in results]
         made = Stage(
@@ -163,7 +167,7 @@ def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
             phi_up=max(end.phi_up for end in ends),
             test_error=test_error,
         )
-        send(CheckpointMessage(made))
+        send({"checkpoint": made})
     # Two classes have one predictor.
     words = "classes" if len(results) > 1 else "pair of classes"
     separated = sum(result.status == "separable" for result in results)
@@ -187,7 +191,9 @@ def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
     }
 
 
-def _trained(work: ImagesWork, gamma: float, max_iter: int, points: _Parts, **params: Any) -> Any:
+def _trained(
+    work: FeasibilityWork, gamma: float, max_iter: int, points: _Parts, **params: Any
+) -> Any:
     cls = load_class(work.solver, kind="feasibility")
     method = cls(kernel="rbf", gamma=gamma, max_iter=max_iter, history=1.0, **work.params)
     with without_convergence_warnings():
@@ -225,24 +231,30 @@ def _at(result: Any, stage: int) -> Any:
     return [point for point in result.history if point.iteration <= max(stage, first)][-1]
 
 
-def draw(work: ImagesWork) -> _Parts:
+def draw(work: FeasibilityWork) -> _Parts:
     """Training, validation and test points with their classes."""
-    data = load(work.dataset, work.dataset_params or None, folder=work.folder)
+    asked = work.problem
+    data = load(asked["dataset"], asked["dataset_params"] or None, folder=work.folder)
     if work.fingerprint and data.fingerprint != work.fingerprint:
-        raise DataError(f"{work.dataset}: has changed since the runs were planned; run it again")
+        raise DataError(
+            f"{asked['dataset']}: has changed since the runs were planned; run it again"
+        )
     classes = np.unique(data.y_train)
     generator = np.random.default_rng(work.seed)
     parts: dict[str, list[NDArray[Any]]] = {"train": [], "validation": []}
     for label in classes:
         order = generator.permutation(np.flatnonzero(data.y_train == label))
         first = 0
-        for name, total in (("train", work.n_train), ("validation", work.n_validation)):
+        for name, total in (
+            ("train", asked["n_train"]),
+            ("validation", asked["n_validation"]),
+        ):
             share = total // len(classes)
             if first + share > len(order) or share == 0:
                 raise DataError(
-                    f"{work.dataset}: {work.n_train} training and {work.n_validation} validation "
-                    f"points are to be drawn evenly from {len(classes)} classes, at least one of "
-                    f"each, but class {label} has only {len(order)} points"
+                    f"{asked['dataset']}: {asked['n_train']} training and {asked['n_validation']} "
+                    f"validation points are to be drawn evenly from {len(classes)} classes, at "
+                    f"least one of each, but class {label} has only {len(order)} points"
                 )
             parts[name].append(order[first : first + share])
             first += share
@@ -250,6 +262,6 @@ def draw(work: ImagesWork) -> _Parts:
     points = {name: (data.X_train[index], data.y_train[index]) for name, index in drawn.items()}
     points["test"] = (data.X_test, data.y_test)
     return {
-        name: (read_only(normalize(X) if work.unit_norm else X), labels)
+        name: (read_only(normalize(X) if asked["unit_norm"] else X), labels)
         for name, (X, labels) in points.items()
     }

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from ..hashing import canonical_json
 from ..jobs import Send, Work
-from ..results.records import parsed_columns
-from ..results.svm import Checkpoint, Record
+from ..results.svm import Record
 
 #: The accuracy of "converged" for an estimator without a parameter tol: scikit-learn's default.
 DEFAULT_TOL = 1e-3
@@ -137,15 +136,12 @@ class RunWork(Work):
     problem: Problem
     solver: str  # name of its class, or of the function that makes it
     params: dict[str, Any]
-    checkpoint: ClassVar[Any] = Checkpoint
+    record: ClassVar[Any] = Record
     _: KW_ONLY
     search: Search | None = None  # what is to be tuned before
     # The solver's parameters that stand for the problem's own; None: all of the same name.
     decided: tuple[str, ...] | None = None
     rules: StoppingRules = StoppingRules()
-
-    def parsed(self, value: Any) -> dict[str, Any]:
-        return parsed_columns(Record, value)
 
     def _of_the_problem(self, values: dict[str, Any]) -> dict[str, Any]:
         return {k: v for k, v in values.items() if self.decided is None or k in self.decided}

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ...solvers.models import Model
 from ...solvers.numeric.counters import Counters
 from ..errors import first_line
-from ..jobs import ColumnsMessage, PhaseMessage, Send
+from ..jobs import Send
 from .judging import RunMonitor, load_task_data, split
 from .svm import Round, RunWork, Search, StoppingRules
 
@@ -97,21 +97,21 @@ def begun(
 
     Code is warmed up, and if there is a search, a configuration is chosen; it is sent at once.
     """
-    send(PhaseMessage("data"))
+    send({"phase": "data"})
     started = perf_counter()
     dataset = load_task_data(work.problem)
     columns: dict[str, Any] = {"data_s": perf_counter() - started}
-    send(PhaseMessage("compile"))
+    send({"phase": "compile"})
     started = perf_counter()
     estimator = build(work)
     warm_up(work, estimator, dataset)
     columns["compile_s"] = perf_counter() - started
     if work.search is not None:
-        send(PhaseMessage("tune"))
+        send({"phase": "tune"})
         tuning = Tuning(work, work.search, dataset, fit)
         chosen = work.search.configurations[tuning.choice]
         found = tuning.columns() | work.columns_of(chosen)
-        send(ColumnsMessage(found))
+        send({"columns": found})
         work, columns = work.configured(chosen), columns | found
         estimator = build(work)
     return work, dataset, estimator, columns

@@ -22,14 +22,11 @@ from pathlib import Path
 
 from ..errors import UnsupportedError, UserError
 from ..jobs import (
-    CheckpointMessage,
-    ColumnsMessage,
     Ended,
     Event,
     Job,
     Outcome,
     Phase,
-    ResultMessage,
     Started,
     Status,
     Waiting,
@@ -148,11 +145,11 @@ class LocalPool:
     def _assigned(self, slot: int, job: Job) -> JobWatch:
         """The job, given to a worker, which is started first where there is none fit for it."""
         worker = None if job.foreign else self._warm.get(slot)
-        if worker is not None and (job.threads != worker.threads or not worker.alive):
+        if worker is not None and not worker.alive:
             worker.kill()
             worker = None
         fresh = worker is None
-        worker = worker or WorkerProcess(self.log_folder / f"worker-{slot}.log", job.threads)
+        worker = worker or WorkerProcess(self.log_folder / f"worker-{slot}.log")
         if not job.foreign:
             self._warm[slot] = worker
         return JobWatch(job, worker, fresh=fresh)
@@ -251,28 +248,30 @@ class JobWatch:
                 message = decoded(body, self.job.work)
             except ValueError as error:
                 return self._end("crashed", f"the process sent no valid message: {error}")
-            if isinstance(message, ColumnsMessage):
-                outcome.columns = message.columns
-            elif isinstance(message, CheckpointMessage):
-                outcome.trace.append(message.checkpoint)
-                if message.goes_on:
+            if "phase" in message:
+                idle = message["phase"] == "idle"
+                self._ready_mb = self.process.resident_mb() if idle else self._ready_mb
+                self._enter("data" if idle else message["phase"])
+                self._solved = message.get("solve_s", 0.0)
+            elif "columns" in message:
+                outcome.columns = message["columns"]
+            elif "checkpoint" in message:
+                outcome.trace.append(message["checkpoint"])
+                if message.get("goes_on"):
                     self._enter("solve")
-                    self._solved = message.checkpoint.wall_s
-            elif isinstance(message, ResultMessage):
-                outcome.value, outcome.traceback = message.value, message.traceback
-                kind, reason = message.kind or "done", message.error
+                    self._solved = message["checkpoint"].wall_s
+            elif "value" in message:
+                outcome.value = message["value"]
+                return self._end("done", "")
+            else:
+                outcome.traceback = message["traceback"]
+                kind, reason = message["kind"], message["error"]
                 if kind in ("data", "storage") and self.job.foreign and self.phase != "data":
                     # The solver has raised it.
                     kind = "failed"
                 if kind == "memory":
                     reason = f"out of memory while {_DOING[self.phase]} ({reason})"
                 return self._end(kind, reason)
-            elif message.phase == "idle":
-                self._ready_mb = self.process.resident_mb()
-                self._enter("data")
-            else:
-                self._enter(message.phase)
-                self._solved = message.solve_s
         return False
 
     def _enter(self, phase: Phase) -> None:

@@ -289,17 +289,16 @@ def run_study(study: StudyBase, results: Path, **options: Any) -> RunSummary:
 class StudyRun:
     """A study that is run in a folder; also the executor with which it plans.
 
-    ``threads`` are those of numeric libraries per run; ``whole`` is the study of which this is a
-    part: what was planned of its other parts stays planned. ``executor`` plans and runs, by default
-    worker processes on this machine. ``exchange`` fetches what commands on other machines have
-    written to the journal, and passes on what this one has: it is called before planning, at most
-    every ten seconds while runs go on, and at the end. ``shown`` is the results folder in messages.
+    ``whole`` is the study of which this is a part: what was planned of its other parts stays
+    planned. ``executor`` plans and runs, by default worker processes on this machine. ``exchange``
+    fetches what commands on other machines have written to the journal, and passes on what this one
+    has: it is called before planning, at most every ten seconds while runs go on, and at the end.
+    ``shown`` is the results folder in messages.
     """
 
     study: StudyBase
     results: Path
     jobs: int = 1
-    threads: int = 1
     retry_failed: bool = False
     command: str = ""
     whole: StudyBase | None = None
@@ -498,7 +497,7 @@ class StudyRun:
             "description": study.description,
             "budget": study.budget.limits(),
             "jobs": self.jobs,
-            "threads": self.threads,
+            "threads": 1,
             **self.kind.describe(study, self.facts),
             "planned": [
                 {"key": run.key, "task": run.task, "solver": run.solver, "seed": run.seed}
@@ -575,7 +574,7 @@ class StudyRun:
                 continue
             self.journal.append_start(run.key, run.cell)
             self._begun[run.key] = _now()
-            yield Job(run.key, run.work, run.limits, self.threads, run.foreign)
+            yield Job(run.key, run.work, run.limits, run.foreign)
 
     def _refresh_journal(self, *, now: bool = False) -> None:
         """Exchange and read what other commands have written, if it is time."""
@@ -658,7 +657,6 @@ class StudyRun:
             seed=run.seed,
             budget=self._budget,
             jobs=self.jobs,
-            threads=self.threads,
             environment=self._environment,
             **{**run.columns, **values},
         )

@@ -23,12 +23,12 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import psutil
 
 from ..imports import scientific_imports
-from ..jobs import Job, Message, PhaseMessage, ResultMessage, encoded
+from ..jobs import Job, Message, Status, encoded
 from . import guardian
 
 #: What the processes of one worker have in their environment, so that they can be found.
@@ -58,12 +58,12 @@ _TAKES_S, _MAX_MESSAGE = 5, 2**25
 class WorkerProcess:
     """One worker process; nothing that it starts outlives :meth:`kill` or this process.
 
-    ``log`` takes what it prints, ``threads`` limits its numeric libraries, and ``closed`` says why
-    no further message comes; it is empty while one may.
+    ``log`` takes what it prints, and ``closed`` says why no further message comes; it is empty
+    while one may. Its numeric libraries have one thread.
     """
 
-    def __init__(self, log: Path, threads: int) -> None:
-        self.threads, self.log = threads, log
+    def __init__(self, log: Path) -> None:
+        self.log = log
         self.closed = ""
         self._mark = uuid.uuid4().hex
         self._family: list[psutil.Process] = []
@@ -73,7 +73,7 @@ class WorkerProcess:
         self._control, guards = socket.socketpair()
         options = json.dumps({"path": sys.path, "descriptor": child.fileno()})
         command = [sys.executable, "-P", "-c", _BOOT, options]
-        thread_variables = dict.fromkeys(_THREAD_VARIABLES, str(threads))
+        thread_variables = dict.fromkeys(_THREAD_VARIABLES, "1")
         try:
             self._guardian = subprocess.Popen(
                 [sys.executable, "-I", "-S", guardian.__file__]
@@ -270,7 +270,7 @@ def main(descriptor: int) -> None:
     with scientific_imports():
         from ..evaluation import measurement  # noqa: F401
 
-    connection.sendall(encoded(PhaseMessage("idle")))
+    connection.sendall(encoded({"phase": "idle"}))
     while True:
         try:
             job: Job = pickle.load(orders)  # from the parent, not from a solver
@@ -295,19 +295,19 @@ def _served(job: Job, send: Callable[[Message], None]) -> bytes:
     from ..errors import StorageError, UserError, first_line
     from ..words import visible_lines
 
-    kinds: list[tuple[Any, Literal["memory", "storage", "data", "user"]]] = [
+    kinds: list[tuple[Any, Status]] = [
         (MemoryError, "memory"),
         ((CacheError, StorageError), "storage"),
         (DataError, "data"),
         (UserError, "user"),
     ]
     try:
-        return encoded(ResultMessage(value=job.work.run(send)))
+        return encoded({"value": job.work.run(send)})
     except BaseException as error:  # noqa: BLE001 - a solver may raise anything
         kind = next((kind for cls, kind in kinds if isinstance(error, cls)), None)
         words = str(error) if kind in ("storage", "data", "user") else first_line(error)
         trace = "" if kind else visible_lines(traceback.format_exc())
-        return encoded(ResultMessage(error=words, kind=kind or "failed", traceback=trace))
+        return encoded({"error": words, "kind": kind or "failed", "traceback": trace})
 
 
 def _die_with_parent(parent: int) -> None:

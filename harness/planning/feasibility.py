@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import SolverError
-from ..evaluation.feasibility import CellWork, ImagesWork
+from ..evaluation.feasibility import FeasibilityWork
 from ..hashing import canonical_json
 from ..jobs import Work
 from ..results.feasibility import FeasibilityRecord
@@ -50,11 +50,15 @@ class _Configuration(Configuration):
         return Seeded(seed, self.params, self._problem_parts, work, failure=self.failure)
 
     def _work(self, seed: int) -> Work:
-        task, shared = self.task, {**self.problem, "seed": seed}
-        shared |= {"solver": self.entry.name, "params": self.explicit}
-        if isinstance(task, Cell):
-            return CellWork(**shared, max_seconds=self.study.budget.timeout)
-        return ImagesWork(**shared, folder=task.folder, fingerprint=self.fingerprint or "")
+        return FeasibilityWork(
+            self.problem,
+            seed,
+            self.entry.name,
+            self.explicit,
+            self.study.budget.timeout,
+            getattr(self.task, "folder", None),
+            self.fingerprint or "",
+        )
 
     def columns(self, seeded: Seeded) -> dict[str, Any]:
         return {"problem": canonical_json(self.problem), "fingerprint": self.fingerprint}

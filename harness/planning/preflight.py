@@ -35,7 +35,6 @@ from ..jobs import (
     Job,
     Limits,
     Outcome,
-    PhaseMessage,
     Send,
     Started,
     Work,
@@ -125,7 +124,7 @@ class DatasetWork(Work):
     result: ClassVar[Any] = DatasetInfo
 
     def run(self, send: Send) -> DatasetInfo:
-        send(PhaseMessage("data"))
+        send({"phase": "data"})
         import numpy as np
         from scipy import sparse
 
@@ -163,7 +162,7 @@ class DescribeWork(Work):
     result: ClassVar[Any] = SolverInfo
 
     def run(self, send: Send) -> SolverInfo:
-        send(PhaseMessage("import"))
+        send({"phase": "import"})
         spec, name = SolverSpec.parse(self.solver), self.solver
         cls = load_named(name, kind=self.kind)
         traits = kind_named(self.kind).traits(cls, name)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from ..errors import UserError
 from ..jobs import Executor
@@ -22,7 +22,7 @@ from ..study.grid import short
 from ..study.model import StudyBase
 from ..words import plural
 from .fingerprint import read_sources
-from .forecast import span
+from .forecast import Pair, span
 from .manifest import cell_of, restored
 from .plan import Run, kind_named, wider_limits
 from .preflight import preflight, read_facts, sources_of, study_solvers
@@ -32,10 +32,6 @@ Fate = Literal["recorded", "to do", "skipped", "cannot start"]
 #: "recorded": reused; "superseded": reused, a record of an earlier version that counts again;
 #: "repeated": its limit is wider now; "stale": recorded under another key; "missing": not recorded.
 State = Literal["recorded", "superseded", "repeated", "stale", "damaged", "missing"]
-
-
-#: The labels of a task and of a solver.
-Pair: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -155,12 +155,18 @@ class RecordBase:
     environment: str = column("software and machine", default="{}", json="object")
     trace: list[Any] = column("the checkpoints", default=[])
 
+    @classmethod
+    def parsed(cls, values: Any) -> dict[str, Any]:
+        """Columns that came from another process; a ValueError if a record cannot have them."""
+        return parsed_columns(cls, values)
+
     @property
     def impossible(self) -> str:
         """Why no run can have these values; empty if one can."""
         try:
-            parsed_columns(type(self), vars(self))
-            _parsed(self.checkpoint, self.values()["trace"])
+            self.parsed(vars(self))
+            for state in self.trace:
+                parsed_columns(self.checkpoint, vars(state))
         except ValueError as error:
             return str(error)
         return ""
@@ -229,27 +235,20 @@ def parsed_columns(declared: Any, values: Any) -> dict[str, Any]:
     """
     if not isinstance(values, dict):
         raise ValueError("no columns of a record")
-    columns = _parsed(declared, {name: [value] for name, value in values.items()})
-    return {name: value for name, (value,) in columns.items()}
-
-
-def _parsed(declared: Any, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """The same of several records or checkpoints: the values of each column."""
     adapters, parsed = _adapters(declared), {}
-    for name, values in columns.items():
+    for name, value in values.items():
         if name not in adapters:
             raise ValueError(f"no column {name!r:.40}")
         try:
-            parsed[name] = adapters[name].validate_python(values)
-        except ValidationError as error:
-            row = int(error.errors()[0]["loc"][0])
-            raise ValueError(f"{name} is {values[row]!r:.40}") from None
+            parsed[name] = adapters[name].validate_python(value)
+        except ValidationError:
+            raise ValueError(f"{name} is {value!r:.40}") from None
     return parsed
 
 
 @cache
-def _adapters(declared: Any) -> dict[str, TypeAdapter[list[Any]]]:
-    """What checks the values of each column."""
+def _adapters(declared: Any) -> dict[str, TypeAdapter[Any]]:
+    """What checks a value of each column."""
     hints, adapters = get_type_hints(declared), {}
     for name, item in columns_of(declared).items():
         hint = hints[name]
@@ -262,7 +261,7 @@ def _adapters(declared: Any) -> dict[str, TypeAdapter[list[Any]]]:
             hint = Annotated[hint, AfterValidator(partial(_checked_json, kind=item.json))]
         elif name == "counters":
             hint = dict[str, Annotated[int, Field(ge=0, lt=2**63)]] | None
-        adapters[name] = TypeAdapter(list[hint])  # type: ignore[valid-type]
+        adapters[name] = TypeAdapter(hint)
     return adapters
 
 

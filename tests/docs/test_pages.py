@@ -13,11 +13,12 @@ import typer
 import marginbench
 from marginbench.harness.cli.examples import add_examples
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.toml import completed_study
 from marginbench.reports.command import add_commands, build_app, write_report
 from marginbench.solvers.numeric.compiling import cache_folder
+
+from ..harness.answers import InProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.evaluation.feasibility import CellWork
+from marginbench.harness.evaluation.feasibility import FeasibilityWork
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.jobs import Ended, Job, Limits
@@ -190,7 +190,8 @@ def fit(how):
 
 
 def separate(how):
-    return CellWork("ldfp", 8, 100, 1.5, 0, f"{HERE}/hostile.py:HostileMethod", {"how": how}, 60.0)
+    cell = {"generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5, "tol": 1e-3}
+    return FeasibilityWork(cell, 0, f"{HERE}/hostile.py:HostileMethod", {"how": how}, 60.0)
 
 
 @pytest.fixture(scope="module", params=["idle", "busy"] if LONG else ["idle"])

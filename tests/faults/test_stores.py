@@ -15,7 +15,6 @@ import pytest
 
 from marginbench.harness.errors import UserError
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.stores import (
     RETRY_VARIABLE,
     StoreError,
@@ -26,6 +25,7 @@ from marginbench.harness.results.stores import (
 from marginbench.solvers.numeric.compiling import cache_folder
 
 from ..data_loaders.conftest import serving
+from ..harness.answers import InProcess
 from ..harness.conftest import board_study
 from .conftest import LONG, numbers
 

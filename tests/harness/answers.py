@@ -6,8 +6,7 @@ from marginbench.data_loaders import DataError
 from marginbench.harness.errors import ReferenceFailure, first_line
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.progress import Progress
-from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.jobs import CheckpointMessage, Ended, Outcome, PhaseMessage, Started
+from marginbench.harness.jobs import Ended, Outcome, Started, decoded, encoded
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
@@ -15,6 +14,19 @@ REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
 COUNTERS = {"kernel_evals": 100}
 FIT = {"status": "converged", "n_iter": 5, "counters": COUNTERS, "wall_s": 0.5, "primal": 10.5}
 GOOD = Outcome("done", FIT | {"test_error": 0.1})
+
+
+class InProcess:
+    """An executor without isolation or limits: what a job raises goes to the caller."""
+
+    def execute(self, jobs):
+        for job in jobs:
+            yield Started(job)
+            result = encoded({"value": job.work.run(lambda message: None)})
+            yield Ended(job, Outcome("done", value=decoded(result, job.work)["value"]))
+
+    def close(self):
+        pass
 
 
 class FakeExecutor:
@@ -76,8 +88,8 @@ def carried_out(work):
     """The columns of a run in this process, its checkpoints, and its phases."""
     messages = []
     found = work.run(messages.append)
-    trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
-    return found, trace, [item.phase for item in messages if isinstance(item, PhaseMessage)]
+    trace = [item["checkpoint"] for item in messages if "checkpoint" in item]
+    return found, trace, [item["phase"] for item in messages if "phase" in item]
 
 
 class Told(Progress):

@@ -13,7 +13,6 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation import judging
 from marginbench.harness.evaluation.judging import load_task_data
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.plan import kind_named
 from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.planning.report import explain
@@ -24,7 +23,7 @@ from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Task
 from marginbench.harness.study.toml import completed_study, load_study
 
-from .answers import Lenient
+from .answers import InProcess, Lenient
 
 BANK = "age,job,y\n" + "".join(
     f"{20 + (k * 7) % 40},{('clerk', 'smith', 'poet')[k % 3]},{'yes' if k % 4 == 0 else 'no'}\n"

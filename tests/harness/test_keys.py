@@ -84,16 +84,19 @@ import matplotlib, numba, numpy, pandas, pyarrow.parquet, scipy.sparse.linalg, s
 
 def run(name):
     from marginbench.harness.execution import worker
-    from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
+    from marginbench.harness.evaluation.feasibility import FeasibilityWork
     from marginbench.harness.evaluation.svm import FitWork, Problem
 
     data, rbf = {"n_train": 50, "n_test": 20}, {"kernel": "rbf", "gamma": 10.0, "C": 1.0}
     problem = Problem("checkers", data, {"name": "rbf", "gamma": 10.0}, 1.0, False)
+    cell = {"generator": "ldfp", "m": 4, "n": 20, "kappa": 1.0, "tol": 0.0}
+    images = {"dataset": "digits", "dataset_params": {}, "n_train": 100, "n_validation": 50,
+              "unit_norm": True, "gammas": (1.0,), "tuning_iterations": 2, "stages": (2,)}
     work = {
         "LowRankSVM": FitWork(problem, "LowRankSVM", rbf, 2.0),
         "LIBSVM": FitWork(replace(problem, fit_intercept=True), "LIBSVM", rbf, 2.0),
-        "MPLFP": CellWork("ldfp", 4, 20, 1.0, 0, "MPLFP", {"tol": 0.0}, 5.0),
-        "MPKFP": ImagesWork("digits", {}, 100, 50, True, (1.0,), 2, (2,), 0, "MPKFP", {}),
+        "MPLFP": FeasibilityWork(cell, 0, "MPLFP", {"tol": 0.0}, 5.0),
+        "MPKFP": FeasibilityWork(images, 0, "MPKFP", {}),
     }[name]
     found = work.run(lambda message: None)
     assert found["status"] in ("converged", "budget"), found

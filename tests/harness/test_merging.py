@@ -10,7 +10,6 @@ import pytest
 
 from marginbench.harness.errors import UserError
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning import merging
 from marginbench.harness.planning.merging import merge
 from marginbench.harness.results.description import read_description, write_description
@@ -18,6 +17,7 @@ from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
 from marginbench.reports.results import load_results
 
+from .answers import InProcess
 from .conftest import BOARD, board_study
 
 

@@ -3,7 +3,6 @@
 import pytest
 
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.manifest import restored
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
@@ -13,6 +12,7 @@ from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.views.svm import protocol_section
 
+from .answers import InProcess
 from .conftest import BOARD
 
 

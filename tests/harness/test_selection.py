@@ -9,13 +9,13 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.manifest import Scope, merged
 from marginbench.harness.results.description import read_description
 from marginbench.harness.study.model import Budget
 from marginbench.harness.study.select import of_its_own, select
 from marginbench.harness.study.toml import load_study
 
+from .answers import InProcess
 from .conftest import BOARD
 from .test_study_file import FEASIBILITY, VALID, parse
 

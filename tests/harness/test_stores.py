@@ -17,7 +17,6 @@ import pytest
 from marginbench.harness.errors import InterruptedRunError, UserError
 from marginbench.harness.execution import runner
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.jobs import Started
 from marginbench.harness.planning.status import Monitor
 from marginbench.harness.results import stores
@@ -34,6 +33,7 @@ from marginbench.harness.results.stores import (
 )
 
 from ..faults.conftest import numbers
+from .answers import InProcess
 from .conftest import board_study
 
 pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.report import overview
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import parse_study
+
+from .answers import InProcess
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "study-files.md").read_text(encoding="utf-8")

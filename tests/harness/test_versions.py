@@ -14,7 +14,6 @@ import pytest
 from marginbench import Perceptron
 from marginbench.harness.errors import UserError
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.hashing import hash_json
 from marginbench.harness.planning.fingerprint import (
     content_version,
@@ -29,7 +28,7 @@ from marginbench.harness.study.select import select
 from marginbench.reports import analysis
 from marginbench.reports.results import load_results
 
-from .answers import Lenient, Told
+from .answers import InProcess, Lenient, Told
 from .conftest import BOARD
 
 SOLVER = """

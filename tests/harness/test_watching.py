@@ -11,15 +11,7 @@ import pytest
 from marginbench.harness.evaluation.svm import FitWork, Problem, Search, configurations
 from marginbench.harness.execution import local
 from marginbench.harness.execution.local import JobWatch
-from marginbench.harness.jobs import (
-    CheckpointMessage,
-    ColumnsMessage,
-    Job,
-    Limits,
-    PhaseMessage,
-    decoded,
-    encoded,
-)
+from marginbench.harness.jobs import Job, Limits, decoded, encoded
 from marginbench.harness.results.svm import Checkpoint
 
 PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
@@ -62,7 +54,7 @@ def watched(work, folder, *messages, cpu=math.inf, **more):
 )
 def test_only_the_cpu_time_of_solving_is_limited(tmp_path, monkeypatch, phases, ends):
     monkeypatch.setattr(local, "_PAUSE", 0.0)
-    watch = watched(PLAIN, tmp_path, *map(PhaseMessage, phases), cpu=7.0)
+    watch = watched(PLAIN, tmp_path, *({"phase": phase} for phase in phases), cpu=7.0)
     assert [watch.check() for _ in range(3)] == [None] * 3
     outcome = watch.check()
     assert (outcome is not None) == ends
@@ -71,13 +63,13 @@ def test_only_the_cpu_time_of_solving_is_limited(tmp_path, monkeypatch, phases, 
 
 
 def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path):
-    said = (PhaseMessage("tune"), ColumnsMessage(FOUND), PhaseMessage("solve"))
+    said = ({"phase": "tune"}, {"columns": FOUND}, {"phase": "solve"})
     outcome = watched(TUNED, tmp_path, *said, tune=9.0, solve=0.0).check()
     assert outcome.status == "timeout"
     assert outcome.columns["C"] == 10.0
     assert json.loads(outcome.columns["params"]) == {"C": 10.0, "tol": 0.1}
     assert outcome.columns["tuning_evals"] == 5
-    outcome = watched(TUNED, tmp_path, PhaseMessage("tune"), tune=0.0).check()
+    outcome = watched(TUNED, tmp_path, {"phase": "tune"}, tune=0.0).check()
     assert (outcome.status, outcome.reason) == ("timeout", "tuning took longer than 0 s")
 
 
@@ -85,7 +77,7 @@ def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path):
     "change", [{"test_error": 2.0}, {"odd": 2.0}, {"tuning": "none"}, {"tuning_evals": -5}]
 )
 def test_what_no_tuning_can_have_found_ends_the_run(tmp_path, change):
-    outcome = watched(TUNED, tmp_path, ColumnsMessage(FOUND | change)).check()
+    outcome = watched(TUNED, tmp_path, {"columns": FOUND | change}).check()
     assert outcome.status == "crashed"
     assert outcome.reason.startswith("the process sent no valid message: ")
 
@@ -94,15 +86,15 @@ def test_messages_survive_the_way():
     scores = {"n_support": None, "train_error": 0.1, "primal": math.inf, "dual": None}
     clocks = {"wall_s": np.float64(0.1), "cpu_s": math.nan}
     checkpoint = Checkpoint(n_iter=3, counters={"kernel_evals": np.int64(7)}, **clocks, **scores)
-    for message in (PhaseMessage("solve", 0.1), CheckpointMessage(checkpoint)):
+    for message in ({"phase": "solve", "solve_s": 0.1}, {"checkpoint": checkpoint}):
         plain = re.sub(r"np\.\w+\((.*?)\)", r"\1", repr(message))
         assert repr(decoded(encoded(message), PLAIN)) == plain
 
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"{}", b"[" * 100_000, b"\x80", b'{"type": "PhaseMessage", "phase": "odd"}',
-     b'{"type": "CheckpointMessage", "checkpoint": {"odd": 1}}'],
+    [b"", b"[]", b"{}", b"[" * 100_000, b"\x80", b'{"phase": "odd"}',
+     b'{"checkpoint": {"odd": 1}}'],
 )  # fmt: skip
 def test_bytes_that_are_no_message_are_refused(body):
     with pytest.raises(ValueError, match="Error"):

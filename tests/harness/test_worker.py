@@ -51,7 +51,7 @@ def begin(tmp_path):
     processes = []
 
     def begun():
-        processes.append(WorkerProcess(tmp_path / "log", 1))
+        processes.append(WorkerProcess(tmp_path / "log"))
         return processes[-1]
 
     yield begun

@@ -5,17 +5,18 @@ from time import process_time
 
 import pytest
 
-from marginbench.harness.evaluation.feasibility import CellWork
+from marginbench.harness.evaluation.feasibility import FeasibilityWork
 from marginbench.solvers.feasibility.spaces import Space
 
 from ..answers import carried_out as run
 
-EASY = CellWork(
-    generator="ldfp", m=8, n=100, kappa=1.5, seed=1, solver="MPLFP",
-    params={"tol": 0.0, "history": 1.25}, max_seconds=20.0,
-)  # fmt: skip
-NONE = replace(EASY, generator="lap", m=3, n=30, kappa=1.0, params={"tol": 1e-2, "history": 1.25})
-THIN = replace(NONE, m=9, n=8)
+CELL = {"generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5, "tol": 0.0}
+EASY = FeasibilityWork(
+    CELL, seed=1, solver="MPLFP", params={"tol": 0.0, "history": 1.25}, max_seconds=20.0
+)
+LAP = CELL | {"generator": "lap", "m": 3, "n": 30, "kappa": 1.0, "tol": 1e-2}
+NONE = replace(EASY, problem=LAP, params={"tol": 1e-2, "history": 1.25})
+THIN = replace(NONE, problem=LAP | {"m": 9, "n": 8})
 
 METHODS = """
 import time
@@ -84,7 +85,9 @@ def test_a_certificate_that_nothing_separates():
 
 
 def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn):
-    cut = replace(NONE, m=9, n=10, params={"tol": 0.0, "history": 1.0, "max_iter": 3})
+    cut = replace(
+        NONE, problem=LAP | {"m": 9, "n": 10}, params={"tol": 0.0, "history": 1.0, "max_iter": 3}
+    )
     found, trace, _ = run(cut)
     assert (found["status"], found["found"], found["n_iter"]) == ("budget", "budget", 3)
     assert found["reason"] == "max_iter=3 iterations are done"

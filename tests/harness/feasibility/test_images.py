@@ -7,16 +7,20 @@ import numpy as np
 import pytest
 
 from marginbench.data_loaders import DataError
-from marginbench.harness.evaluation.feasibility import ImagesWork
+from marginbench.harness.evaluation.feasibility import FeasibilityWork
 from marginbench.harness.evaluation.separation import draw
 
 from ..answers import carried_out as run
 
-WORK = ImagesWork(
-    dataset="digits", dataset_params={}, n_train=100, n_validation=40, unit_norm=True,
-    gammas=(1e-4, 2.0), tuning_iterations=10, stages=(1, 5, 30), seed=0, solver="MPKFP",
-    params={"tol": 0.0, "dtype": "float64"},
-)  # fmt: skip
+IMAGES = {
+    "dataset": "digits", "dataset_params": {}, "n_train": 100, "n_validation": 40,
+    "unit_norm": True, "gammas": (1e-4, 2.0), "tuning_iterations": 10, "stages": (1, 5, 30),
+}  # fmt: skip
+WORK = FeasibilityWork(IMAGES, 0, "MPKFP", {"tol": 0.0, "dtype": "float64"})
+
+
+def changed(change, **more):
+    return replace(WORK, problem=IMAGES | change, **more)
 
 
 @pytest.fixture
@@ -36,7 +40,7 @@ def four_classes(monkeypatch):
 
 
 def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):
-    points = draw(replace(WORK, unit_norm=False))
+    points = draw(changed({"unit_norm": False}))
     (X, y), (V, v) = points["train"], points["validation"]
     assert np.bincount(y).tolist() == [25] * 4
     assert np.bincount(v).tolist() == [10] * 4
@@ -44,7 +48,7 @@ def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):
     assert not rows & {tuple(row) for row in V}
     assert rows < {tuple(row) for row in four_classes.X_train}
     assert points["test"][0] is four_classes.X_test
-    other = draw(replace(WORK, unit_norm=False, seed=1))["train"][0]
+    other = draw(changed({"unit_norm": False}, seed=1))["train"][0]
     assert not np.array_equal(other, X)
     unit = draw(WORK)["test"][0]
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, rtol=1e-12)
@@ -59,22 +63,22 @@ def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):
 )
 def test_too_few_points_are_an_error_of_the_data(four_classes, change, message):
     with pytest.raises(DataError, match=message):
-        draw(replace(WORK, **change))
+        draw(changed(change))
 
 
 def test_the_best_width_is_trained_and_scored_at_stages(four_classes):
     found, trace, phases = run(WORK)
     assert phases == ["data", "solve", "evaluate"]
-    alone = {gamma: run(replace(WORK, gammas=(gamma,)))[0] for gamma in WORK.gammas}
+    alone = {gamma: run(changed({"gammas": (gamma,)}))[0] for gamma in IMAGES["gammas"]}
     errors = {gamma: json.loads(each["validation"])[str(gamma)] for gamma, each in alone.items()}
     assert json.loads(found["validation"]) == {str(gamma): e for gamma, e in errors.items()}
     # The first of the best.
-    best = min(WORK.gammas, key=errors.__getitem__)
+    best = min(IMAGES["gammas"], key=errors.__getitem__)
     assert found["gamma"] == best
     assert found["test_error"] == alone[best]["test_error"] == trace[-1].test_error < 0.5
     assert [stage.n_iter for stage in trace] == [1, 5, 30]
     # A stage is a shorter run.
-    short, _, _ = run(replace(WORK, stages=(5,), gammas=(best,)))
+    short, _, _ = run(changed({"stages": (5,), "gammas": (best,)}))
     assert short["test_error"] == trace[1].test_error
     products = [stage.counters["matvecs"] for stage in trace]
     assert products == sorted(products)
@@ -84,14 +88,14 @@ def test_the_best_width_is_trained_and_scored_at_stages(four_classes):
 
 
 def test_the_two_classes_of_a_real_dataset_have_one_predictor():
-    found, trace, _ = run(replace(WORK, n_validation=50, gammas=(2.0,), stages=(5, 20)))
+    found, trace, _ = run(changed({"n_validation": 50, "gammas": (2.0,), "stages": (5, 20)}))
     assert (found["status"], found["found"]) == ("converged", "separable")
     assert found["reason"] == "1 of 1 pair of classes separated"
     assert 0 <= found["train_error"] <= found["test_error"] < 0.5
     assert len(trace) == 2
     # A class that the start separates has the costs of its end.
     small = {"n_train": 60, "n_validation": 20, "gammas": (32.0,), "stages": (1, 50)}
-    found, trace, _ = run(replace(WORK, **small, solver="ISNKPVN", params={"tol": 0.0}))
+    found, trace, _ = run(changed(small, solver="ISNKPVN", params={"tol": 0.0}))
     assert found["n_iter"] == 1
     assert len(trace) == 2
     assert all(0 <= stage.phi_lo <= stage.phi_up for stage in trace)

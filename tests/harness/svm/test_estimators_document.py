@@ -9,10 +9,11 @@ import pytest
 
 from marginbench.harness.evaluation.estimators import PEERS
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.toml import parse_study
+
+from ..answers import InProcess
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "outside-solvers.md"
 BASE = """

@@ -14,8 +14,9 @@ from marginbench.harness.evaluation.judging import fold_data, fold_numbers, load
 from marginbench.harness.evaluation.svm import Fold
 from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.journal import Journal
+
+from ..answers import InProcess
 
 DATA = {"n_train": 101, "n_test": 20}
 BOARD = {"dataset": "checkers", "dataset_params": DATA, "gamma": 10.0, "C": 1.0, "folds": 3}

@@ -10,10 +10,9 @@ import pytest
 import marginbench
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.journal import Journal
 
-from ..answers import carried_out
+from ..answers import InProcess, carried_out
 
 DATA = {"n_train": 300, "n_test": 200}
 LINEAR = Problem("checkers", DATA, {"name": "linear"}, 1.0, False)

@@ -23,7 +23,6 @@ from marginbench.harness.evaluation.svm import (
     configurations,
 )
 from marginbench.harness.evaluation.tuning import Tuning
-from marginbench.harness.jobs import ColumnsMessage, PhaseMessage
 
 PROBLEM = Problem(
     "checkers", {"n_train": 200, "n_test": 100}, {"name": "rbf", "gamma": 1.0}, 1.0, False
@@ -236,9 +235,9 @@ def test_a_tuned_run_is_the_run_of_what_it_chose():
     search = Search(GRID, params={**given, "gamma": None, "C": None, "tol": 1e-3})
     messages = []
     columns = FitWork(PROBLEM, "SMO", given, 1.19, search=search).run(messages.append)
-    phases = [m.phase for m in messages if isinstance(m, PhaseMessage)]
+    phases = [m["phase"] for m in messages if "phase" in m]
     assert phases[:4] == ["data", "compile", "tune", "solve"]
-    (found,) = [m.columns for m in messages if isinstance(m, ColumnsMessage)]
+    (found,) = [m["columns"] for m in messages if "columns" in m]
     kernel = json.loads(found["kernel"])
     chosen = {"C": found["C"], "gamma": kernel["gamma"]}
     assert chosen in GRID
