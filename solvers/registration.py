@@ -135,3 +135,14 @@ def missing_package(cls: type[Any]) -> str:
         return "" if not package or metadata.version(package) else package
     except metadata.PackageNotFoundError:
         return package
+
+
+def required_module(cls: type[Any], module: str) -> Any:
+    """A module of the package that a solver needs, imported by its first fit."""
+    try:
+        return import_module(module)
+    except Exception as error:  # LIBLINEAR raises Exception where its library cannot be loaded
+        raise ImportError(
+            f"{cls.__name__} needs the package {cls.requires}, which cannot be imported here "
+            f"({str(error).partition(chr(10))[0]}): pip install 'marginbench[peers]'"
+        ) from error
