@@ -10,7 +10,7 @@ from ..interface.convergence import without_convergence_warnings
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import SoftMarginParameters, SolverParameters
-from ..interface.problem import Problem, Solution
+from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import LinearModel
 from ..numeric.rows import finite_squared_norms
 from ..numeric.validation import check_flag, check_iteration_limit, check_positive
@@ -81,5 +81,5 @@ class SklearnSGD(WeightedSolver, SolverParameters, SoftMarginParameters):
         # SGDClassifier does not tell by how much.
         fell = f"the mean loss may still fall, min_improvement={self.min_improvement:g}"
         shortfall = f"after {epochs} passes {fell}" if self.min_improvement > 0 else ""
-        status = "budget" if epochs >= self.max_epochs else "converged"
+        status: SolveStatus = "budget" if epochs >= self.max_epochs else "converged"
         return Solution(model, epochs * problem.n, status, shortfall)
