@@ -110,11 +110,15 @@ from .peers.exchange import (
     to_svc as to_svc,
     write_libsvm as write_libsvm,
 )
-from .peers.liblinear import LIBLINEAR as LIBLINEAR
-from .peers.liblinear_official import LIBLINEAROfficial as LIBLINEAROfficial
-from .peers.libsvm import LIBSVM as LIBSVM
-from .peers.libsvm_subsample import LIBSVMSubsample as LIBSVMSubsample
-from .peers.onedal import OneDAL as OneDAL
+from .peers.liblinear import (
+    LIBLINEAR as LIBLINEAR,
+    LIBLINEAROfficial as LIBLINEAROfficial,
+)
+from .peers.libsvm import (
+    LIBSVM as LIBSVM,
+    LIBSVMSubsample as LIBSVMSubsample,
+    OneDAL as OneDAL,
+)
 from .peers.sklearn_sgd import SklearnSGD as SklearnSGD
 from .registration import (
     register as register,

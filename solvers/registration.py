@@ -8,7 +8,7 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
@@ -22,8 +22,6 @@ _FAMILIES = (
     *("smo", "sbp", "stochastic", "budget", "linear", "bundle", "approximate", "squared"),
     *("cuts", "feasibility", "peers"),
 )
-_SOLVER = re.compile(r"^@register\(([^)]*)\)\n(?:@.*\n)*class (\w+)", re.MULTILINE)
-_KERNEL = re.compile(r'^@register_kernel\("(\w+)"\)\n(?:@.*\n)*class (\w+)', re.MULTILINE)
 
 
 class Entry(NamedTuple):
@@ -49,23 +47,13 @@ def register(*kinds: str) -> Callable[[ClassT], ClassT]:
         The kinds of studies that can name it: "svm", "feasibility". Written as strings in one line:
         the file is read for them, not run.
     """
-
-    def registered(cls: ClassT) -> ClassT:
-        if cls.__module__.startswith("marginbench.") and cls.__name__ not in entries():
-            raise TypeError(f"{cls.__name__}: @register must be the first decorator of a class")
-        return cls
-
-    return registered
+    return lambda cls: cls
 
 
 @cache
 def entries() -> dict[str, Entry]:
     """The registered solvers by name, family by family."""
-    solvers: dict[str, Entry] = {}
-    for file in sorted(_HERE.rglob("*.py"), key=_place):
-        for kinds, name in _SOLVER.findall(file.read_text(encoding="utf-8")):
-            solvers[name] = Entry(_module(file), tuple(re.findall(r'"(\w+)"', kinds)))
-    return solvers
+    return {name: Entry(module, kinds) for module, kinds, name in _registered("register")}
 
 
 def register_kernel(name: str) -> Callable[[ClassT], ClassT]:
@@ -80,8 +68,6 @@ def register_kernel(name: str) -> Callable[[ClassT], ClassT]:
 
     def registered(cls: ClassT) -> ClassT:
         cls.name = name  # type: ignore[attr-defined]
-        if cls.__module__.startswith("marginbench.") and name not in kernel_entries():
-            raise TypeError(f"{cls.__name__}: @register_kernel must be its first decorator")
         return cls
 
     return registered
@@ -90,15 +76,17 @@ def register_kernel(name: str) -> Callable[[ClassT], ClassT]:
 @cache
 def kernel_entries() -> dict[str, KernelEntry]:
     """The registered kernels by name."""
-    kernels: dict[str, KernelEntry] = {}
-    for file in (_HERE / "kernels").glob("*.py"):
-        for name, class_name in _KERNEL.findall(file.read_text(encoding="utf-8")):
-            kernels[name] = KernelEntry(_module(file), class_name)
-    return dict(sorted(kernels.items()))
+    found = _registered("register_kernel", "kernels")
+    return dict(sorted((name, KernelEntry(module, cls)) for module, (name,), cls in found))
 
 
-def _module(file: Path) -> str:
-    return ".".join(["marginbench.solvers", *file.relative_to(_HERE).with_suffix("").parts])
+def _registered(decorator: str, folder: str = ".") -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """The module, the decorator's words and the name of each class that has it on top."""
+    decorated = re.compile(rf"^@{decorator}\(([^)]*)\)\n(?:@.*\n)*class (\w+)", re.MULTILINE)
+    for file in sorted((_HERE / folder).rglob("*.py"), key=_place):
+        for words, name in decorated.findall(file.read_text(encoding="utf-8")):
+            parts = file.relative_to(_HERE).with_suffix("").parts
+            yield ".".join(("marginbench.solvers", *parts)), tuple(words.split('"')[1::2]), name
 
 
 def _place(file: Path) -> tuple[int, str]:
@@ -135,3 +123,14 @@ def missing_package(cls: type[Any]) -> str:
         return "" if not package or metadata.version(package) else package
     except metadata.PackageNotFoundError:
         return package
+
+
+def required_module(cls: type[Any], module: str) -> Any:
+    """A module of the package that a solver needs, imported by its first fit."""
+    try:
+        return import_module(module)
+    except Exception as error:  # LIBLINEAR raises Exception where its library cannot be loaded
+        raise ImportError(
+            f"{cls.__name__} needs the package {cls.requires}, which cannot be imported here "
+            f"({str(error).partition(chr(10))[0]}): pip install 'marginbench[peers]'"
+        ) from error

@@ -20,8 +20,7 @@ from ..interface.problem import JITTER, Problem, Solution, SolveStatus
 from ..kernels.oracle import KernelOracle
 from ..linear.sdca import ascend
 from ..models import KernelExpansion
-from ..numeric.matrices import matmul
-from ..numeric.memory import scratch
+from ..numeric.matrices import matmul, scratch
 from ..numeric.validation import (
     check_flag,
     check_iteration_limit,

@@ -17,8 +17,7 @@ from scipy import sparse
 
 from ..kernels.oracle import KernelOracle
 from ..numeric.counters import Counters, FeasibilityCounters
-from ..numeric.matrices import matmul
-from ..numeric.memory import scratch
+from ..numeric.matrices import matmul, scratch
 from .certificates import inseparability_proof, lower_bound, rounding_of_lower_bound, upper_bound
 from .cones import softmax
 from .passes import (

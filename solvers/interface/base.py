@@ -225,13 +225,10 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
         with monitor.interruptible():
             monitor.start(self.counters_)
-            if len(self.classes_) == 2:
-                problem = problem_of(self.classes_[1])
-                solution = self._checked_solve(problem, monitor_of(monitor))
-                ends = [(problem, solution)]
-            else:
-                ends = self._solve_classes(problem_of, monitor_of, monitor)
-                solution = together([solution for _, solution in ends], len(self.classes_))
+            ends = self._solve_classes(problem_of, monitor_of, monitor)
+            solutions = [solution for _, solution in ends]
+            several = len(self.classes_) > 2
+            solution = together(solutions, len(self.classes_)) if several else solutions[0]
             monitor.finish(solution.n_iter, solution.model)
             self._take(solution)
             self.__dict__.pop("_kept", None)
@@ -289,25 +286,26 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         monitor_of: Callable[[Monitor], Monitor],
         monitor: Monitor,
     ) -> list[tuple[Problem, Solution]]:
-        """Each class against the rest, by copies of the estimator that become ``estimators_``."""
-        solutions: list[Solution] = []
-        problems: list[Problem] = []
+        """Of more than two classes each against the rest, by copies that become ``estimators_``."""
+        if len(self.classes_) == 2:
+            problem = problem_of(self.classes_[1])
+            return [(problem, self._checked_solve(problem, monitor_of(monitor)))]
+        ends: list[tuple[Problem, Solution]] = []
         self.estimators_: list[Solver] = []
         for label in self.classes_:
             part, problem = clone(self), problem_of(label)
             before = replace(problem.counters)
-            watcher = monitor_of(ClassMonitor(monitor, solutions, len(self.classes_)))
-            solution = part._checked_solve(problem, watcher)
+            watcher = ClassMonitor(monitor, [end for _, end in ends], len(self.classes_))
+            solution = part._checked_solve(problem, monitor_of(watcher))
             part.classes_ = np.array([0, 1])
             part.n_features_in_ = self.n_features_in_
             part.counters_ = problem.counters.since(before) if self.instrumented else None
             part._take(solution)
-            problems.append(problem)
-            solutions.append(solution)
+            ends.append((problem, solution))
             self.estimators_.append(part)
             if solution.status == "stopped":
                 break
-        return list(zip(problems, solutions, strict=True))
+        return ends
 
     def _take(self, solution: Solution) -> None:
         """Set the fitted attributes."""

@@ -14,16 +14,14 @@ def together(solutions: list[Solution], n_classes: int) -> Solution:
     """The solutions of the classes as one; "converged" if every class did."""
     ends = [solution.status for solution in solutions]
     precedence: tuple[SolveStatus, ...] = ("stopped", "budget", "no_separator", "converged")
-    short = [solution.shortfall for solution in solutions if solution.shortfall]
-    shortfall = ""
-    if short:
-        shortfall = f"{len(short)} of {n_classes} classes, in the first of them {short[0]}"
+    short = [solution for solution in solutions if solution.shortfall]
+    words = f"{len(short)} of {n_classes} classes, in the first of them "
     return Solution(
         of_classes([solution.model for solution in solutions], n_classes),
         sum(solution.n_iter for solution in solutions),
         next(status for status in precedence if status in ends),
-        shortfall,
-        next((solution.ended_at for solution in solutions if solution.shortfall), ""),
+        words + short[0].shortfall if short else "",
+        short[0].ended_at if short else "",
     )
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, TypeVar, dataclass_transform
+from typing import TypeVar, dataclass_transform
 
 from ..bibliography import references
 
@@ -70,10 +69,6 @@ def _check_bases(cls: type) -> None:
             )
 
 
-#: The type of a documented parameter and the lines of its description.
-_Entry = tuple[str, list[str]]
-
-
 def _completed(cls: type, doc: str) -> str:
     """The docstring with an entry for each parameter, in the order of the signature."""
     lines = inspect.cleandoc(doc).splitlines()
@@ -108,13 +103,11 @@ def _header(name: str, kind: str, parameter: inspect.Parameter | None) -> str:
     """``name : type, default=value``, omitting what is missing."""
     kind = kind.partition(", default")[0]
     parts = [kind] if kind else []
-    if parameter is not None and parameter.default is not parameter.empty:
-        parts.append(f"default={_text(parameter.default)}")
+    if parameter is not None and (default := parameter.default) is not parameter.empty:
+        parts.append(
+            f"default={json.dumps(default) if isinstance(default, str) else repr(default)}"
+        )
     return f"{name} : {', '.join(parts)}" if parts else name
-
-
-def _text(default: Any) -> str:
-    return json.dumps(default) if isinstance(default, str) else repr(default)
 
 
 def _section(lines: list[str], title: str) -> tuple[int, int]:
@@ -128,15 +121,15 @@ def _section(lines: list[str], title: str) -> tuple[int, int]:
     return start, start
 
 
-def _entries(section: list[str]) -> dict[str, _Entry]:
-    """The entries of a section by name."""
-    return dict(_each_entry(section[2:]))
-
-
-def _each_entry(lines: list[str]) -> Iterator[tuple[str, _Entry]]:
-    headers = [i for i, line in enumerate(lines) if line and not line.startswith(" ")]
-    for start, stop in zip(headers, [*headers, len(lines)][1:], strict=True):
-        names, _, kind = lines[start].partition(" : ")
-        description = [line for line in lines[start + 1 : stop] if line]
-        for name in names.split(","):
-            yield name.strip(), (kind, description)
+def _entries(section: list[str]) -> dict[str, tuple[str, list[str]]]:
+    """The type of each entry of a section and the lines of its description, by name."""
+    entries: dict[str, tuple[str, list[str]]] = {}
+    description: list[str] = []
+    for line in filter(None, section[2:]):
+        if line.startswith(" "):
+            description.append(line)
+        else:
+            names, _, kind = line.partition(" : ")
+            description = []
+            entries |= {name.strip(): (kind, description) for name in names.split(",")}
+    return entries

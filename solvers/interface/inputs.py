@@ -73,31 +73,25 @@ def _without_numbers(X: Any) -> str:
     """The first column that holds text or dates, in words; empty if there is none."""
     if sparse.issparse(X) or np.ndim(X) != 2:
         return ""
-    frame = X if hasattr(X, "columns") else np.asarray(X, dtype=object)
-    names = list(getattr(X, "columns", range(frame.shape[1])))
-    for position, name in enumerate(names):
-        column = frame.iloc[:, position] if hasattr(frame, "iloc") else frame[:, position]
-        values = np.asarray(column)
-        if values.dtype.kind in "mM":
-            return f"column {name!r} holds dates or times: encode it as numbers"
-        text = next((row for row, value in enumerate(values) if _is_text(value)), None)
-        if text is not None:
-            return (
-                f"column {name!r} holds text ({str(values[text])!r} in row {text}): encode it as "
-                "numbers, for example with sklearn.preprocessing.OneHotEncoder"
-            )
+    values = np.asarray(X, dtype=object)
+    for name, column in zip(getattr(X, "columns", range(values.shape[1])), values.T, strict=True):
+        for row, value in enumerate(column):
+            if hasattr(value, "isoformat") or isinstance(value, np.datetime64 | np.timedelta64):
+                return f"column {name!r} holds dates or times: encode it as numbers"
+            if isinstance(value, str) and not _is_number(value):
+                return (
+                    f"column {name!r} holds text ({value!r} in row {row}): encode it as numbers, "
+                    "for example with sklearn.preprocessing.OneHotEncoder"
+                )
     return ""
 
 
-def _is_text(value: Any) -> bool:
-    """Whether this is a text that is no number."""
-    if not isinstance(value, str):
-        return False
+def _is_number(text: str) -> bool:
     try:
-        float(value)
+        float(text)
     except ValueError:
-        return True
-    return False
+        return False
+    return True
 
 
 def check_finite(X: Matrix) -> None:
@@ -110,13 +104,8 @@ def check_finite(X: Matrix) -> None:
     bad = np.argwhere(~np.isfinite(values))
     if len(bad) == 0:
         return
-    position = tuple(bad[0])
-    kind = "NaN" if np.isnan(values[position]) else "infinity (inf)"
-    if sparse.issparse(X):
-        row = int(np.searchsorted(X.indptr, position[0], side="right")) - 1
-        column = int(X.indices[position[0]])
-    else:
-        row, column = (int(index) for index in position)
+    kind = "NaN" if np.isnan(values[tuple(bad[0])]) else "infinity (inf)"
+    row, column = bad[0] if values is X else [at[bad[0, 0]] for at in X.tocoo().coords]
     raise ValueError(
         f"X contains {kind} at row {row}, column {column}; remove the row or replace the value"
     )

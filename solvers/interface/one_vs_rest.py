@@ -128,16 +128,13 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         for name in ("classes_", "n_iter_", "counters_", "n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
-        self.staged_models_ = {
-            stage: _joined(
-                [
-                    watch.seen.get(stage, part.model_)
-                    for watch, part in zip(watches, self.estimators_, strict=True)
-                ],
-                len(self.classes_),
-            )
-            for stage in stages
-        }
+        self.staged_models_ = {}
+        for stage in stages:
+            pairs = zip(watches, self.estimators_, strict=True)
+            models = [watch.seen.get(stage, part.model_) for watch, part in pairs]
+            several = len(self.classes_) > 2
+            joined = of_classes(models, len(self.classes_)) if several else models[0]
+            self.staged_models_[stage] = joined
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores as those of the solver: of two classes those of the second one.
@@ -187,7 +184,3 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
             inner = self.estimator.__sklearn_tags__().input_tags
             tags.input_tags.sparse, tags.input_tags.pairwise = inner.sparse, inner.pairwise
         return tags
-
-
-def _joined(models: list[Model], n_classes: int) -> Model:
-    return models[0] if n_classes == 2 else of_classes(models, n_classes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -53,6 +53,7 @@ class Solution:
     state: Any = None
 
 
+@dataclass(eq=False, repr=False)
 class Problem:
     """One training problem as the solvers see it.
 
@@ -78,32 +79,20 @@ class Problem:
         the one of that fit.
     """
 
-    def __init__(
-        self,
-        X: Matrix,
-        y: np.ndarray,
-        rng: np.random.Generator,
-        weights: np.ndarray,
-        counters: Counters,
-        build_oracle: Callable[[], KernelOracle],
-        kernel: Kernel,
-        shared: dict[str, Any] | None = None,
-        state: Any = None,
-    ) -> None:
-        self.X = X
-        self.y = y
-        self.rng = rng
-        self.weights = weights
-        self.counters = counters
-        self.kernel = kernel
-        self.state = state
-        self._build_oracle = build_oracle
-        self._shared = {} if shared is None else shared
+    X: Matrix
+    y: np.ndarray
+    rng: np.random.Generator
+    weights: np.ndarray
+    counters: Counters
+    build_oracle: Callable[[], KernelOracle]
+    kernel: Kernel
+    shared: dict[str, Any] = field(default_factory=dict)
+    state: Any = None
 
     @property
     def oracle(self) -> KernelOracle:
         """Kernel entries between the training points, counted; the same for all classes."""
-        return self.once("oracle", self._build_oracle)
+        return self.once("oracle", self.build_oracle)
 
     def once(self, name: str, make: Callable[[], Shared]) -> Shared:
         """What the problems of several classes share, made by the first of them that asks.
@@ -119,9 +108,9 @@ class Problem:
         >>> def _solve(self, problem, monitor):
         ...     features = problem.once("features", lambda: self._features(problem.X))
         """
-        if name not in self._shared:
-            self._shared[name] = make()
-        value: Shared = self._shared[name]
+        if name not in self.shared:
+            self.shared[name] = make()
+        value: Shared = self.shared[name]
         return value
 
     @property

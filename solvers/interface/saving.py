@@ -98,24 +98,25 @@ def load_solver(path: str | Path, cls: type[Any] | None = None) -> Any:
 
 
 def _class_of(header: dict[str, Any], cls: type[Any] | None) -> type[Any]:
-    name, registered = header["class"], entries()
+    name = header["class"]
     if header["version"] != _VERSION:
         raise ValueError(
             f"it is in format {header['version']!r} of marginbench {header['marginbench']!r}, and "
             f"this version reads format {_VERSION}: save the solver again with it"
         )
-    if cls is not None and cls.__name__ != name:
-        raise ValueError(f"it holds a {name}, not a {cls.__name__}")
     if cls is not None:
+        if cls.__name__ != name:
+            raise ValueError(f"it holds a {name}, not a {cls.__name__}")
         return cls
-    if name not in registered:
-        near = get_close_matches(name, registered, n=1)
-        hint = f"did you mean {near[0]}? Otherwise " if near else ""
+    if name not in entries():
+        near = "".join(
+            f"did you mean {n}? Otherwise " for n in get_close_matches(name, entries(), 1)
+        )
         raise ValueError(
-            f"it holds a {name}, which is no solver of marginbench: {hint}"
+            f"it holds a {name}, which is no solver of marginbench: {near}"
             f"give its class, load_solver(path, {name})"
         )
-    solver: type[Any] = getattr(import_module(registered[name].module), name)
+    solver: type[Any] = getattr(import_module(entries()[name].module), name)
     return solver
 
 

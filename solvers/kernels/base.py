@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy
 
-from ..numeric.matrices import Matrix, better_dense
-from ..numeric.memory import scratch
+from ..numeric.matrices import Matrix, better_dense, scratch
 from .parameters import Parameter
 
 # OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
@@ -109,10 +108,9 @@ class Kernel(ABC):
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
         """The parameters by name."""
-        declared = fields(cls)  # type: ignore[arg-type]
         return {
             item.name: item.metadata["parameter"]
-            for item in declared
+            for item in fields(cls)  # type: ignore[arg-type]
             if "parameter" in item.metadata
         }
 

@@ -21,9 +21,7 @@ class Parameter(ABC):
     symbol: str = ""
 
     @abstractmethod
-    def resolved(
-        self, name: str, value: Any, X: Matrix | None, weights: np.ndarray | None = None
-    ) -> Any:
+    def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> Any:
         """The value as the kernel stores it."""
 
 
@@ -36,9 +34,7 @@ class Width(Parameter):
 
     symbol: str = "\N{GREEK SMALL LETTER GAMMA}"
 
-    def resolved(
-        self, name: str, value: Any, X: Matrix | None, weights: np.ndarray | None = None
-    ) -> float:
+    def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> float:
         if isinstance(value, str) and value in ("scale", "auto"):
             if X is None:
                 raise ValueError(f"{name}={value!r} needs the training points")
@@ -54,9 +50,7 @@ class WholeNumber(Parameter):
 
     at_least: int = 0
 
-    def resolved(
-        self, name: str, value: Any, X: Matrix | None, weights: np.ndarray | None = None
-    ) -> int:
+    def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> int:
         check_whole(name, value, at_least=self.at_least)
         return int(value)
 
@@ -65,9 +59,7 @@ class WholeNumber(Parameter):
 class FiniteNumber(Parameter):
     """A finite number."""
 
-    def resolved(
-        self, name: str, value: Any, X: Matrix | None, weights: np.ndarray | None = None
-    ) -> float:
+    def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> float:
         if not _is_finite(value):
             raise ValueError(f"{name} must be a finite number, got {value!r}")
         return float(value)

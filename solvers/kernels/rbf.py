@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ..numeric.matrices import Matrix, as_dense, for_products, products, squared_norms, stored
-from ..numeric.memory import scratch
+from ..numeric.matrices import (
+    Matrix,
+    as_dense,
+    for_products,
+    products,
+    scratch,
+    squared_norms,
+    stored,
+)
 from ..registration import register_kernel
 from .base import (
     Frame,
@@ -133,7 +140,7 @@ def _centred(
     hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>. A feature that is the same in
     every training point counts in the norm of another point, but in no product.
     """
-    from .centring import centre
+    from .sums import centre
 
     values = scratch((X.shape[0], len(frame.features)), dtype)
     norms = np.empty(X.shape[0])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numeric.memory import scratch
+from ..numeric.matrices import scratch
 
 # Bounds on the rows at a time: fewer take BLAS nearly as long together, more are hardly cheaper
 # for each.

@@ -1,13 +1,13 @@
-"""Matrices of points, dense or CSR: how they are stored for work, norms and products."""
+"""Matrices of points, dense or CSR: how they are stored for work, memory, norms and products."""
 
 from __future__ import annotations
 
+import math
+import mmap
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy
-
-from .memory import scratch
 
 # An ndarray or a scipy.sparse.csr_matrix, which carries no types of its own.
 Matrix: TypeAlias = Any
@@ -18,6 +18,26 @@ _DENSE_FROM_DENSITY = 0.05
 _DENSE_UP_TO_BYTES = 512 * 2**20
 # Of more, points are gathered too slowly that stand feature by feature.
 _FEW_FEATURES = 128
+# numpy advises huge pages for arrays from this size on.
+_LARGE = 2**22
+
+
+def scratch(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array for intermediate results, of any content, without advice for huge pages.
+
+    numpy gives that advice for large arrays. A virtual machine whose host finds memory only when
+    it is touched pays for each huge page several times what its small pages cost, in the kernel:
+    more than half of the time of a first fit.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < _LARGE or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.empty(shape, dtype)
+    try:
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+    except OSError as error:
+        raise MemoryError(f"no room for an array of {size / 2**20:.0f} MiB: {error}") from None
+    return np.frombuffer(pages, dtype).reshape(shape)
 
 
 def better_dense(X: Matrix, dtype: Any) -> bool:

@@ -15,34 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from ...data_loaders.atomic import replacing
 from ..interface.base import Solver
 from ..interface.problem import Solution
-from ..kernels import make_kernel
+from ..kernels import Linear, kernel_class, make_kernel
 from ..models import BudgetExpansion, KernelExpansion, LinearModel
-from ..numeric.matrices import Matrix
-from .libsvm import LIBSVM
-from .svc import svc_kernel
+from .libsvm import LIBSVM, svc_kernel
 
-#: What LIBSVM's files call the kernels, and the parameters of each.
+#: What LIBSVM's files call the kernels.
 _NAMES = {"rbf": "rbf", "poly": "polynomial", "linear": "linear"}
-_PARAMETERS = {"rbf": ("gamma",), "poly": ("degree", "gamma", "coef0"), "linear": ()}
-
-
-def _expansion(solver: Solver) -> tuple[dict[str, Any], Matrix, np.ndarray, float]:
-    """SVC's kernel arguments, points, coefficients and intercept of a fitted solver's model."""
-    check_is_fitted(solver)
-    model, name = solver.model_, type(solver).__name__
-    if isinstance(model, LinearModel):
-        return {"kernel": "linear"}, model.weights[None, :], np.ones(1), model.intercept
-    if not isinstance(model, KernelExpansion | BudgetExpansion):
-        more = "; it has one for each of its estimators_" if len(solver.classes_) > 2 else ""
-        raise ValueError(f"the model of {name} is no SVC of two classes: a {model.kind}{more}")
-    kernel = svc_kernel(model.kernel)
-    if kernel is None:
-        raise ValueError(
-            f"SVC has no {model.kernel.describe()['name']} kernel that works without its code"
-        )
-    if model.n_support == 0:
-        raise ValueError(f"the model of {name} has no support vectors")
-    return kernel, model.points, model.coef, float(model.intercept)
 
 
 def to_svc(solver: Solver) -> SVC:
@@ -67,9 +45,20 @@ def to_svc(solver: Solver) -> SVC:
     ValueError
         For another kind of model, of more classes, or without support vectors.
     """
-    kernel, points, coef, intercept = _expansion(solver)
+    check_is_fitted(solver)
+    model, name = solver.model_, type(solver).__name__
+    if isinstance(model, LinearModel):
+        model = BudgetExpansion(Linear(), model.weights[None, :], np.ones(1), model.intercept)
+    if not isinstance(model, KernelExpansion | BudgetExpansion):
+        more = "; it has one for each of its estimators_" if len(solver.classes_) > 2 else ""
+        raise ValueError(f"the model of {name} is no SVC of two classes: a {model.kind}{more}")
+    kernel, coef = svc_kernel(model.kernel), model.coef
+    if kernel is None:
+        raise ValueError(f"SVC has no {model.kernel.describe()['name']} kernel of its own")
+    if model.n_support == 0:
+        raise ValueError(f"the model of {name} has no support vectors")
     order = np.argsort(coef > 0, kind="stable")  # SVC wants one class after the other
-    points = points[order].astype(np.float64)
+    points = model.points[order].astype(np.float64)
     # A fit to two points sets what the versions of scikit-learn keep beside the model.
     ends = sparse.csr_matrix(([1.0], ([1], [0])), shape=(2, points.shape[1]))
     svc = SVC(C=float(getattr(solver, "C", 1.0)), **kernel)
@@ -82,7 +71,7 @@ def to_svc(solver: Solver) -> SVC:
     svc.support_ = getattr(solver, "support_", np.arange(len(coef)))[order].astype(np.int32)
     svc._n_support = np.bincount(coef > 0, minlength=2).astype(np.int32)
     svc.dual_coef_, svc._dual_coef_ = dual, -dual
-    svc.intercept_, svc._intercept_ = np.array([intercept]), np.array([-intercept])
+    svc.intercept_, svc._intercept_ = np.array([model.intercept]), np.array([-model.intercept])
     svc.fit_status_ = int(solver.status_ != "converged")
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(solver, name):
@@ -116,7 +105,7 @@ def write_libsvm(solver: Solver, path: str | Path) -> None:
     labels = [int(label) for label in svc.classes_]
     kernel = svc.get_params()
     lines = ["svm_type c_svc", f"kernel_type {_NAMES[svc.kernel]}"]
-    lines += [f"{name} {kernel[name]!r}" for name in _PARAMETERS[svc.kernel]]
+    lines += [f"{name} {kernel[name]!r}" for name in kernel_class(svc.kernel).parameters()]
     below, above = svc.n_support_
     # The positive label first: a point whose score is positive gets it.
     lines += ["nr_class 2", f"total_sv {below + above}", f"rho {-svc.intercept_[0]:.17g}"]
@@ -166,9 +155,11 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> Solver:
     if kind is None:
         raise ValueError(f"{path} has none of the kernels {', '.join(kinds)}")
     try:
-        kernel: dict[str, Any] = {name: float(values[name][0]) for name in _PARAMETERS[kind]}
-        if "degree" in kernel:
-            kernel["degree"] = int(kernel["degree"])
+        types = {"degree": int}
+        kernel: dict[str, Any] = {
+            name: types.get(name, float)(values[name][0])
+            for name in kernel_class(kind).parameters()
+        }
         labels, rho = [int(label) for label in values["label"]], float(values["rho"][0])
         points, coef = load_svmlight_file(BytesIO(vectors), n_features=n_features)
         if points.shape[0] != int(values["total_sv"][0]):

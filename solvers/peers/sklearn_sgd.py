@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 
 from ..interface.base import WeightedSolver
+from ..interface.convergence import without_convergence_warnings
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import SoftMarginParameters, SolverParameters
@@ -51,7 +49,6 @@ class SklearnSGD(WeightedSolver, SolverParameters, SoftMarginParameters):
     iteration is a draw of a point.
     """
 
-    scalarization = "C"
     supports_bias = True
     instrumented = False
     kernel = "linear"
@@ -77,9 +74,7 @@ class SklearnSGD(WeightedSolver, SolverParameters, SoftMarginParameters):
             max_iter=min(self.max_epochs, np.iinfo(np.int32).max),
             random_state=int(problem.rng.integers(2**31)),
         )
-        with warnings.catch_warnings():
-            # The solver itself warns, with what it was asked for.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with without_convergence_warnings():
             sgd.fit(problem.X, problem.y, sample_weight=problem.weights)
         model = LinearModel(np.array(sgd.coef_[0], dtype=np.float64), float(sgd.intercept_[0]))
         epochs = int(sgd.n_iter_)

@@ -12,8 +12,7 @@ from ..interface.monitor import Monitor
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels.oracle import KernelOracle
 from ..models import KernelExpansion
-from ..numeric.matrices import squared_norms
-from ..numeric.memory import scratch
+from ..numeric.matrices import scratch, squared_norms
 from .inner import solve
 
 # A working set is as large as an eighth of the cache allows, within these bounds.

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marginbench.solvers.numeric.memory import scratch
+from marginbench.solvers.numeric.matrices import scratch
 
 MAPS = Path("/proc/self/smaps")
 
