@@ -112,7 +112,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 return f"its default limit ({name}=None)" if value is None else f"{name}={value}"
         return "its limit"
 
-    def fit(self, X: Any, y: Any, *, monitor: Monitor | None = None, **options: Any) -> Solver:
+    def fit(self, X: Any, y: Any, *, monitor: Monitor | None = None) -> Solver:
         """Train.
 
         Parameters
@@ -125,8 +125,6 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             Watches the run. Without one, Ctrl-C stops the solver at the next step that it can stop
             after, the model stands as it is then, and KeyboardInterrupt is raised. The second
             Ctrl-C interrupts at once.
-        **options
-            None are taken. Sample weights belong to the solvers whose method admits them.
 
         Returns
         -------
@@ -136,13 +134,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            For parameters out of range, NaN or infinity in X, fewer than two classes, or sample
-            weights.
+            For parameters out of range, NaN or infinity in X, or fewer than two classes.
         """
-        if options.pop("sample_weight", None) is not None:
-            raise ValueError(f"{type(self).__name__} does not take sample_weight")
-        if options:
-            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(options))!r}")
         return self._fit(X, y, None, monitor)
 
     def set_callbacks(self, *callbacks: Any) -> Solver:
@@ -428,7 +421,7 @@ class WeightedSolver(Solver):
 
     class_weight: Any = None
 
-    def fit(  # type: ignore[override]
+    def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, monitor: Monitor | None = None
     ) -> Solver:
         """Train.

@@ -126,17 +126,10 @@ class Kernel(ABC):
         declared = cls.parameters()
         for name in values:
             if name not in declared:
-                raise ValueError(cls.without(name))
+                having = ", ".join(declared) or "no parameters"
+                raise ValueError(f"the {cls.name} kernel has no {name}; it has {having}")
         return cls(
             **{name: declared[name].resolved(name, values[name], X, weights) for name in values}
-        )
-
-    @classmethod
-    def without(cls, name: str) -> str:
-        """What to tell who gives the kernel a parameter that it does not have."""
-        declared = cls.parameters()
-        return (
-            f"the {cls.name} kernel has no {name}; it has {', '.join(declared) or 'no parameters'}"
         )
 
     @abstractmethod
