@@ -18,7 +18,7 @@ from ..interface.monitor import Monitor
 from ..interface.parameters import KernelParameters, SoftMarginParameters, SolverParameters
 from ..interface.problem import JITTER, Problem, Solution, SolveStatus
 from ..kernels.oracle import KernelOracle
-from ..linear.sdca import ascend
+from ..linear.sdca import solve_on_features
 from ..models import KernelExpansion
 from ..numeric.matrices import matmul, scratch
 from ..numeric.validation import (
@@ -225,10 +225,7 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
             coef[landmarks] = solve_triangular(factor, w, lower=True, trans="T")
             return problem.expansion(coef)
 
-        ascent, status, shortfall = ascend(
-            features, problem, monitor, model, float(self.C), self.tol, self.max_epochs
-        )
-        return Solution(model(ascent.w), ascent.n_iter, status, shortfall)
+        return solve_on_features(self, features, problem, monitor, model)
 
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The landmarks, the factor of their Gram matrix, and the features of all points."""

@@ -15,7 +15,7 @@ from ..interface.monitor import Monitor
 from ..interface.parameters import SeedParameters, SoftMarginParameters, SolverParameters
 from ..interface.problem import Problem, Solution
 from ..kernels import RBF, Kernel, make_kernel
-from ..linear.sdca import ascend
+from ..linear.sdca import solve_on_features
 from ..models.fourier import FourierExpansion, draw_frequencies, fourier_features
 from ..numeric.rows import finite_squared_norms
 from ..numeric.validation import check_iteration_limit, check_positive, check_whole
@@ -171,10 +171,7 @@ class RandomFourierFeatures(
         def model(w: np.ndarray) -> FourierExpansion:
             return FourierExpansion(frequencies, w.copy())
 
-        ascent, status, shortfall = ascend(
-            features, problem, monitor, model, float(self.C), self.tol, self.max_epochs
-        )
-        return Solution(model(ascent.w), ascent.n_iter, status, shortfall)
+        return solve_on_features(self, features, problem, monitor, model)
 
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         """Frequencies, and the features of all points."""

@@ -14,13 +14,6 @@ def short_of(achieved: str, tol: float) -> str:
     return f"{achieved}, tol={tol:g}" if tol > 0 else ""
 
 
-def ascent_short_of(stopping: str, measure: float, tol: float) -> str:
-    """The shortfall of dual coordinate ascent."""
-    if stopping == "gap":
-        return short_of(f"the duality gap is {measure:.3g}", tol)
-    return short_of(f"the projected derivatives lie up to {measure:.3g} from 0 or each other", tol)
-
-
 def warn_unconverged(name: str, limit: str, shortfall: str, *, stacklevel: int = 4) -> None:
     """Issue scikit-learn's ConvergenceWarning, with what was achieved."""
     warnings.warn(

@@ -5,12 +5,12 @@ The slope of a point is the derivative of the dual along its variable, 1 less th
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
 
 import numpy as np
 
 from .compiling import njit
-from .validation import check_flag, check_iteration_limit, check_one_of, check_positive
+from .counters import Counters
 
 #: Differences from the optimal margin that are not worth a step (LIBLINEAR's constant).
 NO_STEP = 1e-12
@@ -26,29 +26,16 @@ _ASCENT_STATE = np.dtype(
 )
 
 
-def check_ascent(solver: Any) -> None:
-    """Raise ValueError for a parameter of a solver by dual ascent that is out of range."""
-    check_positive("C", solver.C)
-    check_one_of("order", solver.order, ("permutation", "iid"))
-    check_one_of("stopping", solver.stopping, ("gap", "gradient"))
-    check_flag("shrinking", solver.shrinking)
-    check_iteration_limit(solver.max_epochs)
-    if solver.order == "iid" and (solver.stopping != "gap" or solver.shrinking):
-        raise ValueError(
-            "order='iid' does not visit every point in an epoch: set stopping='gap' and "
-            "shrinking=False"
-        )
-
-
-class Ascent:
+class Ascent(ABC):
     """What dual ascents share: alpha, its bounds, the points in the order of an epoch."""
 
-    def __init__(self, bounds: np.ndarray, *, shrinking: bool) -> None:
+    def __init__(self, bounds: np.ndarray, counters: Counters, *, shrinking: bool) -> None:
         self.alpha, self.bounds, self.shrinking = np.zeros(len(bounds)), bounds, shrinking
         # A point without weight has alpha = 0 for good.
         self.order = np.flatnonzero(bounds > 0)
         self.state = np.zeros(1, dtype=_ASCENT_STATE)[0]
         self._begin_anew()
+        self.counters = counters  # Charged by each look at all points, if that costs something
         self.n_iter = 0  # Draws done
 
     def _begin_anew(self) -> None:
@@ -81,12 +68,22 @@ class Ascent:
             self._begin_anew()
         return measure if complete else np.inf
 
-    def violation_at(self, margins: np.ndarray) -> float:
-        """How far the projected slopes of all points lie from 0 and each other, at this alpha.
+    @property
+    def knows_gap(self) -> bool:
+        """Whether the gap is worth its price now."""
+        return True
 
-        The duality gap over the sum of the bounds is no more than that.
-        """
-        slopes = 1.0 - margins
+    @abstractmethod
+    def margins(self) -> np.ndarray:
+        """``y_i f(x_i)`` of all points."""
+
+    @abstractmethod
+    def gap(self) -> float:
+        """Primal minus dual of all points, over the sum of the bounds; at most the violation."""
+
+    def violation(self) -> float:
+        """How far the projected slopes of all points lie from 0 and from each other."""
+        slopes = 1.0 - self.margins()
         blocked = np.where(slopes > 0, self.alpha >= self.bounds, self.alpha <= 0)
         projected = np.where(blocked, 0.0, slopes)
         highest, lowest = projected.max(), projected.min()

@@ -6,110 +6,136 @@ strategies give the same predictor for the same draws, unless rounding decides a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from ..interface.declaration import hyperparameters
+from ..interface.parameters import CachedKernelParameters, SolverParameters, WarmStartParameters
 from ..interface.problem import Problem
 from ..kernels.sums import add_row
 from ..numeric.compiling import njit
 from ..numeric.matrices import matmul
+from ..numeric.validation import check_iteration_limit, check_one_of
 
 
-class Responses(Protocol):
+@hyperparameters
+class MistakeParameters(SolverParameters, WarmStartParameters, CachedKernelParameters):
+    """How a solver that updates on mistakes evaluates the drawn points.
+
+    Parameters
+    ----------
+    strategy : {"maintained", "on_demand"}
+        "maintained" keeps the responses of all points, n evaluations for each mistake;
+        "on_demand" evaluates the drawn point's response, one evaluation for each support vector in
+        each iteration. The predictors are the same, unless a margin is so close to its threshold
+        that rounding decides.
+    """
+
+    strategy: str = "maintained"
+    max_epochs: int = 10
+
+    def _check_parameters(self) -> None:
+        check_one_of("strategy", self.strategy, tuple(STRATEGIES))
+        check_iteration_limit(self.max_epochs)
+
+
+class Responses(ABC):
     """The predictor of whole counts and its response at the drawn points."""
 
     counts: np.ndarray  # int64, shape (n,)
+    n_iter: int  # Draws done
+    _kept: np.ndarray
+    _type: type = np.float64  # Of what is kept beside the counts, shape (n,)
 
-    def advance(
+    def __init__(self, problem: Problem, state: Any) -> None:
+        """Continues from a :meth:`state` of the same strategy; None begins."""
+        self._problem, n = problem, problem.n
+        begin: Any = np.zeros(n, dtype=np.int64), np.zeros(n, self._type), 0
+        self.counts, self._kept, self.n_iter = state or begin
+
+    def state(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """What the same strategy needs to continue."""
+        return self.counts, self._kept, self.n_iter
+
+    def walk(self, draws: np.ndarray, scale: float) -> Iterator[tuple[int | None, float]]:
+        """Count the mistakes among the draws, from stop to stop.
+
+        Yields the mistaken point (None without one), and the response there before it counts:
+        ``y_i sum_j count_j y_j k(x_j, x_i)``. A mistake is one of at most 0 or below ``scale``
+        times the draws done (Pegasos: a margin below 1, times lambda t).
+        """
+        position = 0
+        while position < len(draws):
+            stop, response = self._advance(draws, position, self.n_iter, scale)
+            self.n_iter += stop - position + 1
+            position = stop + 1
+            mistaken = None
+            if not np.isnan(response):
+                mistaken = int(draws[stop])
+                self._add(mistaken, draws[position:], scale * (self.n_iter - 1))
+                self.counts[mistaken] += 1
+            yield mistaken, response
+
+    @abstractmethod
+    def _advance(
         self, draws: np.ndarray, position: int, done: int, scale: float
     ) -> tuple[int, float]:
-        """The position of the next mistake from ``position`` on, and the response there.
+        """The next mistake, or point that costs something, and its response; NaN if it is none."""
 
-        Responses are those of the counts, ``y_i sum_j count_j y_j k(x_j, x_i)``. A mistake is one
-        of at most 0 or below ``scale`` times the draws done (Pegasos: a margin below 1, times
-        lambda t). Without a mistake before a stop that costs something, it is NaN.
-        """
-
-    def add(self, i: int) -> None:
-        """Count a mistake at point i, the one that the last ``advance`` found."""
-
-    def state(self) -> dict[str, Any]:
-        """What the same strategy needs to continue."""
+    @abstractmethod
+    def _add(self, i: int, later: np.ndarray, threshold: float) -> None:
+        """Bring up to date what is kept for a mistake at point i, which is not counted yet."""
 
 
-class MaintainedResponses:
+class MaintainedResponses(Responses):
     """Keeps the response of every point: n evaluations for each mistake, none otherwise."""
 
-    def __init__(self, problem: Problem, state: dict[str, Any] | None = None) -> None:
-        self._problem = problem
-        self.counts = np.zeros(problem.n, dtype=np.int64)
-        self._responses = np.zeros(problem.n)
-        if state is not None:
-            self.counts, self._responses = state["counts"], state["responses"]
-        self._later = np.empty(0, dtype=np.int64)
-        self._threshold = 0.0
-
-    def state(self) -> dict[str, Any]:
-        return {"counts": self.counts, "responses": self._responses}
-
-    def advance(
+    def _advance(
         self, draws: np.ndarray, position: int, done: int, scale: float
     ) -> tuple[int, float]:
-        stop, response = _next_mistake(self._responses, draws, position, done, scale)
-        self._later = draws[stop + 1 :]
-        self._threshold = scale * (done + stop - position)
-        return stop, response
+        return _next_mistake(self._kept, draws, position, done, scale)
 
-    def add(self, i: int) -> None:
-        self.counts[i] += 1
-        y = self._problem.y
-        add_row(self._responses, y, self._problem.oracle.row_ahead(i, self._probable), y[i])
+    def _add(self, i: int, later: np.ndarray, threshold: float) -> None:
+        responses, y = self._kept, self._problem.y
 
-    def _probable(self, count: int) -> np.ndarray:
-        """Draws to come of this epoch that would be mistakes if they came now."""
-        later = self._later[:count]
-        responses = self._responses[later]
-        return later[(responses < self._threshold) | (responses <= 0)]
+        def probable(count: int) -> np.ndarray:
+            """Draws to come of this epoch that would be mistakes if they came now."""
+            coming = later[:count]
+            return coming[(responses[coming] < threshold) | (responses[coming] <= 0)]
+
+        add_row(responses, y, self._problem.oracle.row_ahead(i, probable), y[i])
 
 
-class OnDemandResponses:
+class OnDemandResponses(Responses):
     """Evaluates the response of each drawn point: one evaluation for each support vector."""
 
-    def __init__(self, problem: Problem, state: dict[str, Any] | None = None) -> None:
-        self._problem = problem
-        self.counts = np.zeros(problem.n, dtype=np.int64)
-        self._support = np.zeros(problem.n, dtype=np.int64)
-        self._n_support = 0
-        if state is not None:
-            self.counts, self._support = state["counts"], state["support"]
-            self._n_support = int(np.count_nonzero(self.counts))
+    _type = np.int64
 
-    def state(self) -> dict[str, Any]:
-        return {"counts": self.counts, "support": self._support}
+    def __init__(self, problem: Problem, state: Any) -> None:
+        super().__init__(problem, state)
+        self._n_support = int(np.count_nonzero(self.counts))
 
-    def advance(
+    def _advance(
         self, draws: np.ndarray, position: int, done: int, scale: float
     ) -> tuple[int, float]:
-        y = self._problem.y
-        i = draws[position]
-        support = self._support[: self._n_support]
+        y, i, support = self._problem.y, draws[position], self._kept[: self._n_support]
         response = 0.0
-        if self._n_support > 0:
+        if len(support):
             entries = self._problem.oracle.block([i], support)[0].astype(np.float64)
             response = float(y[i] * matmul(entries, self.counts[support] * y[support]))
         mistaken = response < scale * done or response <= 0
         return position, response if mistaken else np.nan
 
-    def add(self, i: int) -> None:
+    def _add(self, i: int, later: np.ndarray, threshold: float) -> None:
         if self.counts[i] == 0:
-            self._support[self._n_support] = i
+            self._kept[self._n_support] = i
             self._n_support += 1
-        self.counts[i] += 1
 
 
-STRATEGIES: dict[str, Callable[[Problem, dict[str, Any] | None], Responses]] = {
+STRATEGIES: dict[str, type[Responses]] = {
     "maintained": MaintainedResponses,
     "on_demand": OnDemandResponses,
 }

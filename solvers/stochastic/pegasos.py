@@ -8,29 +8,18 @@ from ..interface.base import WeightedSolver
 from ..interface.convergence import short_of
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import (
-    CachedKernelParameters,
-    SoftMarginParameters,
-    SolverParameters,
-    WarmStartParameters,
-)
+from ..interface.parameters import SoftMarginParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
 from ..numeric.draws import draw_by_weight
-from ..numeric.validation import check_iteration_limit, check_one_of, check_positive
+from ..numeric.validation import check_positive
 from ..registration import register
-from .mistakes import STRATEGIES
+from .mistakes import STRATEGIES, MistakeParameters
 
 
 @register("svm")
 @hyperparameters
-class Pegasos(
-    WeightedSolver,
-    SolverParameters,
-    WarmStartParameters,
-    SoftMarginParameters,
-    CachedKernelParameters,
-):
+class Pegasos(MistakeParameters, SoftMarginParameters, WeightedSolver):
     """Soft-margin kernel SVM without bias by stochastic subgradient steps on the primal.
 
     Minimises ``lambda/2 ||w||^2`` plus the weighted mean of the hinge losses, with ``lambda = 1 /
@@ -41,11 +30,6 @@ class Pegasos(
 
     Parameters
     ----------
-    strategy : {"maintained", "on_demand"}
-        "maintained" keeps the responses of all points, n evaluations for each margin violation;
-        "on_demand" evaluates the drawn point's response, one evaluation for each support vector in
-        each iteration. The predictors are the same, unless a margin is so
-        close to its threshold that rounding decides.
     tol : float >= 0
         Stop when the objective, estimated over an epoch by the losses at the drawn points, changes
         by less than this fraction from one epoch to the next; 0 runs all epochs.
@@ -60,23 +44,19 @@ class Pegasos(
 
     scalarization = "R"
 
-    strategy: str = "maintained"
     tol: float = 0.0
-    max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         check_positive("C", self.C)
-        check_one_of("strategy", self.strategy, tuple(STRATEGIES))
-        check_iteration_limit(self.max_epochs)
+        super()._check_parameters()
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         n, y = problem.n, problem.y
         lam = 1.0 / (float(self.C) * problem.weights.sum())
-        start = problem.state or {"responses": None, "squared_sum": 0.0, "before": math.inf, "t": 0}
-        responses = STRATEGIES[self.strategy](problem, start["responses"])
-        # ||sum_j count_j y_j Phi_j||^2, kept only for the stopping rule.
+        # squared_sum: ||sum_j count_j y_j Phi_j||^2, kept only for the stopping rule.
+        kept, squared_sum, before = problem.state or (None, 0.0, math.inf)
+        responses = STRATEGIES[self.strategy](problem, kept)
         diag = problem.oracle.diag() if self.tol > 0 else None
-        squared_sum, before, t = start["squared_sum"], start["before"], start["t"]
         if diag is not None and math.isnan(squared_sum):
             raise ValueError(f"tol={self.tol:g} cannot continue a fit with tol=0")
         change = math.inf
@@ -85,27 +65,18 @@ class Pegasos(
             return problem.expansion(responses.counts * y / (lam * t))
 
         def solution(status: SolveStatus, shortfall: str = "") -> Solution:
-            state = {
-                "responses": responses.state(),
-                "squared_sum": math.nan if diag is None else squared_sum,
-                "before": before,
-                "t": t,
-            }
+            state = responses.state(), squared_sum if self.tol > 0 else math.nan, before
             return Solution(snapshot(), t, status, shortfall, state=state)
 
         for _ in range(self.max_epochs):
             draws = draw_by_weight(problem.rng, problem.weights, n)
-            position, loss = 0, 0.0
-            while position < n:
-                stop, response = responses.advance(draws, position, t, lam)
-                t += stop - position + 1
-                position = stop + 1
-                if not math.isnan(response):
-                    i = int(draws[stop])
+            loss = 0.0
+            for i, response in responses.walk(draws, lam):
+                t = responses.n_iter
+                if i is not None:
                     loss += 1.0 - response / (lam * (t - 1)) if t > 1 else 1.0
                     if diag is not None:
                         squared_sum += 2 * response + diag[i]
-                    responses.add(i)
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
                     return solution("stopped")
             estimate = squared_sum / (2 * lam * t * t) + loss / n

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 
 from ..interface.base import Solver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import CachedKernelParameters, SolverParameters, WarmStartParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion, Model
 from ..models.voting import VotedExpansion
-from ..numeric.validation import check_iteration_limit, check_one_of
+from ..numeric.validation import check_one_of
 from ..registration import register
-from .mistakes import STRATEGIES
+from .mistakes import STRATEGIES, MistakeParameters
 
 
 @register("svm")
 @hyperparameters
-class Perceptron(Solver, SolverParameters, WarmStartParameters, CachedKernelParameters):
+class Perceptron(MistakeParameters, Solver):
     """The kernel perceptron, in several passes over the data; last, averaged or voted predictor.
 
     A pass visits every point once in random order. A point whose margin is not positive is a
@@ -34,11 +33,6 @@ class Perceptron(Solver, SolverParameters, WarmStartParameters, CachedKernelPara
         the run vote with the sign of its score, as many times as it was right, and once more for
         being made ([FS99]_); the model is a :class:`VotedExpansion`, and ``decision_function`` is
         the difference of the votes. A vote has no norm and so no objective.
-    strategy : {"maintained", "on_demand"}
-        "maintained" keeps the responses of all points, n evaluations for each mistake;
-        "on_demand" evaluates the visited point's response, one evaluation for each support vector.
-        The predictors are the same, unless a margin is so
-        close to its threshold that rounding decides.
     tol : float >= 0
         Stop after a pass with at most this fraction of mistakes; 0 asks for a pass without any.
     max_epochs : int >= 1
@@ -61,25 +55,20 @@ class Perceptron(Solver, SolverParameters, WarmStartParameters, CachedKernelPara
     scalarization = None
 
     output: str = "last"
-    strategy: str = "maintained"
     tol: float = 0.0
-    max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         check_one_of("output", self.output, ("last", "averaged", "voted"))
-        check_one_of("strategy", self.strategy, tuple(STRATEGIES))
-        check_iteration_limit(self.max_epochs)
+        super()._check_parameters()
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         n, y = problem.n, problem.y
-        start = problem.state or {"responses": None, "visits": np.zeros(n), "history": [], "t": 0}
-        responses = STRATEGIES[self.strategy](problem, start["responses"])
-        # Sum over the mistakes of each point of the visits made up to then, that one included: a
-        # mistake at visit s is in the predictors before visits s+1..t, t - s of them.
-        visits_at_mistakes: np.ndarray = start["visits"]
-        # The points and visits of the mistakes, for the votes.
-        history: list[tuple[int, int]] = start["history"]
-        t: int = start["t"]
+        # visits_at_mistakes: the sum over each point's mistakes of the visits made up to then, that
+        # one included. A mistake at visit s is in the predictors before visits s+1..t, t - s of
+        # them. history: points and visits of the mistakes, for the votes.
+        start: Any = problem.state or (np.zeros(n), [], None)
+        visits_at_mistakes, history, kept = start
+        responses = STRATEGIES[self.strategy](problem, kept)
 
         def snapshot() -> Model:
             coef = responses.counts.astype(np.float64)
@@ -90,24 +79,19 @@ class Perceptron(Solver, SolverParameters, WarmStartParameters, CachedKernelPara
 
         def solution(status: SolveStatus, shortfall: str = "") -> Solution:
             self.n_mistakes_ = int(responses.counts.sum())
-            kept = {"visits": visits_at_mistakes, "history": history, "t": t}
-            kept["responses"] = responses.state()
+            kept = visits_at_mistakes, history, responses.state()
             return Solution(snapshot(), t, status, shortfall, state=kept)
 
         for _ in range(self.max_epochs):
             draws = problem.rng.permutation(n)
-            position, mistakes = 0, 0
-            while position < n:
-                stop, response = responses.advance(draws, position, t, 0.0)
-                t += stop - position + 1
-                position = stop + 1
-                if not math.isnan(response):
-                    i = int(draws[stop])
+            mistakes = 0
+            for i, _ in responses.walk(draws, 0.0):
+                t = responses.n_iter
+                if i is not None:
                     mistakes += 1
                     visits_at_mistakes[i] += t
                     if self.output == "voted":
                         history.append((i, t))
-                    responses.add(i)
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
                     return solution("stopped")
             if mistakes <= self.tol * n:

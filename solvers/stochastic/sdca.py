@@ -7,16 +7,16 @@ from functools import partial
 
 import numpy as np
 
+from ..interface.ascent import AscentParameters, ascend
 from ..interface.base import WeightedSolver
-from ..interface.convergence import ascent_short_of
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import CachedKernelParameters, SoftMarginParameters, SolverParameters
-from ..interface.problem import Problem, Solution, SolveStatus
+from ..interface.parameters import CachedKernelParameters
+from ..interface.problem import Problem, Solution
 from ..kernels.sums import add_row
 from ..models import KernelExpansion
 from ..models.objectives import hinge
-from ..numeric.ascent import Ascent, best_value, check_ascent, leaves, meet
+from ..numeric.ascent import Ascent, best_value, leaves, meet
 from ..numeric.compiling import njit
 from ..numeric.matrices import matmul
 from ..registration import register
@@ -24,52 +24,22 @@ from ..registration import register
 
 @register("svm")
 @hyperparameters
-class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
+class SDCA(AscentParameters, CachedKernelParameters, WeightedSolver):
     """Soft-margin kernel SVM without bias by stochastic dual coordinate ascent.
 
     Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C weights_i``, one
     randomly drawn variable at a time, exactly ([HCL08]_ Algorithms 1 and 3; a baseline of
     [SBP12]_). The responses of all points are kept, so a draw that changes nothing costs nothing.
 
-    Parameters
-    ----------
-    order : {"permutation", "iid"}
-        A fresh permutation in each epoch (LIBLINEAR), or independent uniform draws ([SBP12]_),
-        which need ``stopping="gap"`` and ``shrinking=False``.
-    stopping : {"gap", "gradient"}
-        "gap" stops at the end of an epoch when the duality gap is small; the gap comes free of
-        kernel evaluations. "gradient" is LIBLINEAR's rule: stop when the projected derivatives of
-        the dual are close to 0 and to each other, first as they were met in an epoch over all
-        points, and then, which LIBLINEAR does not ask, all at its end.
-    shrinking : bool
-        Whether to leave out points at their bounds whose derivative points outward by more than
-        any did in the epoch before; all come back before the end (LIBLINEAR). It saves draws, not
-        kernel evaluations: a point left out would have changed nothing.
-    tol : float >= 0
-        Stop when the duality gap ("gap") is at most ``tol``, in units of the weighted mean of the
-        losses: as a fraction of the objective at w = 0; or when the projected derivatives
-        ("gradient") lie within ``tol`` of 0 and of each other, which implies the former.
-        LIBLINEAR's own default is 0.1.
-    max_epochs : int >= 1
-        Stop after this many epochs of n draws, fewer where points are left out.
-
     Notes
     -----
-    Kernel evaluations: n for each draw that changes its variable. Memory: 4n numbers and the
+    Kernel evaluations: n for each draw that changes its variable; the gap comes free of them, and
+    shrinking saves draws, none of them. Memory: 4n numbers and the
     cache. Returns the last alpha.
     """
 
     scalarization = "C"
     certificate = "dual"
-
-    order: str = "permutation"
-    stopping: str = "gap"
-    shrinking: bool = False
-    tol: float = 1e-3
-    max_epochs: int = 100
-
-    def _check_parameters(self) -> None:
-        check_ascent(self)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         ascent = _Ascent(problem, float(self.C), shrinking=self.shrinking)
@@ -80,21 +50,7 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
         def pause() -> bool:
             return monitor.due(problem.kernel_evals) and monitor.record(ascent.n_iter, snapshot)
 
-        status: SolveStatus = "budget"
-        for _ in range(self.max_epochs):
-            if ascent.epoch(self.order, pause):
-                status = "stopped"
-                break
-            met = ascent.end_epoch(self.tol)
-            if self.stopping == "gap":
-                measure = ascent.gap()
-            else:
-                measure = met if met > self.tol else ascent.violation()
-            if measure <= self.tol:
-                status = "converged"
-                break
-        measure = ascent.gap() if self.stopping == "gap" else ascent.violation()
-        shortfall = ascent_short_of(self.stopping, measure, self.tol)
+        status, shortfall = ascend(ascent, self, lambda: ascent.epoch(self.order, pause))
         return Solution(snapshot(), ascent.n_iter, status, shortfall)
 
 
@@ -102,7 +58,7 @@ class _Ascent(Ascent):
     """The state of dual coordinate ascent, with the responses of all points."""
 
     def __init__(self, problem: Problem, C: float, *, shrinking: bool) -> None:
-        super().__init__(C * problem.weights, shrinking=shrinking)
+        super().__init__(C * problem.weights, problem.counters, shrinking=shrinking)
         self._problem, self._diag = problem, problem.oracle.diag()
         self._margins = np.zeros(problem.n)
 
@@ -139,12 +95,10 @@ class _Ascent(Ascent):
         targets = _targets(self.alpha, self._margins, self._diag, self.bounds, draws)
         return draws[targets != self.alpha[draws]]
 
-    def violation(self) -> float:
-        """How far the projected derivatives of all points lie from 0 and from each other."""
-        return self.violation_at(self._margins)
+    def margins(self) -> np.ndarray:
+        return self._margins
 
     def gap(self) -> float:
-        """Primal minus dual, over the sum of the bounds; of all points, those left out included."""
         squared_norm = matmul(self.alpha, self._margins)
         loss = matmul(self.bounds, hinge(self._margins))
         return float((squared_norm + loss - self.alpha.sum()) / self.bounds.sum())
