@@ -48,7 +48,7 @@ def absent(monkeypatch):
     monkeypatch.setattr(metadata, "version", without)
     for name in [*sys.modules, "sklearnex", "liblinear"]:
         # An earlier test may have imported it.
-        if name == "liblinear" or name.partition(".")[0] == "sklearnex":
+        if name.partition(".")[0] in ("liblinear", "sklearnex"):
             monkeypatch.setitem(sys.modules, name, None)
 
 
