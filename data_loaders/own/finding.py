@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import hashlib
 import os
 import stat
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, nearest, suggest
+from ..errors import DataError, suggest
 from ..files import LocalFile
 from ..user_code import NotPython, bound_names, parsed
 from .options import VERSION, Options
@@ -152,8 +153,10 @@ def _file(name: str, folder: str | Path | None) -> LocalFile:
     if not is_file:
         beside = os.listdir(path.parent) if path.parent.is_dir() else []
         # By stems: all names with the same ending are alike.
-        near = nearest(path.stem, [Path(each).stem for each in beside])
-        raise DataError(f"{name}: no such file{near}")
+        names = {Path(each).stem: each for each in beside}
+        near = difflib.get_close_matches(path.stem, names, n=1)
+        hint = f" (did you mean '{names[near[0]]}'?)" if near else ""
+        raise DataError(f"{name}: no such file{hint}")
     return LocalFile(path, name)
 
 

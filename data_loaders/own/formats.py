@@ -31,6 +31,8 @@ _SEPARATORS = ",;\t|"
 _TARGETS = ("target", "class", "label")
 #: Bytes of text that are looked at for the separator and the names.
 _HEAD_BYTES = 1 << 21
+# Records after the first one that tell whether it holds names.
+_LOOKED_AT = 1000
 
 
 def read(file: LocalFile, format: str, options: Options) -> list[Table]:
@@ -112,10 +114,10 @@ def read_csv(file: LocalFile, options: Options, format: str) -> Table:
     records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     with refusing(f"{file.origin}, line 1", "a record of separated values"):
         first = next(filter(None, records))
-    n_lines, second = records.line_num, []
+    n_lines, below = records.line_num, list[list[str]]()
     with contextlib.suppress(csv.Error):  # Arrow finds it, or can read it
-        second = next(filter(None, records), [])
-    named = options.header if options.header is not None else _looks_like_names(first, second)
+        below.extend(itertools.islice(filter(None, records), _LOOKED_AT))
+    named = options.header if options.header is not None else _looks_like_names(first, below)
     cells = [name.strip() for name in first] if named else [""] * len(first)
     names, n_lines = column_names(file.origin, cells, named), n_lines if named else 0
     numbered = [str(k) for k in range(len(names))]
@@ -161,13 +163,14 @@ def _likeliest_separator(text: str) -> str:
     return max(_SEPARATORS, key=re.split("[\r\n]", text.lstrip(), maxsplit=1)[0].count)
 
 
-def _looks_like_names(first: list[str], second: list[str]) -> bool:
+def _looks_like_names(first: list[str], rows: list[list[str]]) -> bool:
     """Whether the first record holds names.
 
     It does if no cell is a number, if one is above a number or is what a target is called, or if
-    its numbers count columns from 0, three or more, or two that are not all above numbers.
+    its numbers count columns from 0, three or more, or two that are not all above numbers, and no
+    text beside them stands again below.
     """
-    above, below = ([cell.strip() for cell in record] for record in (first, second))
+    above, below = ([cell.strip() for cell in record] for record in (first, next(iter(rows), [])))
     numbers = [cell for cell in above if is_number(cell)]
     if not numbers:
         return True
@@ -177,7 +180,10 @@ def _looks_like_names(first: list[str], second: list[str]) -> bool:
     )
     texts = any(cell and not is_number(cell) for cell in below)
     counting = len(numbers) > (1 if texts else 2) and numbers == [*map(str, range(len(numbers)))]
-    return above != below and (named or counting)
+    if not counting or named:
+        return above != below and named
+    met = {(k, cell.strip()) for row in rows for k, cell in enumerate(row)}
+    return not any((k, cell) in met for k, cell in enumerate(above) if not is_number(cell) and cell)
 
 
 def _line_of(file: LocalFile, separator: str, named: bool, row: int) -> str:

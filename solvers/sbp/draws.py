@@ -15,14 +15,15 @@ _NEIGHBOURS = 512
 class DrawStream:
     """Uniform draws from some points, one after the other, known before they are taken.
 
-    Draws from the covered points alone are made of them by rejection: see :func:`draw`. Without
-    ``replacement`` each of them comes once in every pass over the points.
+    Draws from the covered points alone are made of them by rejection: see :func:`draw`. In its
+    first ``passes`` over the points each comes once. Later ones are independent: without
+    replacement the covered points are not drawn equally often, and a run does not converge.
     """
 
-    def __init__(self, rng: np.random.Generator, points: np.ndarray, *, replacement: bool) -> None:
+    def __init__(self, rng: np.random.Generator, points: np.ndarray, *, passes: int) -> None:
         self._rng = rng
         self._points = points
-        self._replacement = replacement
+        self._passes = passes
         # Candidates, soonest first, and how many of them have been taken or rejected.
         self.candidates = np.empty(0, dtype=np.int64)
         self.n_taken = 0
@@ -36,10 +37,11 @@ class DrawStream:
     def extend(self) -> None:
         """Draw more candidates; the sequence does not depend on when."""
         n = len(self._points)
-        if self._replacement:
-            block = self._rng.integers(n, size=max(1024, n))
+        if self._passes > 0:
+            self._passes -= 1
+            block = self._rng.permutation(n)
         else:
-            block = np.concatenate([self._rng.permutation(n) for _ in range(0, max(1024, n), n)])
+            block = self._rng.integers(n, size=max(1024, n))
         self.candidates = np.concatenate([self.candidates[self.n_taken :], self._points[block]])
         self.n_taken = 0
 
@@ -59,7 +61,7 @@ class Draws:
         *,
         with_bias: bool,
         pairs: bool,
-        replacement: bool,
+        passes: int,
     ) -> None:
         self.basins = basins
         # None if both classes are one basin: what None excludes is not compiled.
@@ -71,8 +73,7 @@ class Draws:
             # Each has its own generator: looking ahead in one changes nothing in the other.
             rngs = [np.random.default_rng(rng.integers(2**63)) for _ in members]
         self.streams = tuple(
-            DrawStream(*of_class, replacement=replacement)
-            for of_class in zip(rngs, members, strict=True)
+            DrawStream(*of_class, passes=passes) for of_class in zip(rngs, members, strict=True)
         )
 
     def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:

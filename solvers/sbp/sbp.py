@@ -22,6 +22,8 @@ from .two_basins import basin_state
 
 # A check of the responses looks at this many points.
 _CHECKED_POINTS = 32
+# The fast schedule draws without replacement in so many passes over a class.
+_PASSES = 100
 # Compiled loops read at most so many entries at a time: some milliseconds.
 _MOST_ENTRIES = 2**23
 
@@ -73,11 +75,12 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     schedule : {"fast", "paper"}
         "paper": independent draws, steps of ``1 / (r sqrt(t))`` with ``r = max_i ||Phi_i||``, the
         average of all iterates. "fast", which no theorem of the paper covers: draws without
-        replacement, every point of a class once in a pass over it; steps of
+        replacement in the first 100 passes over a class, in each of which every point is looked at
+        once, then independent ones; steps of
         ``min(2 / (r sqrt(t)), 1 / (lambda t))``, where lambda is the mean response under water at
         the average w, taken anew whenever t has doubled; the average of the last half to three
-        quarters of the iterates (suffix averaging, [RSS12]_). After ten epochs its distance from
-        the optimum is a hundredth to four fifths of the paper's (27 tasks, docs: performance).
+        quarters of the iterates (suffix averaging, [RSS12]_). After ten epochs it is 1.3 to fifty
+        times nearer to the optimum than the paper's.
     tol : float >= 0
         Stop at a check when the certified gap of f is at most ``tol`` times its upper bound; 0
         runs all epochs.
@@ -182,7 +185,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
                 status = "converged"
                 break
         self.margin_ = run.margin()
-        self.certificate_ = run.iterates.bound(run.volume)
+        self.certificate_ = run.bound()
         self.validation_errors_ = np.array(run.errors) if self.validation_fraction > 0 else None
         self.drift_, self.drift_evals_ = run.drift, run.drift_evals
         return Solution(run.model(), t, status, run.shortfall())
@@ -212,7 +215,11 @@ class _Run:
         basins = basin_state(y[self.train] > 0, self.volume, strict=solver.ties == "lt")
         with_bias = bool(solver.fit_intercept)
         self.draws = Draws(
-            problem.rng, basins, with_bias=with_bias, pairs=pairs, replacement=not self.fast
+            problem.rng,
+            basins,
+            with_bias=with_bias,
+            pairs=pairs,
+            passes=_PASSES if self.fast else 0,
         )
         # Kernel evaluations of an iteration.
         self.evals = len(self.draws.streams) * problem.n
@@ -265,6 +272,12 @@ class _Run:
         slots[drawn] = np.arange(len(drawn))
         return rows, slots
 
+    def bound(self) -> float:
+        """An upper bound of f, also if kernel entries are rounded."""
+        oracle = self.problem.oracle
+        noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name)
+        return self.iterates.bound(self.volume, noise if math.isfinite(noise) else 0.0)
+
     def margin(self) -> float:
         """f(w) at the average w."""
         return self._average()[2]
@@ -284,14 +297,14 @@ class _Run:
             stable = self._since_lowest() >= self.solver.patience
         if tol == 0:
             return stable
-        upper = self.iterates.bound(self.volume)
+        upper = self.bound()
         return stable or upper - self.margin() <= tol * upper
 
     def shortfall(self) -> str:
         """What the rules have not found yet; empty without a rule."""
         missing = []
         if self.solver.tol > 0:
-            upper = self.iterates.bound(self.volume)
+            upper = self.bound()
             gap = (upper - self.margin()) / upper if 0 < upper < math.inf else math.inf
             missing.append(
                 short_of(f"the certified gap is {gap:.3g} of its upper bound", self.solver.tol)

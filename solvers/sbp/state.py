@@ -124,12 +124,12 @@ class Iterates:
             self.responses *= factor
         self.state.progress["squared_norm"] = min(squared_norm, 1.0)
 
-    def bound(self, volume: float) -> float:
+    def bound(self, volume: float, noise: float) -> float:
         """U(p) = ||sum_i p_i y_i Phi_i|| + volume max_i p_i >= max f, at the draws' frequencies p.
 
         Within a group p is proportional to the counts of the draws. The groups' masses are fixed:
         with an unregularised bias the bound holds only if both classes have the same mass.
-        Infinite as long as a group has no draws.
+        Infinite as long as a group has no draws. ``noise`` bounds the error of a kernel entry.
         """
         n_draws, products = self.state.n_draws, self.state.products
         if not n_draws.all():
@@ -137,7 +137,7 @@ class Iterates:
         masses = 1.0 / (len(n_draws) * n_draws)
         squared_norm = float(np.einsum("g,gh,h", masses, products, masses))
         largest = float((np.abs(self.state.signed_counts).max(axis=1) * masses).max())
-        return float(np.sqrt(max(squared_norm, 0.0))) + volume * largest
+        return float(np.sqrt(max(squared_norm, 0.0) + noise)) + volume * largest
 
 
 @njit(error_model="numpy")

@@ -216,6 +216,7 @@ def test_the_index_of_a_data_frame_is_no_feature(frame, here, name):
         (",0,1,species\n" + "7,5.1,3.5,setosa\n7,5.0,3.5,virginica\n" * 20, 40),
         ("0,1\n" + "5.1,setosa\n5.0,virginica\n" * 20, 40),
         ("0,1,1\n1.5,0.5,0\n" * 20, None),
+        ("M,0,1\n" + "F,4,0\nM,3,1\n" * 20, None),
         ("1.2,0.3,y\n1.5,0.5,n\n" * 20, None),
         ("1,0,no\n1.5,0.5,yes\n" * 20, None),
     ],

@@ -60,21 +60,24 @@ def two_basins(c, y, volume, ties):
     return (u + v) / 2, (v - u) / 2, covered
 
 
-def candidates(rng, members, replacement):
+def candidates(rng, members, passes):
     n = len(members)
+    for _ in range(passes):
+        yield from members[rng.permutation(n)]
     while True:
-        yield from members[rng.integers(n, size=1000) if replacement else rng.permutation(n)]
+        yield from members[rng.integers(n, size=1000)]
 
 
 def twin(K, y, nu, T, rng, kind="none", *, ties="le", burn_in=0, schedule="paper"):
     """SBP12 Algorithm 1 and its form with two basins, draw by draw."""
     n, rng, fast = len(y), np.random.default_rng(rng), schedule == "fast"
+    passes = 100 if fast else 0
     classes = [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
     if kind == "pair":
         rngs = [np.random.default_rng(rng.integers(2**63)) for _ in classes]
-        streams = [candidates(r, points, not fast) for r, points in zip(rngs, classes, strict=True)]
+        streams = [candidates(r, points, passes) for r, points in zip(rngs, classes, strict=True)]
     else:
-        streams = [candidates(rng, np.arange(n), not fast)]
+        streams = [candidates(rng, np.arange(n), passes)]
     fill = one_basin if kind == "none" else two_basins
     eta0 = 1 / np.sqrt(np.diag(K).max())
     alpha, c, r2, counts = np.zeros(n), np.zeros(n), 0.0, np.zeros(n)
@@ -110,7 +113,8 @@ def twin(K, y, nu, T, rng, kind="none", *, ties="le", burn_in=0, schedule="paper
     if kind != "none":
         for points in classes:
             p[points] = counts[points] / counts[points].sum() / 2
-    bound = np.sqrt(max(p @ (K * np.outer(y, y)) @ p, 0.0)) + n * nu * p.max()
+    noise = 8 * np.finfo(float).eps * abs(K).max()  # of an entry, rounded
+    bound = np.sqrt(max(p @ (K * np.outer(y, y)) @ p, 0.0) + noise) + n * nu * p.max()
     return {"alpha": mean * scale, "bias": b * scale, "margin": g, "bound": bound}
 
 
@@ -139,7 +143,7 @@ def test_it_is_the_literal_algorithm(task, nu, kind, alpha_of):
 @pytest.mark.parametrize(("kind", "ties"), [("none", "le"), ("none", "lt"), ("pair", "le")])
 @pytest.mark.parametrize("nu", [0.0, 1e-3, 0.3])
 @pytest.mark.parametrize(
-    ("schedule", "burn_in", "epochs"), [("paper", 0, 3), ("fast", 0, 3), ("fast", 200, 5)]
+    ("schedule", "burn_in", "epochs"), [("paper", 0, 3), ("fast", 0, 3), ("fast", 200, 90)]
 )
 def test_ties_and_schedules_are_the_literal_ones(
     tied_task, kind, ties, nu, schedule, burn_in, epochs, alpha_of
@@ -235,8 +239,9 @@ def test_weak_duality_brackets_the_optimum_that_long_runs_reach(rbf_task, kind, 
         assert solver.certificate_ * norm >= 1 - 1e-6
         fast = fit(task, kind, nu=nu, max_epochs=epochs, schedule="fast", random_state=0)
         assert fast.margin_ * norm <= 1 + 1e-6
+        assert fast.certificate_ * norm >= 1 - 1e-6
         if epochs > 1:
-            assert 1 - fast.margin_ * norm <= 0.8 * (1 - solver.margin_ * norm)
+            assert 1 - fast.margin_ * norm <= 0.9 * (1 - solver.margin_ * norm)
     if kind == "single":
         return
     assert solver.margin_ * norm >= 0.97
@@ -261,6 +266,13 @@ def test_without_slack_it_finds_the_hard_margin(separable_task, solve_dual, kind
     solver.set_params(random_state=0, fit_intercept=bias).fit(X, task.y)
     assert 0.97 <= solver.margin_ * np.sqrt(hard.squared_norm) <= 1 + 1e-7
     assert (task.y * solver.decision_function(X)).min() == pytest.approx(1.0, rel=1e-8)
+
+
+def test_the_certificate_holds_where_float32_entries_cancel():
+    X, y, nu = np.array([[1.0, 1e-4], [1.0, -1e-4]]), np.array([1, -1]), 1e-3
+    solver = SBP("linear", nu=nu, max_epochs=500, random_state=0).fit(X, y)
+    # By hand: both points at the level, w along the second axis.
+    assert solver.certificate_ >= 1e-4 + nu
 
 
 @pytest.mark.parametrize("kind", ["none", "pair"])
@@ -330,11 +342,11 @@ def test_what_cannot_be_is_refused(rbf_task, params, message):
         SBP(**params).fit(rbf_task.X, rbf_task.y)
 
 
-def test_draws_that_cancel_give_an_upper_bound_of_0():
+def test_draws_that_cancel_give_an_upper_bound_of_rounding():
     X, y = np.ones((2, 1)), np.array([1, -1])
-    with pytest.warns(ConvergenceWarning, match="the certified gap is inf of its upper bound"):
+    with pytest.warns(ConvergenceWarning, match=r"the certified gap is [\d.]+ of its upper bound"):
         solver = SBP("linear", nu=0.0, tol=0.1, max_epochs=1, random_state=0).fit(X, y)
-    assert (solver.certificate_, solver.status_) == (0, "budget")
+    assert (0 <= solver.certificate_ < 1e-2, solver.status_) == (True, "budget")
 
 
 def test_with_draws_of_one_class_alone_there_is_no_bound(rbf_task, recording_monitor):
