@@ -79,7 +79,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         once, then independent ones; steps of
         ``min(2 / (r sqrt(t)), 1 / (lambda t))``, where lambda is the mean response under water at
         the average w, taken anew whenever t has doubled; the average of the last half to three
-        quarters of the iterates (suffix averaging, [RSS12]_). After ten epochs it is 1.3 to fifty
+        quarters of the iterates (suffix averaging, [RSS12]_). After ten epochs it is 1.2 to fifty
         times nearer to the optimum than the paper's.
     tol : float >= 0
         Stop at a check when the certified gap of f is at most ``tol`` times its upper bound; 0
