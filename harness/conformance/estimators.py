@@ -1,4 +1,7 @@
-"""Checks of an estimator: its class, a fit, repeated fits, what measures a run, other data."""
+"""Checks of an estimator: its class, a fit, repeated fits, what measures a run, other data.
+
+Fits are judged by what judges the runs of studies: its EvaluationError is something to mend, too.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,7 @@ import random
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,13 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from ...solvers.interface.base import Solver, WeightedSolver
+from ...solvers.interface.base import WeightedSolver
 from ...solvers.interface.monitor import Monitor
 from ...solvers.interface.saving import load_solver
 from ...solvers.kernels import Kernel
 from ...solvers.models import LinearModel
 from ...solvers.smo.smo import SMO
-from ..errors import EvaluationError, first_line
-from ..evaluation.judging import served
-from ..evaluation.models import Evaluation
+from ..errors import first_line
 from ..words import plural
 from .subject import (
     GAMMA,
@@ -38,15 +36,14 @@ from .subject import (
     NotApplicableError,
     Points,
     Subject,
-    Watch,
-    check_refused,
+    check_parameters,
     check_same,
     clusters,
     constructor,
     draw,
+    need,
     outcome,
     overlapping,
-    plain_of,
     raised,
     three_classes,
 )
@@ -63,46 +60,39 @@ def traits(subject: Subject) -> None:
     allowed: dict[str, tuple[Any, ...]] = dict.fromkeys((*flags, "instrumented"), (True, False))
     allowed |= {"scalarization": ("C", "R", "S", None), "certificate": ("dual", None)}
     for name, values in allowed.items():
-        value = getattr(cls, name)
-        if not any(type(value) is type(one) and value == one for one in values):
-            shown = ", ".join(map(repr, values))
-            raise MendError(f"{name} is {value!r:.60}; it must be one of {shown}")
-    if not (cls.supports_bias or cls.supports_no_bias):
-        raise MendError("supports_bias and supports_no_bias are both False; no task fits")
-    if cls.supports_bias and "fit_intercept" not in parameters:
-        raise MendError(
-            "supports_bias is True, but there is no parameter fit_intercept by which the harness "
-            "could ask for a bias; inherit SolverParameters"
-        )
-    if cls.scalarization in ("C", "R") and "C" not in parameters:
-        raise MendError(
-            f"scalarization is {cls.scalarization!r}, but there is no parameter C, so every task's "
-            "C is ignored; inherit SoftMarginParameters, or set scalarization = None"
-        )
-    if cls.scalarization == "S" and "nu" not in parameters:
-        raise MendError("scalarization is 'S', but there is no parameter nu; declare it")
-    kernel = getattr(cls, "kernel", None)
-    if "kernel" not in parameters and not isinstance(kernel, str | Kernel):
-        raise MendError("there is no parameter kernel; inherit KernelParameters")
-    if "monitor" not in inspect.signature(cls.fit).parameters:
-        raise MendError("fit takes no monitor; override _solve instead of fit")
+        shown, value = ", ".join(map(repr, values)), getattr(cls, name)
+        need(value in values, f"{name} is {value!r:.60}; it must be one of {shown}")
+    form, kernel = cls.scalarization, getattr(cls, "kernel", None)
+    for holds, words in (
+        (cls.supports_bias or cls.supports_no_bias, "no task fits: it supports no bias, nor none"),
+        (
+            "fit_intercept" in parameters or not cls.supports_bias,
+            "supports_bias is True, but there is no parameter fit_intercept; inherit "
+            "SolverParameters",
+        ),
+        (
+            "C" in parameters or form not in ("C", "R"),
+            f"scalarization is {form!r}, but there is no parameter C; inherit "
+            "SoftMarginParameters, or set scalarization = None",
+        ),
+        ("nu" in parameters or form != "S", "scalarization is 'S', but there is no parameter nu"),
+        (
+            "kernel" in parameters or isinstance(kernel, str | Kernel),
+            "there is no parameter kernel; inherit KernelParameters",
+        ),
+        (
+            "monitor" in inspect.signature(cls.fit).parameters,
+            "fit takes no monitor; override _solve instead of fit",
+        ),
+    ):
+        need(holds, words)
 
 
 # One fit: it ends, tells what it did, and predicts with the model that it returns.
 
 
-_STATUSES = ("converged", "no_separator", "budget", "stopped")
 # Part of the points of two clusters far apart that any solver should classify.
 _LEARNT = 0.9
-# Checks of scikit-learn that ask for what not every method can have: repeated points are other
-# draws than weighted ones, or have the same optimum up to tol; a line through the origin cannot
-# predict one class everywhere. What looks for a separator finds none between three blobs.
-_NOT_ALL = {
-    "check_sample_weight_equivalence_on_dense_data",
-    "check_sample_weight_equivalence_on_sparse_data",
-    "check_class_weight_classifiers",
-}
-_BLOBS = "check_classifiers_train"
 
 
 def warm_up(subject: Subject) -> None:
@@ -115,59 +105,34 @@ def warm_up(subject: Subject) -> None:
 
 def fit(subject: Subject) -> None:
     """A fit sets the fitted attributes, tells the monitor of its end, and learns something."""
-    X, y = overlapping()
-    solver, watch = subject.make(), Watch()
-    if solver.fit(X, y, monitor=watch) is not solver:
-        raise MendError("fit does not return the estimator itself")
-    if watch.started != 1 or len(watch.finished) != 1:
-        raise MendError(
-            "fit does not call monitor.start and monitor.finish once each; leave them to Solver.fit"
-        )
-    if not plain_of(solver.model_).finite:
-        raise MendError("the returned model holds NaN or infinity")
-    if solver.status_ not in _STATUSES:
-        raise MendError(
-            f"the status is {solver.status_!r:.40}; it must be one of {', '.join(_STATUSES)}"
-        )
-    if not isinstance(solver.n_iter_, Integral) or solver.n_iter_ < 0:
-        raise MendError(f"n_iter is {solver.n_iter_!r:.40}; return the number of iterations")
-    _check_learning(subject)
-
-
-def _check_learning(subject: Subject) -> None:
-    """It learns two clusters far apart, whatever the order of the rows."""
+    solver, watch = subject.watched(overlapping())
+    need(isinstance(solver, subject.cls), "fit does not return the estimator itself")
+    need(watch.ended, "fit does not call monitor.finish; leave that to Solver.fit")
+    need(not watch.diverged, "the returned model holds NaN or infinity")
+    # It learns two clusters far apart, whatever the order of the rows.
     X, y = clusters()
-    orders = {
-        "in turn": np.arange(len(y)),
-        "sorted by class": np.argsort(y, kind="stable"),
-        "sorted by class, in descending order": np.argsort(-y, kind="stable"),
-        "in random order": np.random.default_rng(3).permutation(len(y)),
-    }
-    for words, order in orders.items():
+    for words, order in (
+        ("in turn", np.arange(len(y))),
+        ("sorted by class", np.argsort(y, kind="stable")),
+        ("sorted by class, in descending order", np.argsort(-y, kind="stable")),
+        ("in random order", np.random.default_rng(3).permutation(len(y))),
+    ):
         solver = subject.make().fit(X[order], y[order])
-        if solver.status_ == "no_separator":
-            raise MendError("it finds no separator of two clusters that a hyperplane separates")
+        need(solver.status_ != "no_separator", "it finds no separator of two clusters far apart")
         share = float(np.mean(solver.predict(X) == y))
-        if share < _LEARNT:
-            raise MendError(
-                f"with rows {words} it classifies {share:.0%} of two clusters that are far apart; "
-                "check the signs of the coefficients, and do not rely on the order of the rows"
-            )
+        need(
+            share >= _LEARNT,
+            f"with rows {words} it classifies {share:.0%} of two clusters that are far apart; "
+            "check the signs of the coefficients, and do not rely on the order of the rows",
+        )
 
 
 def scores(subject: Subject) -> None:
     """decision_function gives the scores of the returned model, and the bias is one to have."""
     points = overlapping()
     for bias in subject.biases:
-        solver = subject.make(dtype="float64", fit_intercept=bias).fit(*points)
-        if not bias and np.any(np.asarray(solver.intercept_) != 0):
-            raise MendError("the model has an intercept although fit_intercept is False")
-        expected = subject.evaluator(points).test_scores(solver.model_, np.arange(len(points.y)))
-        _check_close(
-            *(solver.decision_function(points.X), expected, subject.tolerance),
-            "scores of decision_function differ by {} from those of the returned model",
-            "do not override decision_function",
-        )
+        solver, watch = subject.watched(points, bias=bias)
+        watch.judge.verdict(solver.status_, solver.decision_function(points.X))
 
 
 # What is refused: parameters that make no sense raise ValueError.
@@ -193,27 +158,19 @@ _WRONG: dict[str, tuple[Any, ...]] = {
 def bad_parameters(subject: Subject) -> None:
     """Values out of range raise ValueError when the solver is fitted."""
     points = overlapping(20)
-
-    def fit(name: str, value: Any) -> None:
-        subject.limited(1, len(points.y)).set_params(**{name: value}).fit(*points)
-
-    check_refused(
-        (
-            (f"{name}={value!r}", partial(fit, name, value))
-            for name, value in _wrong_values(subject)
-        ),
-        "raise ValueError in _check_parameters",
-    )
-
-
-def _wrong_values(subject: Subject) -> Iterator[tuple[str, Any]]:
+    # Of a parameter of its own only the type is known: a number.
+    by_type: dict[type[Any], tuple[Any, ...]] = {float: (_NAN, "text"), int: ("text",)}
     # Of no effect on the kernel that is set here.
     idle = {"degree", "coef0", *(() if subject.kernel == "rbf" else ("gamma",))}
-    for name, default in subject.defaults.items():
-        # Of a parameter of its own only the type is known: a number.
-        of_type = {float: (_NAN, "text"), int: ("text",)}.get(type(default), ())
-        if name not in idle:
-            yield from ((name, value) for value in _WRONG.get(name, of_type))
+    check_parameters(
+        {
+            name: _WRONG.get(name, by_type.get(type(default), ()))
+            for name, default in subject.defaults.items()
+            if name not in idle
+        },
+        lambda **params: subject.limited(1, len(points.y), **params).fit(*points),
+        "raise ValueError in _check_parameters",
+    )
 
 
 # Repeated fits: same seed, same run; nothing is left behind.
@@ -226,21 +183,14 @@ def determinism(subject: Subject) -> None:
     # What happens in between must not matter: other data, other draws from the global state.
     subject.make().fit(*clusters(30))
     draw()
-    seed = (
-        "draw only from problem.rng, and keep nothing between fits"
-        if "random_state" in subject.defaults
-        else "declare random_state (inherit SeedParameters), and draw only from problem.rng"
-    )
-    check_same(first, subject.outcome(points), "two fits with random_state=0 differ in", seed)
+    remedy = "declare random_state, draw only from problem.rng, and keep nothing between fits"
+    again = subject.outcome(points)
+    check_same(first, again, "two fits with random_state=0 differ in", remedy)
     # Any other seed must do.
     other = subject.outcome(points, random_state=1)
     if subject.cls.deterministic:
-        check_same(
-            first,
-            other,
-            "deterministic is True, but with random_state=1 it has another",
-            "set deterministic = False: studies run a solver that draws nothing with one seed",
-        )
+        words = "deterministic is True, but with random_state=1 it has another"
+        check_same(first, other, words, "set deterministic = False")
 
 
 def refitting(subject: Subject) -> None:
@@ -249,12 +199,9 @@ def refitting(subject: Subject) -> None:
     fresh = subject.outcome(points)
     # After other sizes, after other data of the same size, and after the same data.
     for before in ((X[:20, :2], y[:20]), overlapping(seed=1), (X, y)):
-        check_same(
-            fresh,
-            outcome(subject.make().fit(*before).fit(X, y, monitor=Monitor())),
-            "fitted a second time, the estimator differs from a new one in",
-            "begin _solve from the parameters and the problem alone",
-        )
+        again = outcome(subject.make().fit(*before).fit(X, y, monitor=Monitor()))
+        words = "fitted a second time, the estimator differs from a new one in"
+        check_same(fresh, again, words, "begin _solve from the parameters and the problem alone")
 
 
 def side_effects(subject: Subject) -> None:
@@ -266,15 +213,25 @@ def side_effects(subject: Subject) -> None:
     draw()
     before = _random_state()
     solver.fit(X, y).decision_function(X)
-    if repr(solver.get_params(deep=False)) != parameters:
-        raise MendError("fit changes parameters; keep what it computes in other attributes")
-    if _random_state() != before:
-        raise MendError("fit uses the global random state; draw from problem.rng")
+    changed = repr(solver.get_params(deep=False)) != parameters
+    need(not changed, "fit changes parameters; keep what it computes in other attributes")
+    need(_random_state() == before, "fit uses the global random state; draw from problem.rng")
 
 
 def _random_state() -> tuple[Any, ...]:
     kind, keys, *rest = np.random.get_state()  # noqa: NPY002 - the state that must not change
     return kind, np.asarray(keys).tobytes(), *rest, random.getstate()
+
+
+# Checks of scikit-learn that ask for what not every method can have: repeated points are other
+# draws than weighted ones, or have the same optimum up to tol; a line through the origin cannot
+# predict one class everywhere. What looks for a separator finds none between three blobs.
+_NOT_ALL = {
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_class_weight_classifiers",
+}
+_BLOBS = "check_classifiers_train"
 
 
 def scikit_learn(subject: Subject) -> None:
@@ -290,9 +247,10 @@ def scikit_learn(subject: Subject) -> None:
     if failures:
         name, error = failures[0]
         # Some assert without a word.
-        line = traceback.extract_tb(error.__traceback__)[-1].line
+        words = (
+            first_line(error) if str(error) else traceback.extract_tb(error.__traceback__)[-1].line
+        )
         more = f" (and {plural(len(failures) - 1, 'more check')})" if len(failures) > 1 else ""
-        words = first_line(error) if str(error) else line
         raise MendError(f"{name}: {words}{more}") from error
 
 
@@ -312,59 +270,29 @@ class _Gaussian:
 
 def counters(subject: Subject) -> None:
     """What the solver counts is what was asked for and what was computed."""
-    cls = subject.cls
+    cls, points = subject.cls, overlapping()
     if not cls.instrumented:
         raise NotApplicableError("the class says that it counts nothing (instrumented = False)")
-    seen = "kernel" in subject.defaults and cls.supports_callable_kernel
-    if seen:
-        for params in ({"cache_size": 0.0}, {"cache_size": 1.0}):
-            _compare_with_kernel(subject, params)
-    # A method that needs no entries counts none; but only a kernel that counts can tell.
-    _compare_with_oracles(subject, may_be_zero=seen)
-
-
-def _compare_with_kernel(subject: Subject, params: dict[str, float]) -> None:
-    kernel = _Gaussian(GAMMA)
-    solver = subject.make(kernel=kernel, dtype="float64", **params)
-    _, counts = _fitted(solver)
-    if counts["kernel_evals_computed"] != kernel.entries:
-        raise MendError(
-            f"{kernel.entries} kernel entries were computed, but kernel_evals_computed is "
-            f"{counts['kernel_evals_computed']}; take every entry from problem.oracle, and leave "
-            "counting to it"
-        )
-
-
-def _compare_with_oracles(subject: Subject, *, may_be_zero: bool) -> None:
-    before, solver = served(), subject.make()
-    _, counts = _fitted(solver)
-    for name, least in (served() - before).items():
-        if counts[name] < least:
-            raise MendError(
-                f"{name} is {counts[name]}, but the oracle has handed out {least}; never change "
-                "the counters of the oracle"
-            )
-    if not may_be_zero and not sum(counts.values()):
+    # The watch compares with what the oracles have handed out.
+    solver, watch = subject.watched(points)
+    need(watch.counters, "it has no counters although instrumented is True; do not replace them")
+    if not (takes_function := "kernel" in subject.defaults and cls.supports_callable_kernel):
+        # A method that needs no entries counts none; but only a kernel that counts can tell.
         counter = "inner_products" if isinstance(solver.model_, LinearModel) else "kernel_evals"
-        raise MendError(
-            f"it counts nothing; take kernel entries from problem.oracle, count other work in "
-            f"problem.counters.{counter}, or set instrumented = False"
+        need(
+            sum(solver.counters_.as_dict().values()),
+            "it counts nothing; take kernel entries from problem.oracle, count other work in "
+            f"problem.counters.{counter}, or set instrumented = False",
         )
-
-
-def _fitted(solver: Solver) -> tuple[Solver, dict[str, int]]:
-    """The fitted solver and its counts, none of which may have fallen on the way."""
-    watch = Watch()
-    solver.fit(*overlapping(), monitor=watch)
-    counts = [seen.counts for seen in watch.seen]
-    if solver.counters_ is None:
-        raise MendError("counters_ is None although instrumented is True; do not replace it")
-    counts.append(solver.counters_.as_dict())
-    for before, after in pairwise(counts):
-        fallen = [name for name, count in after.items() if count < before[name]]
-        if fallen:
-            raise MendError(f"{fallen[0]} falls during the run; counts may only rise")
-    return solver, counts[-1]
+    for cache_size in (0.0, 1.0) if takes_function else ():
+        kernel = _Gaussian(GAMMA)
+        fitted = subject.make(kernel=kernel, dtype="float64", cache_size=cache_size).fit(*points)
+        counted = fitted.counters_.kernel_evals_computed
+        need(
+            counted == kernel.entries,
+            f"{kernel.entries} kernel entries were computed, but kernel_evals_computed is "
+            f"{counted}; take every entry from problem.oracle, and leave counting to it",
+        )
 
 
 # The objective, against that of SMO at a small tolerance.
@@ -382,31 +310,26 @@ def objective(subject: Subject) -> None:
     """The returned model comes close to the optimum of the problem that the class states."""
     if subject.cls.scalarization is None:
         raise NotApplicableError("it minimises no SVM objective (scalarization = None)")
-    points = overlapping()
+    X, y = points = overlapping()
     for bias in subject.biases:
         for C in (1.0, 10.0):
-            _compare_with_optimum(subject, points, C, bias=bias)
-
-
-def _compare_with_optimum(subject: Subject, points: Points, C: float, *, bias: bool) -> None:
-    n, slack = len(points.y), {}
-    if subject.cls.scalarization == "S":
-        # The slack of the problem of constrained slack that has the same solution.
-        best = _evaluated(subject, _optimal(subject, points, C, bias), points, C, bias=bias)
-        slack = {"nu": best.mean_hinge / math.sqrt(best.squared_norm or 1.0)}
-    solver = subject.limited(
-        _EPOCHS, n, C=C, fit_intercept=bias, tol=_TOL, dtype="float64", **slack
-    ).fit(*points)
-    at = f"with C={C:g}{', with bias' if bias else ''}"
-    if solver.status_ == "converged" and "tol" in subject.defaults:
-        words = f"{at} it says converged at tol={_TOL:g}, but its objective"
-        remedy = "how the stopping rule measures tol (in units of the mean loss)"
-        allowed = n * C * (2 * _TOL + _NOISE)
-        _check_objective(subject, solver.model_, points, C, bias, words, remedy, allowed=allowed)
-    else:
-        words = f"{at} the objective after {solver.n_iter_} iterations"
-        remedy = "how C enters, or set scalarization = None"
-        _check_objective(subject, solver.model_, points, C, bias, words, remedy)
+            more: dict[str, Any] = {"C": C, "fit_intercept": bias, "tol": _TOL, "dtype": "float64"}
+            if subject.cls.scalarization == "S":
+                # The slack of the problem of constrained slack that has the same solution.
+                optimal = _optimal(subject, points, C, bias=bias)
+                best = subject.judge(points, C, bias=bias).evaluator.evaluate(optimal)
+                more["nu"] = best.mean_hinge / math.sqrt(best.squared_norm or 1.0)
+            solver = subject.limited(_EPOCHS, len(y), **more).fit(X, y)
+            at, allowed = f"with C={C:g}{', with bias' if bias else ''}", None
+            words = f"{at} the objective after {solver.n_iter_} iterations"
+            remedy = "how C enters, or set scalarization = None"
+            if solver.status_ == "converged" and "tol" in subject.defaults:
+                words = f"{at} it says converged at tol={_TOL:g}, but its objective"
+                remedy = "how the stopping rule measures tol (in units of the mean loss)"
+                allowed = len(y) * C * (2 * _TOL + _NOISE)
+            _check_objective(
+                subject, solver, points, words, remedy, C=C, bias=bias, allowed=allowed
+            )
 
 
 def certificate(subject: Subject) -> None:
@@ -416,70 +339,50 @@ def certificate(subject: Subject) -> None:
     points = overlapping()
     for bias in subject.biases:
         for C in (0.1, 10.0):
-            _check_dual_points(subject, points, C, bias=bias)
-
-
-def _check_dual_points(subject: Subject, points: Points, C: float, *, bias: bool) -> None:
-    watch = Watch()
-    solver = subject.make(C=C, fit_intercept=bias, dtype="float64").fit(*points, monitor=watch)
-    sampled = watch.seen[:: max(1, len(watch.seen) // 20)]
-    models: list[tuple[str, Any]] = [("a checkpoint is", seen.model) for seen in sampled]
-    gap = math.inf
-    for words, model in [*models, ("the coefficients are", solver.model_)]:
-        own = _evaluated(subject, model, points, C, bias=bias).gap
-        if own is None:
-            raise MendError(
-                f"with C={C:g} {words} no dual point (0 <= y_i coef_i <= C"
-                f"{', sum coef_i = 0' if bias else ''}); clip each step, or set certificate = None"
-            )
-        gap = own
-    tol = float(solver.get_params().get("tol", 1e-3))
-    if solver.status_ == "converged" and gap > len(points.y) * C * (tol + _NOISE):
-        raise MendError(
-            f"with C={C:g} it says converged, but the duality gap is "
-            f"{gap / (len(points.y) * C):.3g} and tol={tol:g}, in units of the mean loss"
-        )
-
-
-def _evaluated(subject: Subject, model: Any, points: Points, C: float, *, bias: bool) -> Evaluation:
-    try:
-        return subject.evaluator(points, C, bias=bias).evaluate(model)
-    except EvaluationError as error:
-        raise MendError(f"{error}; return a model such as problem.expansion(coef)") from None
+            solver, watch = subject.watched(points, C, bias=bias, certificate=True)
+            watch.judge.verdict(solver.status_, solver.decision_function(points.X))
+            for n_iter, model, _ in watch.seen:
+                dual = watch.judge.evaluator.evaluate(model).dual
+                words = f"with C={C:g} the model at iteration {n_iter} is no dual point"
+                need(dual is not None, f"{words}; clip each step, or set certificate = None")
 
 
 def _optimal(
-    subject: Subject, points: Points, C: float, bias: bool, losses: Array | None = None
+    subject: Subject, points: Points, C: float, *, bias: bool, weights: Array | None = None
 ) -> Any:
-    """An optimal model."""
+    """An optimal model; losses may have weights."""
     smo = SMO(subject.kernel_on(points.X), C=C, fit_intercept=bias, tol=1e-9, dtype="float64")
-    return smo.fit(*points, sample_weight=losses).model_
+    return smo.fit(*points, sample_weight=weights).model_
 
 
 def _check_objective(
     subject: Subject,
-    model: Any,
+    solver: Any,
     points: Points,
-    C: float,
-    bias: bool,
     words: str,
     remedy: str,
     *,
-    losses: Array | float = 1.0,
+    C: float = 1.0,
+    bias: bool | None = None,
+    weights: Array | None = None,
     allowed: float | None = None,
 ) -> None:
-    """Refuse a model whose objective lies above the optimum; losses may have weights."""
-    weights, values = np.broadcast_to(losses, points.y.shape), []
-    for each in (model, _optimal(subject, points, C, bias, weights)):
-        squared_norm = _evaluated(subject, each, points, C, bias=bias).squared_norm
+    """Refuse a solver whose objective lies above the optimum; losses may have weights."""
+    y, values = points.y, []
+    evaluator = subject.judge(points, C, bias=bias).evaluator
+    optimal = _optimal(subject, points, C, bias=evaluator.fit_intercept, weights=weights)
+    for model in (solver.model_, optimal):
+        squared_norm = evaluator.evaluate(model).squared_norm
         if squared_norm is None:
             raise NotApplicableError("its model has no w whose objective could be computed")
-        scores = subject.evaluator(points, C).test_scores(each, np.arange(len(points.y)))
-        hinge = np.maximum(0.0, 1.0 - points.y * scores)
-        values.append(squared_norm / 2 + C * float(weights @ hinge))
+        hinge = np.maximum(0.0, 1.0 - y * evaluator.test_scores(model, np.arange(len(y))))
+        loss = hinge.sum() if weights is None else weights @ hinge
+        values.append(squared_norm / 2 + C * float(loss))
     own, optimum = values
-    if own - optimum > (_UNFINISHED * optimum if allowed is None else allowed):
-        raise MendError(f"{words} is {own:.6g}, the optimum {optimum:.6g}; check {remedy}")
+    allowed = _UNFINISHED * optimum if allowed is None else allowed
+    need(
+        own - optimum <= allowed, f"{words} is {own:.6g}, the optimum {optimum:.6g}; check {remedy}"
+    )
 
 
 # A run that is watched: checkpoints, requests to stop, limits.
@@ -488,8 +391,6 @@ def _check_objective(
 _NO_CHECKPOINTS = (
     "it records no checkpoints (monitor.due, monitor.record): reports show only the end of a run"
 )
-# Checkpoints of a run that are looked at.
-_MOST = 30
 # A tolerance that no run reaches in a few iterations; some methods take none of 0.
 _TINY = 1e-12
 
@@ -497,61 +398,43 @@ _TINY = 1e-12
 def monitor(subject: Subject) -> None:
     """A fit that is watched is the fit that is not."""
     points = overlapping()
-    check_same(
-        subject.outcome(points),
-        subject.outcome(points, monitor=Watch()),
-        "with a monitor the fit differs in",
-        "what it is asked and told must change nothing, and snapshot() may only read",
-    )
+    watched, _ = subject.watched(points)
+    words = "with a monitor the fit differs in"
+    remedy = "what it is asked and told must change nothing, and snapshot() may only read"
+    check_same(subject.outcome(points), outcome(watched), words, remedy)
 
 
 def checkpoints(subject: Subject) -> None:
     """Each checkpoint is a valid model of its own, and iterations and counts only rise."""
-    points, watch = overlapping(), Watch()
-    bias = not subject.cls.supports_no_bias
-    solver = subject.make().fit(*points, monitor=watch)
+    solver, watch = subject.watched(overlapping())
     if not watch.seen:
         raise NotApplicableError(_NO_CHECKPOINTS)
-    iterations = [seen.n_iter for seen in watch.seen] + [solver.n_iter_]
-    if any(after < before for before, after in pairwise(iterations)):
-        raise MendError("the iterations given to monitor.record fall; count them from the start")
-    evaluator = subject.evaluator(points, bias=bias)
-    for seen in watch.seen[:: max(1, len(watch.seen) // _MOST)]:
-        if seen.model.digest != seen.digest:
-            raise MendError(
-                f"the model of the checkpoint at iteration {seen.n_iter} changed later; snapshot() "
-                "must copy what the solver goes on changing"
-            )
-        try:
-            finite = evaluator.evaluate(seen.model).finite
-        except EvaluationError as error:
-            raise MendError(f"the checkpoint at iteration {seen.n_iter}: {error}") from None
-        if not finite:
-            raise MendError(f"the model at iteration {seen.n_iter} is not finite")
+    iterations = [*(n_iter for n_iter, *_ in watch.seen), solver.n_iter_]
+    falls = any(after < before for before, after in pairwise(iterations))
+    need(not falls, "the iterations given to monitor.record fall; count them from the start")
+    for n_iter, model, digest in watch.seen:
+        words = f"the model of the checkpoint at iteration {n_iter}"
+        need(model.digest == digest, f"{words} changed later; snapshot() must copy its arrays")
+        need(model.finite, f"{words} is not finite")
 
 
 def stopping(subject: Subject) -> None:
     """A request to stop is obeyed at once, with the model of that moment."""
-    points, whole = overlapping(), Watch()
-    subject.make().fit(*points, monitor=whole)
+    points = overlapping()
+    _, whole = subject.watched(points)
     if not whole.seen:
         raise NotApplicableError(_NO_CHECKPOINTS)
     for wanted in {1, max(1, len(whole.seen) // 2)}:
-        watch = Watch(stop_after=wanted)
-        solver = subject.make().fit(*points, monitor=watch)
-        if len(watch.seen) > wanted or solver.n_iter_ > watch.seen[-1].n_iter:
-            raise MendError(
-                "it goes on after monitor.record has returned True; return a Solution with the "
-                "status 'stopped' there"
-            )
-        if solver.status_ != "stopped":
-            raise MendError(
-                f"stopped by the monitor, it says {solver.status_!r:.40}; the status is 'stopped'"
-            )
-        if outcome(solver)["model"] != watch.seen[-1].digest:
-            raise MendError(
-                "stopped by the monitor, it returns another model than that of the checkpoint"
-            )
+        solver, watch = subject.watched(points, stop_after=wanted)
+        n_iter, _, digest = watch.seen[-1]
+        obeyed = len(watch.seen) == wanted and solver.n_iter_ <= n_iter
+        need(obeyed, "it goes on after monitor.record has returned True; return a Solution there")
+        need(
+            solver.status_ == "stopped",
+            f"stopped by the monitor, it says {solver.status_!r:.40}; it must be 'stopped'",
+        )
+        same = outcome(solver)["model"] == digest
+        need(same, "stopped by the monitor, it returns another model than the checkpoint's")
 
 
 def limits(subject: Subject) -> None:
@@ -561,40 +444,32 @@ def limits(subject: Subject) -> None:
         raise NotApplicableError(
             "it has neither max_epochs nor max_iter: only its own rule and the timeout end a run"
         )
-    X, y = overlapping()
+    X, y = points = overlapping()
+    has_rule = "tol" in subject.defaults and subject.make().fit(X, y).status_ == "converged"
     for name in limited:
         # So small a tolerance leaves the end to the limit.
-        solver = subject.make(**{name: 2}, tol=_TINY).fit(X, y)
+        n_iter = subject.make(**{name: 2}, tol=_TINY).fit(X, y).n_iter_
         allowed = 2 * len(y) if name == "max_epochs" else 2 + len(y)
-        if solver.n_iter_ > allowed:
-            raise MendError(
-                f"with {name}=2 it does {solver.n_iter_} iterations on {len(y)} points; at most "
-                f"{allowed} are allowed"
-            )
-        _check_shortfall(subject, name)
-
-
-def _check_shortfall(subject: Subject, name: str) -> None:
-    """A method with a stopping rule says what it fell short of."""
-    if "tol" not in subject.defaults:
-        return
-    X, y = overlapping()
-    if subject.make().fit(X, y).status_ != "converged":
-        return
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        solver = subject.make(**{name: 1}, tol=_TINY).fit(X, y)
-    warned = any(issubclass(item.category, ConvergenceWarning) for item in caught)
-    if solver.status_ == "budget" and not warned:
-        raise MendError(
-            f"with {name}=1 it ends before it converges and nobody is told; give the Solution a "
-            "shortfall, such as 'the duality gap is 0.2, tol=0.001'"
+        need(
+            n_iter <= allowed,
+            f"with {name}=2 it does {n_iter} iterations on {len(y)} points; at most {allowed} are "
+            "allowed",
         )
-    if solver.status_ == "converged" and subject.cls.scalarization in ("C", "R"):
-        words = f"with {name}=1 and tol={_TINY:g} it says converged, but its objective"
-        bias = not subject.cls.supports_no_bias
-        remedy = "where the stopping rule holds"
-        _check_objective(subject, solver.model_, Points(X, y), 1.0, bias, words, remedy)
+        if not has_rule:
+            continue
+        # A method with a stopping rule says what it fell short of.
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            solver = subject.make(**{name: 1}, tol=_TINY).fit(X, y)
+        warned = any(issubclass(item.category, ConvergenceWarning) for item in caught)
+        need(
+            warned or solver.status_ != "budget",
+            f"with {name}=1 it ends before it converges and nobody is told; give the Solution a "
+            "shortfall, such as 'the duality gap is 0.2, tol=0.001'",
+        )
+        if solver.status_ == "converged" and subject.cls.scalarization in ("C", "R"):
+            words = f"with {name}=1 and tol={_TINY:g} it says converged, but its objective"
+            _check_objective(subject, solver, points, words, "where the stopping rule holds")
 
 
 # Other forms of the same data, and the fitted estimator in a file.
@@ -612,8 +487,7 @@ def _check_close(scores: Any, expected: Any, allowed: float, words: str, remedy:
     apart = math.inf
     if np.shape(scores) == np.shape(expected):
         apart = float(np.abs(scores - expected).max() / max(np.abs(expected).max(), 1e-12))
-    if not apart <= allowed:
-        raise MendError(f"{words.format(f'{apart:.2g}')}; {remedy}")
+    need(apart <= allowed, f"{words} differs by {apart:.2g}; {remedy}")
 
 
 def sparse_data(subject: Subject) -> None:
@@ -622,51 +496,19 @@ def sparse_data(subject: Subject) -> None:
     X[np.abs(X) < 0.4] = 0.0
     stored = sparse.csr_matrix(X)
     if not subject.cls.supports_sparse:
-        if isinstance(raised(subject.make(dtype="float64").fit, stored, y), ValueError | TypeError):
-            raise NotApplicableError("it takes no CSR data (supports_sparse = False), and says so")
-        raise MendError("supports_sparse is False, but fit takes CSR data; refuse them")
-    _check_close(
-        *(subject.scores(stored, y), subject.scores(X, y), subject.tolerance),
-        "scores with CSR data differ by {} from those with dense data",
-        "use problem.oracle, or set supports_sparse = False",
-    )
+        refused = isinstance(raised(subject.make().fit, stored, y), ValueError | TypeError)
+        need(refused, "supports_sparse is False, but fit takes CSR data; refuse them")
+        raise NotApplicableError("it takes no CSR data (supports_sparse = False), and says so")
+    own, expected = subject.scores(stored, y), subject.scores(X, y)
+    remedy = "use problem.oracle, or set supports_sparse = False"
+    _check_close(own, expected, subject.tolerance, "the model of CSR data", remedy)
 
 
 def float32_data(subject: Subject) -> None:
     """float32 data give nearly the scores of the same numbers in float64."""
     X, y = overlapping()
-    _check_close(
-        *(subject.scores(X.astype(np.float32), y, X), subject.scores(X, y), _SINGLE),
-        "scores with float32 data differ by {} from those with the same numbers in float64",
-        "accumulate sums in float64",
-    )
-
-
-def weights(subject: Subject) -> None:
-    """Weights of points and of classes change the problem; negative ones are refused."""
-    if not issubclass(subject.cls, WeightedSolver):
-        raise NotApplicableError("it takes no weights (it does not derive from WeightedSolver)")
-    X, y = overlapping()
-    heavy = np.where(y > 0, 5.0, 0.2)
-    plain = subject.outcome(Points(X, y))["model"]
-    weighted = outcome(subject.make().fit(X, y, sample_weight=heavy))["model"]
-    by_class = subject.make(class_weight={-1: 0.2, 1: 5.0}).fit(X, y)
-    if weighted == plain:
-        raise MendError(
-            "weights change nothing; multiply each point's loss by problem.weights, or derive from "
-            "Solver instead of WeightedSolver"
-        )
-    if outcome(by_class)["model"] != weighted:
-        raise MendError("class_weight gives another model than the same weights for each point")
-    if not isinstance(raised(subject.make().fit, X, y, sample_weight=-heavy), ValueError):
-        raise MendError("negative weights are accepted; leave fit to WeightedSolver")
-    if subject.cls.scalarization in ("C", "R"):
-        solver = subject.limited(_EPOCHS, len(y), tol=_TOL, dtype="float64")
-        model = solver.fit(X, y, sample_weight=heavy).model_
-        bias = not subject.cls.supports_no_bias
-        remedy = "that the loss of a point is C times its weight times its hinge loss"
-        words = "with weights its objective"
-        _check_objective(*(subject, model, Points(X, y), 1.0, bias, words, remedy), losses=heavy)
+    own, expected = subject.scores(X.astype(np.float32), y, X), subject.scores(X, y)
+    _check_close(own, expected, _SINGLE, "the model of float32 data", "use float64 for sums")
 
 
 def kernel_function(subject: Subject) -> None:
@@ -674,14 +516,32 @@ def kernel_function(subject: Subject) -> None:
     if "kernel" not in subject.defaults or not subject.cls.supports_callable_kernel:
         raise NotApplicableError("it takes no kernel that is a function")
     X, y = overlapping()
-    named = subject.scores(X, y, kernel="rbf", gamma=_OTHER_GAMMA)
+    expected = subject.scores(X, y, kernel="rbf", gamma=_OTHER_GAMMA)
     # It has its own width; the parameter gamma means nothing for it.
-    _check_close(
-        *(subject.scores(X, y, kernel=_Gaussian(_OTHER_GAMMA)), named, _SINGLE),
-        "scores with a Gaussian kernel given as a function differ by {} from those with the same "
-        "kernel by name",
-        "take every entry from problem.oracle, or set supports_callable_kernel = False",
-    )
+    own = subject.scores(X, y, kernel=_Gaussian(_OTHER_GAMMA))
+    remedy = "take every entry from problem.oracle, or set supports_callable_kernel = False"
+    _check_close(own, expected, _SINGLE, "the model of a kernel given as a function", remedy)
+
+
+def weights(subject: Subject) -> None:
+    """Weights of points and of classes change the problem; negative ones are refused."""
+    if not issubclass(subject.cls, WeightedSolver):
+        raise NotApplicableError("it takes no weights (it does not derive from WeightedSolver)")
+    X, y = points = overlapping()
+    heavy = np.where(y > 0, 5.0, 0.2)
+    plain = subject.outcome(points)["model"]
+    weighted = outcome(subject.make().fit(X, y, sample_weight=heavy))["model"]
+    by_class = outcome(subject.make(class_weight={-1: 0.2, 1: 5.0}).fit(X, y))["model"]
+    negative = raised(subject.make().fit, X, y, sample_weight=-heavy)
+    need(weighted != plain, "weights change nothing; multiply each loss by problem.weights")
+    need(by_class == weighted, "class_weight gives another model than the same weights of points")
+    need(isinstance(negative, ValueError), "negative weights are accepted; leave fit as it is")
+    if subject.cls.scalarization in ("C", "R"):
+        solver = subject.limited(_EPOCHS, len(y), tol=_TOL, dtype="float64")
+        solver.fit(X, y, sample_weight=heavy)
+        remedy = "that the loss of a point is C times its weight times its hinge loss"
+        words = "with weights its objective"
+        _check_objective(subject, solver, points, words, remedy, weights=heavy)
 
 
 def several_classes(subject: Subject) -> None:
@@ -692,11 +552,9 @@ def several_classes(subject: Subject) -> None:
         alone = subject.scores(X, np.where(y == label, 1, -1))
         # What is drawn for all classes together is drawn before the draws of the first class only.
         allowed = _OTHER_DRAWS if draws and label else subject.tolerance
-        _check_close(
-            *(scores[:, label], alone, allowed),
-            f"class {label + 1} of 3 differs by {{}} from a fit of it alone against the rest",
-            "keep nothing of one class for the next but what problem.once makes",
-        )
+        remedy = "keep nothing of one class for the next but what problem.once makes"
+        words = f"alone against the rest, class {label + 1} of 3"
+        _check_close(scores[:, label], alone, allowed, words, remedy)
 
 
 def saving(subject: Subject) -> None:
@@ -707,5 +565,5 @@ def saving(subject: Subject) -> None:
         path = Path(folder) / "solver.npz"
         solver.save(path)
         loaded = load_solver(path, subject.cls)
-    if not np.array_equal(loaded.decision_function(X), solver.decision_function(X)):
-        raise MendError("a saved estimator predicts other scores; its model must hold all")
+    same = np.array_equal(loaded.decision_function(X), solver.decision_function(X))
+    need(same, "a saved estimator predicts other scores; its model must hold all")

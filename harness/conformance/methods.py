@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,16 @@ from ...data_loaders.feasibility import lap, ldfp
 from ...solvers.feasibility.certificates import check_certificate
 from ...solvers.feasibility.problem import FeasibilityProblem, as_problem
 from ...solvers.feasibility.result import FeasibilityResult
+from ..evaluation.judging import check_count
 from .subject import (
-    MendError,
     NotApplicableError,
     Subject,
+    check_parameters,
     check_refused,
     check_same,
     constructor,
     draw,
+    need,
 )
 
 __all__ = ["constructor"]
@@ -59,29 +60,29 @@ def _solved(subject: Subject, A: Array, **params: Any) -> Any:
     return method.solve(_problem(subject, A), max_seconds=_SECONDS)
 
 
+def _check_certificate(subject: Subject, A: Array, result: Any, words: str) -> None:
+    verdict = check_certificate(_problem(subject, A), result)
+    need(verdict.valid, f"{words}: {'; '.join(verdict.reasons)}")
+
+
 def solve(subject: Subject) -> None:
     """solve returns a FeasibilityResult with a known status."""
     result = _solved(subject, _separable())
-    if not isinstance(result, FeasibilityResult):
-        raise MendError(
-            f"solve returns {type(result).__name__}; return a marginbench.FeasibilityResult"
-        )
+    words = f"solve returns {type(result).__name__}; return a marginbench.FeasibilityResult"
+    need(isinstance(result, FeasibilityResult), words)
 
 
 def certificates(subject: Subject) -> None:
     """What it says of a problem is proven by what it returns."""
     # The first answer must not be the second one's.
-    answers = {"separable": ("separable",), "inseparable": ("inseparable", "margin_at_most_tol")}
-    for words, A in (("separable", _separable()), ("inseparable", _inseparable())):
-        result = _solved(subject, A)
-        verdict = check_certificate(_problem(subject, A), result)
-        if not verdict.valid:
-            raise MendError(f"on {words} columns: {'; '.join(verdict.reasons)}")
-        if result.status not in answers[words]:
-            raise MendError(
-                f"on {words} columns with tol={_TOL:g} it ends with the status {result.status!r}: "
-                f"{result.message}"
-            )
+    for columns, A, answers in (
+        ("separable", _separable(), ("separable",)),
+        ("inseparable", _inseparable(), ("inseparable", "margin_at_most_tol")),
+    ):
+        result, words = _solved(subject, A), f"on {columns} columns with tol={_TOL:g}"
+        _check_certificate(subject, A, result, words)
+        ended = f"{words} it ends with the status {result.status!r}: {result.message}"
+        need(result.status in answers, ended)
 
 
 def limits(subject: Subject) -> None:
@@ -90,11 +91,8 @@ def limits(subject: Subject) -> None:
         raise NotApplicableError("it has no max_iter: only its own rule and max_seconds end a run")
     A = np.asarray(lap(6, 60, seed=1).A)
     result = _solved(subject, A, max_iter=3, tol=0.0)
-    if result.n_iter > 3:
-        raise MendError(f"with max_iter=3 it does {result.n_iter} iterations")
-    verdict = check_certificate(_problem(subject, A), result)
-    if not verdict.valid:
-        raise MendError(f"ended by max_iter=3: {'; '.join(verdict.reasons)}")
+    need(result.n_iter <= 3, f"with max_iter=3 it does {result.n_iter} iterations")
+    _check_certificate(subject, A, result, "ended by max_iter=3")
 
 
 def bad_data(subject: Subject) -> None:
@@ -113,21 +111,8 @@ def bad_data(subject: Subject) -> None:
 
 def bad_parameters(subject: Subject) -> None:
     """Values out of range raise ValueError."""
-    problem = _problem(subject, _separable())
-
-    def solve(name: str, value: Any) -> None:
-        method = subject.make(tol=_TOL)
-        setattr(method, name, value)
-        method.solve(problem, max_seconds=_SECONDS)
-
-    check_refused(
-        (
-            (f"{name}={value!r}", partial(solve, name, value))
-            for name in subject.defaults
-            for value in _WRONG.get(name, ())
-        ),
-        "raise ValueError in solve",
-    )
+    wrong = {name: values for name, values in _WRONG.items() if name in subject.defaults}
+    check_parameters(wrong, partial(_solved, subject, _separable()), "raise ValueError in solve")
 
 
 def determinism(subject: Subject) -> None:
@@ -151,17 +136,11 @@ def counters(subject: Subject) -> None:
     counts = []
     for limit in (2, 20):
         result = _solved(subject, _inseparable(), max_iter=limit, tol=0.0)
-        counts.append(result.counters.as_dict())
-        for name, count in counts[-1].items():
-            if not isinstance(count, Integral) or count < 0:
-                raise MendError(f"{name} is {count!r:.40}, not a count")
-        if result.n_iter and not counts[-1]["matvecs"]:
-            raise MendError(
-                f"{result.n_iter} iterations have no matrix-vector product; count each A'y and "
-                "each A x in counters.matvecs"
-            )
-    if any(after < before for before, after in zip(*map(dict.values, counts), strict=True)):
-        raise MendError("20 iterations count less than 2")
+        counts.append([check_count(*item) for item in result.counters.as_dict().items()])
+        words = f"{result.n_iter} iterations have no matrix-vector product; count them in matvecs"
+        need(result.counters.matvecs or not result.n_iter, words)
+    falls = any(after < before for before, after in zip(*counts, strict=True))
+    need(not falls, "20 iterations count less than 2")
 
 
 def side_effects(subject: Subject) -> None:
@@ -169,9 +148,9 @@ def side_effects(subject: Subject) -> None:
     A = np.ascontiguousarray(_separable())
     original, problem = A.copy(), _problem(subject, A)
     method = subject.make(tol=_TOL)
-    before = {name: repr(getattr(method, name, None)) for name in subject.defaults}
+    before = repr(method.get_params())
     method.solve(problem, max_seconds=_SECONDS)
-    if not np.array_equal(np.asarray(problem.data), original) or not np.array_equal(A, original):
-        raise MendError("solve changes the columns; work on copies")
-    if before != {name: repr(getattr(method, name, None)) for name in subject.defaults}:
-        raise MendError("solve changes parameters; keep what it computes in local variables")
+    same = np.array_equal(np.asarray(problem.data), original) and np.array_equal(A, original)
+    need(same, "solve changes the columns; work on copies")
+    same = repr(method.get_params()) == before
+    need(same, "solve changes parameters; keep what it computes in local variables")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from ...solvers.interface.convergence import without_convergence_warnings
-from ..errors import SolverError, first_line
+from ..errors import EvaluationError, SolverError, first_line
 from ..execution.local import one_worker
 from ..jobs import (
     Ended,
@@ -163,7 +163,7 @@ def checked(cls: type[Any], sort: Sort, check: str, send: Send = lambda message:
             getattr(module, re.sub("[ -]", "_", check))(subject)
         except NotApplicableError as error:
             return Finding(check, "not applicable", visible(str(error), REASON_LIMIT))
-        except MendError as error:
+        except (MendError, EvaluationError) as error:
             location = _location(error.__cause__, cls) if error.__cause__ else ""
             return Finding(check, "fail", visible(f"{error}{location}", REASON_LIMIT))
         except MemoryError:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ...data_loaders import Dataset
 from ...solvers.interface.base import Solver
 from ...solvers.interface.monitor import Monitor
 from ...solvers.kernels import make_kernel
 from ...solvers.models import Model
-from ...solvers.numeric.counters import Counters
-from ..errors import EvaluationError, first_line
-from ..evaluation.models import Evaluator, PlainModel, TaskPoints, plain_model
+from ..errors import first_line
+from ..evaluation.judging import Judgement, TraceMonitor
+from ..evaluation.models import PlainModel, plain_model
+from ..evaluation.svm import DEFAULT_TOL, Problem, StoppingRules
 from ..words import visible
 
 Array = npt.NDArray[Any]
@@ -34,6 +36,12 @@ class MendError(Exception):
 
 class NotApplicableError(Exception):
     """The check has nothing to look at; the message says why."""
+
+
+def need(holds: object, words: str) -> None:
+    """Refuse the class with these words unless something holds."""
+    if not holds:
+        raise MendError(words)
 
 
 class Points(NamedTuple):
@@ -66,6 +74,28 @@ def _around(centres: Array, y: Array, width: float, seed: int) -> Points:
     return Points(X.astype(np.float32).astype(np.float64), y)
 
 
+class Watch(TraceMonitor):
+    """Judges a fit as a study does, at more checkpoints; at number ``stop_after``, it asks to stop.
+
+    ``seen`` are the checkpoints: iterations, model, and the model's hash at that time.
+    """
+
+    def __init__(self, judge: Judgement, stop_after: int | None) -> None:
+        super().__init__(judge, first_checkpoint=1.0, factor=1.1)
+        self.stop_after = stop_after
+        self.seen: list[tuple[int, PlainModel, bytes]] = []
+
+    def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        model = plain_model(snapshot())
+        self.seen.append((n_iter, model, model.digest))
+        stop = super().record(n_iter, lambda: model)  # type: ignore[arg-type, return-value]
+        return stop or (self.stop_after is not None and len(self.seen) >= self.stop_after)
+
+    def finish(self, n_iter: int, model: Model) -> None:
+        need(not self.ended, "fit calls monitor.finish twice; leave that to Solver.fit")
+        super().finish(n_iter, model)
+
+
 @dataclass(frozen=True)
 class Subject:
     """The class under check."""
@@ -83,6 +113,17 @@ class Subject:
         default = self.defaults.get("kernel", getattr(self.cls, "kernel", "rbf"))
         return default if default in ("rbf", "linear") else "rbf"
 
+    @property
+    def biases(self) -> list[bool]:
+        """The values of ``fit_intercept`` that it supports, first that of :meth:`make`."""
+        supported = {False: self.cls.supports_no_bias, True: self.cls.supports_bias}
+        return [bias for bias, yes in supported.items() if yes]
+
+    @property
+    def tolerance(self) -> float:
+        """How far scores in float64 may be apart, relative to the largest."""
+        return 1e-6 if "dtype" in self.defaults else 1e-4
+
     def make(self, **params: Any) -> Any:
         """An estimator with small settings and seed 0; parameters that it lacks are left out."""
         settings = {
@@ -95,6 +136,10 @@ class Subject:
         }
         return self.cls(**{k: v for k, v in settings.items() if k in self.defaults})
 
+    def limited(self, epochs: int, n: int, **params: Any) -> Any:
+        """An estimator that ends after so many epochs of n iterations."""
+        return self.make(**{"max_epochs": epochs, "max_iter": epochs * n, **params})
+
     def outcome(self, points: Points, *, monitor: Monitor | None = None, **params: Any) -> Any:
         """That of a fit of a new estimator; by default its monitor records nothing."""
         return outcome(self.make(**params).fit(*points, monitor=monitor or Monitor()))
@@ -104,43 +149,52 @@ class Subject:
         solver = self.make(dtype="float64", **params).fit(X, y, monitor=Monitor())
         return np.asarray(solver.decision_function(X if Z is None else Z))
 
-    def limited(self, epochs: int, n: int, **params: Any) -> Any:
-        """An estimator that ends after so many epochs of n iterations."""
-        return self.make(max_epochs=epochs, max_iter=epochs * n, **params)
-
-    @property
-    def tolerance(self) -> float:
-        """How far scores in float64 may be apart, relative to the largest."""
-        return 1e-6 if "dtype" in self.defaults else 1e-4
-
     def kernel_on(self, X: Any) -> Any:
         """The kernel that :meth:`make` sets."""
         return make_kernel(self.kernel, gamma=GAMMA, degree=3, coef0=0.0, X=X)
 
-    def evaluator(self, points: Points, C: float = 1.0, *, bias: bool = False) -> Evaluator:
-        """What recomputes scores and objectives of a model of these points, of two classes."""
+    def judge(
+        self,
+        points: Points,
+        C: float = 1.0,
+        *,
+        bias: bool | None = None,
+        certificate: bool = True,
+        tol: float | None = None,
+    ) -> Judgement:
+        """What judges a fit to points of two classes, as in a study on them."""
         X, y = points
-        return Evaluator(
-            TaskPoints(self.kernel_on(X), X, X),
-            C=C,
-            fit_intercept=bias,
-            y_train=y,
-            y_test=y,
-            dual_certificate=self.cls.certificate == "dual",
+        return Judgement(
+            Problem(
+                "", {}, self.kernel_on(X).describe(), C, self.biases[0] if bias is None else bias
+            ),
+            Dataset("", {}, X, y, X, y, "", "", ""),
+            certificate=certificate and self.cls.certificate == "dual",
+            tol=self.defaults.get("tol", DEFAULT_TOL) if tol is None else tol,
+            rules=StoppingRules(),
+            send=lambda message: None,
         )
 
-    @property
-    def biases(self) -> list[bool]:
-        """The values of ``fit_intercept`` that it supports."""
-        supported = {False: self.cls.supports_no_bias, True: self.cls.supports_bias}
-        return [bias for bias, yes in supported.items() if yes]
+    def watched(
+        self,
+        points: Points,
+        C: float = 1.0,
+        *,
+        bias: bool | None = None,
+        certificate: bool = False,
+        stop_after: int | None = None,
+    ) -> tuple[Any, Watch]:
+        """A fitted estimator, and what has watched it."""
+        watch = Watch(self.judge(points, C, bias=bias, certificate=certificate), stop_after)
+        params = {} if bias is None else {"fit_intercept": bias}
+        return self.make(C=C, **params).fit(*points, monitor=watch), watch
 
 
 def outcome(solver: Solver) -> dict[str, Any]:
     """The values by which two fits are compared."""
     counters = solver.counters_
     return {
-        "model": plain_of(solver.model_).digest,
+        "model": plain_model(solver.model_).digest,
         "counters": None if counters is None else counters.as_dict(),
         "n_iter": solver.n_iter_,
         "status": solver.status_,
@@ -150,53 +204,7 @@ def outcome(solver: Solver) -> dict[str, Any]:
 def check_same(first: dict[str, Any], second: dict[str, Any], words: str, remedy: str) -> None:
     """Refuse two outcomes that differ."""
     differs = " and ".join(name for name, value in first.items() if value != second[name])
-    if differs:
-        raise MendError(f"{words} {differs}; {remedy}")
-
-
-def plain_of(model: object) -> PlainModel:
-    """A model as numbers."""
-    try:
-        return plain_model(model)
-    except EvaluationError as error:
-        raise MendError(f"{error}; return a model such as problem.expansion(coef)") from None
-
-
-class Seen(NamedTuple):
-    """A checkpoint: the solver's report, the counts, and the model with its hash at that time."""
-
-    n_iter: int
-    counts: dict[str, int]
-    model: PlainModel
-    digest: bytes
-
-
-class Watch(Monitor):
-    """Takes every checkpoint that the solver offers; at number ``stop_after``, it asks to stop."""
-
-    def __init__(self, stop_after: int | None = None) -> None:
-        self.next_checkpoint = 0.0
-        self.stop_after = stop_after
-        self.counters: Counters | None = None
-        self.seen: list[Seen] = []
-        self.started = 0
-        self.finished: list[tuple[int, Model]] = []
-
-    def start(self, counters: Counters | None) -> None:
-        self.started += 1
-        self.counters = counters
-
-    def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
-        model = plain_of(snapshot())
-        self.seen.append(Seen(n_iter, self.counts(), model, model.digest))
-        return self.stop_after is not None and len(self.seen) >= self.stop_after
-
-    def counts(self) -> dict[str, int]:
-        """The counters by name, as they are now."""
-        return {} if self.counters is None else self.counters.as_dict()
-
-    def finish(self, n_iter: int, model: Model) -> None:
-        self.finished.append((n_iter, model))
+    need(not differs, f"{words} {differs}; {remedy}")
 
 
 def raised(call: Callable[..., Any], *arguments: Any, **named: Any) -> Exception | None:
@@ -210,16 +218,19 @@ def raised(call: Callable[..., Any], *arguments: Any, **named: Any) -> Exception
 
 def check_refused(cases: Iterable[tuple[str, Callable[[], Any]]], remedy: str) -> None:
     """Refuse that bad input is accepted, or is refused by anything but a ValueError."""
-    faults = []
     for words, call in cases:
         error = raised(call)
-        if error is None:
-            faults.append(f"{words} is accepted")
-        elif not isinstance(error, ValueError):
-            faults.append(f"{words} raises {visible(first_line(error), 100)}")
-    if faults:
-        more = f" and {len(faults) - 4} more" if len(faults) > 4 else ""
-        raise MendError(f"{', '.join(faults[:4])}{more}: {remedy}")
+        if not isinstance(error, ValueError):
+            what = f"raises {visible(first_line(error), 100)}" if error else "is accepted"
+            raise MendError(f"{words} {what}: {remedy}")
+
+
+def check_parameters(
+    wrong: Mapping[str, tuple[Any, ...]], call: Callable[..., Any], remedy: str
+) -> None:
+    """Refuse that a fit or solve with one of these values of a parameter is not refused."""
+    cases = ((name, value) for name, values in wrong.items() for value in values)
+    check_refused(((f"{n}={v!r}", partial(call, **{n: v})) for n, v in cases), remedy)
 
 
 def draw() -> None:
@@ -231,8 +242,7 @@ def draw() -> None:
 def constructor(subject: Subject) -> None:
     """Parameters can be listed, and have defaults."""
     for name, item in inspect.signature(subject.cls).parameters.items():
-        if item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD):
-            raise MendError(f"__init__ takes *{name}; list every parameter by name")
-        if item.default is item.empty:
-            raise MendError(f"{name} has no default; give it one, so that the class can be built")
+        variable = item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
+        need(not variable, f"__init__ takes *{name}; list every parameter by name")
+        need(item.default is not item.empty, f"{name} has no default; give it one")
     subject.cls()

@@ -133,7 +133,7 @@ def other_coef(change):
 
 outcome("wrong_sign", "fit", "check the signs of the coefficients", other_coef(lambda c: -c))
 outcome("not_finite", "fit", "the returned model holds NaN", other_coef(lambda c: np.nan * c))
-outcome("beyond_the_box", "certificate", "are no dual point", other_coef(lambda c: 1.5 * c))
+outcome("beyond_the_box", "certificate", "no feasible dual point", other_coef(lambda c: 1.5 * c))
 outcome("no_shortfall", "limits", "give the Solution a shortfall", lambda found: {"shortfall": ""})
 outcome(
     *("says_converged", "limits", "it says converged, but its objective is"),
@@ -145,7 +145,7 @@ outcome(
 )
 
 
-@fault("fit", "monitor.start and monitor.finish once each")
+@fault("fit", "fit calls monitor.finish twice")
 def tells_its_end_twice(self, problem, monitor, solve):
     solution = solve()
     monitor.finish(solution.n_iter, solution.model)
@@ -184,7 +184,7 @@ def goes_around_the_oracle(self, problem, monitor, solve):
     return solve()
 
 
-@fault("counters", "kernel_evals falls during the run")
+@fault("counters", "kernel_evals is 1, but the solver has already had")
 def resets_the_counters(self, problem, monitor, solve):
     solution = solve()
     problem.counters.kernel_evals = 1
@@ -262,12 +262,12 @@ def rounded(solution):
     return replace(solution, **other_coef(lambda c: c.astype(np.float16).astype(float))(solution))
 
 
-@fault("sparse data", "scores with CSR data differ by")
+@fault("sparse data", "the model of CSR data differs by")
 def rounds_sparse_data(self, problem, monitor, solve):
     return rounded(solve()) if sparse.issparse(problem.X) else solve()
 
 
-@fault("float32 data", "scores with float32 data differ by")
+@fault("float32 data", "the model of float32 data differs by")
 def rounds_float32_data(self, problem, monitor, solve):
     return rounded(solve()) if problem.X.dtype == np.float32 else solve()
 
