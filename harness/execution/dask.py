@@ -148,7 +148,11 @@ def packed(job: Job, files: dict[str, dict[str, bytes]]) -> PackedJob:
     if path is None:
         return PackedJob(job, needs=needs)
     if work.solver not in files:
-        files[work.solver] = {name: file.read_bytes() for name, file in files_beside(path).items()}
+        try:
+            content = {name: file.read_bytes() for name, file in files_beside(path).items()}
+        except OSError as error:
+            raise SolverError(f"{path}: its code cannot be read ({error})") from None
+        files[work.solver] = content
     return PackedJob(job, path.name, files[work.solver], needs)
 
 
@@ -156,15 +160,14 @@ def needs_of(work: Any) -> dict[str, str]:
     """What of this machine enters the key of a run besides the program, with its version."""
     needs, named, spec = dict[str, str](), dict[str, str](), SolverSpec.parse(work.solver)
     problem = getattr(work, "problem", None)
-    if problem is not None and problem.kernel_code:
+    if getattr(problem, "kernel_code", ""):
         named[f"the kernel {problem.kernel['name']}"] = problem.kernel["name"]
     if spec.module is not None:
         named[f"the module {spec.module}"] = work.solver
     for what, name in named.items():
-        try:
+        needs[what] = ""
+        with contextlib.suppress(SolverError):  # there is none here
             needs[what] = kernel_code(name)
-        except SolverError:
-            needs[what] = ""  # there is none here
     entry = entries().get(spec.registry_name or "")
     if entry is not None and entry.module.startswith("marginbench.solvers.peers."):
         package = getattr(getattr(import_module(entry.module), spec.class_name), "requires", "")
@@ -261,23 +264,22 @@ async def dismiss(dask_worker: Worker) -> None:
 
 
 @dataclass(eq=False)
-class _Worker:
-    """A worker that is there."""
-
-    machine: Machine | None = None  # of one that is ready and has the same program
-    unused: str = ""  # why it gets no runs
-    is_timed: bool = False  # with timing: whether it is the one that its machine is timed by
-
-
-@dataclass(eq=False)
-class _Flight:
+class _Run:
     """A job on its way to an outcome."""
 
     job: Job
-    address: str = ""
-    machine: Machine | None = None
     future: Future | None = None
     lost: list[str] = field(default_factory=list)  # machines whose workers were lost with it
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker that is there."""
+
+    address: str
+    machine: Machine | None = None  # of one that is ready and has the same program
+    unused: str = ""  # why it gets no runs
+    run: _Run | None = None
 
 
 class DaskExecutor:
@@ -305,8 +307,7 @@ class DaskExecutor:
         self._program, self._files = program(), dict[str, dict[str, bytes]]()
         self._workers: dict[str, _Worker] = {}  # by their addresses
         self._model: tuple[Any, ...] | None = None  # with timing, once it is chosen
-        self._flights: dict[str, _Flight] = {}  # by the addresses of their workers
-        self._again: deque[_Flight] = deque()  # that wait for another worker
+        self._again: deque[_Run] = deque()  # that wait for another worker
         self._last_came = self._idle_since = time.monotonic()
         self._waits = self._is_gone = False
         self._news: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -321,34 +322,34 @@ class DaskExecutor:
 
         EngineError if the scheduler is gone, or no worker can be used.
         """
-        exhausted = False
+        runs, is_done, exhausted = map(_Run, jobs), False, False
         self._idle_since = time.monotonic()
         try:
-            while True:
+            while not is_done:
                 self._check_workers()
                 # The next job is drawn when there is room for it.
-                for address in self._usable() - self._flights.keys():
-                    job = None if exhausted or self._again else next(jobs, None)
-                    exhausted = exhausted or not (job or self._again)
-                    if job is not None:
-                        self._submit(_Flight(job), address)
-                    elif self._again:
-                        self._submit(self._again.popleft(), address)
-                if not exhausted or self._flights or self._again:
-                    # Wait a moment for something to happen, and take in all that has.
-                    with contextlib.suppress(Empty):
-                        self._news.get(timeout=_POLL)()
-                        while True:
-                            self._news.get_nowait()()
+                for worker in [each for each in self._usable() if each.run is None]:
+                    run = self._again.popleft() if self._again else next(runs, None)
+                    exhausted = exhausted or run is None
+                    if run is not None:
+                        self._submit(run, worker)
+                is_done = exhausted and not self._again and not self._running()
+                # Wait a moment for something to happen, and take in all that has.
+                with contextlib.suppress(Empty):
+                    self._news.get(timeout=0.0 if is_done else _POLL)()
+                    while True:
+                        self._news.get_nowait()()
                 events, self._events = self._events, []
                 yield from events
-                if exhausted and not self._flights and not self._again:
-                    return
                 yield Waiting()
         finally:
-            self._cancel(*self._flights.values())
-            self._flights.clear()
+            self._cancel(*self._running())
             self._again.clear()
+            for worker in self._workers.values():
+                worker.run = None
+
+    def _running(self) -> list[_Run]:
+        return [worker.run for worker in self._workers.values() if worker.run is not None]
 
     def close(self) -> None:
         """End the connection; nothing runs any more once the iterator is closed."""
@@ -374,110 +375,95 @@ class DaskExecutor:
         thread.start()
         return thread
 
-    def _submit(self, flight: _Flight, address: str) -> None:
-        is_new, flight.machine = flight.machine is None, self._workers[address].machine
-        flight.address, self._flights[address] = address, flight
-        if is_new and flight.machine is not None:
-            self._events.append(Started(flight.job, flight.machine.name))
-        try:
-            packed_job = pickle.dumps(packed(flight.job, self._files))
-        except OSError as error:
-            self._ended(flight, Outcome("failed", reason=f"its code cannot be read ({error})"))
-            return
-        flight.future = future = self._client.submit(
+    def _submit(self, run: _Run, worker: _Worker) -> None:
+        assert worker.machine is not None
+        if run.future is None:
+            self._events.append(Started(run.job, worker.machine.name))
+        packed_job = pickle.dumps(packed(run.job, self._files))
+        run.future = future = self._client.submit(
             execute,
             packed_job,
             pure=False,
-            workers=[address],
+            workers=[worker.address],
             retries=2,  # of what goes wrong before it begins
         )
-        self._later(future.result, lambda answer: self._settled(flight, future, answer))
+        worker.run = run
+        self._later(future.result, lambda answer: self._settled(worker, future, answer))
 
-    def _settled(self, flight: _Flight, future: Future, answer: Any) -> None:
+    def _settled(self, worker: _Worker, future: Future, answer: Any) -> None:
         """Take in what becomes of a task: what :func:`execute` returns, or what is raised."""
-        if flight.future is not future or self._flights.get(flight.address) is not flight:
+        run, machine = worker.run, worker.machine
+        if run is None or run.future is not future or machine is None:
             return
         if isinstance(answer, CancelledError) or self._client.status != "running":
             self._is_gone = True
-        elif isinstance(answer, bytes):
+            return
+        worker.run = None
+        # Whatever another version raises.
+        outcome, refused = Outcome("failed", reason=first_line(answer)), False
+        if isinstance(answer, bytes):
             outcome, refused = pickle.loads(answer)
-            assert flight.machine is not None
-            outcome.setting["environment"] = canonical_json(flight.machine.environment)
-            machines = [worker.machine for worker in self._workers.values() if worker.machine]
-            beside = [machine.name for machine in machines].count(flight.machine.name)
+            outcome.setting["environment"] = canonical_json(machine.environment)
+            machines = [each.machine for each in self._workers.values() if each.machine]
+            beside = [each.name for each in machines].count(machine.name)
             outcome.setting["jobs"] = 1 if self._timing else max(1, beside)
-            if refused:
-                # A worker lacks something that a job needs; another one may have it.
-                self._reject(flight.address, f"{outcome.reason} (on {flight.machine.name})")
-                self._again.append(self._flights.pop(flight.address))
-            else:
-                self._ended(flight, outcome)
+        if refused:
+            # It lacks something that a job needs; another one may have it.
+            self._reject(worker, f"{outcome.reason} (on {machine.name})")
+            self._again.append(run)
         else:
-            # Whatever another version raises.
-            self._ended(flight, Outcome("failed", reason=first_line(answer)))
+            self._events.append(Ended(run.job, outcome))
 
-    def _reject(self, address: str, reason: str) -> None:
+    def _reject(self, worker: _Worker, reason: str) -> None:
         """Use a worker no more, as long as it is there."""
-        worker = self._workers.get(address)
-        if worker is not None and not worker.unused:
-            worker.unused = reason
-            self._say(f"worker {address} gets no runs: {reason}")
-
-    def _ended(self, flight: _Flight, outcome: Outcome) -> None:
-        del self._flights[flight.address]
-        self._events.append(Ended(flight.job, outcome))
+        worker.unused = reason
+        self._say(f"worker {worker.address} gets no runs: {reason}")
 
     def _changed(self, event: tuple[float, Any]) -> None:
         """Hear of a worker that comes or goes; whoever uses the cluster may tell other things."""
         news = event[1] if isinstance(event[1], dict) else {}
-        address = news.get("worker", "")
-        if news.get("action") == "add-worker":
-            self._news.put(lambda: self._welcome(address))
-        elif news.get("action") == "remove-worker":
-            self._news.put(lambda: self._left(address))
+        do = {"add-worker": self._welcome, "remove-worker": self._left}.get(news.get("action", ""))
+        if do is not None:
+            self._news.put(lambda: do(news["worker"]))
 
     def _left(self, address: str) -> None:
         """A worker is gone: its run is begun again on another one."""
-        self._workers.pop(address, None)
-        flight = self._flights.get(address)
-        if flight is None or flight.machine is None:
+        worker = self._workers.pop(address, None)
+        if worker is None or worker.run is None or worker.machine is None:
             return
-        self._cancel(flight)
-        flight.lost.append(flight.machine.name)
-        if len(flight.lost) > config.get("distributed.scheduler.allowed-failures"):
-            reason = f"its workers were lost: {', '.join(flight.lost)}"
-            self._ended(flight, Outcome("crashed", reason=reason))
+        run, name = worker.run, worker.machine.name
+        worker.run = None
+        self._cancel(run)
+        run.lost.append(name)
+        if len(run.lost) > config.get("distributed.scheduler.allowed-failures"):
+            reason = f"its workers were lost: {', '.join(run.lost)}"
+            self._events.append(Ended(run.job, Outcome("crashed", reason=reason)))
         else:
-            self._say(f"worker {flight.machine.name} ({address}) was lost; its run is begun again")
-            self._again.append(self._flights.pop(address))
+            self._say(f"worker {name} ({address}) was lost; its run is begun again")
+            self._again.append(run)
 
     def _welcome(self, address: str) -> None:
-        self._workers.setdefault(address, _Worker())
+        worker = self._workers[address] = self._workers.get(address) or _Worker(address)
         self._later(
             lambda: self._client.run(welcome, workers=[address])[address],
-            lambda answer: self._welcomed(address, answer),
+            lambda answer: self._welcomed(worker, answer),
         )
 
-    def _welcomed(self, address: str, answer: Any) -> None:
+    def _welcomed(self, worker: _Worker, answer: Any) -> None:
         """Take in a worker that is ready, or why it is not."""
-        worker = self._workers.get(address)
-        if worker is None or isinstance(answer, OSError | LookupError):
-            self._workers.pop(address, None)  # it is gone again
-            return
-        if isinstance(answer, Machine):
-            differs = difference(self._program, answer.program)
-            reason = f"{answer.name} {differs}" if differs else ""
-        else:
-            reason = first_line(answer)  # it has no marginbench, or another one
-        if reason:
-            self._reject(address, f"{reason}; install the same there")
+        if isinstance(answer, OSError | LookupError):
+            self._workers.pop(worker.address, None)  # it is gone again
+        elif not isinstance(answer, Machine):
+            # It has no marginbench, or another one.
+            self._reject(worker, f"{first_line(answer)}; install the same there")
+        elif differs := difference(self._program, answer.program):
+            self._reject(worker, f"{answer.name} {differs}; install the same there")
         else:
             worker.machine, self._last_came = answer, time.monotonic()
 
-    def _cancel(self, *flights: _Flight) -> None:
-        futures = [flight.future for flight in flights if flight.future]
-        if futures and self._client.status == "running":
-            self._client.cancel(futures, force=True)
+    def _cancel(self, *runs: _Run) -> None:
+        if runs and self._client.status == "running":
+            self._client.cancel([run.future for run in runs], force=True)
 
     def _check_workers(self) -> None:
         """EngineError where nothing can go on: no scheduler, or no worker that can be used."""
@@ -497,32 +483,36 @@ class DaskExecutor:
             self._waits = True
             self._say("waiting for workers (Ctrl-C ends the command; what is recorded stays)")
 
-    def _usable(self) -> set[str]:
-        """The addresses of the workers that get runs."""
-        ready = {a: each.machine for a, each in self._workers.items() if each.machine is not None}
-        usable = {address for address in ready if not self._workers[address].unused}
+    def _usable(self) -> list[_Worker]:
+        """The workers that get runs."""
+        ready = [
+            (each, each.machine)
+            for each in self._workers.values()
+            if each.machine is not None and not each.unused
+        ]
         if not self._timing:
-            return usable
-        if self._model is None and usable and self._is_settled(len(ready)):
-            models = {ready[address].name: ready[address].model for address in usable}
+            return [worker for worker, _ in ready]
+        if self._model is None and ready and self._is_settled():
+            models = {machine.name: machine.model for _, machine in ready}
             self._model, most = Counter(models.values()).most_common(1)[0]
             processor, cores, memory = self._model
             self._say(
                 f"timing on {most} of {plural(len(models), 'machine')}: {processor}, {cores} "
                 f"cores, {memory} GB"
             )
-        timed = {ready[address].name for address in ready if self._workers[address].is_timed}
-        for address in sorted(usable):
-            if ready[address].model == self._model and ready[address].name not in timed:
-                self._workers[address].is_timed = True
-                timed.add(ready[address].name)
-        return {address for address in usable if self._workers[address].is_timed}
+        # One worker of each machine, that which has a run if there is one.
+        timed: dict[str, _Worker] = {}
+        for worker, machine in sorted(ready, key=lambda pair: pair[0].run is None):
+            if machine.model == self._model:
+                timed.setdefault(machine.name, worker)
+        return [*timed.values()]
 
-    def _is_settled(self, ready: int) -> bool:
+    def _is_settled(self) -> bool:
         """Whether all workers are there, as far as one can tell."""
         waited = time.monotonic() - self._last_came
         if self._expected is None:
             return waited > _SETTLED
+        ready = sum(each.machine is not None for each in self._workers.values())
         return ready >= self._expected or waited > _SETTLED_QUEUE
 
 

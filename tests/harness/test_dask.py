@@ -19,6 +19,7 @@ from dask import config
 from distributed import LocalCluster
 
 from marginbench.harness.errors import EngineError, SolverError
+from marginbench.harness.evaluation.feasibility import FeasibilityWork
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution import dask
 from marginbench.harness.execution.dask import DaskExecutor, Slot, packed
@@ -81,6 +82,12 @@ def test_a_kernel_in_a_file_must_be_the_same_there(own, tmp_path):
     own.unlink()
     with pytest.raises(SolverError, match=r"own\.py:SCALE is missing"):
         packed_job.unpacked(tmp_path)
+
+
+def test_a_feasibility_method_travels_too(own, tmp_path):
+    work = FeasibilityWork({"generator": "ldfp"}, 0, f"{own}:Own", {})
+    found = packed(Job("tag", work, Limits({}, 1.0)), {}).unpacked(tmp_path / "there")
+    assert load_class(found.work.solver, kind="feasibility").scale == 3
 
 
 @pytest.mark.slow
@@ -315,10 +322,11 @@ def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(cluster, mon
     names = {}
     welcomed = DaskExecutor._welcomed
 
-    def described(self, address, answer):
-        names[address], cores = next(machines)
+    def described(self, worker, answer):
+        name, cores = next(machines)
+        names[worker.address] = name
         setting = {"processor": "Xeon", "cores_logical": cores, "memory_mb": 32_010}
-        welcomed(self, address, replace(answer, name=names[address], environment=setting))
+        welcomed(self, worker, replace(answer, name=name, environment=setting))
 
     monkeypatch.setattr(DaskExecutor, "_welcomed", described)
     monkeypatch.setattr(dask, "_SETTLED_QUEUE", 60.0)
