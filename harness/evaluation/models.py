@@ -122,47 +122,6 @@ KEPT_BYTES = 32 * 2**20
 _BLOCK_ENTRIES = 2**18
 
 
-class _KeptEntries:
-    """k(x, z) of training points x with all points z of a task, computed when first needed."""
-
-    def __init__(self, kernel: Kernel, train: Points, test: Points) -> None:
-        self._kernel, self._train, self._sets = kernel, train, (train, test)
-        self._width = len(train) + len(test)
-        self._rows: Array | None = None
-        self._computed = np.zeros(len(train), dtype=bool)
-
-    def scores(self, support: Array, coef: Array) -> Array:
-        """sum_j coef_j k(x_j, z) of each point z, the training points first, with float64 sums."""
-        sums = np.zeros(self._width)
-        if len(support):
-            new = support[~self._computed[support]]
-            if len(new):
-                # All that are missing, where they take one block.
-                missing = np.flatnonzero(~self._computed)
-                self._add(missing if len(missing) * self._width <= _BLOCK_ENTRIES else new)
-            assert self._rows is not None
-            add_rows(self._rows, support, coef[None], sums[None])
-        return sums
-
-    def _add(self, new: Array) -> None:
-        """Compute the rows of further training points."""
-        vectors, stop = self._train.take(new), 0
-        step = max(1, _BLOCK_ENTRIES // len(new))
-        for points in self._sets:
-            for start in range(0, len(points), step):
-                part = slice(start, min(start + step, len(points)))
-                block = self._kernel.block(points.take(part), vectors)
-                if self._rows is None:
-                    # Memory that is given back when it is gone: the C library may keep what was
-                    # freed for the next run, whose memory is measured.
-                    size = len(self._computed) * self._width
-                    memory = mmap.mmap(-1, size * block.dtype.itemsize)
-                    self._rows = np.frombuffer(memory, block.dtype).reshape(-1, self._width)
-                self._rows[new, stop : stop + len(block)] = block.T
-                stop += len(block)
-        self._computed[new] = True
-
-
 class TaskPoints:
     """The points of a task, prepared for its kernel in the type that is in use."""
 
@@ -170,15 +129,19 @@ class TaskPoints:
         self.kernel = kernel
         self.X: dict[Role, Matrix] = {"train": X_train, "test": X_test}
         self.n_train, self.n_features = map(int, X_train.shape)
+        self._n_all = self.n_train + int(X_test.shape[0])
         self._dtype = ""
         self._prepared: dict[Role, Points] = {}
-        self._kept: _KeptEntries | None = None
+        # Rows of kept entries, and which of them have been computed.
+        self._rows: Array | None = None
+        self._computed = np.zeros(self.n_train, dtype=bool)
 
     def prepared(self, role: Role, dtype: str, rows: Array | None = None) -> Points:
         """The training or the test points, or some of the test points."""
         # Only one type is kept: each is a copy of the data.
         if dtype != self._dtype:
-            self._dtype, self._kept = dtype, None
+            self._dtype, self._rows = dtype, None
+            self._computed[:] = False
             self._prepared = {"train": self.kernel.prepare(self.X["train"], dtype)}
         train = self._prepared["train"]
         if rows is not None:
@@ -187,18 +150,40 @@ class TaskPoints:
             self._prepared[role] = self.kernel.prepare(self.X[role], dtype, like=train)
         return self._prepared[role]
 
-    def kept(self, dtype: str) -> _KeptEntries | None:
-        """Entries of all points, training points first, that are kept for further states.
+    def kept_scores(self, support: Array, coef: Array, dtype: str) -> dict[Role, Array] | None:
+        """sum_j coef_j k(x_j, z) of all points, from entries that are kept for further states.
 
         None for float64 entries, which the last state alone has, and if there are too many.
         """
-        n_all = self.n_train + int(self.X["test"].shape[0])
-        if dtype != "float32" or self.n_train * n_all * np.dtype(dtype).itemsize > KEPT_BYTES:
+        if dtype != "float32" or self.n_train * self._n_all * np.dtype(dtype).itemsize > KEPT_BYTES:
             return None
-        sets = self.prepared("train", dtype), self.prepared("test", dtype)
-        if self._kept is None:
-            self._kept = _KeptEntries(self.kernel, *sets)
-        return self._kept
+        sets, sums = [self.prepared(role, dtype) for role in self.X], np.zeros(self._n_all)
+        if len(support):
+            new = support[~self._computed[support]]
+            if len(new):
+                # All that are missing, where they take one block.
+                missing = np.flatnonzero(~self._computed)
+                self._keep(missing if len(missing) * self._n_all <= _BLOCK_ENTRIES else new, *sets)
+            assert self._rows is not None
+            add_rows(self._rows, support, coef[None], sums[None])
+        return {"train": sums[: self.n_train], "test": sums[self.n_train :]}
+
+    def _keep(self, new: Array, train: Points, test: Points) -> None:
+        """Compute the rows of further training points."""
+        vectors, stop = train.take(new), 0
+        step = max(1, _BLOCK_ENTRIES // len(new))
+        for points in (train, test):
+            for start in range(0, len(points), step):
+                part = slice(start, min(start + step, len(points)))
+                block = self.kernel.block(points.take(part), vectors)
+                if self._rows is None:
+                    # Memory that is given back when it is gone: the C library may keep what was
+                    # freed for the next run, whose memory is measured.
+                    memory = mmap.mmap(-1, self.n_train * self._n_all * block.dtype.itemsize)
+                    self._rows = np.frombuffer(memory, block.dtype).reshape(-1, self._n_all)
+                self._rows[new, stop : stop + len(block)] = block.T
+                stop += len(block)
+        self._computed[new] = True
 
 
 class _Predictor(ABC):
@@ -240,41 +225,33 @@ class _Expansion(_Predictor):
 
     def __init__(self, model: PlainModel, points: TaskPoints) -> None:
         super().__init__(model, points)
-        self._all_scores: Array | None = None
+        self._kept: dict[Role, Array] | None = None
         self._own: dict[str, Points] = {}
         self.support: Array | None = None
         if "points" in model.arrays:
-            self.coef = _vector(model, "coef")
-            self._free, expected = model.arrays["points"], (len(self.coef), points.n_features)
-            if self._free.shape != expected or not np.isfinite(self._free).all():
-                raise EvaluationError(
-                    f"the model has points of shape {self._free.shape} for {expected[0]} "
-                    f"coefficients in {expected[1]} dimensions, or points that are not finite"
-                )
+            self.coef = _array(model, "coef", None)
+            self._free = _array(model, "points", len(self.coef), points.n_features)
+            if not np.isfinite(self._free).all():
+                raise EvaluationError("the model has points that are not finite")
         else:
-            support, n = model.arrays["support"], points.n_train
-            values = _vector(model, "coef", support.size)
-            if support.ndim != 1 or (support.dtype.kind not in "iu" and len(support)):
-                raise EvaluationError("the model's support is no vector of integers")
+            support, n = _array(model, "support", None, whole=True), points.n_train
             if len(support) and (support.min() < 0 or support.max() >= n):
                 raise EvaluationError(
                     f"the model's support reaches from {support.min()} to {support.max()}; there "
                     f"are {n} training points"
                 )
             self.dual_coef = np.zeros(n)
-            np.add.at(self.dual_coef, support.astype(np.int64), values)
+            np.add.at(self.dual_coef, support, _array(model, "coef", len(support)))
             self.support = np.flatnonzero(self.dual_coef)
             self.coef = self.dual_coef[self.support]
         self.n_support = int(np.count_nonzero(self.coef))
 
     def scores(self, role: Role, dtype: str, rows: Array | None = None) -> Array:
-        kept = None if self.support is None or rows is not None else self.points.kept(dtype)
-        if kept is None or self.support is None:
+        if self._kept is None and self.support is not None and rows is None:
+            self._kept = self.points.kept_scores(self.support, self.coef, dtype)
+        if self._kept is None or rows is not None:
             return self._scores(self.points.prepared(role, dtype, rows), dtype)
-        if self._all_scores is None:
-            self._all_scores = kept.scores(self.support, self.coef)
-        n_train = self.points.n_train
-        return self._all_scores[:n_train] if role == "train" else self._all_scores[n_train:]
+        return self._kept[role]
 
     def squared_norm(self, train_scores: Array, dtype: str) -> float:
         if self.support is None:
@@ -316,24 +293,19 @@ class _Weights(_Predictor):
 
     def __init__(self, model: PlainModel, points: TaskPoints) -> None:
         super().__init__(model, points)
-        frequencies, d = model.arrays.get("frequencies"), points.n_features
         self.model: FourierExpansion | LinearModel
-        if frequencies is not None:
-            if frequencies.ndim != 2 or frequencies.shape[1] != d:
-                raise EvaluationError(
-                    f"the model has frequencies of shape {frequencies.shape}; the points have {d} "
-                    "features"
-                )
-            weights = _vector(model, "weights", 2 * len(frequencies))
+        if "frequencies" in model.arrays:
+            frequencies = _array(model, "frequencies", None, points.n_features)
+            weights = _array(model, "weights", 2 * len(frequencies))
             self.model = FourierExpansion(frequencies, weights)
             return
         if not isinstance(points.kernel, Linear):
             raise EvaluationError(
                 f"a linear model is no solution of a task with the {points.kernel.name} kernel"
             )
-        self.model = LinearModel(_vector(model, "weights", d))
+        self.model = LinearModel(_array(model, "weights", points.n_features))
         if "dual_coef" in model.arrays:
-            self.dual_coef = _vector(model, "dual_coef", points.n_train)
+            self.dual_coef = _array(model, "dual_coef", points.n_train)
 
     def scores(self, role: Role, dtype: str, rows: Array | None = None) -> Array:
         X = self.points.X[role]
@@ -355,14 +327,8 @@ class _Votes(_Predictor):
     def __init__(self, model: PlainModel, points: TaskPoints) -> None:
         super().__init__(model, points)
         self.last = _Expansion(model, points)
-        self.mistakes, self.survivals = model.arrays["mistakes"], model.arrays["survivals"]
-        numbers = self.mistakes, self.survivals
-        if numbers[0].shape != numbers[1].shape or any(
-            each.dtype.kind not in "iu" or each.ndim != 1 for each in numbers
-        ):
-            raise EvaluationError(
-                "the model's mistakes and survivals are no sequences of whole numbers, one of each"
-            )
+        self.mistakes = _array(model, "mistakes", None, whole=True)
+        self.survivals = _array(model, "survivals", len(self.mistakes), whole=True)
         self.n_support = self.last.n_support
         self.signs = np.sign(self.last.coef)
         inside = (self.mistakes >= 0) & (self.mistakes < self.n_support)
@@ -399,16 +365,21 @@ _PREDICTORS: dict[str, type[_Predictor]] = {
 }
 
 
-def _vector(model: PlainModel, name: str, length: int | None = None) -> Array:
-    """A float64 vector of this length, if one is given."""
-    values = model.arrays[name]
-    if values.ndim != 1 or (length is not None and len(values) != length):
-        expected = "a vector" if length is None else f"({length},)"
-        words = _WORDS.get(name, name)
+def _array(model: PlainModel, name: str, *shape: int | None, whole: bool = False) -> Array:
+    """An array of a model as float64 or int64, of this shape; None: of any length."""
+    values, words = model.arrays[name], _WORDS.get(name, name)
+    # What is empty has whatever type.
+    if whole and values.size and values.dtype.kind not in "iu":
+        raise EvaluationError(f"the model's {words} are no whole numbers")
+    wanted = zip(shape, values.shape, strict=False)
+    if values.ndim != len(shape) or any(n not in (None, found) for n, found in wanted):
+        expected = str(shape).replace("None", "any")
         raise EvaluationError(f"the model's {words} have shape {values.shape}, not {expected}")
-    return values.astype(np.float64)
+    return values.astype(np.int64 if whole else np.float64)
 
 
+#: The objectives of the predictor of one problem by name, and its scores on both parts.
+_Scored: TypeAlias = tuple[dict[str, Any], dict[Role, Array]]
 # How far alpha may leave [0, C], relative to C, and y'alpha leave 0, relative to sum alpha.
 _FEASIBILITY = 1e-6
 
@@ -449,18 +420,6 @@ class Evaluation:
         return bool(np.isfinite(self.mean_hinge if self.primal is None else self.primal))
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """Scores on both parts, and objectives, of the predictor of one problem."""
-
-    n_support: int
-    squared_norm: float | None
-    primal: float | None
-    dual: float | None
-    mean_hinge: float
-    scores: dict[Role, Array]
-
-
 class Evaluator:
     """Evaluates models on one task.
 
@@ -491,7 +450,7 @@ class Evaluator:
         # Of each problem the signs of the training points: of two classes there is one.
         labels = self._classes if len(self._classes) > 2 else self._classes[-1:]
         self._signs = [np.where(self._y["train"] == label, 1.0, -1.0) for label in labels]
-        self._last: dict[int, tuple[bytes, str, _Scored]] = {}
+        self._last: dict[int, tuple[tuple[bytes, str], _Scored]] = {}
 
     @property
     def n_problems(self) -> int:
@@ -503,26 +462,23 @@ class Evaluator:
         parts = self._parts(model)
         # A diverged model has infinities and NaNs; they are a result here, not a surprise.
         with np.errstate(over="ignore", invalid="ignore"):
-            each = [self._score(c, part, dtype) for c, part in enumerate(parts)]
+            each = [self._scored(c, part, dtype) for c, part in enumerate(parts)]
             wrong: dict[Role, Array] = {
-                role: mistaken(self._columns([one.scores[role] for one in each]), y, self._classes)
+                role: mistaken(
+                    self._columns([scores[role] for _, scores in each]), y, self._classes
+                )
                 for role, y in self._y.items()
             }
-        if len(each) == 1 or any("support" not in part.arrays for part in parts):
-            n_support = sum(one.n_support for one in each)
-        else:
+        totals = {name: _sum([values[name] for values, _ in each]) for name in each[0][0]}
+        if len(parts) > 1 and all("support" in part.arrays for part in parts):
             # Points kept by any class; points of the models' own are of one class each.
             used = [part.arrays["support"][part.arrays["coef"] != 0] for part in parts]
-            n_support = len(np.unique(np.concatenate(used)))
+            totals["n_support"] = len(np.unique(np.concatenate(used)))
         return Evaluation(
             train_error=float(np.count_nonzero(wrong["train"])) / self.n_train,
             test_error=float(np.count_nonzero(wrong["test"])) / self.n_test,
-            n_support=n_support,
-            primal=_sum([one.primal for one in each]),
-            dual=_sum([one.dual for one in each]),
-            squared_norm=_sum([one.squared_norm for one in each]),
-            mean_hinge=sum(one.mean_hinge for one in each),
             mistakes=wrong["test"],
+            **totals,
         )
 
     def test_scores(self, model: Model | PlainModel, rows: Array) -> Array:
@@ -566,30 +522,28 @@ class Evaluator:
     def _columns(self, each: list[Array]) -> Array:
         return each[0] if self.n_problems == 1 else np.stack(each, axis=1)
 
-    def _score(self, c: int, model: PlainModel, dtype: str) -> _Scored:
-        digest = model.digest
-        if c not in self._last or self._last[c][:2] != (digest, dtype):
-            self._last[c] = (digest, dtype, self._scored(c, model, dtype))
-        return self._last[c][2]
-
     def _scored(self, c: int, model: PlainModel, dtype: str) -> _Scored:
+        state = model.digest, dtype
+        if c in self._last and self._last[c][0] == state:
+            return self._last[c][1]
         predictor, y = _PREDICTORS[model.kind](model, self._points), self._signs[c]
         # w's own scores, without the bias: they can give the norm too.
         responses = predictor.scores("train", dtype)
-        squared_norm = predictor.squared_norm(responses, dtype)
-        scores = responses + predictor.intercept
-        margins = y * scores
-        return _Scored(
-            n_support=predictor.n_support,
-            squared_norm=squared_norm,
-            primal=None if squared_norm is None else primal_value(squared_norm, margins, self.C),
-            dual=None if squared_norm is None else self._dual(predictor, squared_norm, y),
-            mean_hinge=float(hinge(margins).mean()),
-            scores={
-                "train": scores,
-                "test": predictor.scores("test", dtype) + predictor.intercept,
-            },
-        )
+        norm = predictor.squared_norm(responses, dtype)
+        scores: dict[Role, Array] = {
+            "train": responses + predictor.intercept,
+            "test": predictor.scores("test", dtype) + predictor.intercept,
+        }
+        margins = y * scores["train"]
+        values = {
+            "n_support": predictor.n_support,
+            "squared_norm": norm,
+            "primal": None if norm is None else primal_value(norm, margins, self.C),
+            "dual": None if norm is None else self._dual(predictor, norm, y),
+            "mean_hinge": float(hinge(margins).mean()),
+        }
+        self._last[c] = state, (values, scores)
+        return values, scores
 
     def _dual(self, predictor: _Predictor, squared_norm: float, y: Array) -> float | None:
         coef = predictor.dual_coef
@@ -617,6 +571,5 @@ def mistaken(scores: Array, y: Array, classes: Array) -> Array:
     return np.asarray((classes[scores.argmax(axis=1)] != y) | diverged)
 
 
-def _sum(values: list[float | None]) -> float | None:
-    present = [value for value in values if value is not None]
-    return sum(present) if len(present) == len(values) else None
+def _sum(values: list[Any]) -> Any:
+    return None if None in values else sum(values)

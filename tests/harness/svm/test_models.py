@@ -245,23 +245,23 @@ VOTED = VotedExpansion(
     [
         (KERNEL, {"support": np.array([0, N_TRAIN])}, "there are 60 training points"),
         (KERNEL, {"support": np.array([-1, 3])}, "reaches from -1 to 3"),
-        (KERNEL, {"support": np.array([0.0, 1.0])}, "no vector of integers"),
+        (KERNEL, {"support": np.array([0.0, 1.0])}, "support are no whole numbers"),
         (KERNEL, {"coef": np.ones(3)}, "coefficients have shape"),
-        (BUDGET, {"coef": np.ones(3)}, r"points of shape \(2, 3\) for 3 coefficients"),
-        (BUDGET, {"points": np.ones((2, 4))}, "in 3 dimensions"),
+        (BUDGET, {"coef": np.ones(3)}, r"points have shape \(2, 3\), not \(3, 3\)"),
+        (BUDGET, {"points": np.ones((2, 4))}, r"points have shape \(2, 4\), not \(2, 3\)"),
         (BUDGET, {"points": np.ones((2, 3)) * 1j}, "points have type complex128, not real"),
         (BUDGET, {"points": np.full((2, 3), np.nan)}, "points that are not finite"),
         (BUDGET, {"points": np.full((2, 3), 1e200)}, "the rbf kernel of these points overflows"),
-        (BUDGET, {"coef": np.ones((2, 1))}, r"coefficients have shape \(2, 1\), not a vector"),
+        (BUDGET, {"coef": np.ones((2, 1))}, r"coefficients have shape \(2, 1\), not \(any,\)"),
         (LINEAR, {"weights": np.ones(4)}, r"shape \(4,\), not \(3,\)"),
         (LINEAR, {"weights": np.ones(3) * 1j}, "weights have type complex128"),
         (LINEAR, {"dual_coef": np.ones(4)}, r"shape \(4,\), not \(60,\)"),
-        (FOURIER, {"frequencies": np.ones((2, 4))}, "the points have 3 features"),
+        (FOURIER, {"frequencies": np.ones((2, 4))}, r"shape \(2, 4\), not \(any, 3\)"),
         (FOURIER, {"weights": np.ones(2)}, r"weights have shape \(2,\), not \(4,\)"),
         (VOTED, {"mistakes": np.array([0, 1, 1])}, "do not add up to its last predictor"),
         (VOTED, {"mistakes": np.array([0, 1, 2])}, "do not add up to its last predictor"),
-        (VOTED, {"mistakes": np.array([0.0, 1, 0])}, "no sequences of whole numbers"),
-        (VOTED, {"survivals": np.array([1, 2])}, "whole numbers, one of each"),
+        (VOTED, {"mistakes": np.array([0.0, 1, 0])}, "mistakes are no whole numbers"),
+        (VOTED, {"survivals": np.array([1, 2])}, r"survivals have shape \(2,\), not \(3,\)"),
     ],
 )
 def test_malformed_models_are_refused(model, change, message):
@@ -392,8 +392,8 @@ def test_errors_are_counted_and_objectives_are_added_up(solver, kernel):
 
 def test_classes_that_were_not_reached_or_have_not_changed(monkeypatch):
     calls = []
-    scored = Evaluator._scored
-    monkeypatch.setattr(Evaluator, "_scored", lambda *given: calls.append(1) or scored(*given))
+    dual = Evaluator._dual
+    monkeypatch.setattr(Evaluator, "_dual", lambda *given: calls.append(1) or dual(*given))
     parts = SMO(gamma=0.5, C=C).fit(IRIS[TRAIN], CLASSES[TRAIN]).model_.parts
     evaluator = of_iris(RBF(0.5))
     first = evaluator.evaluate(OneVsRestModel((parts[0], None, None)), "float32")
