@@ -140,11 +140,8 @@ class Outcome:
     columns: dict[str, Any] = field(default_factory=dict)
     trace: list[CheckpointBase] = field(default_factory=list)  # what it reported before it ended
     solve_s: float = 0.0
-    data_s: float = 0.0
-    compile_s: float = 0.0
-    evaluation_s: float = 0.0
-    peak_memory_mb: float | None = None
-    # Columns of the record that tell where it ran; empty: on this machine, with these options.
+    # Columns of the record that are known from outside: times and memory that the parent saw, and
+    # where it ran, unless on this machine with these options.
     setting: dict[str, Any] = field(default_factory=dict)
 
 

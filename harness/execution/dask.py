@@ -249,7 +249,7 @@ def execute(packed_job: bytes) -> bytes:
     except Exception as error:  # noqa: BLE001 - whatever is wrong with this worker
         outcome = Outcome("failed", reason=f"{platform.node()}: {first_line(error)}")
     outcome = outcome or Outcome("crashed", reason="nobody wanted it any more")
-    outcome.setting = {"started_at": started_at}
+    outcome.setting["started_at"] = started_at
     return pickle.dumps((outcome, refused))
 
 

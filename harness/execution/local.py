@@ -203,12 +203,16 @@ class JobWatch:
         outcome = self._outcome
         outcome.phase = self.phase
         self._account(time.monotonic())
-        outcome.data_s, outcome.compile_s = self._spent["data"], self._spent["compile"]
-        outcome.evaluation_s, outcome.solve_s = self._spent["evaluate"], self._solved
+        outcome.solve_s = self._solved
         if self.phase == "solve":
             outcome.solve_s = max(self._solved, self._spent["solve"])
         peaks = [peak for peak in (self.process.peak_mb(), self._peak) if peak]
-        outcome.peak_memory_mb = max(peaks, default=None)
+        outcome.setting = {
+            "data_s": self._spent["data"],
+            "compile_s": self._spent["compile"],
+            "evaluation_s": self._spent["evaluate"],
+            "peak_memory_mb": max(peaks, default=None),
+        }
         return outcome
 
     def spoiled(self, outcome: Outcome) -> bool:

@@ -208,13 +208,9 @@ def run(
     if log_json:
         progress = JsonProgress(jobs, sys.stderr)
     folder = Path("results") / chosen.name if out is None else out
-    store = str(folder) if is_url(folder) else ""
-    with (
-        synced(store, progress.say)
-        if store
-        else contextlib.nullcontext((Path(folder), None)) as mirror
-    ):
-        results, exchange = mirror
+    store, here = (str(folder) if is_url(folder) else ""), (Path(folder), None)
+    mirror = synced(store, progress.say) if store else contextlib.nullcontext(here)
+    with mirror as (results, exchange):
         summary = run_study(
             chosen,
             results,
@@ -236,21 +232,16 @@ def preview(
     study: str | Path | StudyBase | None = None,
     out: str | Path | None = None,
     *,
-    datasets: Sequence[str] | None = None,
-    solvers: Sequence[str] | None = None,
-    seeds: int | None = None,
-    timeout: float | None = None,
-    where: str | None = None,
     jobs: int = 1,
     retry_failed: bool = False,
     quiet: bool = False,
+    **selection: Any,
 ) -> Preview:
     """Find out what :func:`run` would do with the same arguments; nothing is run or written."""
-    _, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
+    _, chosen = _chosen(study, **selection)
     progress = Progress() if quiet else PlainProgress(jobs, sys.stderr)
     check_jobs(jobs)
-    folder = Path("results") / chosen.name if out is None else out
-    results = local_folder(folder, is_new=True)
+    results = local_folder(out or Path("results") / chosen.name, is_new=True)
     with one_worker() as worker:
         return preview_study(
             chosen, results, worker, progress.say, jobs=jobs, retry_failed=retry_failed
@@ -259,11 +250,11 @@ def preview(
 
 def _chosen(
     study: str | Path | StudyBase | None,
-    datasets: Sequence[str] | None,
-    solvers: Sequence[str] | None,
-    seeds: int | None,
-    timeout: float | None,
-    where: str | None,
+    datasets: Sequence[str] | None = None,
+    solvers: Sequence[str] | None = None,
+    seeds: int | None = None,
+    timeout: float | None = None,
+    where: str | None = None,
 ) -> tuple[StudyBase, StudyBase]:
     """The whole study, and what is run of it."""
     if not isinstance(study, StudyBase):
@@ -608,18 +599,9 @@ class StudyRun:
         The scores and counts of a run that was killed are those of its last checkpoint; ``wall_s``
         is the solver's time until then.
         """
-        started_at = self._begun.pop(run.key)
-        record = self._new_record(
-            run,
-            started_at=started_at,
-            reason=outcome.reason,
-            traceback=outcome.traceback,
-            trace=list(outcome.trace),
-            peak_memory_mb=outcome.peak_memory_mb,
-            data_s=outcome.data_s,
-            compile_s=outcome.compile_s,
-            evaluation_s=outcome.evaluation_s,
-        )
+        setting = {"started_at": self._begun.pop(run.key), **outcome.setting}
+        told = {"reason": outcome.reason, "traceback": outcome.traceback, "trace": outcome.trace}
+        record = self._new_record(run, **setting, **told)
         record.take(outcome.columns)
         if outcome.status == "done":
             record.take(outcome.value)
@@ -634,21 +616,19 @@ class StudyRun:
         self.kind.complete(record, run)
         if impossible := record.impossible:
             reason = f"what came back cannot be recorded: {impossible}"
-            values = {"started_at": started_at, "status": "wrong", "reason": reason}
-            record = self._new_record(run, **values)
-        record.take(outcome.setting)
+            record = self._new_record(run, **setting, status="wrong", reason=reason)
         return record
 
     def _record_without_run(self, run: Run) -> RecordBase:
         """The record of a run that is skipped or cannot start."""
         status, reason = ("failed", run.failure) if run.failure else ("skipped", run.skip_reason)
-        values = {"started_at": _now(), "status": status, "reason": reason}
-        record = self._new_record(run, **values)
+        record = self._new_record(run, started_at=_now(), status=status, reason=reason)
         self.kind.complete(record, run)
         return record
 
     def _new_record(self, run: Run, **values: Any) -> RecordBase:
         """A record with these columns and those that are decided before the run."""
+        here = {"jobs": self.jobs, "environment": self._environment}
         return self.kind.record(
             key=run.key,
             study=self.study.name,
@@ -656,9 +636,7 @@ class StudyRun:
             solver=run.solver,
             seed=run.seed,
             budget=self._budget,
-            jobs=self.jobs,
-            environment=self._environment,
-            **{**run.columns, **values},
+            **{**here, **run.columns, **values},
         )
 
     def _write(self, record: RecordBase) -> None:
