@@ -63,11 +63,6 @@ class Finding:
     detail: str = ""
 
 
-_REMEDIES = {
-    "timeout": "; see that every loop ends at a limit, or raise --timeout",
-    "crashed": "; a solver may not end its process",
-    "memory": "; the data are a few hundred numbers",
-}
 # Checks that may run into their limits before the others are left out.
 _PATIENCE = 3
 
@@ -131,8 +126,7 @@ def check_solver(
             ended = _outcome(worker, Job(check, CheckWork(name, tuple(kinds), check), limits))
             finding = ended.value
             if ended.status != "done":
-                detail = f"{ended.reason}{_REMEDIES.get(ended.status, '')}"
-                finding = Finding(check, "fail", detail)
+                finding = Finding(check, "fail", ended.reason)
             yield finding
             cut_short += ended.status in ("timeout", "memory", "crashed")
             if finding.verdict == "fail" and check in GATES:

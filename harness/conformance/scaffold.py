@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.machinery
 import keyword
 import re
-import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
@@ -54,7 +53,7 @@ def names_of(text: str, folder: Path) -> Names:
         raise UserError(f"{text!r}: marginbench has a solver of this name; choose another")
     if keyword.iskeyword(names.module) or keyword.iskeyword(names.class_name):
         raise UserError(f"{text!r} is a keyword of Python; choose another name")
-    if _is_module(names.module, folder):
+    if not (folder / f"{names.module}.py").exists() and find_spec(names.module):
         raise UserError(
             f"{text!r}: the file {names.module}.py would hide the Python module "
             f"{names.module!r}; choose another name"
@@ -74,11 +73,3 @@ def write_solver(names: Names, folder: Path) -> list[Path]:
             text = Template((_TEMPLATES / template).read_text("utf-8"))
             sink.write(text.substitute(CLASS=names.class_name, MODULE=names.module))
     return paths
-
-
-def _is_module(name: str, folder: Path) -> bool:
-    """Whether ``import name`` finds something that is not in this folder."""
-    if name in sys.stdlib_module_names or name in sys.builtin_module_names:
-        return True
-    elsewhere = [path for path in sys.path if Path(path or ".").resolve() != folder.resolve()]
-    return importlib.machinery.PathFinder.find_spec(name, elsewhere) is not None

@@ -26,7 +26,7 @@ from ..errors import EvaluationError
 from ..jobs import Send
 from ..loading import load_kernel
 from ..results.svm import Checkpoint, packed
-from .models import Evaluation, Evaluator, PlainModel, TaskPoints, plain_model
+from .models import Evaluation, Evaluator, PlainModel, plain_model
 from .svm import Fold, Problem, StoppingRules
 
 if TYPE_CHECKING:
@@ -340,14 +340,8 @@ class Judgement:
 
 def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) -> Evaluator:
     """The evaluator of a task."""
-    return Evaluator(
-        TaskPoints(load_kernel(problem.kernel), dataset.X_train, dataset.X_test),
-        C=problem.C,
-        fit_intercept=problem.fit_intercept,
-        y_train=dataset.y_train,
-        y_test=dataset.y_test,
-        dual_certificate=certificate,
-    )
+    kernel, bias = load_kernel(problem.kernel), problem.fit_intercept
+    return Evaluator(kernel, dataset, problem.C, fit_intercept=bias, certificate=certificate)
 
 
 #: The datasets that this process has loaded last, by their request; of many bytes only one.

@@ -12,7 +12,7 @@ import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ from ...solvers.models.several import OneVsRestModel
 from ...solvers.models.voting import VotedExpansion, votes
 from ...solvers.numeric.matrices import Matrix, matmul
 from ..errors import EvaluationError
+
+if TYPE_CHECKING:
+    from ...data_loaders import Dataset
 
 Array = npt.NDArray[Any]
 Role: TypeAlias = Literal["train", "test"]
@@ -427,25 +430,18 @@ class Evaluator:
     errors are those of the largest score, objectives are added up. What the predictor of a class is
     worth is computed again only when it has changed.
 
-    The kernel is that of ``points``; the one that a model claims is not looked at. Labels are
-    those of two classes or more. With ``dual_certificate``, coefficients are y_i alpha_i of a
-    dual point, so that a gap is defined.
+    The kernel that a model claims is not looked at. With ``certificate``, coefficients are
+    y_i alpha_i of a dual point, so that a gap is defined.
     """
 
     def __init__(
-        self,
-        points: TaskPoints,
-        *,
-        C: float,
-        fit_intercept: bool,
-        y_train: Array,
-        y_test: Array,
-        dual_certificate: bool,
+        self, kernel: Kernel, dataset: Dataset, C: float, *, fit_intercept: bool, certificate: bool
     ) -> None:
-        self.C, self.fit_intercept, self.dual_certificate = C, fit_intercept, dual_certificate
+        self.C, self.fit_intercept, self._certificate = C, fit_intercept, certificate
+        y_train, y_test = dataset.y_train, dataset.y_test
         self.n_train, self.n_test = len(y_train), len(y_test)
-        self._points = points
-        self._y: dict[Role, Array] = {"train": np.asarray(y_train), "test": np.asarray(y_test)}
+        self._points = TaskPoints(kernel, dataset.X_train, dataset.X_test)
+        self._y: dict[Role, Array] = {"train": y_train, "test": y_test}
         self._classes = np.unique(y_train)
         # Of each problem the signs of the training points: of two classes there is one.
         labels = self._classes if len(self._classes) > 2 else self._classes[-1:]
@@ -547,7 +543,7 @@ class Evaluator:
 
     def _dual(self, predictor: _Predictor, squared_norm: float, y: Array) -> float | None:
         coef = predictor.dual_coef
-        if not self.dual_certificate or coef is None:
+        if not self._certificate or coef is None:
             return None
         alpha = coef * y
         slack = _FEASIBILITY * self.C

@@ -287,7 +287,7 @@ class JobWatch:
         self._spent[self.phase] += now - self._since
         self._since = now
         if self.job.limits.cpu < math.inf:
-            cpu_s = self.process.cpu_s(fresh=False)
+            cpu_s = self.process.cpu_s()
             if self.phase == "solve":
                 self._cpu_solved += cpu_s - self._cpu_since
             self._cpu_since = cpu_s
@@ -304,7 +304,7 @@ class JobWatch:
         if now - self._began > limits.total:
             return self._end("timeout", f"all of the run took longer than {limits.total:g} s")
         if phase == "solve" and limits.cpu < math.inf:
-            cpu_s = self._cpu_solved + self.process.cpu_s(fresh=False) - self._cpu_since
+            cpu_s = self._cpu_solved + self.process.cpu_s() - self._cpu_since
             if cpu_s > limits.cpu:
                 return self._end("timeout", f"solving took more than {limits.cpu:g} s of CPU time")
         resident = self.process.resident_mb()

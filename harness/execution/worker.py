@@ -184,13 +184,11 @@ class WorkerProcess:
                 self._family.append(psutil.Process(pid))
         return self._family
 
-    def cpu_s(self, *, fresh: bool = True) -> float:
+    def cpu_s(self) -> float:
         """CPU seconds of the worker and of all that it has started, by the system's account.
 
-        Unless this is to be ``fresh``, children of the last half second may be missing.
+        Children of the last half second may be missing.
         """
-        if fresh:
-            self.family()
         total = 0.0
         for pid in (self._guardian.pid, *(process.pid for process in self._family)):
             with contextlib.suppress(psutil.Error):

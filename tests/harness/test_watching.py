@@ -30,7 +30,7 @@ class Worker(SimpleNamespace):
     def receive(self, until):
         return map(encoded, [self.messages.pop(0) for _ in range(len(self.messages))])
 
-    def cpu_s(self, *, fresh=True):
+    def cpu_s(self):
         self.cpu += 2.0
         return self.cpu
 

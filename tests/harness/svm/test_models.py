@@ -9,9 +9,10 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
 
+from marginbench.data_loaders import Dataset
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.evaluation import models as scoring
-from marginbench.harness.evaluation.models import Evaluator, TaskPoints
+from marginbench.harness.evaluation.models import Evaluator
 from marginbench.solvers import (
     BSCA,
     RBF,
@@ -44,9 +45,8 @@ X, y, Z, z = POINTS[:N_TRAIN], LABELS[:N_TRAIN], POINTS[N_TRAIN:], LABELS[N_TRAI
 
 
 def build(kernel=KERNELS[0], data=(X, y, Z, z), **options):
-    X, y, Z, z = data
-    settings = {"C": C, "fit_intercept": False, "dual_certificate": True, **options}
-    return Evaluator(TaskPoints(kernel, X, Z), y_train=y, y_test=z, **settings)
+    settings = {"C": C, "fit_intercept": False, "certificate": True, **options}
+    return Evaluator(kernel, Dataset("", {}, *data, "", "", ""), **settings)
 
 
 def expansion(kernel, coef, b=0.0):
@@ -117,7 +117,7 @@ def test_a_gap_needs_a_feasible_dual_point_to_a_millionth(excess, feasible):
         alpha[np.flatnonzero(y == 1)[0]] += excess * max(C, alpha.sum())
         found = build(fit_intercept=True).evaluate(expansion(KERNELS[0], alpha * y))
         assert (found.gap is not None) == feasible
-    without = build(dual_certificate=False)
+    without = build(certificate=False)
     assert without.evaluate(expansion(KERNELS[0], 0.5 * y)).dual is None
 
 
@@ -195,7 +195,7 @@ def test_weights_have_the_gap_of_the_dual_point_that_comes_with_them():
     assert worse.dual == pytest.approx(found.dual, rel=1e-12)
     assert worse.gap == pytest.approx(worse.primal - found.dual)
     assert evaluator.evaluate(replace(model, dual_coef=2 * model.dual_coef)).gap is None
-    assert build(Linear(), dual_certificate=False).evaluate(model).gap is None
+    assert build(Linear(), certificate=False).evaluate(model).gap is None
 
 
 def test_a_vote_has_errors_but_no_objective_and_may_differ_by_those_whom_rounding_decides():
@@ -359,7 +359,7 @@ TRAIN, TEST = np.arange(150) % 3 != 2, np.arange(150) % 3 == 2
 
 def of_iris(kernel, of=lambda labels: labels, certificate=True):
     data = (IRIS[TRAIN], of(CLASSES[TRAIN]), IRIS[TEST], of(CLASSES[TEST]))
-    return build(kernel, data, dual_certificate=certificate)
+    return build(kernel, data, certificate=certificate)
 
 
 @pytest.mark.parametrize(
