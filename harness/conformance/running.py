@@ -39,7 +39,7 @@ Sort = Literal["estimator", "method"]
 CHECKS: dict[Sort, tuple[str, ...]] = {
     "estimator": (
         *("constructor", "traits", "warm-up", "fit", "bad parameters", "determinism", "refitting"),
-        *("side effects", "counters", "scores", "objective", "certificate", "monitor"),
+        *("side effects", "counters", "objective", "certificate", "monitor"),
         *("checkpoints", "stopping", "limits", "sparse data", "float32 data", "kernel function"),
         *("weights", "several classes", "saving"),
         # The longest, and what it needs is compiled by then.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -45,30 +44,28 @@ class Clocks:
     wall_s: float = 0.0
     cpu_s: float = 0.0
     system_s: float = 0.0
-    _wall: float = math.nan
-    _cpu: float = math.nan
-    _system: float = math.nan
-    running: bool = False
+    _since: tuple[float, float, float] | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._since is not None
 
     def resume(self) -> None:
-        self.running = True
-        self._system = os.times().system
-        self._cpu = _cpu_s()
-        self._wall = perf_counter()
+        self._since = _clocks()
 
     def pause(self) -> None:
-        if self.running:
-            self.wall_s += perf_counter() - self._wall
-            self.cpu_s += _cpu_s() - self._cpu
-            self.system_s += os.times().system - self._system
-            self.running = False
+        if self._since is not None:
+            now, since, self._since = _clocks(), self._since, None
+            self.wall_s += now[0] - since[0]
+            self.cpu_s += now[1] - since[1]
+            self.system_s += now[2] - since[2]
 
 
-def _cpu_s() -> float:
+def _clocks() -> tuple[float, float, float]:
     from resource import RUSAGE_CHILDREN, getrusage  # not on Windows, where results are read
 
-    children = getrusage(RUSAGE_CHILDREN)
-    return process_time() + children.ru_utime + children.ru_stime
+    wall_s, cpu_s, children = perf_counter(), process_time(), getrusage(RUSAGE_CHILDREN)
+    return wall_s, cpu_s + children.ru_utime + children.ru_stime, os.times().system
 
 
 class RunMonitor(Monitor):

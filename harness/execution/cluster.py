@@ -35,13 +35,6 @@ CLUSTERS = {
 }
 # What 'dask scheduler' prints; without a protocol it is tcp.
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|wss?|ucxx?)://)?[^\s/@]+:(\d{1,5})")
-# Options of dask-jobqueue that take lists: of a text each letter would become a line.
-_LISTS = (
-    "job_extra_directives",
-    "job_directives_skip",
-    "job_script_prologue",
-    "worker_extra_args",
-)
 
 
 @dataclass(frozen=True)
@@ -62,11 +55,6 @@ class Engine:
         """
         if not self.cluster or CLUSTERS[self.cluster][0] != "dask_jobqueue":
             return
-        for option in _LISTS:
-            if not isinstance(self.options.get(option, []), list):
-                raise UserError(
-                    f'--cluster {self.cluster}: {option} must be a list of texts: ["..."]'
-                )
         cluster_class = _class_of(self.cluster)
         # Its base takes these for itself; what is left goes to the class that writes job scripts.
         of_base = signature(cluster_class).parameters.keys() - {"config_name"}

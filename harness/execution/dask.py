@@ -84,11 +84,10 @@ def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where a worker runs: the name of its host, what is recorded with every run, its program."""
+    """Where a worker runs: the name of its host, and what is recorded with every run."""
 
     name: str
     environment: dict[str, Any]
-    program: dict[str, str]
 
     @property
     def model(self) -> tuple[str, int, int]:
@@ -218,12 +217,14 @@ class Slot(WorkerPlugin):  # type: ignore[misc]
         return None
 
 
-async def welcome(dask_worker: Worker) -> Machine:
-    """Make a Dask worker ready for runs, and describe it."""
+async def welcome(ours: dict[str, str], dask_worker: Worker) -> Machine | str:
+    """Make a Dask worker ready for runs and describe it, or say how its program differs."""
+    machine = Machine(platform.node(), await asyncio.to_thread(environment))
+    if differs := difference(ours, await asyncio.to_thread(program)):
+        return f"{machine.name} {differs}"
     if _NAME not in dask_worker.plugins:
         await dask_worker.plugin_add(Slot(Path(dask_worker.local_directory)), name=_NAME)
-    here = await asyncio.to_thread(program)
-    return Machine(platform.node(), await asyncio.to_thread(environment), here)
+    return machine
 
 
 def execute(packed_job: bytes) -> bytes:
@@ -445,7 +446,7 @@ class DaskExecutor:
     def _welcome(self, address: str) -> None:
         worker = self._workers[address] = self._workers.get(address) or _Worker(address)
         self._later(
-            lambda: self._client.run(welcome, workers=[address])[address],
+            lambda: self._client.run(welcome, self._program, workers=[address])[address],
             lambda answer: self._welcomed(worker, answer),
         )
 
@@ -453,13 +454,12 @@ class DaskExecutor:
         """Take in a worker that is ready, or why it is not."""
         if isinstance(answer, OSError | LookupError):
             self._workers.pop(worker.address, None)  # it is gone again
-        elif not isinstance(answer, Machine):
-            # It has no marginbench, or another one.
-            self._reject(worker, f"{first_line(answer)}; install the same there")
-        elif differs := difference(self._program, answer.program):
-            self._reject(worker, f"{answer.name} {differs}; install the same there")
-        else:
+        elif isinstance(answer, Machine):
             worker.machine, self._last_came = answer, time.monotonic()
+        else:
+            # It has another program, or no marginbench.
+            reason = answer if isinstance(answer, str) else first_line(answer)
+            self._reject(worker, f"{reason}; install the same there")
 
     def _cancel(self, *runs: _Run) -> None:
         if runs and self._client.status == "running":

@@ -244,7 +244,7 @@ def test_a_worker_with_another_program_gets_no_run_and_is_named(cluster, monkeyp
         monkeypatch.setattr(DaskExecutor, "_program", program, raising=False)
         none_fits(rf"\S+ {words}")
 
-    async def raising(dask_worker):
+    async def raising(ours, dask_worker):
         raise ModuleNotFoundError("No module named 'marginbench'")
 
     monkeypatch.setattr(dask, "welcome", raising)

@@ -65,7 +65,7 @@ def shifted(self, X):
 
 attribute("no_default", "constructor", "width has no default", __init__=needs_a_width)
 attribute("takes_anything", "scikit-learn", "check for NaN and inf in fit", fit=takes_anything)
-attribute("other_scores", "scores", "the returned model", decision_function=shifted)
+attribute("other_scores", "fit", "the returned model", decision_function=shifted)
 attribute("unknown_scalarization", "traits", "scalarization is 'c'; it must", scalarization="c")
 attribute("denies_its_draws", "determinism", "deterministic is True, but with", deterministic=True)
 attribute("checks_no_parameter", "bad parameters", "C=0.0", _check_parameters=lambda self: None)
@@ -132,7 +132,7 @@ def other_coef(change):
 
 
 outcome("wrong_sign", "fit", "check the signs of the coefficients", other_coef(lambda c: -c))
-outcome("not_finite", "fit", "the returned model holds NaN", other_coef(lambda c: np.nan * c))
+outcome("not_finite", "fit", "the returned model is not finite", other_coef(lambda c: np.nan * c))
 outcome("beyond_the_box", "certificate", "no feasible dual point", other_coef(lambda c: 1.5 * c))
 outcome("no_shortfall", "limits", "give the Solution a shortfall", lambda found: {"shortfall": ""})
 outcome(
