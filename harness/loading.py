@@ -1,12 +1,7 @@
 """From a solver's name to its class: registry names, "file.py:Class", "module:Class", and offers.
 
-An installed package offers a solver in its ``pyproject.toml``:
-
-    [project.entry-points."marginbench.solvers"]
-    name = "package.module:Class"
-
-Its name then stands for ``package.module:Class`` wherever a solver is named; nothing of it is
-imported to find that out.
+The entry points of the group ``marginbench.solvers`` of installed packages are offers: each name
+stands for its ``package.module:Class``, and nothing is imported to find that out.
 """
 
 from __future__ import annotations
@@ -36,13 +31,9 @@ GROUP = "marginbench.solvers"
 
 @dataclass(frozen=True)
 class SolverSpec:
-    """A solver's name taken apart: a registry name, a file and a class, or a module and a class.
-
-    Exactly one of ``registry_name``, ``path`` and ``module`` is set.
-    """
+    """A solver's name taken apart: a class of the registry, of a file or of a module."""
 
     class_name: str
-    registry_name: str | None = None
     path: Path | None = None
     module: str | None = None
 
@@ -50,23 +41,24 @@ class SolverSpec:
     def parse(cls, text: str, folder: str | Path | None = None) -> SolverSpec:
         """Take a name apart; a relative file is looked for in ``folder`` (default: the current)."""
         before, colon, class_name = text.rpartition(":")
-        if not colon:
-            return cls(class_name=text, registry_name=text)
-        if not before or not class_name.isidentifier():
+        if colon and not (before and class_name.isidentifier()):
             raise SolverError(
                 f"{text!r} does not name a solver: write file.py:Class or module:Class"
             )
         if before.endswith(".py"):
             path = Path(folder or ".").joinpath(Path(before).expanduser()).resolve()
-            return cls(class_name=class_name, path=path)
-        return cls(class_name=class_name, module=before)
+            return cls(class_name, path=path)
+        return cls(class_name, module=before or None)
+
+    @property
+    def registry_name(self) -> str | None:
+        """Its name in the registry, if it has no other."""
+        return None if self.path or self.module else self.class_name
 
     @property
     def text(self) -> str:
         """The name, with an absolute path."""
-        if self.registry_name is not None:
-            return self.registry_name
-        return f"{self.path or self.module}:{self.class_name}"
+        return self.registry_name or f"{self.path or self.module}:{self.class_name}"
 
     def located(self) -> Path | None:
         """The file that the name leads to, found without importing anything from outside."""
@@ -95,16 +87,19 @@ class SolverSpec:
         defined = set(bound_names(tree))
         if self.class_name not in defined and "*" not in defined:
             classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
-            hint = suggest(self.class_name, classes)
-            raise SolverError(f"{self.path} defines no class {self.class_name!r}{hint}")
+            raise self.undefined(classes)
         return self
+
+    def undefined(self, classes: list[str]) -> SolverError:
+        """An error that names similar ones among the classes that are defined there."""
+        hint = suggest(self.class_name, classes)
+        return SolverError(f"{self.path or self.module} defines no class {self.class_name!r}{hint}")
 
 
 def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> type[Any]:
     """The class that a solver's name means. Runs the code of a user's file.
 
-    A relative file is looked for in ``folder``, by default the current one; a registry name in the
-    registry of this kind of studies. SolverError if there is no such class, or importing raises.
+    The parameters are those of :func:`load_named`.
     """
     cls = load_named(text, folder, kind=kind)
     if not inspect.isclass(cls):
@@ -115,7 +110,8 @@ def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm"
 def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> Any:
     """What a solver's name means, a class or not. Runs the code of a user's file.
 
-    The parameters are those of :func:`load_class`.
+    A relative file is looked for in ``folder``, by default the current one; a registry name in the
+    registry of this kind of studies. SolverError if there is nothing, or importing it raises.
     """
     spec = SolverSpec.parse(text, folder).checked()
     if spec.registry_name is not None:
@@ -138,11 +134,7 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
         raise SolverError(words) from None
     named = getattr(module, spec.class_name, None)
     if named is None:
-        classes = [name for name, item in vars(module).items() if inspect.isclass(item)]
-        raise SolverError(
-            f"{spec.path or spec.module} defines no class {spec.class_name!r}"
-            f"{suggest(spec.class_name, classes)}"
-        )
+        raise spec.undefined([name for name, item in vars(module).items() if inspect.isclass(item)])
     return named
 
 

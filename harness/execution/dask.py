@@ -158,7 +158,7 @@ def packed(job: Job, files: dict[str, dict[str, bytes]]) -> PackedJob:
 def needs_of(work: Any) -> dict[str, str]:
     """What of this machine enters the key of a run besides the program, with its version."""
     needs, named, spec = dict[str, str](), dict[str, str](), SolverSpec.parse(work.solver)
-    problem = getattr(work, "problem", None)
+    problem: Any = getattr(work, "problem", None)
     if getattr(problem, "kernel_code", ""):
         named[f"the kernel {problem.kernel['name']}"] = problem.kernel["name"]
     if spec.module is not None:

@@ -132,7 +132,6 @@ def other_coef(change):
 
 
 outcome("wrong_sign", "fit", "check the signs of the coefficients", other_coef(lambda c: -c))
-outcome("not_finite", "fit", "the returned model is not finite", other_coef(lambda c: np.nan * c))
 outcome("beyond_the_box", "certificate", "no feasible dual point", other_coef(lambda c: 1.5 * c))
 outcome("no_shortfall", "limits", "give the Solution a shortfall", lambda found: {"shortfall": ""})
 outcome(
