@@ -115,12 +115,6 @@ def traits_of(maker: Any) -> dict[str, Any]:
 def built(work: EstimatorWork) -> Any:
     """The estimator of a run, with its seed wherever it has one that is not set."""
     estimator = load_named(work.solver)(**work.params)
-    for method in ("fit", "predict"):
-        if not callable(getattr(estimator, method, None)):
-            raise SolverError(
-                f"{work.solver} made a {type(estimator).__name__} without {method}; it must make a "
-                "classifier with fit and predict"
-            )
     if hasattr(estimator, "get_params") and hasattr(estimator, "set_params"):
         seeds = {
             key: work.seed
@@ -175,21 +169,19 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
         estimator.fit(dataset.X_train, dataset.y_train)
         clocks.pause()
     send({"phase": "evaluate", "solve_s": clocks.wall_s})
+    spent = {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
     reasons = [
-        str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)
+        str(each.message).partition("\n")[0][:_REASON] or "it did not converge"
+        for each in caught
+        if issubclass(each.category, ConvergenceWarning)
     ]
-    reason = reasons[0].partition("\n")[0][:_REASON] or "it did not converge" if reasons else ""
-    columns |= {
-        "status": "budget" if reason else "converged",
-        "reason": reason,
-        "judged_by": "model" if work.solves else "predictions",
-        "wall_s": clocks.wall_s,
-        "cpu_s": clocks.cpu_s,
-    }
+    columns |= {"status": "budget" if reasons else "converged", "reason": "".join(reasons[:1])}
+    columns |= {"judged_by": "model" if work.solves else "predictions", **spent}
+    classes, errors = np.unique(dataset.y_train), dict[str, Any]()
+    names = ("support_", "dual_coef_", "intercept_", "decision_function")
+    has_model = len(classes) == 2 and all(hasattr(estimator, name) for name in names)
     try:
-        names = ("support_", "dual_coef_", "intercept_", "decision_function")
-        has_model = all(hasattr(estimator, name) for name in names)
-        if work.solves is not False and has_model and len(np.unique(dataset.y_train)) == 2:
+        if work.solves is not False and has_model:
             try:
                 judged = _judged_model(work, estimator, dataset, columns, send)
                 return columns | judged | {"judged_by": "model"}
@@ -197,15 +189,12 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
                 # A class that promises nothing may solve another problem.
                 if work.solves:
                     raise
-        classes, errors = np.unique(dataset.y_train), dict[str, Any]()
-        for part in ("train", "test"):
+        for part, words in (("train", "training"), ("test", "test")):
             X, y = getattr(dataset, f"X_{part}"), getattr(dataset, f"y_{part}")
-            words = "training" if part == "train" else part
             mistakes = mistakes_of(estimator, X, y, classes, words)
             errors[f"{part}_error"] = float(np.mean(mistakes))
         unknown: dict[str, Any] = dict.fromkeys(("n_iter", "n_support", "primal", "dual"))
-        state = unknown | errors | {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
-        send({"checkpoint": Checkpoint(**state)})
+        send({"checkpoint": Checkpoint(**unknown, **errors, **spent)})
         return {**columns, **errors, "mistakes": packed(mistakes)}
     except EvaluationError as error:
         return columns | {"status": "wrong", "reason": str(error)}
