@@ -107,10 +107,7 @@ def chosen_engine(
         raise UserError(f"--cluster-options {options}: needs --cluster, such as --cluster slurm")
     if scheduler is None and cluster is None:
         if timing:
-            raise UserError(
-                "--timing chooses machines of a cluster: it needs --scheduler or --cluster; here, "
-                "runs are timed one at a time without --jobs"
-            )
+            raise UserError("--timing chooses machines of a cluster: give --scheduler or --cluster")
         return None
     if scheduler is not None and cluster is not None:
         raise UserError("--scheduler uses a cluster that runs, --cluster starts one; give one")
@@ -118,28 +115,26 @@ def chosen_engine(
         raise UserError(
             f"--jobs {jobs}: is for runs on this machine; each Dask worker does one run at a time"
         )
-    for package, option in (
-        ("distributed", "--scheduler" if cluster is None else "--cluster"),
-        (CLUSTERS.get(cluster or "", ("distributed", ""))[0], f"--cluster {cluster}"),
-    ):
-        package = package.partition(".")[0]
+    if cluster is not None and cluster not in CLUSTERS:
+        raise UserError(f"--cluster {cluster!r} is not known{suggest(cluster, list(CLUSTERS))}")
+    needed = ["distributed", *(CLUSTERS[cluster][0].split(".")[:1] if cluster else ())]
+    for package in needed:
         if find_spec(package) is None:
+            option = "--scheduler" if cluster is None else f"--cluster {cluster}"
             what = "dask-kubernetes" if package == "dask_kubernetes" else "'marginbench[dask]'"
             raise UserError(f"{option} needs the package {package}: pip install {what}")
-    if scheduler is not None:
-        match = _ADDRESS.fullmatch(scheduler)
-        if match is None or not 0 < int(match[1]) < 65536:
-            raise UserError(
-                f"--scheduler {without_credentials(scheduler)!r}: must be tcp://HOST:PORT, the "
-                "address that 'dask scheduler' prints"
-            )
-        return Engine(scheduler=scheduler, timing=timing)
-    assert cluster is not None
-    if cluster not in CLUSTERS:
-        raise UserError(f"--cluster {cluster!r} is not known{suggest(cluster, list(CLUSTERS))}")
-    settings = {} if options is None else read_options(options)
-    workers = settings.pop("jobs", 1)
-    return Engine(cluster=cluster, workers=workers, options=settings, timing=timing)
+    if cluster is not None:
+        settings = {} if options is None else read_options(options)
+        workers = settings.pop("jobs", 1)
+        return Engine(cluster=cluster, workers=workers, options=settings, timing=timing)
+    assert scheduler is not None
+    match = _ADDRESS.fullmatch(scheduler)
+    if match is None or not 0 < int(match[1]) < 65536:
+        raise UserError(
+            f"--scheduler {without_credentials(scheduler)!r}: must be tcp://HOST:PORT, the "
+            "address that 'dask scheduler' prints"
+        )
+    return Engine(scheduler=scheduler, timing=timing)
 
 
 def read_options(path: Path) -> dict[str, Any]:
