@@ -132,6 +132,7 @@ def other_coef(change):
 
 
 outcome("wrong_sign", "fit", "check the signs of the coefficients", other_coef(lambda c: -c))
+outcome("not_finite", "fit", "is not finite", other_coef(lambda c: np.nan * c))
 outcome("beyond_the_box", "certificate", "no feasible dual point", other_coef(lambda c: 1.5 * c))
 outcome("no_shortfall", "limits", "give the Solution a shortfall", lambda found: {"shortfall": ""})
 outcome(
@@ -181,13 +182,6 @@ def starts_where_it_ended(self, problem, monitor, solve):
 def goes_around_the_oracle(self, problem, monitor, solve):
     problem.kernel.block(problem.oracle.points, problem.oracle.points)
     return solve()
-
-
-@fault("counters", "kernel_evals is 1, but the solver has already had")
-def resets_the_counters(self, problem, monitor, solve):
-    solution = solve()
-    problem.counters.kernel_evals = 1
-    return solution
 
 
 NO_PROBLEM = {"scalarization": None, "certificate": None}
