@@ -169,7 +169,7 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
         estimator.fit(dataset.X_train, dataset.y_train)
         clocks.pause()
     send({"phase": "evaluate", "solve_s": clocks.wall_s})
-    spent = {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
+    spent: dict[str, Any] = {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
     reasons = [
         str(each.message).partition("\n")[0][:_REASON] or "it did not converge"
         for each in caught
