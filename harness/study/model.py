@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args
@@ -81,17 +80,11 @@ class StudyFile:
         origins = self.origins.get(str(path[0]), ())
         return (path[0], origins[path[1]], *path[2:]) if path[1] < len(origins) else path
 
-    @cached_property
-    def lines(self) -> Mapping[KeyPath, int]:
-        """The line of each key; only messages need it."""
-        from .toml import key_lines
-
-        return key_lines(self.text)
-
     def line(self, path: KeyPath) -> int | None:
         """The line of a path in the file, or of the nearest table around it."""
-        parts = (tuple(path[:length]) for length in range(len(path), 0, -1))
-        return next((self.lines[part] for part in parts if part in self.lines), None)
+        from .toml import key_line
+
+        return key_line(self.text, path)
 
     def at(self, path: KeyPath) -> str:
         """ "study.toml:12" for a path in the file; without a line if it has none."""
