@@ -29,7 +29,7 @@ from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
 from ..planning.fingerprint import write_sources
-from ..planning.manifest import Scope, cell_of, merged
+from ..planning.manifest import Scope, merged
 from ..planning.plan import Kind, Run, in_rounds, kind_named, limits_hit, reusable
 from ..planning.preflight import (
     Facts,
@@ -41,12 +41,14 @@ from ..planning.preflight import (
 from ..planning.report import Preview, preview as preview_study
 from ..results.description import (
     SCHEMA_VERSION,
+    Cell,
     DamagedDescriptionError,
     move_aside,
+    planned_keys,
     read_description,
     write_description,
 )
-from ..results.journal import Cell, Entry, Journal, failure_line, runs_table
+from ..results.journal import Entry, Journal, failure_line, runs_table
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..results.stores import is_url, local_folder, synced
 from ..storage import storing
@@ -364,6 +366,7 @@ class StudyRun:
         self.recorded, self._repeated = dict[str, Entry](), dict[str, Entry]()
         self.already_recorded = 0
         self.described = False  # whether study.json tells what is planned
+        self._is_planned_anew = False
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
         self._position = 0, 1  # among the commands at work
@@ -429,7 +432,7 @@ class StudyRun:
         return reusable(self.study.budget, entry, retry_failed=retry_failed)
 
     def _prepare(self) -> None:
-        """Write study.json and the plan, and read what is recorded already."""
+        """Write study.json, which has the plan, and read what is recorded already."""
         with self.journal.planning():
             self._refresh_journal(now=True)
             described = self._described()
@@ -452,12 +455,11 @@ class StudyRun:
                 else:
                     waits = not (run.failure or run.skip_reason)
                     (self.pending if waits else not_run).append(run)
-            plan = {cell_of(run): run["key"] for run in described["planned"]}
-            self._report_changes(plan)
-            if self.pending or plan != self.journal.plan or self.journal.new_damages():
-                self.journal.append_plan(self.study.name, plan)
+            self._report_changes(planned_keys(described))
+            if self.pending:
+                self.journal.begin()
             self._position = self.journal.position()  # only now there is a file of this command
-            write_description(self.results, described)
+            self._is_planned_anew = write_description(self.results, described)
             self.described = True
         for run, record in incomplete:
             # Only the comparison with a reference optimum is missing.
@@ -483,7 +485,7 @@ class StudyRun:
         except DamagedDescriptionError as error:
             aside = move_aside(self.results)
             self.progress.say(f"{error.why}; moved to {aside}, written anew")
-        name = (before or {}).get("name") or self.journal.study or study.name
+        name = study.name if before is None else before["name"]
         if name != study.name:
             raise UserError(
                 f"{self.results}: holds the study {name!r}; choose another --out for {study.name!r}"
@@ -511,7 +513,7 @@ class StudyRun:
 
     def _report_changes(self, plan: dict[Cell, str]) -> None:
         """Say which lines are damaged, and whether records of another version count now."""
-        for damage in self.journal.new_damages():
+        for damage in self.journal.damages:
             remedy = "the run is done again" if damage.key else "what it held is done again"
             if self.journal.recorded(damage.key):
                 remedy = "another line has its run"
@@ -683,7 +685,7 @@ class StudyRun:
             ),
             data_errors=tuple(dict.fromkeys([*unloaded, *self._data_errors])),
             part=self.scope.words(),
-            changed=self.journal.has_grown,
+            changed=self.journal.has_grown or self._is_planned_anew,
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..hashing import canonical_json
 from ..loading import SolverSpec
-from ..results.journal import Cell
+from ..results.description import Cell, cell_of
 from ..study.model import DatasetTask, StudyBase, table_type
 from ..words import plural
 
@@ -151,11 +151,6 @@ def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) 
     tasks = [task for task in part.tasks if (False, task.label) not in added] or part.tasks
     solvers = [entry for entry in part.solvers if (True, entry.label) not in added] or part.solvers
     return Scope(part.with_tasks(tasks).with_solvers(solvers), part)
-
-
-def cell_of(run: Mapping[str, Any]) -> Cell:
-    """Task, solver and seed of a run as ``study.json`` plans it."""
-    return run["task"], run["solver"], run["seed"]
 
 
 def _marked(run: Mapping[str, Any], of_study: Set[Cell]) -> dict[str, Any]:

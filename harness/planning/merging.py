@@ -1,6 +1,6 @@
 """Merge results folders of one study: runs of two machines, or parts of a study.
 
-The merged journal has the files of all; a plan of its own says which keys count. Of two records
+The merged journal has the files of all; its ``study.json`` says which keys count. Of two records
 with the same key that differ, the one that is preferred is written again, so that it is the last.
 """
 
@@ -19,13 +19,13 @@ from typing import Any
 from ...data_loaders.atomic import replacing
 from ..errors import EXIT_OK, EXIT_RUNS, BusyError, RecordError, UserError
 from ..interrupts import interrupts_deferred
-from ..results.description import FILE_NAME, read_description, write_description
-from ..results.journal import FOLDER, Cell, Entry, Journal, record_line, runs_table
+from ..results.description import FILE_NAME, Cell, cell_of, read_description, write_description
+from ..results.journal import FOLDER, Entry, Journal, record_line, runs_table
 from ..results.records import RecordBase
 from ..storage import storing
 from ..words import plural
 from .fingerprint import read_sources
-from .manifest import cell_of, configuration, merged, restored
+from .manifest import configuration, merged, restored
 from .plan import kind_named, limits_hit
 
 #: Prefer the record that was made last.
@@ -93,14 +93,10 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
                 for path in sorted(side.folder.glob("sources/*.json")):
                     if read_sources(out, path.stem) is None:
                         _copy(path, out / path.relative_to(side.folder))
-            journal.refresh()
-            plan = {cell_of(run): run["key"] for run in described["planned"]}
-            if plan != journal.plan or preferred:
-                journal.append_plan(described["name"], plan)
-            for record in preferred:
-                cut = limits_hit(record)
-                journal.append(record_line(record, cut, preferred=True))
             write_description(out, described)
+            journal.refresh()
+            for record in preferred:
+                journal.append(record_line(record, limits_hit(record), preferred=True))
             after = journal.current.values()
         runs_table(out, kind_named(described["kind"]).record, write=True)
         return Merge(

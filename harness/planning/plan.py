@@ -20,7 +20,8 @@ from ...data_loaders import suggest
 from ..errors import StudyError
 from ..hashing import canonical_json
 from ..jobs import Job, Limits, Work
-from ..results.journal import Cell, Entry
+from ..results.description import Cell
+from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.model import KINDS, Budget, SolverEntry, StudyBase, is_foreign, run_limits
 from .fingerprint import numeric_versions

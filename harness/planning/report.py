@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from ..errors import UserError
 from ..jobs import Executor
-from ..results.description import read_description
+from ..results.description import planned_keys, read_description
 from ..results.journal import FOLDER, Entry, Journal
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.grid import short
@@ -23,7 +23,7 @@ from ..study.model import StudyBase
 from ..words import plural
 from .fingerprint import read_sources
 from .forecast import Pair, span
-from .manifest import cell_of, restored
+from .manifest import restored
 from .plan import Run, kind_named, wider_limits
 from .preflight import preflight, read_facts, sources_of, study_solvers
 
@@ -261,7 +261,7 @@ def explain(
         raise UserError(f"{results}: no results here (study.json is missing)")
     kind, journal = kind_named(described["kind"]), Journal(results)
     scope = restored(kind.study, described["study"], results)
-    study, cells = scope.part, {*scope.whole.runs(), *map(cell_of, described["planned"])}
+    study, cells = scope.part, {*scope.whole.runs(), *planned_keys(described)}
     # Seeds that an option added are beyond those of the study.
     wide = study.with_seeds(max(study.most_seeds, *(seed + 1 for _, _, seed in cells)))
     facts = preflight(wide, executor, say)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from ..storage import storing
 
 SCHEMA_VERSION = 4
 FILE_NAME = "study.json"
+#: Task, solver and seed.
+Cell = tuple[str, str, int]
 _DIGEST = "digest"
 
 
@@ -25,19 +28,31 @@ class DamagedDescriptionError(UserError):
         self.why = why
 
 
-def write_description(folder: Path, values: dict[str, Any]) -> None:
+def cell_of(run: Mapping[str, Any]) -> Cell:
+    """Task, solver and seed of a run as ``study.json`` plans it."""
+    return run["task"], run["solver"], run["seed"]
+
+
+def planned_keys(description: Mapping[str, Any]) -> dict[Cell, str]:
+    """The key of each planned run."""
+    return {cell_of(run): run["key"] for run in description.get("planned", ())}
+
+
+def write_description(folder: Path, values: dict[str, Any]) -> bool:
     """Write ``study.json`` atomically, with its digest, unless it says the same already.
 
-    What JSON does not know goes by its ``repr``.
+    What JSON does not know goes by its ``repr``. Whether it was written.
     """
     path = folder / FILE_NAME
     digest = hash_json(values)
     with storing(path):
-        if not path.is_file() or digest.encode() not in path.read_bytes():
-            stored = {**values, _DIGEST: digest}
-            text = json.dumps(stored, indent=2, ensure_ascii=False, default=repr) + "\n"
-            with replacing(path) as sink:
-                sink.write(text.encode("utf-8", "backslashreplace"))
+        if path.is_file() and digest.encode() in path.read_bytes():
+            return False
+        stored = {**values, _DIGEST: digest}
+        text = json.dumps(stored, indent=2, ensure_ascii=False, default=repr) + "\n"
+        with replacing(path) as sink:
+            sink.write(text.encode("utf-8", "backslashreplace"))
+    return True
 
 
 def read_description(folder: Path) -> dict[str, Any] | None:

@@ -2,10 +2,9 @@
 
 A line is ``CHECKSUM HEADER<tab>BODY``: 32 digits of the SHA-256 of what follows them, and two JSON
 objects. The header says what a command that resumes must know, so only headers are parsed then. A
-line is a ``plan`` (which key each task, solver and seed has), a ``start`` (a run has begun), a
-``record``, or the ``end`` of the command. The current record of a run is the last line with the key
-that the last plan names; a run that was cut short by a limit, or failed, never takes the place of
-one that ended as planned.
+line is a ``start`` (a run has begun), a ``record``, or the ``end`` of the command. The current
+record of a run is the last line with the key that ``study.json`` plans for it; a run that was cut
+short by a limit, or failed, never takes the place of one that ended as planned.
 
 Several commands may write to one folder: each has a file of its own, which it holds locked.
 """
@@ -24,7 +23,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +31,7 @@ from ...data_loaders.atomic import replacing
 from ..errors import RecordError, StorageError, UserError
 from ..storage import exclusive, lock_file, storing
 from ..words import REASON_LIMIT, visible
+from .description import FILE_NAME, Cell, DamagedDescriptionError, planned_keys, read_description
 from .records import (
     EXPECTED_STATUSES,
     SCHEMA_VERSION,
@@ -68,9 +68,6 @@ _COLUMNS = (
     *("data_s", "compile_s", "wall_s", "evaluation_s", "tuning_wall_s"),
 )
 
-#: Task, solver and seed.
-Cell = tuple[str, str, int]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -95,6 +92,7 @@ class Entry:
     wall_s: float | None
     evaluation_s: float | None
     tuning_wall_s: float | None
+    machine: str  # processor, cores and memory; empty: not known
 
     @classmethod
     def of(cls, header: Mapping[str, Any], segment: str, offset: int, size: int) -> Entry:
@@ -102,6 +100,7 @@ class Entry:
         columns = {name: header[name] for name in _COLUMNS}
         columns |= dict(zip(("task", "solver", "seed"), header["cell"], strict=True))
         columns |= {"cut": tuple(header["cut"]), "preferred": header.get("preferred", False)}
+        columns["machine"] = header.get("machine", "")
         return cls(segment=segment, offset=offset, size=size, key=header["key"], **columns)
 
     @property
@@ -145,6 +144,16 @@ def line_of(header: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(content).hexdigest()[:_DIGITS].encode() + b" " + content + b"\n"
 
 
+@lru_cache(64)
+def _machine(environment: str) -> str:
+    values = json.loads(environment)
+    if not values.get("processor"):
+        return ""
+    memory = round(values.get("memory_mb", 0) / 1000)
+    cores = values.get("cores_logical") or values.get("cores")
+    return f"{values['processor']}, {cores} cores, {memory} GB"
+
+
 def record_line(record: RecordBase, cut: Collection[str] = (), **more: Any) -> bytes:
     """The line of a record; ``cut`` are the limits that may have cut the run short.
 
@@ -156,6 +165,7 @@ def record_line(record: RecordBase, cut: Collection[str] = (), **more: Any) -> b
         "key": record.key,
         "cell": (record.task, record.solver, record.seed),
         "cut": sorted(cut),
+        "machine": _machine(record.environment),
         **{name: getattr(record, name, None) for name in _COLUMNS},
         **more,
     }
@@ -210,13 +220,12 @@ class Journal:
     """
 
     def __init__(self, results: Path) -> None:
-        self.folder = results / FOLDER
+        self.results, self.folder = results, results / FOLDER
         self.entries: list[Entry] = []
         self.damages: list[Damage] = []
         self._best: dict[str, Entry] = {}
         self._starts: dict[tuple[str, str], Start] = {}
-        # The time of the last plan and the place of its line.
-        self._planned: tuple[float, str, int, int] = (-math.inf, "", 0, 0)
+        self._described: tuple[int, int] | None = None  # the state of study.json
         # Of each file how far it was read, in bytes and lines; its size and when it last grew.
         self._read: dict[str, tuple[int, int]] = {}
         self._grew: dict[str, tuple[int, float]] = {}
@@ -237,6 +246,12 @@ class Journal:
         A line whose writer is still at it is left for the next look.
         """
         before = len(self.entries)
+        with contextlib.suppress(OSError):
+            stat = (self.results / FILE_NAME).stat()
+            if self._described != (stat.st_size, stat.st_mtime_ns):
+                self._described = stat.st_size, stat.st_mtime_ns
+                self.__dict__.pop("plan", None)
+                self.__dict__.pop("current", None)
         for path in self.segments():
             offset, number = self._read.get(path.name, (0, 0))
             with contextlib.suppress(FileNotFoundError), path.open("rb", _BUFFER) as file:
@@ -269,11 +284,6 @@ class Journal:
             elif kind == "start":
                 start = Start(path.name, header["key"], tuple(header["cell"]), header["at"])
                 self._starts[path.name, start.key] = start
-            elif kind == "plan":
-                at = float(header["at"])
-                self._planned = max(self._planned, (at, path.name, offset, len(line)))
-                for name in ("_last_plan", "plan", "current"):
-                    self.__dict__.pop(name, None)
             elif kind == "end":
                 self._ended.add(path.name)
         except (RecordError, KeyError, TypeError, ValueError) as error:
@@ -291,22 +301,11 @@ class Journal:
         self.__dict__.pop("current", None)
 
     @cached_property
-    def _last_plan(self) -> dict[str, Any]:
-        if not self._planned[1]:
-            return {"study": "", "cells": [], "damages": []}
-        line = self._line(*self._planned[1:])
-        plan: dict[str, Any] = json.loads(line[_checked(line)[1] :])
-        return plan
-
-    @property
-    def study(self) -> str:
-        """The name of the study of which it has a plan; empty if there is none."""
-        return str(self._last_plan["study"])
-
-    @cached_property
     def plan(self) -> dict[Cell, str]:
-        """The last plan: task, solver and seed -> key."""
-        return {(task, solver, seed): key for task, solver, seed, key in self._last_plan["cells"]}
+        """The plan of ``study.json``: task, solver and seed -> key; empty if it is damaged."""
+        with contextlib.suppress(DamagedDescriptionError):
+            return planned_keys(read_description(self.results) or {})
+        return {}
 
     @cached_property
     def current(self) -> dict[Cell, Entry]:
@@ -322,11 +321,6 @@ class Journal:
     def recorded(self, key: str) -> Entry | None:
         """The record with this key that counts."""
         return self._best.get(key)
-
-    def new_damages(self) -> list[Damage]:
-        """The damages that no command has named yet: those that no plan lists."""
-        named = {(name, byte) for name, byte in self._last_plan["damages"]}
-        return [item for item in self.damages if (item.path.name, item.byte) not in named]
 
     def load(self, entry: Entry) -> RecordBase:
         """The record of an entry; a RecordError names its file if the line has changed."""
@@ -354,16 +348,9 @@ class Journal:
 
     # writing
 
-    def append_plan(self, study: str, plan: Mapping[Cell, str]) -> None:
-        """Write which key each run has; the damages that are known now count as named."""
-        body = {
-            "study": study,
-            "cells": [[*cell, key] for cell, key in plan.items()],
-            "damages": [[item.path.name, item.byte] for item in self.damages],
-        }
-        # After all others whatever this machine's clock says.
-        at = max(time.time(), self._planned[0] + 1e-6)
-        self.append(line_of({"type": "plan", "schema": SCHEMA_VERSION, "at": at}, body))
+    def begin(self) -> None:
+        """Begin this command's file: others see that it is at work."""
+        self._own = self._own or self._begun()
 
     def append_start(self, key: str, cell: Cell) -> None:
         """Write that a run begins: others leave it to this command."""
@@ -381,7 +368,9 @@ class Journal:
         It stays whatever happens to the command. Should the machine fail, the lines of the last
         second may be lost: to wait for the disk takes longer than many a run.
         """
-        path, descriptor = self._own = self._own or self._begun()
+        self.begin()
+        assert self._own is not None
+        path, descriptor = self._own
         self.check_exists()
         with storing(path):
             start = os.lseek(descriptor, 0, os.SEEK_END)
@@ -517,8 +506,9 @@ def runs_table(
     """
     import pyarrow.parquet as pq
 
-    # The files of the journal with their sizes and times.
-    files = [(path.name, path.stat()) for path in segments_in(results / FOLDER)]
+    # The files of the journal, and the plan, with their sizes and times.
+    paths = [*segments_in(results / FOLDER), *results.glob(FILE_NAME)]
+    files = [(path.name, path.stat()) for path in paths]
     stamp = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in files]
     table_and_damages = _stored(results / TABLE, record_type, stamp)
     if table_and_damages is None:

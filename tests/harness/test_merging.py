@@ -54,10 +54,12 @@ def edit(folder, task, **changes):
     """Record a run anew, as another command might have done."""
     record = next(r for r in records(folder).values() if (r.task, r.seed) == (task, 0))
     edited = replace(record, **changes)
+    described = read_description(folder)
+    for run in described["planned"]:
+        if run["key"] == record.key:
+            run["key"] = edited.key
+    write_description(folder, described)
     with closing(Journal(folder)) as journal:
-        if edited.key != record.key:
-            cell = (record.task, record.solver, record.seed)
-            journal.append_plan("board", journal.plan | {cell: edited.key})
         journal.append_record(edited)
     return edited
 
@@ -131,7 +133,6 @@ def test_a_preferred_record_counts_though_it_was_cut_short(folder):
     record = next(iter(records(folder / "two").values()))
     shutil.rmtree(folder / "two" / "journal")
     with closing(Journal(folder / "two")) as journal:
-        journal.append_plan("board", {(record.task, record.solver, record.seed): record.key})
         journal.append_record(replace(record, status="timeout"), ["timeout"])
     with pytest.raises(UserError, match="status differs"):
         merge([folder / "one", folder / "two"], folder / "out")
@@ -201,7 +202,7 @@ def test_what_cannot_be_merged_is_refused(folder):
     refused("exists already", one, two, out=folder / "whole")
     refused("is none of the folders", one, two, out=out, prefer="three")
     with closing(Journal(one)) as journal:
-        journal.append_plan("board", journal.plan)
+        journal.begin()
         refused("another marginbench command is writing here", one, two, out=one)
     values = read_description(two)
     for part, name, key, what in (
