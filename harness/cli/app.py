@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import io
-import json
 import os
-import re
 import sys
 from collections.abc import Callable
 from typing import Annotated, NoReturn
@@ -20,11 +17,6 @@ from .examples import add_examples
 from .output import complain, data_code, help_only
 from .running import ReportWriter
 
-# The letters of our numbers and tables that not all encodings have; no quotes, which end JSON's.
-_POWERS, _OTHERS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "\u202f\xa0\u2013\u2212\xd7·“”"
-_PLAIN = str.maketrans(_POWERS + _OTHERS, "-0123456789" + "  --x-''") | {
-    ord("≤"): "<=", ord("≥"): ">=", ord("→"): "->"
-}  # fmt: skip
 # What a shell sets to ask for the words that may come next.
 _COMPLETE = "_MARGINBENCH_COMPLETE"
 # What a shell reports for a command that wrote into a closed pipe: 128 + SIGPIPE.
@@ -58,10 +50,9 @@ def build_app(
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
     """Run the application and exit; a user's mistake becomes one line, not a traceback."""
     _open_closed_streams()
-    codecs.register_error("marginbench", _spelled)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="marginbench")
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(app, sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
@@ -121,18 +112,6 @@ def _open_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-
-
-def _spelled(error: UnicodeError) -> tuple[str, int]:
-    """What is printed for letters that the encoding of the output lacks.
-
-    Those of numbers become plain ones, as in "1.5x10^-3", and others codes that JSON reads.
-    """
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end]
-    plain = re.sub(f"[{_POWERS}]+", r"^\g<0>", lacking).translate(_PLAIN)
-    return json.dumps(plain)[1:-1], error.end
 
 
 def _drop_what_cannot_be_printed() -> None:

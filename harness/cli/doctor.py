@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +27,6 @@ _EXTRAS = {
 # Processes of others beyond this share of the cores disturb times.
 _BUSY_SHARE = 0.25
 _LEAST_FREE_GB = 2.0
-_SIZE = 768
 
 
 class Finding(NamedTuple):
@@ -67,6 +65,8 @@ def _software() -> Iterator[Finding]:
 def _processor() -> Iterator[Finding]:
     import psutil
 
+    from ..environment import environment
+
     logical = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
     cores = psutil.cpu_count(logical=False) or logical
@@ -83,40 +83,20 @@ def _processor() -> Iterator[Finding]:
         varies = ": its speed varies; 'performance' makes times steadier"
         advice = "" if names == ["performance"] else varies
         yield Finding("clock", _noted(advice), f"{', '.join(names)}{advice}")
-    yield _blas()
+    yield Finding("BLAS", "ok", environment()["blas"])
 
 
 def _noted(advice: str) -> State:
     return "note" if advice else "ok"
 
 
-def _blas() -> Finding:
-    """How fast one thread multiplies matrices."""
-    import numpy as np
-    from threadpoolctl import threadpool_limits
-
-    from ..environment import environment
-
-    matrix = np.random.default_rng(0).random((_SIZE, _SIZE), dtype=np.float32)
-    seconds = []
-    with threadpool_limits(1, user_api="blas"):
-        for _ in range(8):
-            start = time.perf_counter()
-            matrix @ matrix
-            seconds.append(time.perf_counter() - start)
-    speed = 2 * _SIZE**3 / min(seconds) / 1e9
-    return Finding("BLAS", "ok", f"{environment()['blas']}; {speed:.0f} GFLOP/s on one thread")
-
-
 def _memory() -> Iterator[Finding]:
     import psutil
 
-    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    memory = psutil.virtual_memory()
     advice = "" if memory.available > 0.25 * memory.total else "; other programs use much of it"
     free = f"{memory.available / 1e9:.1f} of {memory.total / 1e9:.1f} GB free"
     yield Finding("memory", _noted(advice), f"{free}{advice}")
-    if swap.used > 0.1 * memory.total:
-        yield Finding("swap", "note", f"{swap.used / 1e9:.1f} GB used: memory was short")
 
 
 def _folders() -> Iterator[Finding]:

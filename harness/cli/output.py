@@ -47,7 +47,7 @@ def help_only(context: typer.Context) -> None:
 def show(document: Any, lines: Iterable[str], *, as_json: bool) -> None:
     """Print what a command has found: as JSON, or in lines for people."""
     if as_json:
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+        typer.echo(json.dumps(document, indent=2, default=str))
         return
     for line in lines:
         typer.echo(_fitting(line, indent=4))

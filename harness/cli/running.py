@@ -141,7 +141,7 @@ def add(
             if engine is not None:
                 engine.check_options()
             shown = runner.preview(study, out, **options)
-            line = json.dumps(shown.as_dict(), ensure_ascii=False)
+            line = json.dumps(shown.as_dict())
             typer.echo(line if as_json else "\n".join(shown.lines()))
             return 0
         lasting = {"timeout": timeout, "out": out, "jobs": None if jobs == 1 else jobs}
@@ -245,7 +245,7 @@ def _lines(summary: RunSummary) -> Iterator[str]:
 def _show_json(summary: RunSummary, report: str | None, exit_code: int) -> None:
     """One JSON object on one line."""
     outcome = {**summary.as_dict(), "report": report, "exit_code": exit_code}
-    typer.echo(json.dumps(outcome, ensure_ascii=False))
+    typer.echo(json.dumps(outcome))
 
 
 def _page_of_a_part(summary: RunSummary, write_report: ReportWriter, *, quiet: bool) -> str | None:
@@ -289,12 +289,8 @@ def _explain(
         explained = explaining.explain(results, worker, lambda line: typer.echo(line, err=True))
     if run is not None:
         explained = explaining.chosen(explained, run)
-    if as_json:
-        found = [asdict(item) for item in explained]
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
-        return
-    for line in explaining.in_words(explained):
-        typer.echo(line)
+    document = [asdict(item) for item in explained]
+    show(document, explaining.in_words(explained), as_json=as_json)
 
 
 def _command_of(results: Path) -> str:

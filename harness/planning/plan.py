@@ -27,7 +27,7 @@ from ..study.model import KINDS, Budget, SolverEntry, StudyBase, is_foreign, run
 from .fingerprint import numeric_versions
 
 if TYPE_CHECKING:
-    from .preflight import DatasetInfo, Datasets, Facts, SolverInfo
+    from .preflight import Datasets, Facts, SolverInfo
 
 # Limits that a run with this status may have hit.
 _LIMITS = {
@@ -70,10 +70,17 @@ class Run:
         return seeded.work()
 
     @property
-    def columns(self) -> Mapping[str, Any]:
+    def columns(self) -> dict[str, Any]:
         """Columns of the record that are decided before the run."""
-        columns: dict[str, Any] = self.configuration.all_columns(self.seed)
-        return columns
+        made: Configuration = self.configuration
+        seeded = made.seeded(self.seed)
+        return {
+            "key_parts": made.key_text(seeded),
+            "version": made.info.version,
+            "solver_class": made.info.shown,
+            "params": canonical_json(seeded.params),
+            **seeded.columns,
+        }
 
 
 @dataclass(frozen=True)
@@ -83,8 +90,8 @@ class Seeded:
     seed: int
     params: dict[str, Any]  # all parameters
     problem: dict[str, Any]  # what is solved and when it is looked at, for the key
+    columns: dict[str, Any]  # those of the record that only this kind has, or names differently
     work: Callable[[], Work]  # makes what a worker does
-    dataset: DatasetInfo | None = None
     failure: str = ""
     reference: Any = None
 
@@ -116,15 +123,11 @@ class Configuration(ABC):
     def seeded(self, seed: int) -> Seeded:
         """What the run with a seed has by it."""
 
-    @abstractmethod
-    def columns(self, seeded: Seeded) -> dict[str, Any]:
-        """Columns of the record that only this kind has, or names differently."""
-
     def run(self, seed: int) -> Run:
         """The run with a seed."""
         seeded = self.seeded(seed)
         return Run(
-            key=hashlib.sha256(self._key_text(seeded).encode()).hexdigest(),
+            key=hashlib.sha256(self.key_text(seeded).encode()).hexdigest(),
             task=self.task.label,
             solver=self.entry.label,
             seed=seed,
@@ -137,18 +140,7 @@ class Configuration(ABC):
             reference=seeded.reference,
         )
 
-    def all_columns(self, seed: int) -> dict[str, Any]:
-        """Columns of the record of that run that are decided before it."""
-        seeded = self.seeded(seed)
-        return {
-            "key_parts": self._key_text(seeded),
-            "version": self.info.version,
-            "solver_class": self.info.shown,
-            "params": canonical_json(seeded.params),
-            **self.columns(seeded),
-        }
-
-    def _key_text(self, seeded: Seeded) -> str:
+    def key_text(self, seeded: Seeded) -> str:
         """All that determines a run, by name, as canonical JSON; the run's key is the hash of it.
 
         Two runs with the same key give the same numbers, timings apart; limits that only cut a run

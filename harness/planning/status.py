@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..results.description import FILE_NAME, DamagedDescriptionError, read_description
+from ..results.description import FILE_NAME
 from ..results.journal import Journal, failure_line
 from ..results.records import EXPECTED_STATUSES
 from ..results.stores import Mirror, StoreUrl, is_url
@@ -75,17 +75,12 @@ class Monitor:
     def look(self) -> Standing:
         """How far the study is now."""
         self._refresh()
-        try:
-            described = read_description(self._folder)
-        except DamagedDescriptionError as error:
-            raise UserError(str(error)) from None
-        if described is None:
+        journal = self._journal = self._journal or Journal(self._folder)
+        journal.refresh()
+        described, plan, current = journal.description, journal.plan, journal.current
+        if not described:
             raise UserError(f"{self._results}: no results here yet ({FILE_NAME} is missing)")
-        if self._journal is None:
-            self._journal = Journal(self._folder)
-        self._journal.refresh()
-        last = {entry.segment: entry.machine for entry in self._journal.entries}
-        plan, current = self._journal.plan, self._journal.current
+        last = {entry.segment: entry.machine for entry in journal.entries}
         left = Counter((task, solver) for task, solver, seed in plan.keys() - current.keys())
         machines: dict[str, dict[str, int]] = defaultdict(
             lambda: {"done": 0, "failed": 0, "running": 0}
@@ -98,14 +93,14 @@ class Monitor:
             if entry.wall_s is not None:
                 forecast.add((entry.task, entry.solver), recorded_seconds(entry))
         running, elapsed = list[dict[str, Any]](), list[tuple[Pair, float]]()
-        for start in self._journal.running():
+        for start in journal.running():
             if start.cell not in current:
                 pair, seconds = start.cell[:2], max(0.0, time.time() - start.at)
                 values = (*start.cell, last.get(start.segment) or _UNKNOWN, seconds)
                 running.append(dict(zip(_RUNNING, values, strict=True)))
                 machines[values[3]]["running"] += 1
                 elapsed.append((pair, seconds))
-        commands = len(self._journal.others())
+        commands = len(journal.others())
         forecast.jobs = max(described.get("jobs", 1) * commands, len(running), 1)
         to_do = left - Counter(pair for pair, _ in elapsed)
         remaining = forecast.remaining(to_do, elapsed) if left else None
@@ -120,7 +115,7 @@ class Monitor:
                 for entry in current.values()
                 if entry.status not in EXPECTED_STATUSES
             ),
-            damaged=len(self._journal.damages),
+            damaged=len(journal.damages),
             running=tuple(running),
             commands=commands,
             machines=dict(machines),

@@ -250,8 +250,8 @@ class Journal:
             stat = (self.results / FILE_NAME).stat()
             if self._described != (stat.st_size, stat.st_mtime_ns):
                 self._described = stat.st_size, stat.st_mtime_ns
-                self.__dict__.pop("plan", None)
-                self.__dict__.pop("current", None)
+                for name in ("description", "plan", "current"):
+                    self.__dict__.pop(name, None)
         for path in self.segments():
             offset, number = self._read.get(path.name, (0, 0))
             with contextlib.suppress(FileNotFoundError), path.open("rb", _BUFFER) as file:
@@ -301,10 +301,15 @@ class Journal:
         self.__dict__.pop("current", None)
 
     @cached_property
+    def description(self) -> dict[str, Any]:
+        """The content of ``study.json``; empty if there is none."""
+        return read_description(self.results) or {}
+
+    @cached_property
     def plan(self) -> dict[Cell, str]:
         """The plan of ``study.json``: task, solver and seed -> key; empty if it is damaged."""
         with contextlib.suppress(DamagedDescriptionError):
-            return planned_keys(read_description(self.results) or {})
+            return planned_keys(self.description)
         return {}
 
     @cached_property
