@@ -15,8 +15,6 @@ from .output import Json, in_columns, show
 
 State = Literal["ok", "note", "wrong"]
 
-#: Variables that set the number of threads of a library.
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 #: Packages of the extras, and what they are for.
 _EXTRAS = {
     "cloud": ("obstore", "results in object stores"),
@@ -71,9 +69,6 @@ def _processor() -> Iterator[Finding]:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
     cores = psutil.cpu_count(logical=False) or logical
     yield Finding("cores", "ok", f"{cores}, {logical} logical, {usable} for this process")
-    named = [f"{name}={os.environ[name]}" for name in _THREADS if name in os.environ]
-    threads = f"{', '.join(named)}: runs of studies set their own" if named else "not limited"
-    yield Finding("threads", "ok", threads)
     busy = psutil.cpu_percent(interval=0.5) / 100
     advice = ": times measured now are disturbed" if busy > _BUSY_SHARE else ""
     yield Finding("other work", _noted(advice), f"{100 * busy:.0f} % of the processor{advice}")

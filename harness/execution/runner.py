@@ -7,7 +7,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -369,7 +369,6 @@ class StudyRun:
         self._is_planned_anew = False
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
-        self._position = 0, 1  # among the commands at work
         # When runs began, by key; of those at work.
         self._begun = dict[str, str]()
         self._next_look = self._next_exchange = 0.0
@@ -458,7 +457,6 @@ class StudyRun:
             self._report_changes(planned_keys(described))
             if self.pending:
                 self.journal.begin()
-            self._position = self.journal.position()  # only now there is a file of this command
             self._is_planned_anew = write_description(self.results, described)
             self.described = True
         for run, record in incomplete:
@@ -561,14 +559,8 @@ class StudyRun:
     def _jobs(self, runs: Sequence[Run], others: list[Run]) -> Iterator[Job]:
         """The jobs of runs that no other command has recorded; those begun there go to others."""
         # One by one: what is left to do, and limits, depend on what has happened so far.
-        left, position = deque(runs), (0, 1)
-        while left:
+        for run in runs:
             self._refresh_journal()
-            if self._position != position:
-                # Each command begins with a share of its own, and helps the others then.
-                number, count = position = self._position
-                left = deque(sorted(left, key=lambda run: int(run.key[:8], 16) % count != number))
-            run = left.popleft()
             if self._recorded_elsewhere(run):
                 continue
             if run.key in self._running_elsewhere:
@@ -590,7 +582,6 @@ class StudyRun:
             began = time.monotonic()
             self.journal.refresh()
             self._running_elsewhere = frozenset(s.key for s in self.journal.running())
-            self._position = self.journal.position()
             ended = time.monotonic()
             self._next_look = ended + min(LOOK_S, LOOK_REST * (ended - began))
 

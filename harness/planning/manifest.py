@@ -9,6 +9,7 @@ plan; their records stay where they are.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 from ..hashing import canonical_json
 from ..loading import SolverSpec
 from ..results.description import Cell, cell_of
-from ..study.model import DatasetTask, StudyBase, table_type
+from ..study.model import DatasetTask, StudyBase, is_users_file, table_type
 from ..words import plural
 
 # Keys of an entry that do not say what its runs are.
@@ -60,8 +61,28 @@ class Scope:
                 kept = content["solvers" if table == study.solver_table else "tasks"]
                 for entry in getattr(study, table):
                     values = {"table": table, **entry.model_dump(), **added}
-                    kept.setdefault(entry.label, values | entry.portable(results))
+                    kept.setdefault(entry.label, values | _portable(entry, results))
         return content
+
+
+def _portable(entry: Any, results: Path) -> dict[str, Any]:
+    """The fields that name files, or "file.py:name", with the way to them from the folder."""
+    folder = getattr(entry, "folder", None)
+
+    def way(name: str) -> str:
+        before, _, after = name.rpartition(":")
+        file, rest = (before, f":{after}") if before.endswith(".py") else (name, "")
+        path = Path(folder or ".").joinpath(Path(file).expanduser()).resolve()
+        return os.path.relpath(path, results.resolve()) + rest
+
+    texts = {name: getattr(entry, name, "") for name in ("name", "kernel")}
+    fields: dict[str, Any] = {name: way(text) for name, text in texts.items() if ".py:" in text}
+    if isinstance(entry, DatasetTask) and is_users_file(entry.dataset, folder):
+        test = entry.dataset_params.get("test")
+        is_file = isinstance(test, str) and test and not test.startswith("last ")
+        fields["dataset_params"] = entry.dataset_params | ({"test": way(test)} if is_file else {})
+        fields["dataset"] = way(entry.dataset)
+    return fields
 
 
 def merged(

@@ -16,7 +16,6 @@ import hashlib
 import json
 import math
 import os
-import platform
 import re
 import secrets
 import time
@@ -402,7 +401,7 @@ class Journal:
                 now = max(now, last.replace(tzinfo=UTC) + timedelta(microseconds=1))
         with storing(self.folder):
             self.folder.mkdir(exist_ok=True)
-            name = f"{now.strftime(_STAMP)}-{self._tag}-{secrets.token_hex(2)}.jsonl"
+            name = f"{now.strftime(_STAMP)}-{secrets.token_hex(4)}.jsonl"
         path = self.folder / name
         with storing(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
@@ -434,33 +433,21 @@ class Journal:
         return self._own is not None
 
     def _is_written(self, path: Path) -> bool:
-        """Whether a command is writing a file: one of this folder and machine holds it locked.
+        """Whether a command is writing a file: one of this machine holds it locked.
 
-        One that is elsewhere, on a shared disk or behind a store, has just made it grow.
+        One that is elsewhere, on a shared disk or behind a store, has lately made it grow.
         """
         if self._own is not None and path == self._own[0]:
             return True
         try:
             with path.open("rb") as file:
                 lock_file(file.fileno(), shared=True)
-            if f"-{self._tag}-" in path.name:
-                return False
         except BlockingIOError:
             return True
         except OSError:
             pass  # a disk without locks
         _, grew = self._grew.get(path.name, (0, -math.inf))
         return time.monotonic() - grew < _FRESH_S
-
-    @cached_property
-    def _tag(self) -> str:
-        """An opaque name of this folder on this machine, until its next start."""
-        try:
-            machine = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
-        except OSError:
-            machine = platform.node()
-        stat = self.folder.stat()
-        return hashlib.sha256(f"{machine} {stat.st_dev} {stat.st_ino}".encode()).hexdigest()[:8]
 
     def others(self) -> list[str]:
         """The files that other commands are writing."""
@@ -470,12 +457,6 @@ class Journal:
             for path in self.segments()
             if path != own and path.name not in self._ended and self._is_written(path)
         ]
-
-    def position(self) -> tuple[int, int]:
-        """This command's position among those at work, from 0, and how many there are."""
-        name = self._own[0].name if self._own is not None else ""
-        names = sorted([name, *self.others()])
-        return names.index(name), len(names)
 
     def running(self) -> list[Start]:
         """The runs that other commands have begun and not recorded."""

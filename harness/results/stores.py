@@ -26,7 +26,7 @@ from ...data_loaders.atomic import replacing
 from ...data_loaders.errors import without_credentials
 from ..errors import InterruptedRunError, StorageError, UserError
 from ..storage import lock_file, storing
-from ..words import REASON_LIMIT, plural, visible
+from ..words import REASON_LIMIT, visible
 from .description import FILE_NAME
 from .journal import FOLDER, segments_in
 
@@ -404,19 +404,6 @@ class Mirror:
             if lines:
                 yield f"journal/{path.stem}.{end:012}.jsonl", lines
 
-    @property
-    def unsent(self) -> str:
-        """A line on the records here that are not known to be in the store; empty if all are."""
-        # CHECKSUM HEADER<tab>BODY
-        lines = (line for _, news in self._news(self._there) for line in news.splitlines())
-        count = sum(b'"type":"record"' in line.partition(b"\t")[0] for line in lines)
-        if not count:
-            return ""
-        return (
-            f"{plural(count, 'record')} not yet in the store; what was recorded stays in "
-            f"{self.folder}, and the same command pushes it when it is run again"
-        )
-
 
 def _parts(there: Mapping[str, Item]) -> list[_Part]:
     """The parts of segments among objects, in order."""
@@ -446,18 +433,19 @@ def synced(results: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
     """
     mirror = Mirror(StoreUrl.parsed(results))
     mirror.pull()
+    kept = f"what was recorded stays in {mirror.folder}; run the same command again to push it"
     try:
         yield mirror.folder, lambda: mirror.exchange_meanwhile(say)
     except (InterruptedRunError, KeyboardInterrupt, StorageError):
-        with contextlib.suppress(StorageError):
+        try:
             mirror.exchange()
-        if mirror.unsent:
-            say(mirror.unsent)
+        except StorageError:
+            say(kept)
         raise
     try:
         mirror.exchange()
     except StoreError as error:
-        raise StoreError("; ".join(filter(None, (str(error), mirror.unsent)))) from None
+        raise StoreError(f"{error}; {kept}") from None
 
 
 def displayed(folder: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,14 +195,6 @@ class StudyPart(BaseModel):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
-def from_results(results: Path, name: str, folder: str | None = None) -> str:
-    """A file, or "file.py:name", with the way to it from the results folder."""
-    before, _, after = name.rpartition(":")
-    file, rest = (before, f":{after}") if before.endswith(".py") else (name, "")
-    path = Path(folder or ".").joinpath(Path(file).expanduser()).resolve()
-    return os.path.relpath(path, results.resolve()) + rest
-
-
 class SolverEntry(StudyPart):
     """One configuration of a solver.
 
@@ -243,10 +234,6 @@ class SolverEntry(StudyPart):
     def class_name(self) -> str:
         return self.name.rsplit(":", 1)[-1]
 
-    def portable(self, results: Path) -> dict[str, Any]:
-        """The fields that name files, with the way to them from the results folder."""
-        return {"name": from_results(results, self.name)} if ".py:" in self.name else {}
-
 
 class TaskEntry(StudyPart):
     """What solvers are run on: one table of a study file, with a label of its own."""
@@ -275,10 +262,6 @@ class TaskEntry(StudyPart):
         Relative paths begin in ``folder``, or where we are.
         """
         return self
-
-    def portable(self, results: Path) -> dict[str, Any]:
-        """The fields that name files, with the way to them from the results folder."""
-        return {}
 
 
 #: Options of the user's own data that are lists.
@@ -316,16 +299,6 @@ class DatasetTask(TaskEntry):
         task = self.model_copy()
         task._folder = folder
         return task
-
-    def portable(self, results: Path) -> dict[str, Any]:
-        if not is_users_file(self.dataset, self.folder):
-            return {}
-        params = dict(self.dataset_params)
-        test = params.get("test")
-        if isinstance(test, str) and test and not test.startswith("last "):
-            params["test"] = from_results(results, test, self.folder)
-        dataset = from_results(results, self.dataset, self.folder)
-        return {"dataset": dataset, "dataset_params": params}
 
 
 class Stop(StudyPart):

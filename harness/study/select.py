@@ -36,8 +36,6 @@ from .svm import Study, Task
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
 EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
-# Names whose values are names: a misspelt one can only be a mistake.
-_NAMING = frozenset({"task", "dataset", "solver", "class", "kernel", "generator"})
 # Words that Python knows otherwise, outside texts in quotes.
 _WORDS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(class|true|false)\b""")
 _IN_PYTHON = {"class": "class_", "true": "True", "false": "False"}
@@ -98,11 +96,8 @@ def _chosen_runs(study: StudyBase, text: str) -> Selection:
     pairs = [
         (task, entry, _properties(task, entry)) for task in study.tasks for entry in study.solvers
     ]
-    values: dict[str, dict[Any, None]] = {"seed": {}}
-    for _, _, properties in pairs:
-        for name, value in properties.items():
-            values.setdefault(name, {})[value] = None
-    holds, every = _predicate(text, values), dict.fromkeys(values)
+    every = dict.fromkeys(chain(["seed"], *(properties for _, _, properties in pairs)))
+    holds = _predicate(text, every)
     try:
         runs = frozenset(
             (task.label, entry.label, seed)
@@ -132,13 +127,10 @@ def _properties(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
     return {name: v if isinstance(v, scalar) else repr(v) for name, v in properties.items()}
 
 
-def _predicate(
-    text: str, values: Mapping[str, Collection[Any]]
-) -> Callable[[Mapping[str, Any]], bool]:
+def _predicate(text: str, known: Collection[str]) -> Callable[[Mapping[str, Any]], bool]:
     """Whether an expression is true of a run: comparisons with constants, and, or, not.
 
-    ``values`` are those of each property that there are. What Python's grammar allows beyond these
-    is refused, and so is a name or a label that no run has.
+    What Python's grammar allows beyond these is refused, and so is a name that no run has.
     """
 
     def error(message: str) -> StudyError:
@@ -147,14 +139,15 @@ def _predicate(
     def side(node: ast.expr) -> ast.Name | ast.Constant:
         words = ast.unparse(node).replace("class_", "class")
         if isinstance(node, ast.Name | ast.Attribute):
-            if words not in values:
-                raise error(f"unknown name {words!r}{suggest(words, values)}")
+            if words not in known:
+                raise error(f"unknown name {words!r}{suggest(words, known)}")
             return ast.Name(words, ast.Load())
         value = None
         with contextlib.suppress(ValueError):
             value = ast.literal_eval(node)
         constant = ast.Constant(tuple(value) if isinstance(value, list) else value)
-        if not all(isinstance(item, str | int | float) for item in _items(constant)):
+        items = constant.value if isinstance(constant.value, tuple) else [value]
+        if not all(isinstance(item, str | int | float) for item in items):
             raise error(f"{shown(words)} is no name, number, text, true or false")
         return constant
 
@@ -169,19 +162,12 @@ def _predicate(
         if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
             raise error("only ==, !=, <, <=, >, >=, in and not in compare")
         sides = [side(each) for each in (node.left, *node.comparators)]
-        constants = [each for each in sides if isinstance(each, ast.Constant)]
         names = [each for each in sides if isinstance(each, ast.Name)]
         listed = [False, *(isinstance(op, ast.In | ast.NotIn) for op in node.ops)]
-        if [each in constants and isinstance(each.value, tuple) for each in sides] != listed:
+        if [isinstance(getattr(each, "value", None), tuple) for each in sides] != listed:
             raise error("'in' takes a list, such as C in [1, 10]; no other takes one")
         if not names:
             raise error(f"{words} compares no property of a run")
-        if not any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
-            for item in chain.from_iterable(map(_items, constants)):
-                for name in _NAMING.intersection(each.id for each in names):
-                    if isinstance(item, str) and item not in values[name]:
-                        hint = suggest(item, map(str, values[name]))
-                        raise error(f"no {name} of the study is {item!r}{hint}")
         # What a run does not have compares as false.
         none = ast.Constant(None)
         present = [ast.Compare(name, [ast.IsNot()], [none]) for name in names]
@@ -194,10 +180,6 @@ def _predicate(
     except (SyntaxError, ValueError, MemoryError, RecursionError) as problem:
         raise error(f"not an expression ({getattr(problem, 'msg', 'too long')})") from None
     return lambda run: bool(eval(code, {"__builtins__": {}}, dict(run)))
-
-
-def _items(constant: ast.Constant) -> Sequence[Any]:
-    return constant.value if isinstance(constant.value, tuple) else [constant.value]
 
 
 def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
@@ -230,7 +212,7 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
             label = free_label(label_of(dataset)[: MAX_LABEL - 4], taken)
             return [Task(dataset=dataset, label=label).completed()]
         own = [text for task in study.tasks for text in task.names]
-        raise StudyError(unknown(name, [*own, *_stems(study.tasks), *others]))
+        raise StudyError(unknown(name, [*dict.fromkeys([*own, *_stems(study.tasks), *others])]))
 
     return _chosen("dataset", study.tasks, names, found, made)
 

@@ -18,8 +18,17 @@ from pydantic import BaseModel, ValidationError
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError
 from ..words import shown, visible
-from .grid import key_path
-from .model import KINDS, KeyPath, StudyBase, StudyFile, find, resolve_solver_name
+from .grid import ZIP, key_path
+from .model import (
+    KINDS,
+    KeyPath,
+    SolverEntry,
+    StudyBase,
+    StudyFile,
+    TaskEntry,
+    find,
+    resolve_solver_name,
+)
 
 #: Mistakes that are reported of one study.
 MAX_MISTAKES = 20
@@ -204,7 +213,9 @@ def _explained(problem: Any, location: KeyPath, model: type[BaseModel]) -> str:
     path, kind, value = key_path(location), problem["type"], problem["input"]
     tables = (*model.task_tables, model.solver_table) if issubclass(model, StudyBase) else ()
     if kind == "extra_forbidden":
-        known = _table_at(location[:-1], model).model_fields
+        table = _table_at(location[:-1], model)
+        known = [*table.model_fields]
+        known += [ZIP] if issubclass(table, SolverEntry | TaskEntry) else []
         return f"unknown key {path!r}{suggest(str(location[-1]), known)}"
     if kind in ("missing", "too_short") and path in tables:
         return f"a study needs at least one [[{path}]]"

@@ -173,7 +173,9 @@ def test_a_dry_run_solves_and_writes_nothing(run, small, monkeypatch):
     (small / "small.toml").write_text(SMALL.replace("reference = false\n", ""))
     code, out, err = run("run", "small.toml", "--dry-run")
     assert (code, out.splitlines()[0]) == (0, "2 runs: 1 recorded, 1 to do")
-    assert err == "the reference optimum of checkers is computed first\n"
+    assert err.startswith(
+        "the reference optimum of checkers is computed first, in at most 1800 s\n"
+    )
     assert not (small / "cache" / "references").exists()
 
 
@@ -269,16 +271,6 @@ def test_a_second_interrupt_ends_the_report_at_once(tmp_path):
     finally:
         process.kill()
         process.communicate()
-
-
-@pytest.mark.parametrize("arguments", [["solvers"], ["study", "show", "small.toml"]])
-def test_a_terminal_gets_lines_that_fit(run, small, monkeypatch, arguments):
-    whole = run(*arguments)[1].splitlines()
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = run(*arguments)[1].splitlines()
-    assert max(map(len, lines)) <= 80 < max(map(len, whole))
-    assert "".join(lines).replace(" ", "") == "".join(whole).replace(" ", "")
 
 
 def test_every_public_name_is_found_and_the_version_is_told(run):

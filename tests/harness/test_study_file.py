@@ -107,7 +107,6 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
     (tmp_path / "mine.toml").write_text(VALID)
     (task,) = load_study(tmp_path / "mine.toml").tasks
     assert (task.dataset, task.folder) == ("digits", None)
-    assert task.portable(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
