@@ -126,8 +126,8 @@ class Preview:
             yield f"  {pair['task']} / {pair['solver']}: {counts}{why}"
         if self.counts["to do"]:
             yield (
-                f"at most {span(self.solving_s)} of solving by the timeouts; loading, warm-up, "
-                "evaluation and reference optima come on top"
+                f"at most {span(self.solving_s)} of solving by the timeouts; loading, warm-up and "
+                "evaluation come on top"
             )
 
     def as_dict(self) -> dict[str, Any]:

@@ -120,6 +120,7 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (VALID, "gamma = 0.1", "gamma = inf", "task[1].gamma = inf: should be a finite number"),
         (VALID, "[budget]", "[budget]\ncheckpoint_factor = 1.009", "budget.checkpoint_factor = 1."),
         (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
+        (VALID, "C = 10", 'label = ""', "task[1].label = '': must not be empty"),
         (VALID, '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', '_' and"),
         (
             VALID,
