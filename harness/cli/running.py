@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import EXIT_DATA, InterruptedRunError, UserError, first_line
+from ..errors import EXIT_DATA, EXIT_OK, EXIT_RUNS, InterruptedRunError, UserError, first_line
 from ..interrupts import interrupts_raised
 from .output import Json, complain, show
 
@@ -144,11 +144,10 @@ def add(
             line = json.dumps(shown.as_dict())
             typer.echo(line if as_json else "\n".join(shown.lines()))
             return 0
-        lasting = {"timeout": timeout, "out": out, "jobs": None if jobs == 1 else jobs}
-        chosen = {"dataset": dataset, "solver": solver, "seeds": seeds, "where": where}
+        words = {"dataset": dataset, "solver": solver, "seeds": seeds, "where": where}
+        words |= {"timeout": timeout, "out": out, "jobs": None if jobs == 1 else jobs}
         options |= {"log_json": log_json, "engine": engine}
-        options["command"] = _command_line(study, chosen | lasting)
-        options["whole_command"] = _command_line(study, lasting)
+        options["command"] = _command_line(study, words)
         options["meanwhile"] = import_report
         try:
             summary = runner.run(study, out, **options)
@@ -337,20 +336,20 @@ def _merge(
     as_json: _Json = False,
 ) -> int:
     from ..planning.merging import merge
-    from ..results.stores import changeable, is_url, local_folder
+    from ..results.stores import changeable, local_folder
     from ..words import plural
 
     sides = {text: local_folder(text) for text in folders}
     preferred = str(sides.get(prefer, prefer))
     with changeable(out) as folder:
         done = merge(list(sides.values()), folder, prefer=preferred)
+    code = EXIT_RUNS if done.damaged else EXIT_OK
     for line in done.damaged:
-        complain(f"not merged: {line}; run the study in {out} to repeat the run", done.exit_code)
+        complain(f"not merged: {line}; run the study in {out} to repeat the run", code)
     agreeing = f"{plural(done.alike, 'run')} in several folders with the same values"
     lines = [
         "{run}: {what}; decided by --prefer ".format_map(each) + prefer for each in done.conflicts
     ]
     lines.append(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {agreeing}")
-    named = {"out": out} if is_url(out) else {}
-    show(done.as_dict() | named | {"exit_code": done.exit_code}, lines, as_json=as_json)
-    return int(done.exit_code)
+    show(vars(done) | {"out": out, "exit_code": code}, lines, as_json=as_json)
+    return code

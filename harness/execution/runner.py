@@ -144,7 +144,6 @@ def run(
     jobs: int = 1,
     retry_failed: bool = False,
     command: str = "",
-    whole_command: str = "",
     quiet: bool = False,
     log_json: bool = False,
     engine: Engine | None = None,
@@ -176,8 +175,6 @@ def run(
         Run again what did not go as planned.
     command : str
         The command line that runs this.
-    whole_command : str
-        The command line that runs the study without a selection, for the report.
     quiet : bool
         Show nothing while it runs.
     log_json : bool
@@ -204,8 +201,6 @@ def run(
         If the user interrupts; what was recorded stays.
     """
     whole, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
-    if study is None and whole.name != _DEFAULT:
-        whole_command = command
     progress = Progress() if quiet else choose_progress(jobs)
     if log_json:
         progress = JsonProgress(jobs, sys.stderr)
@@ -224,7 +219,6 @@ def run(
             retry_failed=retry_failed,
             command=command,
             whole=whole,
-            whole_command=whole_command,
             progress=progress,
             engine=engine,
             exchange=exchange,
@@ -304,7 +298,6 @@ class StudyRun:
     retry_failed: bool = False
     command: str = ""
     whole: StudyBase | None = None
-    whole_command: str = ""
     progress: Progress = field(default_factory=Progress)
     executor: Executor | None = None
     engine: Engine | None = None
@@ -419,8 +412,6 @@ class StudyRun:
                 and self.kind.is_current(entry, run)
                 for run in self.runs
             ):
-                for line in self.kind.remarks(self.study):
-                    self.progress.say(line)
                 return
         self.facts = preflight(self.study, self, self.progress.say)
         self.runs = self.kind.plan(self.study, self.facts)
@@ -504,10 +495,10 @@ class StudyRun:
                 | ({"failed": True} if run.failure else {})
                 for run in self.runs
             ],
-            "command": self.whole_command or self.command,
+            "command": self.command,
         }
         content = self.scope.content(self.results)
-        return merged(now, before, self.scope.whole, content, self.command)
+        return merged(now, before, self.scope.whole, content)
 
     def _report_changes(self, plan: dict[Cell, str]) -> None:
         """Say which lines are damaged, and whether records of another version count now."""

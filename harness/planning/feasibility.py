@@ -95,20 +95,14 @@ class FeasibilityKind(Kind):
                 info, decided = solvers[entry.label], (*task.decides, "history")
                 yield from parameter_mistakes(study, entry, info, f"[[{task.table}]]", decided)
 
-    def described(
-        self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]
-    ) -> dict[str, Any]:
-        return {
-            "source": study.source,
-            "tasks": [
-                {"type": table, **task.model_dump()}
-                for table in study.task_tables
-                for task in getattr(study, table)
-            ],
-            "solvers": [
-                {"name": entry.class_name, **solvers[entry.label].traits} for entry in study.solvers
-            ],
-        }
+    def about(self, study: FeasibilityStudy) -> dict[str, Any]:
+        return {"source": study.source}
+
+    def about_task(self, task: Cell | Images) -> dict[str, Any]:
+        return {"type": task.table}
+
+    def about_solver(self, entry: SolverEntry, traits: Mapping[str, Any]) -> dict[str, Any]:
+        return {"name": entry.class_name, **traits}
 
     def headline(self, record: FeasibilityRecord) -> Iterator[str]:
         if record.found in ("separable", "inseparable"):

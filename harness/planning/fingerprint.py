@@ -11,6 +11,7 @@ clean git work tree, the commit that last changed it follows: ``3f2a9c01d4 git:a
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -19,6 +20,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import metadata
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +101,9 @@ def _outside_code(spec: SolverSpec) -> dict[str, Path | None]:
     package = str(spec.module).partition(".")[0]
     if installed_version(package):
         return {installed_version(package): None}
-    folder = _folder_of(package)
-    if folder is not None:
+    found = _spec(package)
+    if found is not None and found.submodule_search_locations:
+        folder = Path(next(iter(found.submodule_search_locations))).resolve()
         files = folder.rglob("*.py")
         return {f"{package}/{file.relative_to(folder).as_posix()}": file for file in files}
     file = spec.located()
@@ -198,10 +201,7 @@ def installed_version(package: str) -> str:
 
     A package that is developed in a folder of its own has no version that tells its code.
     """
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return ""
+    spec = _spec(package)
     paths = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
     for name in _distributions().get(package, ()):
         installed = metadata.distribution(name)
@@ -234,13 +234,10 @@ def _packages_named(files: Iterable[Path | None]) -> set[str]:
     return names - sys.stdlib_module_names
 
 
-def _folder_of(package: str) -> Path | None:
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return None
-    paths = None if spec is None else spec.submodule_search_locations
-    return Path(next(iter(paths))).resolve() if paths else None
+def _spec(package: str) -> ModuleSpec | None:
+    with contextlib.suppress(ImportError, ValueError):
+        return importlib.util.find_spec(package)
+    return None
 
 
 def _is_project(file: Path) -> bool:

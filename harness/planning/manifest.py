@@ -90,7 +90,6 @@ def merged(
     before: Mapping[str, Any] | None,
     whole: StudyBase,
     content: Mapping[str, Any],
-    command: str = "",
 ) -> dict[str, Any]:
     """The description of a folder from that of a command's plan and from the one before.
 
@@ -132,22 +131,16 @@ def merged(
     )
     if "seeds" in now:
         described["seeds"] = sorted({*now["seeds"], *(run["seed"] for run in kept)})
-    # The study's command, and those that added something to it, one in a line.
-    commands = now["command"].split("\n")
-    if any(run.get("added") for run in kept):
-        commands += before.get("command", "").split("\n")[1:]
-    if any(run.get("added") for run in runs):
-        commands.append(command)
+    # The commands that have planned these runs, one in a line.
+    commands = before.get("command", "").split("\n") if kept else []
+    if not kept or planned_now - {cell_of(run) for run in before["planned"]}:
+        commands += now["command"].split("\n")
     described["command"] = "\n".join(dict.fromkeys(filter(None, commands)))
     described["study"] = content
-    # How many tasks, solvers and runs there are when all of the study was run.
-    labels = {table: {each["label"] for each in described[table]} for table in ("tasks", "solvers")}
-    cells = {cell for cell in of_study if cell[1] in labels["solvers"]}
-    described["of"] = {
-        "tasks": len(labels["tasks"].union(task.label for task in whole.tasks)),
-        "solvers": len(labels["solvers"].union(entry.label for entry in whole.solvers)),
-        "runs": len(cells.union(map(cell_of, planned))),
-    }
+    # How many runs there are when all of the study was run.
+    known = {entry["label"] for entry in described["solvers"]}
+    cells = {cell for cell in of_study if cell[1] in known}
+    described["of"] = {"runs": len(cells.union(map(cell_of, planned)))}
     return described
 
 

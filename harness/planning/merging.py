@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...data_loaders.atomic import replacing
-from ..errors import EXIT_OK, EXIT_RUNS, BusyError, RecordError, UserError
+from ..errors import RecordError, UserError
 from ..interrupts import interrupts_deferred
 from ..results.description import FILE_NAME, Cell, cell_of, write_description
 from ..results.journal import FOLDER, Entry, Journal, record_line, runs_table
@@ -47,7 +47,7 @@ _AMOUNTS = frozenset({"seeds", "title", "description", "cost", "source"})
 class Merge:
     """What :func:`merge` did."""
 
-    out: Path  # the merged folder
+    out: str  # the merged folder
     records: int  # records in it now
     copied: int  # those that were not in it before
     alike: int  # runs that several folders hold, with the same values
@@ -55,21 +55,12 @@ class Merge:
     conflicts: tuple[dict[str, str], ...] = ()
     damaged: tuple[str, ...] = ()  # A line for each record that no folder holds whole
 
-    @property
-    def exit_code(self) -> int:
-        """1 if a record is damaged, else 0."""
-        return EXIT_RUNS if self.damaged else EXIT_OK
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON takes it."""
-        return vars(self) | {"out": str(self.out)}
-
 
 def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
     """Merge results folders of one study into a new folder or one of these.
 
     ``prefer``, one of the folders or "newest", says whose record is kept where two differ. A
-    UserError if they are not of one study or it does not decide; a BusyError if a command writes
+    UserError if they are not of one study or it does not decide; a UserError if a command writes
     there.
     """
     folders = list(dict.fromkeys(folders))
@@ -87,7 +78,7 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
             out.mkdir(exist_ok=True)
         with closing(Journal(out)) as journal, journal.planning():
             if journal.others():
-                raise BusyError(f"{out}: another marginbench command is writing here; wait for it")
+                raise UserError(f"{out}: another marginbench command is writing here; wait for it")
             before = set(journal.current.values())
             for side in sides:
                 for path in side.segments():
@@ -103,7 +94,7 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
             after = journal.current.values()
         runs_table(out, kind_named(described["kind"]).record, write=True)
         return Merge(
-            out,
+            str(out),
             records=len(after),
             copied=sum(entry not in before for entry in after),
             alike=alike,

@@ -29,14 +29,6 @@ from .fingerprint import numeric_versions
 if TYPE_CHECKING:
     from .preflight import Datasets, Facts, SolverInfo
 
-# Limits that a run with this status may have hit.
-_LIMITS = {
-    "timeout": frozenset(
-        f"{name}timeout" for name in ("", "cpu_", "compile_", "data_", "evaluation_", "total_")
-    ),
-    "memory": frozenset({"memory"}),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -168,16 +160,6 @@ class Kind(ABC):
     def mistakes(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
         """What is wrong with the solvers of a study, by their classes."""
 
-    def remarks(self, study: Any) -> Iterator[str]:
-        """Lines for the user on a study, before it is planned."""
-        for task in study.tasks:
-            folds = getattr(task, "folds", None) or 0
-            if folds and study.seeds < folds and study.selection is None:
-                yield (
-                    f"{task.label}: only {study.seeds} of {folds} folds are run; set seeds = "
-                    f"{folds} for all"
-                )
-
     def references(self, study: Any, datasets: Datasets) -> Iterable[tuple[str, Job | str]]:
         """The reference optima that its runs are compared with: jobs, or why there is none."""
         return ()
@@ -211,22 +193,30 @@ class Kind(ABC):
     def describe(self, study: Any, facts: Facts) -> dict[str, Any]:
         """What study.json says of its tasks and solvers, and of what only this kind has."""
         study = self.completed(study, facts.datasets)
-        described = self.described(study, facts.solvers)
-        for solver, entry in zip(described["solvers"], study.solvers, strict=True):
+        tasks, solvers = [], []
+        for task in study.tasks:
+            data = facts.datasets.get(task.label)
+            of_data = {name: getattr(data, name, "") for name in ("citation", "licence")}
+            of_data["decided"] = list(getattr(data, "decided", ()))
+            tasks.append(task.model_dump() | self.about_task(task) | (of_data if data else {}))
+        for entry in study.solvers:
             info = facts.solvers[entry.label]
-            solver |= {"label": entry.label, "class": info.shown, "params": dict(entry.params)}
+            solver = {"label": entry.label, "class": info.shown, "params": dict(entry.params)}
             solver |= {"summary": info.summary, "citation": info.citation}
-        for task in described["tasks"]:
-            data = facts.datasets.get(task["label"])
-            if data is not None:
-                names = ("citation", "licence")
-                task |= {name: getattr(data, name, "") for name in names}
-                task["decided"] = list(getattr(data, "decided", ()))
-        return described
+            solvers.append(solver | self.about_solver(entry, info.traits))
+        return {**self.about(study), "tasks": tasks, "solvers": solvers}
 
     @abstractmethod
-    def described(self, study: Any, solvers: Mapping[str, SolverInfo]) -> dict[str, Any]:
-        """The same, but for what it says of solvers of all kinds and of data."""
+    def about(self, study: Any) -> dict[str, Any]:
+        """What study.json says of a study of only this kind."""
+
+    @abstractmethod
+    def about_task(self, task: Any) -> dict[str, Any]:
+        """What it says of a task besides its keys, or in other words."""
+
+    @abstractmethod
+    def about_solver(self, entry: SolverEntry, traits: Mapping[str, Any]) -> dict[str, Any]:
+        """What it says of a solver of only this kind."""
 
     def complete(self, record: Any, run: Run) -> None:
         """Fill in the columns that follow from the others and from the run's reference."""
@@ -261,25 +251,20 @@ def kind_named(name: str) -> Kind:
     return kind
 
 
-def limits_hit(record: RecordBase) -> frozenset[str]:
+def limits_hit(record: RecordBase) -> list[str]:
     """Names of the limits that may have cut a run short."""
     # A feasibility method that ends at its seconds says so, and keeps what it has.
     status = "timeout" if record.reason.startswith("max_seconds=") else record.status
-    return _LIMITS.get(status, frozenset())
+    kinds = {"timeout", "memory"}.intersection([status])
+    return sorted(name for name in json.loads(record.budget) if name.endswith(tuple(kinds)))
 
 
 def wider_limits(budget: Budget, entry: Entry) -> list[str]:
     """Names of the limits that may have cut a run short and that the budget has raised."""
     if not entry.cut:
         return []
-    # A limit that is in no budget: there was none then.
-    before: dict[str, float] = json.loads(entry.budget)
-    now = budget.limits()
-    wider = {
-        name
-        for name in entry.cut
-        if now.get(name, math.inf) > before.get(name, math.inf if name == "cpu_timeout" else 0.0)
-    }
+    before, now = json.loads(entry.budget), budget.limits()
+    wider = {name for name in entry.cut if now.get(name, math.inf) > before[name]}
     if budget.total_timeout is None and len(wider) > 1:
         # It follows from the others.
         wider.discard("total_timeout")

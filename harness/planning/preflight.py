@@ -237,8 +237,6 @@ def preflight(study: StudyBase, executor: Executor, say: Say, *, computes: bool 
     """The facts that planning needs of a study."""
     kind, limits = kind_named(study.kind), run_limits(study.budget)
     solvers = study_solvers(study, executor, say)
-    for line in kind.remarks(study):
-        say(line)
     by_tag: dict[str, list[DatasetTask]] = defaultdict(list)
     for task in study.tasks:
         if isinstance(task, DatasetTask):

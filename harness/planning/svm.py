@@ -370,35 +370,24 @@ class SVMKind(Kind):
             tasks.append(task.with_kernel(gamma, kernel_code(task.kernel)))
         return study.with_tasks(tasks)
 
-    def described(self, study: Study, solvers: Mapping[str, SolverInfo]) -> dict[str, Any]:
-        tasks = [
-            {
-                "label": task.label,
-                "dataset": task.dataset,
-                "dataset_params": dict(task.dataset_params),
-                "kernel": shown_kernel(task.kernel_description),
-                "C": task.problem(0).C,
-                "fit_intercept": task.fit_intercept,
-                "reference": not task.why_no_reference,
-                "folds": task.folds,
-                "tune": dict(task.tune),
-            }
-            for task in study.task
-        ]
-        entries = []
-        for entry in study.solver:
-            traits = solvers[entry.label].traits
-            by_model = traits["certificate"] or "outside" not in traits
-            told = {name: traits.get(name, False) for name in _DESCRIBED_TRAITS}
-            told |= {"tune": dict(entry.tune), "judged_by": "model" if by_model else "predictions"}
-            entries.append(told)
+    def about(self, study: Study) -> dict[str, Any]:
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
             "tuning": study.tuning.model_dump(exclude_none=True),
-            "tasks": tasks,
-            "solvers": entries,
         }
+
+    def about_task(self, task: Task) -> dict[str, Any]:
+        return {
+            "kernel": shown_kernel(task.kernel_description),
+            "C": task.problem(0).C,
+            "reference": not task.why_no_reference,
+        }
+
+    def about_solver(self, entry: SolverEntry, traits: Mapping[str, Any]) -> dict[str, Any]:
+        by_model = traits["certificate"] or "outside" not in traits
+        told = {name: traits.get(name, False) for name in _DESCRIBED_TRAITS}
+        return told | {"tune": entry.tune, "judged_by": "model" if by_model else "predictions"}
 
     def complete(self, record: Record, run: Run) -> None:
         fill_in_gap(record)

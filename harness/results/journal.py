@@ -21,7 +21,7 @@ import secrets
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -393,16 +393,10 @@ class Journal:
         self._take(path, number + 1, start, line)
 
     def _begun(self) -> tuple[Path, int]:
-        """A new file, after all others by its name whatever this machine's clock says."""
-        now, segments = datetime.now(UTC), self.segments()
-        if segments:
-            with contextlib.suppress(ValueError):
-                last = datetime.strptime(segments[-1].name.partition("-")[0], _STAMP)
-                now = max(now, last.replace(tzinfo=UTC) + timedelta(microseconds=1))
+        """A new file; by its name it is after those of commands that began before."""
         with storing(self.folder):
             self.folder.mkdir(exist_ok=True)
-            name = f"{now.strftime(_STAMP)}-{secrets.token_hex(4)}.jsonl"
-        path = self.folder / name
+        path = self.folder / f"{datetime.now(UTC).strftime(_STAMP)}-{secrets.token_hex(4)}.jsonl"
         with storing(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         # Where a file system has no locks, other commands see by its growth that it is written.

@@ -19,6 +19,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -259,9 +260,7 @@ class Mirror:
             root.mkdir(parents=True, exist_ok=True)
             (root / _URL).write_text(str(url), encoding="utf-8")
         self._lock = FileLock(root / ".lock")
-        # What the store has, as far as this command knows; whether it has taken anything of it.
-        self._there: dict[str, Item] = {}
-        self._has_pushed = False
+        self._has_pushed = False  # whether the store has taken anything of this command
         # Of the other files than the journal's when both sides were the same: content and item.
         self._same: dict[str, tuple[bytes, Item | None]] = {}
         # The exchange at work, and whether it was said that one has failed.
@@ -316,8 +315,9 @@ class Mirror:
     def push_page(self) -> None:
         """Push the page, unless the store has the same."""
 
+        content = (self.folder / PAGE).read_bytes()
+
         def push() -> None:
-            content = (self.folder / PAGE).read_bytes()
             if self._store.get(PAGE) != content:
                 self._store.put(PAGE, content)
 
@@ -332,7 +332,6 @@ class Mirror:
         """Fetch parts of segments, and what has changed of other files."""
         from multiprocessing.pool import ThreadPool
 
-        self._there = there
         sizes = {path.stem: path.stat().st_size for path in segments_in(self.folder / FOLDER)}
         parts = [part for part in _parts(there) if part.end > sizes.get(part.segment, 0)]
         names = [
@@ -367,18 +366,13 @@ class Mirror:
                     sink.flush()
 
     def _push(self, there: dict[str, Item]) -> None:
-        """Push what the store lacks."""
-        for name, content in self._news(there):
+        """Push what the store lacks: sources, lines, and then the description."""
+        sources, described = (self._changed(there, name) for name in ("sources/*.json", FILE_NAME))
+        for name, content in chain(sources, self._lines(there), described):
             there[name] = self._store.put(name, content)
             self._has_pushed = True
             if _WHOLE.fullmatch(name):
                 self._same[name] = content, there[name]
-
-    def _news(self, there: Mapping[str, Item]) -> Iterator[tuple[str, bytes]]:
-        """Name and content of the objects that the store lacks: sources, lines, the description."""
-        yield from self._changed(there, "sources/*.json")
-        yield from self._lines(there)
-        yield from self._changed(there, FILE_NAME)
 
     def _changed(self, there: Mapping[str, Item], pattern: str) -> Iterator[tuple[str, bytes]]:
         for path in self.folder.glob(pattern):

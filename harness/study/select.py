@@ -10,14 +10,12 @@ from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from ...data_loaders import suggest
 from ...data_loaders.sources import unknown
 from ..errors import StudyError
 from ..hashing import hash_json
 from ..loading import offered
-from ..words import shown, visible
+from ..words import shown
 from .grid import free_label, label_of
 from .model import (
     MAX_LABEL,
@@ -39,8 +37,6 @@ EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
 # Words that Python knows otherwise, outside texts in quotes.
 _WORDS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(class|true|false)\b""")
 _IN_PYTHON = {"class": "class_", "true": "True", "false": "False"}
-# Characters of a name that is too long for a message.
-_SHOWN = 100
 
 
 def select(
@@ -234,15 +230,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
         offer = None if target == name or is_foreign(name) else offered(name)
         label = free_label(offer.name if offer else target.rsplit(":", 1)[-1], taken)
         same = [solver for solver in study.solvers if solver.name == target]
-        try:
-            return same or [SolverEntry.model_validate({"name": target, "label": label})]
-        except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            field, words = problem["loc"][0], problem["msg"].removeprefix("Value error, ").lower()
-            raise StudyError(
-                f"--solver {visible(target, _SHOWN)}: its {field} {words}; rename it, or give it a "
-                "label in a study file"
-            ) from None
+        return same or [SolverEntry(name=target, label=label)]
 
     return _chosen("solver", study.solvers, names, found, made)
 
