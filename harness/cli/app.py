@@ -27,10 +27,7 @@ def build_app(
     write_report: ReportWriter,
     import_report: Callable[[], None] = lambda: None,
 ) -> typer.Typer:
-    """The application with all its commands.
-
-    ``import_report`` imports what ``write_report`` needs while the first worker of a run starts.
-    """
+    """The application; ``import_report`` imports what ``write_report`` needs, meanwhile."""
     app = typer.Typer(
         name="marginbench",
         help="Compare large-margin solvers fairly: on kernel evaluations, time and accuracy.",

@@ -144,7 +144,12 @@ def add(
             line = json.dumps(shown.as_dict())
             typer.echo(line if as_json else "\n".join(shown.lines()))
             return 0
-        words = {"dataset": dataset, "solver": solver, "seeds": seeds, "where": where}
+        words: dict[str, Any] = {
+            "dataset": dataset,
+            "solver": solver,
+            "seeds": seeds,
+            "where": where,
+        }
         words |= {"timeout": timeout, "out": out, "jobs": None if jobs == 1 else jobs}
         options |= {"log_json": log_json, "engine": engine}
         options["command"] = _command_line(study, words)

@@ -43,7 +43,6 @@ from ..results.description import (
     SCHEMA_VERSION,
     Cell,
     DamagedDescriptionError,
-    move_aside,
     planned_keys,
     read_description,
     write_description,
@@ -472,8 +471,7 @@ class StudyRun:
         try:
             before = read_description(self.results)
         except DamagedDescriptionError as error:
-            aside = move_aside(self.results)
-            self.progress.say(f"{error.why}; moved to {aside}, written anew")
+            self.progress.say(str(error))
         name = study.name if before is None else before["name"]
         if name != study.name:
             raise UserError(

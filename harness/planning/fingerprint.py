@@ -188,19 +188,13 @@ def kernel_code(name: str) -> str:
 
 
 def code_hash(file: Path | None) -> str:
-    """SHA-256, in hexadecimal, of a file's syntax tree without comments and docstrings.
-
-    A file that cannot be parsed counts by its bytes; it cannot be imported either.
-    """
+    """SHA-256 of a file's syntax tree without comments and docstrings, or else of its bytes."""
     return _hash_of_code(b"" if file is None else file.read_bytes())
 
 
 @cache
 def installed_version(package: str) -> str:
-    """Name and version of the installed distribution that has a package; empty if none has.
-
-    A package that is developed in a folder of its own has no version that tells its code.
-    """
+    """Name and version of the installed distribution that has a package; empty if it has none."""
     spec = _spec(package)
     paths = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
     for name in _distributions().get(package, ()):
@@ -263,10 +257,7 @@ def content_version(version: str) -> str:
 
 
 def write_sources(results: Path, solvers: Iterable[SolverInfo]) -> None:
-    """Write ``sources/HASH.json`` for each source hash: name of a file -> hash of its code.
-
-    A file that is there and whole is left as it is.
-    """
+    """Write ``sources/HASH.json`` for each source hash: name of a file -> hash of its code."""
     for info in solvers:
         if not info.files or read_sources(results, info.source_hash) is not None:
             continue

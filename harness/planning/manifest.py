@@ -78,10 +78,10 @@ def _portable(entry: Any, results: Path) -> dict[str, Any]:
     texts = {name: getattr(entry, name, "") for name in ("name", "kernel")}
     fields: dict[str, Any] = {name: way(text) for name, text in texts.items() if ".py:" in text}
     if isinstance(entry, DatasetTask) and is_users_file(entry.dataset, folder):
+        fields |= {"dataset": way(entry.dataset), "dataset_params": dict(entry.dataset_params)}
         test = entry.dataset_params.get("test")
-        is_file = isinstance(test, str) and test and not test.startswith("last ")
-        fields["dataset_params"] = entry.dataset_params | ({"test": way(test)} if is_file else {})
-        fields["dataset"] = way(entry.dataset)
+        if isinstance(test, str) and test and not test.startswith("last "):
+            fields["dataset_params"]["test"] = way(test)
     return fields
 
 

@@ -151,10 +151,7 @@ class DatasetWork(Work):
 
 @dataclass(frozen=True)
 class DescribeWork(Work):
-    """Import a solver's class and describe it, as one for studies of a kind.
-
-    ``params`` are the parameters of each entry of the study that names it.
-    """
+    """Import a solver's class and describe it; ``params`` are those of each entry with it."""
 
     solver: str
     kind: str

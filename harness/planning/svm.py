@@ -104,10 +104,7 @@ class _Configuration(Configuration):
         }
 
     def _explicit_parameters(self) -> dict[str, Any]:
-        """The parameters that the task and the study set, of those that the class has.
-
-        The seed of the run takes the place of its ``random_state``.
-        """
+        """The parameters that the task and the study set, of those that the class has."""
         info, entry = self.info, _with_first_values(self.entry)
         values: dict[str, Any] = {
             **self.task.kernel_parameters,
@@ -127,10 +124,7 @@ class _Configuration(Configuration):
         return {name: value for name, value in values.items() if name in info.accepted}
 
     def _search(self) -> Search | None:
-        """The search of a run, but for its seed; None if nothing is tuned.
-
-        Values of C and of the kernel concern those solvers that take such a parameter.
-        """
+        """The search of a run, but for its seed; None if nothing is tuned."""
         accepted = self.info.traits["decided"] if self.outside else self.info.accepted
         values = {name: tried for name, tried in self.task.tune.items() if name in accepted}
         values |= self.entry.tune

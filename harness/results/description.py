@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,7 @@ _DIGEST = "digest"
 
 
 class DamagedDescriptionError(UserError):
-    """A ``study.json`` that was changed since it was written; ``why`` says how, with its path."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"{why}; run the study again to write it anew")
-        self.why = why
+    """A ``study.json`` that was changed since it was written."""
 
 
 def cell_of(run: Mapping[str, Any]) -> Cell:
@@ -39,10 +34,7 @@ def planned_keys(description: Mapping[str, Any]) -> dict[Cell, str]:
 
 
 def write_description(folder: Path, values: dict[str, Any]) -> bool:
-    """Write ``study.json`` atomically, with its digest, unless it says the same already.
-
-    What JSON does not know goes by its ``repr``. Whether it was written.
-    """
+    """Write ``study.json`` with its digest, unless it says the same already; whether it did."""
     path = folder / FILE_NAME
     digest = hash_json(values)
     with storing(path):
@@ -56,10 +48,7 @@ def write_description(folder: Path, values: dict[str, Any]) -> bool:
 
 
 def read_description(folder: Path) -> dict[str, Any] | None:
-    """The content of ``study.json``; None if there is no such file.
-
-    A DamagedDescriptionError if its digest does not match, a UserError if another release wrote it.
-    """
+    """The content of ``study.json``; None if there is no such file."""
     path = folder / FILE_NAME
     try:
         content: dict[str, Any] = json.loads(path.read_bytes().decode("utf-8"))
@@ -71,7 +60,10 @@ def read_description(folder: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         is_intact = False
     if not is_intact:
-        raise DamagedDescriptionError(f"{path}: damaged (its content does not match its digest)")
+        raise DamagedDescriptionError(
+            f"{path}: damaged (its content does not match its digest); a run of the study writes "
+            "it anew"
+        )
     version = content.get("schema_version")
     if version != SCHEMA_VERSION:
         raise UserError(
@@ -79,11 +71,3 @@ def read_description(folder: Path) -> dict[str, Any] | None:
             f"release reads {SCHEMA_VERSION}); use that release or choose another folder"
         )
     return content
-
-
-def move_aside(folder: Path) -> str:
-    """Rename a damaged ``study.json``; returns its new name."""
-    aside = f"_{FILE_NAME}.damaged"
-    with storing(folder / aside):
-        os.replace(folder / FILE_NAME, folder / aside)
-    return aside

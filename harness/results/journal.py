@@ -154,10 +154,7 @@ def _machine(environment: str) -> str:
 
 
 def record_line(record: RecordBase, cut: Collection[str] = (), **more: Any) -> bytes:
-    """The line of a record; ``cut`` are the limits that may have cut the run short.
-
-    ``more`` are further entries of the header.
-    """
+    """The line of a record; ``cut`` are the limits that may have cut the run short."""
     header = {
         "type": "record",
         "schema": SCHEMA_VERSION,
@@ -212,11 +209,7 @@ def segments_in(folder: Path) -> list[Path]:
 
 
 class Journal:
-    """The journal of a results folder: what it holds, and a file of this command's own.
-
-    The folder is made with the first line. Entries are in the order in which they were read. A
-    UserError if another release has written it.
-    """
+    """The journal of a results folder: what it holds, and a file of this command's own."""
 
     def __init__(self, results: Path) -> None:
         self.results, self.folder = results, results / FOLDER
@@ -240,10 +233,7 @@ class Journal:
         return segments_in(self.folder)
 
     def refresh(self) -> list[Entry]:
-        """Read what was written since the last look; the records among it.
-
-        A line whose writer is still at it is left for the next look.
-        """
+        """Read the lines that were written whole since the last look; the records among them."""
         before = len(self.entries)
         with contextlib.suppress(OSError):
             stat = (self.results / FILE_NAME).stat()
@@ -404,11 +394,9 @@ class Journal:
             lock_file(descriptor)
         return path, descriptor
 
-    @contextlib.contextmanager
-    def planning(self) -> Iterator[None]:
+    def planning(self) -> contextlib.AbstractContextManager[None]:
         """Lock the plan: no other command changes it in this block."""
-        with exclusive(self.folder, _PLANNING_S):
-            yield
+        return exclusive(self.folder, _PLANNING_S)
 
     def check_exists(self) -> None:
         """Check that this command's file exists and can be written.

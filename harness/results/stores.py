@@ -69,10 +69,7 @@ class StoreUrl:
 
     @classmethod
     def parsed(cls, text: str | os.PathLike[str]) -> StoreUrl:
-        """The URL that a text is.
-
-        A UserError if its scheme is unknown, its bucket is missing, or it holds credentials.
-        """
+        """The URL that a text is; a UserError if it is none, or holds credentials."""
         text = os.fspath(text)
         shown, match = without_credentials(text), _URL_PATTERN.fullmatch(text)
         scheme, slash, rest = match.groups() if match is not None else ("", "", "")
@@ -96,10 +93,7 @@ def is_url(results: str | os.PathLike[str]) -> bool:
 
 
 def local_folder(results: str | os.PathLike[str], *, is_new: bool = False) -> Path:
-    """The results folder that a user names; of a URL its mirror, brought up to date.
-
-    It ``is_new`` if there need not be any results yet.
-    """
+    """The results folder that a user names, which may be new; of a URL its mirror, as it is now."""
     if not is_url(results):
         return Path(results)
     url = StoreUrl.parsed(results)
@@ -419,11 +413,9 @@ def changeable(results: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def synced(results: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """The mirror of a store, for a study, and a function to call now and then.
+    """The mirror of a store, for a study, and what pushes and fetches news when it is called.
 
-    That pushes what is new and fetches what other commands have pushed. At the end of the block all
-    that is in the mirror has been pushed; if a StoreError says that this failed, it stays in the
-    mirror.
+    At the end of the block all has been pushed, or a StoreError says that it stays in the mirror.
     """
     mirror = Mirror(StoreUrl.parsed(results))
     mirror.pull()
@@ -456,10 +448,7 @@ def _url_of(folder: Path) -> StoreUrl | None:
 
 
 def pushed_page(page: Path) -> str:
-    """Push the page of a results folder to its store, if it is a mirror; where it is now.
-
-    A StoreError says where it is on this machine.
-    """
+    """Push the page of a results folder to its store, if it is a mirror; where it is now."""
     url = _url_of(page.parent)
     if url is None:
         return str(page)

@@ -42,10 +42,7 @@ class Axes:
 
 
 def written_out(values: Any, tables: Mapping[str, Axes]) -> tuple[Any, dict[str, list[int]]]:
-    """A study's values with every grid written out, and the entry that each one comes from.
-
-    Entries are counted from 0, by table. Where an entry has no label it gets one.
-    """
+    """A study's values with every grid written out; by table the entries that these come from."""
     origins: dict[str, list[int]] = {}
     if not isinstance(values, Mapping):
         return values, origins

@@ -105,11 +105,7 @@ def is_foreign(name: str) -> bool:
 def resolve_solver_name(
     name: str, kind: str, *, folder: str | None = None, labels: Iterable[str] = ()
 ) -> str:
-    """A registry name in its own spelling; a file's path made absolute; a module's name as is.
-
-    What an installed package offers becomes the "package.module:Class" that it stands for. If there
-    is none of the name, the nearest one may also be one of the ``labels``.
-    """
+    """A registry name in its own spelling; a file's path made absolute; a module's name as is."""
     if is_foreign(name):
         return SolverSpec.parse(name, folder).checked().text
     registered = find(name, solver_names(kind))
@@ -257,10 +253,7 @@ class TaskEntry(StudyPart):
         return facets | {k: v for k, v in values.items() if not isinstance(v, Mapping)}
 
     def completed(self, folder: str | None = None) -> Self:
-        """The same with names in their own spelling and what the data decide filled in.
-
-        Relative paths begin in ``folder``, or where we are.
-        """
+        """The same with names in their own spelling and what the data decide filled in."""
         return self
 
 

@@ -167,7 +167,7 @@ def _predicate(text: str, known: Collection[str]) -> Callable[[Mapping[str, Any]
         # What a run does not have compares as false.
         none = ast.Constant(None)
         present = [ast.Compare(name, [ast.IsNot()], [none]) for name in names]
-        return ast.BoolOp(ast.And(), [*present, ast.Compare(sides[0], node.ops, sides[1:])])
+        return ast.BoolOp(ast.And(), [*present, ast.Compare(sides[0], node.ops, [*sides[1:]])])
 
     python = _WORDS.sub(lambda word: word[1] or _IN_PYTHON[word[2]], text.strip())
     try:

@@ -243,10 +243,7 @@ class Task(DatasetTask):
         }
 
     def problem(self, seed: int) -> Problem:
-        """The task as workers get it; only with folds does it depend on the seed.
-
-        Of what is tuned it has the first value.
-        """
+        """The task as workers get it, with the first values of what is tuned."""
         C = self._value("C")
         assert C is not None
         return Problem(
