@@ -10,7 +10,7 @@ plan; their records stay where they are.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,7 +148,6 @@ def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) 
     """The study that :func:`merged` stored, and as a part of it with what options added."""
     names = (*model.task_tables, model.solver_table)
     tables: dict[str, list[Any]] = {name: [] for name in names}
-    added = set[tuple[bool, str]]()  # whether it is a solver, and its label
     for entry in (*content["tasks"].values(), *content["solvers"].values()):
         values = {name: value for name, value in entry.items() if name not in ("table", "added")}
         table = entry["table"]
@@ -158,13 +157,14 @@ def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) 
         made = table_type(model, table).model_validate(values)
         made = made.placed(str(results.resolve())) if isinstance(made, DatasetTask) else made
         tables[table].append(made)
-        if entry.get("added"):
-            added.add((table == model.solver_table, made.label))
     part = model.model_validate(content["settings"] | tables)
-    # Of tasks or solvers all may have been added.
-    tasks = [task for task in part.tasks if (False, task.label) not in added] or part.tasks
-    solvers = [entry for entry in part.solvers if (True, entry.label) not in added] or part.solvers
-    return Scope(part.with_tasks(tasks).with_solvers(solvers), part)
+
+    def of_file(what: str) -> Sequence[Any]:
+        entries = getattr(part, what)
+        # All of them may have been added.
+        return [each for each in entries if not content[what][each.label].get("added")] or entries
+
+    return Scope(part.with_tasks(of_file("tasks")).with_solvers(of_file("solvers")), part)
 
 
 def _marked(run: Mapping[str, Any], of_study: Set[Cell]) -> dict[str, Any]:

@@ -138,14 +138,14 @@ def _predicate(text: str, known: Collection[str]) -> Callable[[Mapping[str, Any]
             if words not in known:
                 raise error(f"unknown name {words!r}{suggest(words, known)}")
             return ast.Name(words, ast.Load())
-        value = None
+        value: Any = None
         with contextlib.suppress(ValueError):
             value = ast.literal_eval(node)
-        constant = ast.Constant(tuple(value) if isinstance(value, list) else value)
-        items = constant.value if isinstance(constant.value, tuple) else [value]
+        value = tuple(value) if isinstance(value, list) else value
+        items = value if isinstance(value, tuple) else [value]
         if not all(isinstance(item, str | int | float) for item in items):
             raise error(f"{shown(words)} is no name, number, text, true or false")
-        return constant
+        return ast.Constant(value)
 
     def checked(node: ast.expr) -> ast.expr:
         if isinstance(node, ast.BoolOp):

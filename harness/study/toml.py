@@ -97,36 +97,32 @@ def load_study(name_or_path: str | Path) -> StudyBase:
 
 def parse_study(content: bytes, *, where: str, folder: str | None = None) -> StudyBase:
     """Build a study from the content of a TOML file."""
-    try:
-        return _parsed(content, where, folder)
-    except StudyError as error:
-        # What the file holds may be of any length, and hold any characters.
-        raise StudyError(*map(visible, error.lines)) from None
-
-
-def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
-    try:
-        text = content.decode("utf-8-sig")
-        values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise StudyError(f"{where}: not valid TOML: {error}") from None
-    origins: dict[str, list[int]] = {}
-    file = StudyFile(where, text, origins)
-    kind = values.get("kind", "svm")
-    if kind not in KINDS:
-        hint = suggest(str(kind), KINDS)
-        raise StudyError(f"{file.at(('kind',))}: kind = {shown(kind)} is not known{hint}")
     from .feasibility import FeasibilityStudy
     from .svm import Study
 
-    model: type[StudyBase] = Study if kind == "svm" else FeasibilityStudy
     try:
-        study = model.model_validate(values, context=origins)
-    except ValidationError as error:
-        raise StudyError(*mistakes(error, file, model)) from None
+        try:
+            text = content.decode("utf-8-sig")
+            values = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise StudyError(f"{where}: not valid TOML: {error}") from None
+        origins: dict[str, list[int]] = {}
+        file = StudyFile(where, text, origins)
+        kind = values.get("kind", "svm")
+        if kind not in KINDS:
+            hint = suggest(str(kind), KINDS)
+            raise StudyError(f"{file.at(('kind',))}: kind = {shown(kind)} is not known{hint}")
+        model: type[StudyBase] = Study if kind == "svm" else FeasibilityStudy
+        try:
+            study = model.model_validate(values, context=origins)
+        except ValidationError as error:
+            raise StudyError(*mistakes(error, file, model)) from None
+        except StudyError as error:
+            raise StudyError(f"{file.at(file.written(error.at))}: {error}") from None
+        return completed_study(study, file, folder)
     except StudyError as error:
-        raise StudyError(f"{file.at(file.written(error.at))}: {error}") from None
-    return completed_study(study, file, folder)
+        # What the file holds may be of any length, and hold any characters.
+        raise StudyError(*map(visible, error.lines)) from None
 
 
 def key_line(text: str, path: KeyPath) -> int | None:
