@@ -30,7 +30,7 @@ from ..interrupts import interrupts_deferred
 from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
 from ..planning.fingerprint import write_sources
 from ..planning.manifest import Scope, merged
-from ..planning.plan import Kind, Run, in_rounds, kind_named, limits_hit, reusable
+from ..planning.plan import Kind, Run, in_rounds, kind_named, reusable
 from ..planning.preflight import (
     Facts,
     keep_facts,
@@ -648,8 +648,7 @@ class StudyRun:
         # What a solver raises may be of any length, and hold any characters.
         record.reason = visible(record.reason, REASON_LIMIT)
         record.traceback = visible_lines(record.traceback)
-        limits = limits_hit(record)
-        self.recorded[record.key] = self.journal.append_record(record, limits)
+        self.recorded[record.key] = self.journal.append_record(record)
 
     def _summary(self) -> RunSummary:
         """What became of the planned runs."""

@@ -26,7 +26,7 @@ from ..storage import storing
 from ..words import plural
 from .fingerprint import read_sources
 from .manifest import configuration, merged, restored
-from .plan import kind_named, limits_hit
+from .plan import kind_named
 
 #: Prefer the record that was made last.
 NEWEST = "newest"
@@ -90,7 +90,7 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
             write_description(out, described)
             journal.refresh()
             for record in preferred:
-                journal.append(record_line(record, limits_hit(record), preferred=True))
+                journal.append(record_line(record, preferred=True))
             after = journal.current.values()
         runs_table(out, kind_named(described["kind"]).record, write=True)
         return Merge(

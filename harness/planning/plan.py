@@ -251,14 +251,6 @@ def kind_named(name: str) -> Kind:
     return kind
 
 
-def limits_hit(record: RecordBase) -> list[str]:
-    """Names of the limits that may have cut a run short."""
-    # A feasibility method that ends at its seconds says so, and keeps what it has.
-    status = "timeout" if record.reason.startswith("max_seconds=") else record.status
-    kinds = {"timeout", "memory"}.intersection([status])
-    return sorted(name for name in json.loads(record.budget) if name.endswith(tuple(kinds)))
-
-
 def wider_limits(budget: Budget, entry: Entry) -> list[str]:
     """Names of the limits that may have cut a run short and that the budget has raised."""
     if not entry.cut:

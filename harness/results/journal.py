@@ -19,7 +19,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -79,7 +79,6 @@ class Entry:
     task: str
     solver: str
     seed: int
-    cut: tuple[str, ...]  # names of the limits that may have cut the run short
     preferred: bool  # whether it was chosen over an earlier line in a merge
     status: Status
     reason: str
@@ -98,8 +97,7 @@ class Entry:
         """The entry of a line with this header."""
         columns = {name: header[name] for name in _COLUMNS}
         columns |= dict(zip(("task", "solver", "seed"), header["cell"], strict=True))
-        columns |= {"cut": tuple(header["cut"]), "preferred": header.get("preferred", False)}
-        columns["machine"] = header.get("machine", "")
+        columns |= {name: header.get(name, "") for name in ("preferred", "machine")}
         return cls(segment=segment, offset=offset, size=size, key=header["key"], **columns)
 
     @property
@@ -108,10 +106,19 @@ class Entry:
         return self.task, self.solver, self.seed
 
     @property
+    def cut(self) -> list[str]:
+        """Names of the limits that may have cut the run short."""
+        # A feasibility method that ends at its seconds says so, and keeps what it has.
+        status = "timeout" if self.reason.startswith("max_seconds=") else self.status
+        if status not in ("timeout", "memory"):
+            return []
+        return [name for name in json.loads(self.budget) if name.endswith(status)]
+
+    @property
     def rank(self) -> tuple[bool, str, int]:
         """Of two lines of a key the one of higher rank counts."""
         whole = self.status in EXPECTED_STATUSES and not self.cut
-        return whole or self.preferred, self.segment, self.offset
+        return whole or bool(self.preferred), self.segment, self.offset
 
 
 @dataclass(frozen=True)
@@ -153,14 +160,13 @@ def _machine(environment: str) -> str:
     return f"{values['processor']}, {cores} cores, {memory} GB"
 
 
-def record_line(record: RecordBase, cut: Collection[str] = (), **more: Any) -> bytes:
-    """The line of a record; ``cut`` are the limits that may have cut the run short."""
+def record_line(record: RecordBase, **more: Any) -> bytes:
+    """The line of a record; ``more`` are further entries of its header."""
     header = {
         "type": "record",
         "schema": SCHEMA_VERSION,
         "key": record.key,
         "cell": (record.task, record.solver, record.seed),
-        "cut": sorted(cut),
         "machine": _machine(record.environment),
         **{name: getattr(record, name, None) for name in _COLUMNS},
         **more,
@@ -351,9 +357,9 @@ class Journal:
         header = {"type": "start", "schema": SCHEMA_VERSION, "key": key, "cell": cell}
         self.append(line_of(header | {"at": time.time()}, {}))
 
-    def append_record(self, record: RecordBase, cut: Collection[str] = ()) -> Entry:
+    def append_record(self, record: RecordBase) -> Entry:
         """Write a record; if that fails, nothing of it is written."""
-        self.append(record_line(record, cut))
+        self.append(record_line(record))
         return self.entries[-1]
 
     def append(self, line: bytes) -> None:

@@ -304,15 +304,15 @@ def test_the_last_line_with_the_planned_key_counts(tmp_path):
 def test_a_line_that_was_cut_short_never_replaces_a_whole_one(tmp_path):
     with closing(Journal(tmp_path)) as journal:
         plan(tmp_path, svm_record())
-        for status, cut, counts in (
-            ("timeout", ["timeout"], "timeout"),
-            ("budget", ["timeout"], "budget"),
-            ("converged", [], "converged"),
-            ("timeout", ["timeout"], "converged"),
-            ("crashed", [], "converged"),
-            ("budget", [], "budget"),
+        for status, reason, counts in (
+            ("timeout", "", "timeout"),
+            ("budget", "max_seconds=60 are over", "budget"),
+            ("converged", "", "converged"),
+            ("timeout", "", "converged"),
+            ("crashed", "", "converged"),
+            ("budget", "", "budget"),
         ):
-            journal.append_record(svm_record(status=status), cut)
+            journal.append_record(svm_record(status=status, reason=reason))
             assert statuses(tmp_path) == [counts]
 
 

@@ -133,7 +133,7 @@ def test_a_preferred_record_counts_though_it_was_cut_short(folder):
     record = next(iter(records(folder / "two").values()))
     shutil.rmtree(folder / "two" / "journal")
     with closing(Journal(folder / "two")) as journal:
-        journal.append_record(replace(record, status="timeout"), ["timeout"])
+        journal.append_record(replace(record, status="timeout"))
     with pytest.raises(UserError, match="status differs"):
         merge([folder / "one", folder / "two"], folder / "out")
     merge([folder / "one", folder / "two"], folder / "out", prefer=str(folder / "two"))

@@ -226,7 +226,7 @@ def test_a_raised_limit_is_named(folder):
     shutil.rmtree(folder.results / "journal")
     with closing(Journal(folder.results)) as journal:
         for record in records:
-            journal.append_record(replace(record, status="timeout"), ["timeout"])
+            journal.append_record(replace(record, status="timeout"))
     assert {item.state for item in explained(folder).values()} == {"recorded"}
     folder.described_with(lambda study: study["settings"]["budget"].update(timeout=99.0))
     item = explained(folder)["a", "Mine"]
