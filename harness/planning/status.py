@@ -19,7 +19,7 @@ from ..results.journal import Journal, failure_line
 from ..results.records import EXPECTED_STATUSES
 from ..results.stores import Mirror, StoreUrl, is_url
 from ..words import plural
-from .forecast import Forecast, Pair, eta_words, recorded_seconds
+from .forecast import Forecast, Pair, eta_words
 
 _UNKNOWN = "another machine"
 _RUNNING = ("task", "solver", "seed", "machine", "seconds")
@@ -90,8 +90,7 @@ class Monitor:
             counts = machines[entry.machine or _UNKNOWN]
             counts["done"] += 1
             counts["failed"] += entry.status not in EXPECTED_STATUSES
-            if entry.wall_s is not None:
-                forecast.add((entry.task, entry.solver), recorded_seconds(entry))
+            forecast.add((entry.task, entry.solver), entry.seconds)
         running, elapsed = list[dict[str, Any]](), list[tuple[Pair, float]]()
         for start in journal.running():
             if start.cell not in current:

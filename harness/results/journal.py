@@ -62,10 +62,7 @@ _SYNC_S = 1.0
 # Seconds for which another command may change the plan.
 _PLANNING_S = 60.0
 #: Columns of a record that its header repeats.
-_COLUMNS = (
-    *("status", "reason", "budget", "started_at", "reference_hash"),
-    *("data_s", "compile_s", "wall_s", "evaluation_s", "tuning_wall_s"),
-)
+_COLUMNS = ("status", "reason", "budget", "started_at", "reference_hash")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +82,9 @@ class Entry:
     budget: str
     started_at: str
     reference_hash: str | None
-    data_s: float | None
-    compile_s: float | None
-    wall_s: float | None
-    evaluation_s: float | None
-    tuning_wall_s: float | None
     machine: str  # processor, cores and memory; empty: not known
+    # What it took, but for compiling: that need not be done again. None: it has not solved.
+    seconds: float | None
 
     @classmethod
     def of(cls, header: Mapping[str, Any], segment: str, offset: int, size: int) -> Entry:
@@ -98,6 +92,7 @@ class Entry:
         columns = {name: header[name] for name in _COLUMNS}
         columns |= dict(zip(("task", "solver", "seed"), header["cell"], strict=True))
         columns |= {name: header.get(name, "") for name in ("preferred", "machine")}
+        columns["seconds"] = header.get("seconds")
         return cls(segment=segment, offset=offset, size=size, key=header["key"], **columns)
 
     @property
@@ -162,12 +157,16 @@ def _machine(environment: str) -> str:
 
 def record_line(record: RecordBase, **more: Any) -> bytes:
     """The line of a record; ``more`` are further entries of its header."""
+    # Only some kinds of studies tune.
+    phases = (record.data_s, record.evaluation_s, getattr(record, "tuning_wall_s", None))
+    wall = record.wall_s
     header = {
         "type": "record",
         "schema": SCHEMA_VERSION,
         "key": record.key,
         "cell": (record.task, record.solver, record.seed),
         "machine": _machine(record.environment),
+        "seconds": None if wall is None else wall + sum(filter(None, phases)),
         **{name: getattr(record, name, None) for name in _COLUMNS},
         **more,
     }

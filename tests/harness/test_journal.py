@@ -90,6 +90,9 @@ def test_a_record_comes_back_as_it_was(tmp_path, make):
     journal_with(tmp_path, *records)
     assert current(tmp_path) == records
     (path,) = Journal(tmp_path).segments()
+    # What it took but for compiling is in its header, for forecasts.
+    timed = make(wall_s=79.0, data_s=1.0, compile_s=9.0)
+    assert json.loads(record_line(timed)[33:].partition(b"\t")[0])["seconds"] == 80.0
     assert path.stat().st_mode & 0o044  # others may read results
 
 
