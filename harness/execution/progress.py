@@ -28,7 +28,7 @@ _DOING = {"import": "importing ", "data": "loading ", "compile": "compiling ", "
 # Machines that the live display shows.
 _MOST_MACHINES = 20
 #: Runs that are recorded, each with what is recorded.
-Recorded = Sequence[tuple[Run, Entry | RecordBase]]
+Recorded = Sequence[tuple[Run, Entry]]
 
 
 class Running(NamedTuple):

@@ -19,7 +19,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -229,9 +229,10 @@ class Journal:
         self._ended = set[str]()
         self._own: tuple[Path, int] | None = None
         self._synced = -math.inf
+        # What is there says nothing of when it was written.
+        self._now: Callable[[], float] = lambda: -math.inf
         self.refresh()
-        # What was there says nothing of when it was written.
-        self._grew = {name: (size, -math.inf) for name, (size, _) in self._grew.items()}
+        self._now = time.monotonic
 
     def segments(self) -> list[Path]:
         """The files, in the order in which the commands began."""
@@ -253,7 +254,7 @@ class Journal:
                 if size <= offset:
                     continue
                 if size != self._grew.get(path.name, (0, 0.0))[0]:
-                    self._grew[path.name] = size, time.monotonic()
+                    self._grew[path.name] = size, self._now()
                 file.seek(offset)
                 for line in file:
                     end = offset + len(line)
