@@ -19,7 +19,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -229,10 +229,9 @@ class Journal:
         self._ended = set[str]()
         self._own: tuple[Path, int] | None = None
         self._synced = -math.inf
-        # What is there says nothing of when it was written.
-        self._now: Callable[[], float] = lambda: -math.inf
         self.refresh()
-        self._now = time.monotonic
+        # What was there says nothing of when it was written.
+        self._grew = {name: (size, -math.inf) for name, (size, _) in self._grew.items()}
 
     def segments(self) -> list[Path]:
         """The files, in the order in which the commands began."""
@@ -254,7 +253,7 @@ class Journal:
                 if size <= offset:
                     continue
                 if size != self._grew.get(path.name, (0, 0.0))[0]:
-                    self._grew[path.name] = size, self._now()
+                    self._grew[path.name] = size, time.monotonic()
                 file.seek(offset)
                 for line in file:
                     end = offset + len(line)
@@ -517,6 +516,7 @@ def _made(results: Path, record_type: type[RecordBase]) -> tuple[pa.Table, dict[
     import pyarrow as pa
 
     journal = Journal(results)
+    journal.refresh()  # half a line that is no longer written is damage at the second look
     damaged = {item.key: _below(results, item) for item in journal.damages if item.key}
     entries = list(journal.current.values())
     parts = [table_of(record_type, [])]
