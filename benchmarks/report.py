@@ -157,7 +157,6 @@ def write(folder, shape, seed=0):
         "solvers": solvers,
         "planned": planned,
     }
-    journal.append_plan("large", {(r["task"], r["solver"], r["seed"]): r["key"] for r in planned})
     journal.close()
     write_description(folder, described)
 

@@ -11,13 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-_LIBRARIES = {
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "numba": "numba",
-    "sklearn": "scikit-learn",
-    "pyarrow": "pyarrow",
-}
+_LIBRARIES = {name: name for name in ("numpy", "scipy", "numba", "pyarrow")}
+_LIBRARIES["sklearn"] = "scikit-learn"
 # Seconds that git may take; a version without its commit is better than a wait.
 _PATIENCE = 5.0
 _CODE = ("src", "data_loaders", "solvers", "harness", "reports", "studies", "pyproject.toml")

@@ -61,10 +61,6 @@ class UnsupportedError(UserError):
     """Something that this system cannot do; the message names the system and says what can."""
 
 
-class BusyError(UserError):
-    """Another process is writing to the same results folder."""
-
-
 class StorageError(UserError):
     """A file that cannot be written; the message names it, the system's reason and a remedy."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from ..data_loaders.atomic import DISK_ERRORS
-from .errors import BusyError, StorageError, UserError
+from .errors import StorageError, UserError
 
 try:
     import fcntl
@@ -67,7 +67,7 @@ def exclusive(folder: Path, seconds: float = 0.0) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:
-            raise BusyError(
+            raise UserError(
                 f"{folder}: another marginbench command is writing here; wait for it or choose "
                 "another --out"
             ) from None

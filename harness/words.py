@@ -13,15 +13,6 @@ TRACEBACK_LIMIT = 10_000
 # All but the printable characters of ASCII.
 _SUSPECTS = re.compile(r"[^ -~]")
 _BREAKS = re.compile(r"[ \t\n\v\f\r]*[\t\n\v\f\r][ \t\n\v\f\r]*")
-# Printable characters without ink: the default-ignorable ones of Unicode (variation selectors,
-# fillers, the grapheme joiner), and the blank of Braille.
-_UNSEEN = frozenset(
-    map(
-        chr,
-        [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0]
-        + [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)],
-    )
-)
 
 
 def plural(n: int, word: str) -> str:
@@ -43,7 +34,7 @@ def shown(value: object) -> str:
 def visible(text: str, limit: int = MESSAGE_LIMIT) -> str:
     r"""Text from elsewhere as one line that is safe to show; applied twice, it changes nothing.
 
-    Breaks of lines become spaces; control, bidirectional and invisible characters become escapes
+    Breaks of lines become spaces; control and bidirectional characters become escapes
     such as ``\x00`` and ``\u202e``; other text stays, in any script. What is longer than the limit
     loses its end, and the result says how long it was.
     """
@@ -75,8 +66,7 @@ def _escaped(text: str, kept: str) -> str:
     def shown(match: re.Match[str]) -> str:
         character = match[0]
         is_space = unicodedata.category(character) == "Zs"
-        is_seen = is_space or (character.isprintable() and character not in _UNSEEN)
-        stays = is_seen or character in kept
+        stays = is_space or character.isprintable() or character in kept
         return character if stays else character.encode("unicode_escape").decode()
 
     return _SUSPECTS.sub(shown, text)

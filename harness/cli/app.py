@@ -2,43 +2,64 @@
 
 from __future__ import annotations
 
-import codecs
 import io
-import json
 import os
-import re
 import sys
 from collections.abc import Callable
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from ..errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from . import data, running, solvers, studies
 from .doctor import doctor
-from .examples import add_examples
 from .output import complain, data_code, help_only
 from .running import ReportWriter
 
-# The letters of our numbers and tables that not all encodings have; no quotes, which end JSON's.
-_POWERS, _OTHERS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "\u202f\xa0\u2013\u2212\xd7·“”"
-_PLAIN = str.maketrans(_POWERS + _OTHERS, "-0123456789" + "  --x-''") | {
-    ord("≤"): "<=", ord("≥"): ">=", ord("→"): "->"
-}  # fmt: skip
 # What a shell sets to ask for the words that may come next.
 _COMPLETE = "_MARGINBENCH_COMPLETE"
 # What a shell reports for a command that wrote into a closed pipe: 128 + SIGPIPE.
 EXIT_PIPE = 141
+#: What follows "marginbench" and the name of the command.
+_EXAMPLES = {
+    "run": (
+        "",
+        "sbp12-adult --solver SBP,SMO --seeds 5",
+        "--dataset bank.csv --solver SMO,my_solver.py:MySolver",
+        "my-study.toml --where 'C == 10' --timeout 30",
+    ),
+    "report": ("results/quickstart", "results/quickstart --where 'solver == \"SMO\"'"),
+    "explain": ("results/quickstart",),
+    "merge": ("results/here results/there --out results/all",),
+    "solvers": ("",),
+    "solver": ("SMO", "my_solver.py:MySolver --json"),
+    "check": ("my_solver.py:MySolver",),
+    "warm": ("--jobs 2",),
+    "doctor": ("",),
+    "export": ("results/quickstart --list", "results/quickstart --out paper --format pdf,tex"),
+    "compare": ("results/before results/after", "results/before results/after --solver SMO --json"),
+    "publish": ("results/* --out site",),
+    "reproduce": ("sbp12 --dry-run", "bsca18 --only table1"),
+    "watch": ("results/quickstart",),
+    "regressions": ("", "main HEAD --text"),
+    "study new": ("my-study",),
+    "study show": ("quickstart",),
+    "study validate": ("my-study.toml",),
+    "new solver": ("MySolver",),
+    "data list": ("",),
+    "data fetch": ("adult,ijcnn1",),
+    "data verify": ("",),
+    "data import": ("bank bank.csv --option target=y",),
+    "data info": ("adult",),
+    "data remove": ("bank",),
+}
 
 
 def build_app(
     write_report: ReportWriter,
     import_report: Callable[[], None] = lambda: None,
 ) -> typer.Typer:
-    """The application with all its commands.
-
-    ``import_report`` imports what ``write_report`` needs while the first worker of a run starts.
-    """
+    """The application; ``import_report`` imports what ``write_report`` needs, meanwhile."""
     app = typer.Typer(
         name="marginbench",
         help="Compare large-margin solvers fairly: on kernel evaluations, time and accuracy.",
@@ -58,10 +79,9 @@ def build_app(
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
     """Run the application and exit; a user's mistake becomes one line, not a traceback."""
     _open_closed_streams()
-    codecs.register_error("marginbench", _spelled)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="marginbench")
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(app, sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
@@ -110,6 +130,17 @@ def _run(app: typer.Typer, arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def add_examples(command: Any, words: str = "") -> None:
+    """Give each command its examples; KeyError for one that has none."""
+    below = getattr(command, "commands", {})
+    for name, each in below.items():
+        add_examples(each, f"{words} {name}".strip())
+    if not below:
+        lines = (f"  marginbench {words} {rest}".rstrip() for rest in _EXAMPLES[words])
+        # The mark keeps the lines as they are.
+        command.epilog = "\b\nExamples:\n" + "\n".join(lines)
+
+
 def _open_closed_streams() -> None:
     """A stream that the shell has closed (``>&-``) must not become the first file opened here."""
     for descriptor in range(3):
@@ -121,18 +152,6 @@ def _open_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-
-
-def _spelled(error: UnicodeError) -> tuple[str, int]:
-    """What is printed for letters that the encoding of the output lacks.
-
-    Those of numbers become plain ones, as in "1.5x10^-3", and others codes that JSON reads.
-    """
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end]
-    plain = re.sub(f"[{_POWERS}]+", r"^\g<0>", lacking).translate(_PLAIN)
-    return json.dumps(plain)[1:-1], error.end
 
 
 def _drop_what_cannot_be_printed() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +15,6 @@ from .output import Json, in_columns, show
 
 State = Literal["ok", "note", "wrong"]
 
-#: Variables that set the number of threads of a library.
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 #: Packages of the extras, and what they are for.
 _EXTRAS = {
     "cloud": ("obstore", "results in object stores"),
@@ -28,7 +25,6 @@ _EXTRAS = {
 # Processes of others beyond this share of the cores disturb times.
 _BUSY_SHARE = 0.25
 _LEAST_FREE_GB = 2.0
-_SIZE = 768
 
 
 class Finding(NamedTuple):
@@ -41,14 +37,22 @@ class Finding(NamedTuple):
 
 def doctor(as_json: Json = False) -> int:
     """Run all checks and print them; the exit code."""
-    findings = [*_software(), *_processor(), *_memory(), *_folders()]
+    findings = [*_findings()]
     document = [item._asdict() for item in findings]
     show(document, in_columns([("CHECK", "STATE", "FOUND"), *findings]), as_json=as_json)
     return EXIT_RUNS if any(item.state == "wrong" for item in findings) else EXIT_OK
 
 
-def _software() -> Iterator[Finding]:
+def _findings() -> Iterator[Finding]:
+    import psutil
+
+    from ...data_loaders.cache import datasets_folder
+    from ...data_loaders.files import MIRROR_VARIABLE
+    from ...solvers.numeric.compiling import cache_folder
     from ..environment import environment
+
+    def advised(check: str, found: str, advice: str) -> Finding:
+        return Finding(check, "note" if advice else "ok", found + advice)
 
     machine = environment()
     commit = f", commit {machine['commit'][:10]}" if machine["commit"] else ""
@@ -59,71 +63,26 @@ def _software() -> Iterator[Finding]:
     missing = [
         f"{extra} ({what})" for extra, (name, what) in _EXTRAS.items() if find_spec(name) is None
     ]
-    names = f"not installed: {'; '.join(missing)}" if missing else ""
-    yield Finding("extras", _noted(names), names or "all installed")
+    absent = f"not installed: {'; '.join(missing)}" if missing else ""
+    yield advised("extras", "" if missing else "all installed", absent)
     yield Finding("platform", "ok", f"{machine['platform']}, {machine['processor']}")
-
-
-def _processor() -> Iterator[Finding]:
-    import psutil
-
-    logical = os.cpu_count() or 1
+    logical = machine["cores_logical"] or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
-    cores = psutil.cpu_count(logical=False) or logical
-    yield Finding("cores", "ok", f"{cores}, {logical} logical, {usable} for this process")
-    named = [f"{name}={os.environ[name]}" for name in _THREADS if name in os.environ]
-    threads = f"{', '.join(named)}: runs of studies set their own" if named else "not limited"
-    yield Finding("threads", "ok", threads)
+    found = f"{machine['cores'] or logical}, {logical} logical, {usable} for this process"
+    yield Finding("cores", "ok", found)
     busy = psutil.cpu_percent(interval=0.5) / 100
     advice = ": times measured now are disturbed" if busy > _BUSY_SHARE else ""
-    yield Finding("other work", _noted(advice), f"{100 * busy:.0f} % of the processor{advice}")
+    yield advised("other work", f"{100 * busy:.0f} % of the processor", advice)
     governors = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
     names = sorted({path.read_text(encoding="ascii").strip() for path in governors})
     if names:
         varies = ": its speed varies; 'performance' makes times steadier"
-        advice = "" if names == ["performance"] else varies
-        yield Finding("clock", _noted(advice), f"{', '.join(names)}{advice}")
-    yield _blas()
-
-
-def _noted(advice: str) -> State:
-    return "note" if advice else "ok"
-
-
-def _blas() -> Finding:
-    """How fast one thread multiplies matrices."""
-    import numpy as np
-    from threadpoolctl import threadpool_limits
-
-    from ..environment import environment
-
-    matrix = np.random.default_rng(0).random((_SIZE, _SIZE), dtype=np.float32)
-    seconds = []
-    with threadpool_limits(1, user_api="blas"):
-        for _ in range(8):
-            start = time.perf_counter()
-            matrix @ matrix
-            seconds.append(time.perf_counter() - start)
-    speed = 2 * _SIZE**3 / min(seconds) / 1e9
-    return Finding("BLAS", "ok", f"{environment()['blas']}; {speed:.0f} GFLOP/s on one thread")
-
-
-def _memory() -> Iterator[Finding]:
-    import psutil
-
-    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+        yield advised("clock", ", ".join(names), "" if names == ["performance"] else varies)
+    yield Finding("BLAS", "ok", machine["blas"])
+    memory = psutil.virtual_memory()
     advice = "" if memory.available > 0.25 * memory.total else "; other programs use much of it"
     free = f"{memory.available / 1e9:.1f} of {memory.total / 1e9:.1f} GB free"
-    yield Finding("memory", _noted(advice), f"{free}{advice}")
-    if swap.used > 0.1 * memory.total:
-        yield Finding("swap", "note", f"{swap.used / 1e9:.1f} GB used: memory was short")
-
-
-def _folders() -> Iterator[Finding]:
-    from ...data_loaders.cache import datasets_folder
-    from ...data_loaders.files import MIRROR_VARIABLE
-    from ...solvers.numeric.compiling import cache_folder
-
+    yield advised("memory", free, advice)
     yield _writable("datasets", datasets_folder())
     yield _writable("compiled code", cache_folder())
     yield _writable("this folder", Path.cwd())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import EXIT_DATA, InterruptedRunError, UserError, first_line
+from ..errors import EXIT_DATA, EXIT_OK, EXIT_RUNS, InterruptedRunError, UserError, first_line
 from ..interrupts import interrupts_raised
 from .output import Json, complain, show
 
@@ -141,14 +141,18 @@ def add(
             if engine is not None:
                 engine.check_options()
             shown = runner.preview(study, out, **options)
-            line = json.dumps(shown.as_dict(), ensure_ascii=False)
+            line = json.dumps(shown.as_dict())
             typer.echo(line if as_json else "\n".join(shown.lines()))
             return 0
-        lasting = {"timeout": timeout, "out": out, "jobs": None if jobs == 1 else jobs}
-        chosen = {"dataset": dataset, "solver": solver, "seeds": seeds, "where": where}
+        words: dict[str, Any] = {
+            "dataset": dataset,
+            "solver": solver,
+            "seeds": seeds,
+            "where": where,
+        }
+        words |= {"timeout": timeout, "out": out, "jobs": None if jobs == 1 else jobs}
         options |= {"log_json": log_json, "engine": engine}
-        options["command"] = _command_line(study, chosen | lasting)
-        options["whole_command"] = _command_line(study, lasting)
+        options["command"] = _command_line(study, words)
         options["meanwhile"] = import_report
         try:
             summary = runner.run(study, out, **options)
@@ -245,7 +249,7 @@ def _lines(summary: RunSummary) -> Iterator[str]:
 def _show_json(summary: RunSummary, report: str | None, exit_code: int) -> None:
     """One JSON object on one line."""
     outcome = {**summary.as_dict(), "report": report, "exit_code": exit_code}
-    typer.echo(json.dumps(outcome, ensure_ascii=False))
+    typer.echo(json.dumps(outcome))
 
 
 def _page_of_a_part(summary: RunSummary, write_report: ReportWriter, *, quiet: bool) -> str | None:
@@ -289,12 +293,8 @@ def _explain(
         explained = explaining.explain(results, worker, lambda line: typer.echo(line, err=True))
     if run is not None:
         explained = explaining.chosen(explained, run)
-    if as_json:
-        found = [asdict(item) for item in explained]
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
-        return
-    for line in explaining.in_words(explained):
-        typer.echo(line)
+    document = [asdict(item) for item in explained]
+    show(document, explaining.in_words(explained), as_json=as_json)
 
 
 def _command_of(results: Path) -> str:
@@ -341,20 +341,20 @@ def _merge(
     as_json: _Json = False,
 ) -> int:
     from ..planning.merging import merge
-    from ..results.stores import changeable, is_url, local_folder
+    from ..results.stores import changeable, local_folder
     from ..words import plural
 
     sides = {text: local_folder(text) for text in folders}
     preferred = str(sides.get(prefer, prefer))
     with changeable(out) as folder:
         done = merge(list(sides.values()), folder, prefer=preferred)
+    code = EXIT_RUNS if done.damaged else EXIT_OK
     for line in done.damaged:
-        complain(f"not merged: {line}; run the study in {out} to repeat the run", done.exit_code)
+        complain(f"not merged: {line}; run the study in {out} to repeat the run", code)
     agreeing = f"{plural(done.alike, 'run')} in several folders with the same values"
     lines = [
         "{run}: {what}; decided by --prefer ".format_map(each) + prefer for each in done.conflicts
     ]
     lines.append(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {agreeing}")
-    named = {"out": out} if is_url(out) else {}
-    show(done.as_dict() | named | {"exit_code": done.exit_code}, lines, as_json=as_json)
-    return int(done.exit_code)
+    show(vars(done) | {"out": out, "exit_code": code}, lines, as_json=as_json)
+    return code

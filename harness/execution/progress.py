@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ..jobs import Phase
-from ..planning.forecast import Forecast, Pair, eta_words, recorded_seconds, span
+from ..planning.forecast import Forecast, Pair, eta_words, span
 from ..planning.plan import Run, kind_named
 from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
@@ -28,7 +28,7 @@ _DOING = {"import": "importing ", "data": "loading ", "compile": "compiling ", "
 # Machines that the live display shows.
 _MOST_MACHINES = 20
 #: Runs that are recorded, each with what is recorded.
-Recorded = Sequence[tuple[Run, Entry | RecordBase]]
+Recorded = Sequence[tuple[Run, Entry]]
 
 
 class Running(NamedTuple):
@@ -69,8 +69,7 @@ class Progress:
         self.to_do, self.done, self.failed = len(pending), 0, 0
         self.left.update(Counter((run.task, run.solver) for run in pending))
         for run, entry in recorded:
-            if entry.wall_s is not None:
-                self.forecast.add((run.task, run.solver), recorded_seconds(entry))
+            self.forecast.add((run.task, run.solver), entry.seconds)
         self.show("begin", to_do=self.to_do, recorded=len(recorded))
 
     def started(self, run: Run, machine: str = "") -> None:
@@ -106,7 +105,7 @@ class Progress:
         """Another command has recorded a run that was to be done here."""
         self.left[(run.task, run.solver)] -= 1
         self.to_do -= 1
-        self.forecast.add((run.task, run.solver), recorded_seconds(record))
+        self.forecast.add((run.task, run.solver), record.seconds)
         self.show("recorded", run, status=record.status, to_do=self.to_do)
 
     def refresh(self, phases: Mapping[str, Phase] | None = None) -> None:

@@ -7,7 +7,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -29,8 +29,8 @@ from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
 from ..planning.fingerprint import write_sources
-from ..planning.manifest import Scope, cell_of, merged
-from ..planning.plan import Kind, Run, in_rounds, kind_named, limits_hit, reusable
+from ..planning.manifest import Scope, merged
+from ..planning.plan import Kind, Run, in_rounds, kind_named, reusable
 from ..planning.preflight import (
     Facts,
     keep_facts,
@@ -41,12 +41,13 @@ from ..planning.preflight import (
 from ..planning.report import Preview, preview as preview_study
 from ..results.description import (
     SCHEMA_VERSION,
+    Cell,
     DamagedDescriptionError,
-    move_aside,
+    planned_keys,
     read_description,
     write_description,
 )
-from ..results.journal import Cell, Entry, Journal, failure_line, runs_table
+from ..results.journal import Entry, Journal, failure_line, runs_table
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..results.stores import is_url, local_folder, synced
 from ..storage import storing
@@ -142,7 +143,6 @@ def run(
     jobs: int = 1,
     retry_failed: bool = False,
     command: str = "",
-    whole_command: str = "",
     quiet: bool = False,
     log_json: bool = False,
     engine: Engine | None = None,
@@ -174,8 +174,6 @@ def run(
         Run again what did not go as planned.
     command : str
         The command line that runs this.
-    whole_command : str
-        The command line that runs the study without a selection, for the report.
     quiet : bool
         Show nothing while it runs.
     log_json : bool
@@ -202,8 +200,6 @@ def run(
         If the user interrupts; what was recorded stays.
     """
     whole, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
-    if study is None and whole.name != _DEFAULT:
-        whole_command = command
     progress = Progress() if quiet else choose_progress(jobs)
     if log_json:
         progress = JsonProgress(jobs, sys.stderr)
@@ -218,7 +214,6 @@ def run(
             retry_failed=retry_failed,
             command=command,
             whole=whole,
-            whole_command=whole_command,
             progress=progress,
             engine=engine,
             exchange=exchange,
@@ -293,7 +288,6 @@ class StudyRun:
     retry_failed: bool = False
     command: str = ""
     whole: StudyBase | None = None
-    whole_command: str = ""
     progress: Progress = field(default_factory=Progress)
     executor: Executor | None = None
     engine: Engine | None = None
@@ -355,9 +349,9 @@ class StudyRun:
         self.recorded, self._repeated = dict[str, Entry](), dict[str, Entry]()
         self.already_recorded = 0
         self.described = False  # whether study.json tells what is planned
+        self._is_planned_anew = False
         self._budget = canonical_json(self.study.budget.limits())
         self._running_elsewhere = frozenset[str]()
-        self._position = 0, 1  # among the commands at work
         # When runs began, by key; of those at work.
         self._begun = dict[str, str]()
         self._next_look = self._next_exchange = 0.0
@@ -408,8 +402,6 @@ class StudyRun:
                 and self.kind.is_current(entry, run)
                 for run in self.runs
             ):
-                for line in self.kind.remarks(self.study):
-                    self.progress.say(line)
                 return
         self.facts = preflight(self.study, self, self.progress.say)
         self.runs = self.kind.plan(self.study, self.facts)
@@ -420,7 +412,7 @@ class StudyRun:
         return reusable(self.study.budget, entry, retry_failed=retry_failed)
 
     def _prepare(self) -> None:
-        """Write study.json and the plan, and read what is recorded already."""
+        """Write study.json, which has the plan, and read what is recorded already."""
         with self.journal.planning():
             self._refresh_journal(now=True)
             described = self._described()
@@ -443,12 +435,10 @@ class StudyRun:
                 else:
                     waits = not (run.failure or run.skip_reason)
                     (self.pending if waits else not_run).append(run)
-            plan = {cell_of(run): run["key"] for run in described["planned"]}
-            self._report_changes(plan)
-            if self.pending or plan != self.journal.plan or self.journal.new_damages():
-                self.journal.append_plan(self.study.name, plan)
-            self._position = self.journal.position()  # only now there is a file of this command
-            write_description(self.results, described)
+            self._report_changes(planned_keys(described))
+            if self.pending:
+                self.journal.begin()
+            self._is_planned_anew = write_description(self.results, described)
             self.described = True
         for run, record in incomplete:
             # Only the comparison with a reference optimum is missing.
@@ -472,9 +462,8 @@ class StudyRun:
         try:
             before = read_description(self.results)
         except DamagedDescriptionError as error:
-            aside = move_aside(self.results)
-            self.progress.say(f"{error.why}; moved to {aside}, written anew")
-        name = (before or {}).get("name") or self.journal.study or study.name
+            self.progress.say(str(error))
+        name = study.name if before is None else before["name"]
         if name != study.name:
             raise UserError(
                 f"{self.results}: holds the study {name!r}; choose another --out for {study.name!r}"
@@ -495,14 +484,14 @@ class StudyRun:
                 | ({"failed": True} if run.failure else {})
                 for run in self.runs
             ],
-            "command": self.whole_command or self.command,
+            "command": self.command,
         }
         content = self.scope.content(self.results)
-        return merged(now, before, self.scope.whole, content, self.command)
+        return merged(now, before, self.scope.whole, content)
 
     def _report_changes(self, plan: dict[Cell, str]) -> None:
         """Say which lines are damaged, and whether records of another version count now."""
-        for damage in self.journal.new_damages():
+        for damage in self.journal.damages:
             remedy = "the run is done again" if damage.key else "what it held is done again"
             if self.journal.recorded(damage.key):
                 remedy = "another line has its run"
@@ -550,14 +539,8 @@ class StudyRun:
     def _jobs(self, runs: Sequence[Run], others: list[Run]) -> Iterator[Job]:
         """The jobs of runs that no other command has recorded; those begun there go to others."""
         # One by one: what is left to do, and limits, depend on what has happened so far.
-        left, position = deque(runs), (0, 1)
-        while left:
+        for run in runs:
             self._refresh_journal()
-            if self._position != position:
-                # Each command begins with a share of its own, and helps the others then.
-                number, count = position = self._position
-                left = deque(sorted(left, key=lambda run: int(run.key[:8], 16) % count != number))
-            run = left.popleft()
             if self._recorded_elsewhere(run):
                 continue
             if run.key in self._running_elsewhere:
@@ -579,7 +562,6 @@ class StudyRun:
             began = time.monotonic()
             self.journal.refresh()
             self._running_elsewhere = frozenset(s.key for s in self.journal.running())
-            self._position = self.journal.position()
             ended = time.monotonic()
             self._next_look = ended + min(LOOK_S, LOOK_REST * (ended - began))
 
@@ -644,8 +626,7 @@ class StudyRun:
         # What a solver raises may be of any length, and hold any characters.
         record.reason = visible(record.reason, REASON_LIMIT)
         record.traceback = visible_lines(record.traceback)
-        limits = limits_hit(record)
-        self.recorded[record.key] = self.journal.append_record(record, limits)
+        self.recorded[record.key] = self.journal.append_record(record)
 
     def _summary(self) -> RunSummary:
         """What became of the planned runs."""
@@ -661,7 +642,7 @@ class StudyRun:
             ),
             data_errors=tuple(dict.fromkeys([*unloaded, *self._data_errors])),
             part=self.scope.words(),
-            changed=self.journal.has_grown,
+            changed=self.journal.has_grown or self._is_planned_anew,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from ..errors import SolverError
@@ -40,28 +39,28 @@ class _Configuration(Configuration):
         is_own = isinstance(task, Images) and is_users_file(task.dataset, task.folder)
         left_out = ("dataset", "dataset_params") if is_own else ()
         keyed = {k: v for k, v in self.problem.items() if k not in left_out}
-        self._problem_parts = {"problem": keyed, "fingerprint": self.fingerprint}
+        self._parts = {"problem": keyed, "fingerprint": self.fingerprint}
+        self._columns = {
+            "problem": canonical_json(self.problem),
+            "fingerprint": self.fingerprint,
+        }
         if isinstance(task, Cell):
             self.limits = run_limits(study.budget, _GRACE)
 
     def seeded(self, seed: int) -> Seeded:
+        def work() -> Work:
+            return FeasibilityWork(
+                self.problem,
+                seed,
+                self.entry.name,
+                self.explicit,
+                self.study.budget.timeout,
+                getattr(self.task, "folder", None),
+                self.fingerprint or "",
+            )
+
         # The data are drawn from by the seed; how many points that leaves is no news.
-        work = partial(self._work, seed)
-        return Seeded(seed, self.params, self._problem_parts, work, failure=self.failure)
-
-    def _work(self, seed: int) -> Work:
-        return FeasibilityWork(
-            self.problem,
-            seed,
-            self.entry.name,
-            self.explicit,
-            self.study.budget.timeout,
-            getattr(self.task, "folder", None),
-            self.fingerprint or "",
-        )
-
-    def columns(self, seeded: Seeded) -> dict[str, Any]:
-        return {"problem": canonical_json(self.problem), "fingerprint": self.fingerprint}
+        return Seeded(seed, self.params, self._parts, self._columns, work, self.failure)
 
 
 class FeasibilityKind(Kind):
@@ -96,20 +95,14 @@ class FeasibilityKind(Kind):
                 info, decided = solvers[entry.label], (*task.decides, "history")
                 yield from parameter_mistakes(study, entry, info, f"[[{task.table}]]", decided)
 
-    def described(
-        self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]
-    ) -> dict[str, Any]:
-        return {
-            "source": study.source,
-            "tasks": [
-                {"type": table, **task.model_dump()}
-                for table in study.task_tables
-                for task in getattr(study, table)
-            ],
-            "solvers": [
-                {"name": entry.class_name, **solvers[entry.label].traits} for entry in study.solvers
-            ],
-        }
+    def about(self, study: FeasibilityStudy) -> dict[str, Any]:
+        return {"source": study.source}
+
+    def about_task(self, task: Cell | Images) -> dict[str, Any]:
+        return {"type": task.table}
+
+    def about_solver(self, entry: SolverEntry, traits: Mapping[str, Any]) -> dict[str, Any]:
+        return {"name": entry.class_name, **traits}
 
     def headline(self, record: FeasibilityRecord) -> Iterator[str]:
         if record.found in ("separable", "inseparable"):

@@ -11,6 +11,7 @@ clean git work tree, the commit that last changed it follows: ``3f2a9c01d4 git:a
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -19,6 +20,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import metadata
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +101,9 @@ def _outside_code(spec: SolverSpec) -> dict[str, Path | None]:
     package = str(spec.module).partition(".")[0]
     if installed_version(package):
         return {installed_version(package): None}
-    folder = _folder_of(package)
-    if folder is not None:
+    found = _spec(package)
+    if found is not None and found.submodule_search_locations:
+        folder = Path(next(iter(found.submodule_search_locations))).resolve()
         files = folder.rglob("*.py")
         return {f"{package}/{file.relative_to(folder).as_posix()}": file for file in files}
     file = spec.located()
@@ -185,23 +188,14 @@ def kernel_code(name: str) -> str:
 
 
 def code_hash(file: Path | None) -> str:
-    """SHA-256, in hexadecimal, of a file's syntax tree without comments and docstrings.
-
-    A file that cannot be parsed counts by its bytes; it cannot be imported either.
-    """
+    """SHA-256 of a file's syntax tree without comments and docstrings, or else of its bytes."""
     return _hash_of_code(b"" if file is None else file.read_bytes())
 
 
 @cache
 def installed_version(package: str) -> str:
-    """Name and version of the installed distribution that has a package; empty if none has.
-
-    A package that is developed in a folder of its own has no version that tells its code.
-    """
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return ""
+    """Name and version of the installed distribution that has a package; empty if it has none."""
+    spec = _spec(package)
     paths = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
     for name in _distributions().get(package, ()):
         installed = metadata.distribution(name)
@@ -234,13 +228,10 @@ def _packages_named(files: Iterable[Path | None]) -> set[str]:
     return names - sys.stdlib_module_names
 
 
-def _folder_of(package: str) -> Path | None:
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return None
-    paths = None if spec is None else spec.submodule_search_locations
-    return Path(next(iter(paths))).resolve() if paths else None
+def _spec(package: str) -> ModuleSpec | None:
+    with contextlib.suppress(ImportError, ValueError):
+        return importlib.util.find_spec(package)
+    return None
 
 
 def _is_project(file: Path) -> bool:
@@ -266,10 +257,7 @@ def content_version(version: str) -> str:
 
 
 def write_sources(results: Path, solvers: Iterable[SolverInfo]) -> None:
-    """Write ``sources/HASH.json`` for each source hash: name of a file -> hash of its code.
-
-    A file that is there and whole is left as it is.
-    """
+    """Write ``sources/HASH.json`` for each source hash: name of a file -> hash of its code."""
     for info in solvers:
         if not info.files or read_sources(results, info.source_hash) is not None:
             continue

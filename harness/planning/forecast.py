@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from ..results.journal import Entry
-from ..results.records import RecordBase
-
 # A forecast whose ends differ by less, as a fraction or in seconds, is shown as one number.
 _NARROW = 0.25
 _NARROW_S = 5.0
@@ -29,8 +26,10 @@ class Forecast:
         # Of each pair that has been run: of how many runs, and their seconds together.
         self._ended: dict[Pair, tuple[int, float]] = {}
 
-    def add(self, pair: Pair, seconds: float) -> None:
-        """A run has ended after so many seconds, without those of compiling."""
+    def add(self, pair: Pair, seconds: float | None) -> None:
+        """A run has ended after so many seconds, without those of compiling; None: at once."""
+        if seconds is None:
+            return
         count, total = self._ended.get(pair, (0, 0.0))
         self._ended[pair] = count + 1, total + seconds
 
@@ -58,13 +57,6 @@ class Forecast:
             return max(sum(each * count for each, count in runs) / self.jobs, longest)
 
         return bound(min), bound(max)
-
-
-def recorded_seconds(record: RecordBase | Entry) -> float:
-    """What a run took by its record, but for compiling: that need not be done again."""
-    phases = (record.data_s, record.wall_s, record.evaluation_s)
-    # Only some kinds of studies tune.
-    return sum(filter(None, (*phases, getattr(record, "tuning_wall_s", None))))
 
 
 def eta_words(left: Interval) -> str:

@@ -9,15 +9,16 @@ plan; their records stay where they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+import os
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..hashing import canonical_json
 from ..loading import SolverSpec
-from ..results.journal import Cell
-from ..study.model import DatasetTask, StudyBase, table_type
+from ..results.description import Cell, cell_of
+from ..study.model import DatasetTask, StudyBase, is_users_file, table_type
 from ..words import plural
 
 # Keys of an entry that do not say what its runs are.
@@ -60,8 +61,28 @@ class Scope:
                 kept = content["solvers" if table == study.solver_table else "tasks"]
                 for entry in getattr(study, table):
                     values = {"table": table, **entry.model_dump(), **added}
-                    kept.setdefault(entry.label, values | entry.portable(results))
+                    kept.setdefault(entry.label, values | _portable(entry, results))
         return content
+
+
+def _portable(entry: Any, results: Path) -> dict[str, Any]:
+    """The fields that name files, or "file.py:name", with the way to them from the folder."""
+    folder = getattr(entry, "folder", None)
+
+    def way(name: str) -> str:
+        before, _, after = name.rpartition(":")
+        file, rest = (before, f":{after}") if before.endswith(".py") else (name, "")
+        path = Path(folder or ".").joinpath(Path(file).expanduser()).resolve()
+        return os.path.relpath(path, results.resolve()) + rest
+
+    texts = {name: getattr(entry, name, "") for name in ("name", "kernel")}
+    fields: dict[str, Any] = {name: way(text) for name, text in texts.items() if ".py:" in text}
+    if isinstance(entry, DatasetTask) and is_users_file(entry.dataset, folder):
+        fields |= {"dataset": way(entry.dataset), "dataset_params": dict(entry.dataset_params)}
+        test = entry.dataset_params.get("test")
+        if isinstance(test, str) and test and not test.startswith("last "):
+            fields["dataset_params"]["test"] = way(test)
+    return fields
 
 
 def merged(
@@ -69,7 +90,6 @@ def merged(
     before: Mapping[str, Any] | None,
     whole: StudyBase,
     content: Mapping[str, Any],
-    command: str = "",
 ) -> dict[str, Any]:
     """The description of a folder from that of a command's plan and from the one before.
 
@@ -111,22 +131,16 @@ def merged(
     )
     if "seeds" in now:
         described["seeds"] = sorted({*now["seeds"], *(run["seed"] for run in kept)})
-    # The study's command, and those that added something to it, one in a line.
-    commands = now["command"].split("\n")
-    if any(run.get("added") for run in kept):
-        commands += before.get("command", "").split("\n")[1:]
-    if any(run.get("added") for run in runs):
-        commands.append(command)
+    # The commands that have planned these runs, one in a line.
+    commands = before.get("command", "").split("\n") if kept else []
+    if not kept or planned_now - {cell_of(run) for run in before["planned"]}:
+        commands += now["command"].split("\n")
     described["command"] = "\n".join(dict.fromkeys(filter(None, commands)))
     described["study"] = content
-    # How many tasks, solvers and runs there are when all of the study was run.
-    labels = {table: {each["label"] for each in described[table]} for table in ("tasks", "solvers")}
-    cells = {cell for cell in of_study if cell[1] in labels["solvers"]}
-    described["of"] = {
-        "tasks": len(labels["tasks"].union(task.label for task in whole.tasks)),
-        "solvers": len(labels["solvers"].union(entry.label for entry in whole.solvers)),
-        "runs": len(cells.union(map(cell_of, planned))),
-    }
+    # How many runs there are when all of the study was run.
+    known = {entry["label"] for entry in described["solvers"]}
+    cells = {cell for cell in of_study if cell[1] in known}
+    described["of"] = {"runs": len(cells.union(map(cell_of, planned)))}
     return described
 
 
@@ -134,7 +148,6 @@ def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) 
     """The study that :func:`merged` stored, and as a part of it with what options added."""
     names = (*model.task_tables, model.solver_table)
     tables: dict[str, list[Any]] = {name: [] for name in names}
-    added = set[tuple[bool, str]]()  # whether it is a solver, and its label
     for entry in (*content["tasks"].values(), *content["solvers"].values()):
         values = {name: value for name, value in entry.items() if name not in ("table", "added")}
         table = entry["table"]
@@ -144,18 +157,14 @@ def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) 
         made = table_type(model, table).model_validate(values)
         made = made.placed(str(results.resolve())) if isinstance(made, DatasetTask) else made
         tables[table].append(made)
-        if entry.get("added"):
-            added.add((table == model.solver_table, made.label))
     part = model.model_validate(content["settings"] | tables)
-    # Of tasks or solvers all may have been added.
-    tasks = [task for task in part.tasks if (False, task.label) not in added] or part.tasks
-    solvers = [entry for entry in part.solvers if (True, entry.label) not in added] or part.solvers
-    return Scope(part.with_tasks(tasks).with_solvers(solvers), part)
 
+    def of_file(what: str) -> Sequence[Any]:
+        entries = getattr(part, what)
+        # All of them may have been added.
+        return [each for each in entries if not content[what][each.label].get("added")] or entries
 
-def cell_of(run: Mapping[str, Any]) -> Cell:
-    """Task, solver and seed of a run as ``study.json`` plans it."""
-    return run["task"], run["solver"], run["seed"]
+    return Scope(part.with_tasks(of_file("tasks")).with_solvers(of_file("solvers")), part)
 
 
 def _marked(run: Mapping[str, Any], of_study: Set[Cell]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Merge results folders of one study: runs of two machines, or parts of a study.
 
-The merged journal has the files of all; a plan of its own says which keys count. Of two records
+The merged journal has the files of all; its ``study.json`` says which keys count. Of two records
 with the same key that differ, the one that is preferred is written again, so that it is the last.
 """
 
@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from ...data_loaders.atomic import replacing
-from ..errors import EXIT_OK, EXIT_RUNS, BusyError, RecordError, UserError
+from ..errors import RecordError, UserError
 from ..interrupts import interrupts_deferred
-from ..results.description import FILE_NAME, read_description, write_description
-from ..results.journal import FOLDER, Cell, Entry, Journal, record_line, runs_table
+from ..results.description import FILE_NAME, Cell, cell_of, write_description
+from ..results.journal import FOLDER, Entry, Journal, record_line, runs_table
 from ..results.records import RecordBase
 from ..storage import storing
 from ..words import plural
 from .fingerprint import read_sources
-from .manifest import cell_of, configuration, merged, restored
-from .plan import kind_named, limits_hit
+from .manifest import configuration, merged, restored
+from .plan import kind_named
 
 #: Prefer the record that was made last.
 NEWEST = "newest"
@@ -47,7 +47,7 @@ _AMOUNTS = frozenset({"seeds", "title", "description", "cost", "source"})
 class Merge:
     """What :func:`merge` did."""
 
-    out: Path  # the merged folder
+    out: str  # the merged folder
     records: int  # records in it now
     copied: int  # those that were not in it before
     alike: int  # runs that several folders hold, with the same values
@@ -55,26 +55,20 @@ class Merge:
     conflicts: tuple[dict[str, str], ...] = ()
     damaged: tuple[str, ...] = ()  # A line for each record that no folder holds whole
 
-    @property
-    def exit_code(self) -> int:
-        """1 if a record is damaged, else 0."""
-        return EXIT_RUNS if self.damaged else EXIT_OK
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON takes it."""
-        return vars(self) | {"out": str(self.out)}
-
 
 def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
     """Merge results folders of one study into a new folder or one of these.
 
     ``prefer``, one of the folders or "newest", says whose record is kept where two differ. A
-    UserError if they are not of one study or it does not decide; a BusyError if a command writes
+    UserError if they are not of one study or it does not decide; a UserError if a command writes
     there.
     """
     folders = list(dict.fromkeys(folders))
     _check(folders, out, prefer)
-    sides = [_Side.read(folder) for folder in folders]
+    sides = [Journal(folder) for folder in folders]
+    for side in sides:
+        if not side.description:
+            raise UserError(f"{side.results}: no results here ({FILE_NAME} is missing)")
     with interrupts_deferred() as check_interrupt:
         described = _described(sides, out)
         keys, preferred, conflicts, alike = _decided(sides, prefer)
@@ -84,27 +78,23 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
             out.mkdir(exist_ok=True)
         with closing(Journal(out)) as journal, journal.planning():
             if journal.others():
-                raise BusyError(f"{out}: another marginbench command is writing here; wait for it")
+                raise UserError(f"{out}: another marginbench command is writing here; wait for it")
             before = set(journal.current.values())
             for side in sides:
-                for path in side.journal.segments():
+                for path in side.segments():
                     check_interrupt()
                     _copy_segment(path, out / FOLDER / path.name)
-                for path in sorted(side.folder.glob("sources/*.json")):
+                for path in sorted(side.results.glob("sources/*.json")):
                     if read_sources(out, path.stem) is None:
-                        _copy(path, out / path.relative_to(side.folder))
-            journal.refresh()
-            plan = {cell_of(run): run["key"] for run in described["planned"]}
-            if plan != journal.plan or preferred:
-                journal.append_plan(described["name"], plan)
-            for record in preferred:
-                cut = limits_hit(record)
-                journal.append(record_line(record, cut, preferred=True))
+                        _copy(path, out / path.relative_to(side.results))
             write_description(out, described)
+            journal.refresh()
+            for record in preferred:
+                journal.append(record_line(record, preferred=True))
             after = journal.current.values()
         runs_table(out, kind_named(described["kind"]).record, write=True)
         return Merge(
-            out,
+            str(out),
             records=len(after),
             copied=sum(entry not in before for entry in after),
             alike=alike,
@@ -112,37 +102,22 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
             damaged=tuple(
                 str(item)
                 for side in sides
-                for item in side.journal.damages
+                for item in side.damages
                 if journal.recorded(item.key) is None
             ),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """A results folder, what its ``study.json`` says, and its journal."""
-
-    folder: Path
-    values: Mapping[str, Any]
-    journal: Journal
-
-    @classmethod
-    def read(cls, folder: Path) -> _Side:
-        values = read_description(folder)
-        if values is None:
-            raise UserError(f"{folder}: no results here ({FILE_NAME} is missing)")
-        return cls(folder, values, Journal(folder))
-
-    def columns(self, entry: Entry) -> dict[str, Any]:
-        """The columns of a record, of its trace and of its tuning that are not of the machine."""
-        try:
-            values = self.journal.values(entry)
-        except RecordError as error:
-            raise UserError(f"{error}; mend or remove that line first") from None
-        trials = json.loads(values.get("tuning") or "[]")
-        values |= {"tuning": trials, "trace": values.pop("trace")}
-        columns: dict[str, Any] = _not_of_the_machine(values)
-        return columns
+def _columns(side: Journal, entry: Entry) -> dict[str, Any]:
+    """The columns of a record, of its trace and of its tuning that are not of the machine."""
+    try:
+        values = side.values(entry)
+    except RecordError as error:
+        raise UserError(f"{error}; mend or remove that line first") from None
+    trials = json.loads(values.get("tuning") or "[]")
+    values |= {"tuning": trials, "trace": values.pop("trace")}
+    columns: dict[str, Any] = _not_of_the_machine(values)
+    return columns
 
 
 def _not_of_the_machine(value: Any) -> Any:
@@ -192,12 +167,12 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _decided(
-    sides: Sequence[_Side], prefer: str
+    sides: Sequence[Journal], prefer: str
 ) -> tuple[dict[Cell, str], list[RecordBase], list[dict[str, str]], int]:
     """The key of each run, records that count over others of their key, conflicts, runs alike."""
-    candidates: dict[Cell, list[tuple[_Side, Entry]]] = defaultdict(list)
+    candidates: dict[Cell, list[tuple[Journal, Entry]]] = defaultdict(list)
     for side in sides:
-        for cell, entry in side.journal.current.items():
+        for cell, entry in side.current.items():
             candidates[cell].append((side, entry))
     keys: dict[Cell, str] = {}
     preferred, conflicts, undecided = list[RecordBase](), list[dict[str, str]](), list[str]()
@@ -208,12 +183,12 @@ def _decided(
             run = f"{cell[0]} / {cell[1]} / seed {cell[2]}"
             conflicts.append({"run": run, "what": what})
             if prefer != NEWEST:
-                eligible = [each for each in records if str(each[0].folder) == prefer]
+                eligible = [each for each in records if str(each[0].results) == prefer]
             undecided += [] if eligible else [f"{run}: {what}"]
         side, entry = max(eligible or records, key=lambda each: each[1].started_at)
         keys[cell] = entry.key
         if what and [other.key for _, other in records].count(entry.key) > 1:
-            preferred.append(side.journal.load(entry))
+            preferred.append(side.load(entry))
     if undecided:
         more = len(undecided) - 1
         others = f" (and {plural(more, 'other run')})" if more else ""
@@ -225,44 +200,48 @@ def _decided(
     return keys, preferred, conflicts, alike
 
 
-def _difference(records: Sequence[tuple[_Side, Entry]]) -> str:
+def _difference(records: Sequence[tuple[Journal, Entry]]) -> str:
     """In what the records of a run differ, machines apart, and where; empty if they do not."""
     (side, first), *others = records
-    columns = side.columns(first) if others else {}
+    columns = _columns(side, first) if others else {}
     for other_side, other in others:
-        places = f"in {side.folder} and {other_side.folder}"
+        places = f"in {side.results} and {other_side.results}"
         if other.key != first.key:
             return f"recorded under different keys {places}"
-        now = other_side.columns(other)
+        now = _columns(other_side, other)
         differing = [name for name, value in columns.items() if value != now.get(name)]
         if differing:
             return f"{differing[0]} differs {places}"
     return ""
 
 
-def _described(sides: Sequence[_Side], out: Path) -> dict[str, Any]:
+def _described(sides: Sequence[Journal], out: Path) -> dict[str, Any]:
     """The description of a folder that holds the runs of several."""
-    first = sides[0]
-    study = kind_named(first.values["kind"]).study
-    for side in sides[1:]:
-        if any(side.values[what] != first.values[what] for what in ("name", "kind")):
+    first, *others = sides
+    kind, name = (first.description[what] for what in ("kind", "name"))
+    study = kind_named(kind).study
+    for side in others:
+        if (side.description["kind"], side.description["name"]) != (kind, name):
             raise UserError(
-                f"{side.folder}: holds the study {side.values['name']!r} of the kind "
-                f"{side.values['kind']!r}, {first.folder} {first.values['name']!r} of the kind "
-                f"{first.values['kind']!r}; only folders of one study can be merged"
+                f"{side.results}: holds the study {side.description['name']!r}, {first.results} "
+                f"{name!r}; only folders of one study and kind can be merged"
             )
-    contents = [restored(study, s.values["study"], s.folder).content(out) for s in sides]
+    contents = [
+        restored(study, side.description["study"], side.results).content(out) for side in sides
+    ]
     united = contents[0]
     for content, side in zip(contents[1:], sides[1:], strict=True):
         _unite(united, content, first, side)
     whole = restored(study, united, out).whole
-    described = dict(first.values)
+    described = dict(first.description)
     for side in sides:
-        described = merged(described, {**side.values, "study": united}, whole, united)
+        described = merged(described, {**side.description, "study": united}, whole, united)
     return described
 
 
-def _unite(united: dict[str, Any], content: Mapping[str, Any], first: _Side, side: _Side) -> None:
+def _unite(
+    united: dict[str, Any], content: Mapping[str, Any], first: Journal, side: Journal
+) -> None:
     """Add what a folder has of the study; refuses what is not as in the others."""
     settings, differing = united["settings"], list[str]()
     for name, value in content["settings"].items():
@@ -279,8 +258,8 @@ def _unite(united: dict[str, Any], content: Mapping[str, Any], first: _Side, sid
                 united[table][label] = {k: v for k, v in kept.items() if k != "added"}
     if differing:
         raise UserError(
-            f"{side.folder}: its study has another {differing[0]} than that of {first.folder}; run "
-            "one of them in both folders first"
+            f"{side.results}: its study has another {differing[0]} than that of {first.results}; "
+            "run one of them in both folders first"
         )
 
 

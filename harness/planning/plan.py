@@ -20,21 +20,14 @@ from ...data_loaders import suggest
 from ..errors import StudyError
 from ..hashing import canonical_json
 from ..jobs import Job, Limits, Work
-from ..results.journal import Cell, Entry
+from ..results.description import Cell
+from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.model import KINDS, Budget, SolverEntry, StudyBase, is_foreign, run_limits
 from .fingerprint import numeric_versions
 
 if TYPE_CHECKING:
-    from .preflight import DatasetInfo, Datasets, Facts, SolverInfo
-
-# Limits that a run with this status may have hit.
-_LIMITS = {
-    "timeout": frozenset(
-        f"{name}timeout" for name in ("", "cpu_", "compile_", "data_", "evaluation_", "total_")
-    ),
-    "memory": frozenset({"memory"}),
-}
+    from .preflight import Datasets, Facts, SolverInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +62,17 @@ class Run:
         return seeded.work()
 
     @property
-    def columns(self) -> Mapping[str, Any]:
+    def columns(self) -> dict[str, Any]:
         """Columns of the record that are decided before the run."""
-        columns: dict[str, Any] = self.configuration.all_columns(self.seed)
-        return columns
+        made: Configuration = self.configuration
+        seeded = made.seeded(self.seed)
+        return {
+            "key_parts": made.key_text(seeded),
+            "version": made.info.version,
+            "solver_class": made.info.shown,
+            "params": canonical_json(seeded.params),
+            **seeded.columns,
+        }
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class Seeded:
     seed: int
     params: dict[str, Any]  # all parameters
     problem: dict[str, Any]  # what is solved and when it is looked at, for the key
+    columns: dict[str, Any]  # those of the record that only this kind has, or names differently
     work: Callable[[], Work]  # makes what a worker does
-    dataset: DatasetInfo | None = None
     failure: str = ""
     reference: Any = None
 
@@ -115,15 +115,11 @@ class Configuration(ABC):
     def seeded(self, seed: int) -> Seeded:
         """What the run with a seed has by it."""
 
-    @abstractmethod
-    def columns(self, seeded: Seeded) -> dict[str, Any]:
-        """Columns of the record that only this kind has, or names differently."""
-
     def run(self, seed: int) -> Run:
         """The run with a seed."""
         seeded = self.seeded(seed)
         return Run(
-            key=hashlib.sha256(self._key_text(seeded).encode()).hexdigest(),
+            key=hashlib.sha256(self.key_text(seeded).encode()).hexdigest(),
             task=self.task.label,
             solver=self.entry.label,
             seed=seed,
@@ -136,18 +132,7 @@ class Configuration(ABC):
             reference=seeded.reference,
         )
 
-    def all_columns(self, seed: int) -> dict[str, Any]:
-        """Columns of the record of that run that are decided before it."""
-        seeded = self.seeded(seed)
-        return {
-            "key_parts": self._key_text(seeded),
-            "version": self.info.version,
-            "solver_class": self.info.shown,
-            "params": canonical_json(seeded.params),
-            **self.columns(seeded),
-        }
-
-    def _key_text(self, seeded: Seeded) -> str:
+    def key_text(self, seeded: Seeded) -> str:
         """All that determines a run, by name, as canonical JSON; the run's key is the hash of it.
 
         Two runs with the same key give the same numbers, timings apart; limits that only cut a run
@@ -174,16 +159,6 @@ class Kind(ABC):
     @abstractmethod
     def mistakes(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
         """What is wrong with the solvers of a study, by their classes."""
-
-    def remarks(self, study: Any) -> Iterator[str]:
-        """Lines for the user on a study, before it is planned."""
-        for task in study.tasks:
-            folds = getattr(task, "folds", None) or 0
-            if folds and study.seeds < folds and study.selection is None:
-                yield (
-                    f"{task.label}: only {study.seeds} of {folds} folds are run; set seeds = "
-                    f"{folds} for all"
-                )
 
     def references(self, study: Any, datasets: Datasets) -> Iterable[tuple[str, Job | str]]:
         """The reference optima that its runs are compared with: jobs, or why there is none."""
@@ -218,22 +193,30 @@ class Kind(ABC):
     def describe(self, study: Any, facts: Facts) -> dict[str, Any]:
         """What study.json says of its tasks and solvers, and of what only this kind has."""
         study = self.completed(study, facts.datasets)
-        described = self.described(study, facts.solvers)
-        for solver, entry in zip(described["solvers"], study.solvers, strict=True):
+        tasks, solvers = [], []
+        for task in study.tasks:
+            data = facts.datasets.get(task.label)
+            of_data = {name: getattr(data, name, "") for name in ("citation", "licence")}
+            of_data["decided"] = list(getattr(data, "decided", ()))
+            tasks.append(task.model_dump() | self.about_task(task) | (of_data if data else {}))
+        for entry in study.solvers:
             info = facts.solvers[entry.label]
-            solver |= {"label": entry.label, "class": info.shown, "params": dict(entry.params)}
+            solver = {"label": entry.label, "class": info.shown, "params": dict(entry.params)}
             solver |= {"summary": info.summary, "citation": info.citation}
-        for task in described["tasks"]:
-            data = facts.datasets.get(task["label"])
-            if data is not None:
-                names = ("citation", "licence")
-                task |= {name: getattr(data, name, "") for name in names}
-                task["decided"] = list(getattr(data, "decided", ()))
-        return described
+            solvers.append(solver | self.about_solver(entry, info.traits))
+        return {**self.about(study), "tasks": tasks, "solvers": solvers}
 
     @abstractmethod
-    def described(self, study: Any, solvers: Mapping[str, SolverInfo]) -> dict[str, Any]:
-        """The same, but for what it says of solvers of all kinds and of data."""
+    def about(self, study: Any) -> dict[str, Any]:
+        """What study.json says of a study of only this kind."""
+
+    @abstractmethod
+    def about_task(self, task: Any) -> dict[str, Any]:
+        """What it says of a task besides its keys, or in other words."""
+
+    @abstractmethod
+    def about_solver(self, entry: SolverEntry, traits: Mapping[str, Any]) -> dict[str, Any]:
+        """What it says of a solver of only this kind."""
 
     def complete(self, record: Any, run: Run) -> None:
         """Fill in the columns that follow from the others and from the run's reference."""
@@ -268,25 +251,12 @@ def kind_named(name: str) -> Kind:
     return kind
 
 
-def limits_hit(record: RecordBase) -> frozenset[str]:
-    """Names of the limits that may have cut a run short."""
-    # A feasibility method that ends at its seconds says so, and keeps what it has.
-    status = "timeout" if record.reason.startswith("max_seconds=") else record.status
-    return _LIMITS.get(status, frozenset())
-
-
 def wider_limits(budget: Budget, entry: Entry) -> list[str]:
     """Names of the limits that may have cut a run short and that the budget has raised."""
     if not entry.cut:
         return []
-    # A limit that is in no budget: there was none then.
-    before: dict[str, float] = json.loads(entry.budget)
-    now = budget.limits()
-    wider = {
-        name
-        for name in entry.cut
-        if now.get(name, math.inf) > before.get(name, math.inf if name == "cpu_timeout" else 0.0)
-    }
+    before, now = json.loads(entry.budget), budget.limits()
+    wider = {name for name in entry.cut if now.get(name, math.inf) > before[name]}
     if budget.total_timeout is None and len(wider) > 1:
         # It follows from the others.
         wider.discard("total_timeout")

@@ -151,10 +151,7 @@ class DatasetWork(Work):
 
 @dataclass(frozen=True)
 class DescribeWork(Work):
-    """Import a solver's class and describe it, as one for studies of a kind.
-
-    ``params`` are the parameters of each entry of the study that names it.
-    """
+    """Import a solver's class and describe it; ``params`` are those of each entry with it."""
 
     solver: str
     kind: str
@@ -237,8 +234,6 @@ def preflight(study: StudyBase, executor: Executor, say: Say, *, computes: bool 
     """The facts that planning needs of a study."""
     kind, limits = kind_named(study.kind), run_limits(study.budget)
     solvers = study_solvers(study, executor, say)
-    for line in kind.remarks(study):
-        say(line)
     by_tag: dict[str, list[DatasetTask]] = defaultdict(list)
     for task in study.tasks:
         if isinstance(task, DatasetTask):
@@ -277,7 +272,8 @@ def preflight(study: StudyBase, executor: Executor, say: Say, *, computes: bool 
                 say(outcome.value.note)
         elif not computes:
             references[about] = _NOT_YET
-            say(f"the reference optimum of {about} is computed first")
+            limit = dict(computing)[about].limits.seconds["solve"]
+            say(f"the reference optimum of {about} is computed first, in at most {limit:g} s")
         else:
             reason = f"{outcome.status}: {outcome.reason.removeprefix('ReferenceFailure: ')}"
             references[about], complete = reason, False
@@ -379,28 +375,19 @@ def described_solvers(
 def _outcomes(
     executor: Executor, jobs: Sequence[tuple[T, Job]], say: Say
 ) -> Iterator[tuple[T, Outcome]]:
-    """Run jobs, each under a tag of its own, and announce those that take more than a moment.
-
-    A worker that crashes may have been killed by someone else: its job is done once more.
-    """
-    for last in (False, True):
-        about = {job.tag: each for each, job in jobs}
-        crashed: list[tuple[T, Job]] = []
-        unannounced: dict[str, float] = {}
-        for event in executor.execute(job for _, job in jobs) if jobs else ():
-            if isinstance(event, Started):
-                unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
-            elif isinstance(event, Ended):
-                unannounced.pop(event.job.tag, None)
-                if event.outcome.status == "crashed" and not last:
-                    crashed.append((about[event.job.tag], event.job))
-                else:
-                    yield about[event.job.tag], event.outcome
-            else:
-                for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
-                    del unannounced[tag]
-                    say(f"{tag} ...")
-        jobs = crashed
+    """Run jobs, each under a tag of its own, and announce those that take more than a moment."""
+    about = {job.tag: each for each, job in jobs}
+    unannounced: dict[str, float] = {}
+    for event in executor.execute(job for _, job in jobs) if jobs else ():
+        if isinstance(event, Started):
+            unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
+        elif isinstance(event, Ended):
+            unannounced.pop(event.job.tag, None)
+            yield about[event.job.tag], event.outcome
+        else:
+            for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
+                del unannounced[tag]
+                say(f"{tag} ...")
 
 
 def parameter_mistakes(

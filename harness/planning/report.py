@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from ..errors import UserError
 from ..jobs import Executor
-from ..results.description import read_description
+from ..results.description import planned_keys, read_description
 from ..results.journal import FOLDER, Entry, Journal
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.grid import short
@@ -23,7 +23,7 @@ from ..study.model import StudyBase
 from ..words import plural
 from .fingerprint import read_sources
 from .forecast import Pair, span
-from .manifest import cell_of, restored
+from .manifest import restored
 from .plan import Run, kind_named, wider_limits
 from .preflight import preflight, read_facts, sources_of, study_solvers
 
@@ -39,27 +39,24 @@ class Overview:
     """A study and its runs."""
 
     study: StudyBase
-    counts: Mapping[Pair, int]  # how many runs there are
-    why: Mapping[Pair, str]  # why they will be skipped, as far as this shows without the data
-
-    @property
-    def n_runs(self) -> int:
-        """How many runs there are."""
-        return sum(self.counts.values())
+    # Of each solver on a task "task", "solver", how many runs ("n"), and "why" they will be
+    # skipped, as far as this shows without the data.
+    pairs: Sequence[Mapping[str, Any]]
 
     @property
     def size(self) -> str:
         """ "3 tasks x 4 solvers: 60 runs, 12 skipped"."""
-        study = self.study
-        words = f"{plural(len(study.tasks), 'task')} x {plural(len(study.solvers), 'solver')}"
-        n_skipped = sum(self.counts[pair] for pair in self.why)
-        runs = plural(self.n_runs, "run") + (f", {n_skipped} skipped" if n_skipped else "")
-        return f"{words}: {runs}"
+        tasks, solvers = self.study.tasks, self.study.solvers
+        n_skipped = sum(pair["n"] for pair in self.pairs if pair["why"])
+        words = f"{plural(len(tasks), 'task')} x {plural(len(solvers), 'solver')}: "
+        words += plural(sum(pair["n"] for pair in self.pairs), "run")
+        return words + (f", {n_skipped} skipped" if n_skipped else "")
 
     @property
     def skips(self) -> list[str]:
         """A line for each solver and task whose runs will be skipped."""
-        return [f"skipped: {solver} on {task}: {why}" for (task, solver), why in self.why.items()]
+        skipped = filter(lambda pair: pair["why"], self.pairs)
+        return ["skipped: {solver} on {task}: {why}".format_map(pair) for pair in skipped]
 
     def lines(self) -> Iterator[str]:
         """Lines for the terminal: the study, its tasks, its solvers."""
@@ -92,15 +89,16 @@ class Overview:
                 entry.model_dump() | {"n_runs": self._runs_of(entry.label)}
                 for entry in study.solvers
             ],
-            "n_runs": self.n_runs,
+            "n_runs": sum(pair["n"] for pair in self.pairs),
             "skipped": [
-                {"task": task, "solver": solver, "why": why}
-                for (task, solver), why in self.why.items()
+                {name: pair[name] for name in ("task", "solver", "why")}
+                for pair in self.pairs
+                if pair["why"]
             ],
         }
 
     def _runs_of(self, label: str) -> int:
-        return sum(count for (_, solver), count in self.counts.items() if solver == label)
+        return sum(pair["n"] for pair in self.pairs if pair["solver"] == label)
 
 
 @dataclass(frozen=True)
@@ -108,22 +106,24 @@ class Preview:
     """What a run of a study would do."""
 
     results: Path  # the results folder
-    pairs: Mapping[Pair, Counter[Fate]]  # of which fate its runs are
+    # Of each solver on a task "task", "solver", the fates of its "runs", and "why" they are skipped
+    # or cannot start.
+    pairs: Sequence[Mapping[str, Any]]
     # Seconds of solving that the runs to do may take: their timeouts, shared by the jobs.
     solving_s: float
-    why: Mapping[Pair, str]  # why runs are skipped or cannot start
 
     @property
     def counts(self) -> Counter[Fate]:
         """How many of all runs have which fate."""
-        return sum(self.pairs.values(), Counter())
+        return sum((pair["runs"] for pair in self.pairs), Counter())
 
     def lines(self) -> Iterator[str]:
         """Lines for the terminal: all runs, those of each solver and task, the time."""
         yield _counted(self.counts)
-        for pair, fates in self.pairs.items():
-            words = f"  {' / '.join(pair)}: {_counted(fates).partition(': ')[2]}"
-            yield f"{words} ({self.why[pair]})" if pair in self.why else words
+        for pair in self.pairs:
+            why = f" ({pair['why']})" if pair["why"] else ""
+            counts = _counted(pair["runs"]).partition(": ")[2]
+            yield f"  {pair['task']} / {pair['solver']}: {counts}{why}"
         if self.counts["to do"]:
             yield (
                 f"at most {span(self.solving_s)} of solving by the timeouts; loading, warm-up and "
@@ -137,26 +137,21 @@ class Preview:
             "planned": self.counts.total(),
             "runs": dict(self.counts),
             "solving_s": self.solving_s,
-            "pairs": [
-                {"task": task, "solver": solver, "runs": dict(fates)}
-                | {"why": self.why.get((task, solver), "")}
-                for (task, solver), fates in self.pairs.items()
-            ],
+            "pairs": [{**pair, "runs": dict(pair["runs"])} for pair in self.pairs],
         }
 
 
 def overview(study: StudyBase, executor: Executor, say: Callable[[str], None]) -> Overview:
     """Import the solvers of a study, check their parameters and count the runs."""
     kind, solvers = kind_named(study.kind), study_solvers(study, executor, say)
-    counts, why = dict[Pair, int](), dict[Pair, str]()
+    pairs = []
     for task in study.tasks:
         for entry in study.solvers:
-            info, pair = solvers[entry.label], (task.label, entry.label)
-            counts[pair] = len(study.seeds_of(task, entry, info.traits))
-            reason = kind.skip_reason(study, task, entry, info) if counts[pair] else ""
-            if reason:
-                why[pair] = reason
-    return Overview(study, counts, why)
+            info = solvers[entry.label]
+            n = len(study.seeds_of(task, entry, info.traits))
+            why = kind.skip_reason(study, task, entry, info) if n else ""
+            pairs.append({"task": task.label, "solver": entry.label, "n": n, "why": why})
+    return Overview(study, pairs)
 
 
 def preview(
@@ -172,10 +167,11 @@ def preview(
     facts = read_facts(results, sources_of(study))
     facts = facts or preflight(study, executor, say, computes=False)
     kind = kind_named(study.kind)
-    pairs: dict[Pair, Counter[Fate]] = defaultdict(Counter)
-    seconds, why = list[float](), dict[Pair, str]()
+    pairs: dict[Pair, dict[str, Any]] = {}
+    seconds = list[float]()
     for run, state, _, entry in _states(study, Journal(results), kind.plan(study, facts)):
-        pair = run.task, run.solver
+        named = {"task": run.task, "solver": run.solver, "runs": Counter[Fate](), "why": ""}
+        pair = pairs.setdefault((run.task, run.solver), named)
         fate: Fate = "cannot start" if run.failure else "skipped" if run.skip_reason else "to do"
         failed = entry is not None and entry.status not in EXPECTED_STATUSES
         if state in ("recorded", "superseded") and not (retry_failed and failed):
@@ -184,11 +180,11 @@ def preview(
             limits = run.limits.seconds
             seconds.append(limits.get("solve", math.inf) + limits.get("tune", 0.0))
         else:
-            why[pair] = run.failure or run.skip_reason
-        pairs[pair][fate] += 1
+            pair["why"] = run.failure or run.skip_reason
+        pair["runs"][fate] += 1
     # No run is spread over several jobs.
     solving_s = max(sum(seconds) / jobs, max(seconds, default=0.0))
-    return Preview(results, pairs, solving_s, why)
+    return Preview(results, list(pairs.values()), solving_s)
 
 
 def _counted(counts: Counter[Any]) -> str:
@@ -261,7 +257,7 @@ def explain(
         raise UserError(f"{results}: no results here (study.json is missing)")
     kind, journal = kind_named(described["kind"]), Journal(results)
     scope = restored(kind.study, described["study"], results)
-    study, cells = scope.part, {*scope.whole.runs(), *map(cell_of, described["planned"])}
+    study, cells = scope.part, {*scope.whole.runs(), *planned_keys(described)}
     # Seeds that an option added are beyond those of the study.
     wide = study.with_seeds(max(study.most_seeds, *(seed + 1 for _, _, seed in cells)))
     facts = preflight(wide, executor, say)

@@ -5,9 +5,7 @@ A look reads only what was written since the last one. It writes nothing to the 
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -16,16 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..results.description import FILE_NAME, DamagedDescriptionError, read_description
-from ..results.journal import Entry, Journal, failure_line
+from ..results.description import FILE_NAME
+from ..results.journal import Journal, failure_line
 from ..results.records import EXPECTED_STATUSES
 from ..results.stores import Mirror, StoreUrl, is_url
 from ..words import plural
-from .forecast import Forecast, Pair, eta_words, recorded_seconds
+from .forecast import Forecast, Pair, eta_words
 
 _UNKNOWN = "another machine"
 _RUNNING = ("task", "solver", "seed", "machine", "seconds")
-_ENVIRONMENT = re.compile(rb'"environment":("(?:[^"\\]|\\.)*")')
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class Standing:
     left: int
     statuses: dict[str, int]  # status -> number of recorded runs
     failures: tuple[str, ...]  # A line for each run that did not go as planned
-    damaged: int  # lines of the journal that cannot be read, since the last plan
+    damaged: int  # lines of the journal that cannot be read
     # Runs that commands at work have begun: task, solver, seed, machine and seconds.
     running: tuple[dict[str, Any], ...]
     # Commands at work: on this machine those that are there, elsewhere those that wrote lately.
@@ -74,48 +71,35 @@ class Monitor:
             mirror = Mirror(StoreUrl.parsed(results))
             self._folder, self._refresh = mirror.folder, mirror.pull
         self._journal: Journal | None = None
-        # Of each record, and of the last one of each segment, on what machine.
-        self._machines: dict[Entry, str] = {}
-        self._last: dict[str, str] = {}
 
     def look(self) -> Standing:
         """How far the study is now."""
         self._refresh()
-        try:
-            described = read_description(self._folder)
-        except DamagedDescriptionError as error:
-            raise UserError(str(error)) from None
-        if described is None:
+        journal = self._journal = self._journal or Journal(self._folder)
+        journal.refresh()
+        described, plan, current = journal.description, journal.plan, journal.current
+        if not described:
             raise UserError(f"{self._results}: no results here yet ({FILE_NAME} is missing)")
-        if self._journal is None:
-            self._journal = Journal(self._folder)
-            new = self._journal.entries
-        else:
-            new = self._journal.refresh()
-        for entry in new:
-            words = _machine(self._journal.folder, entry)
-            self._machines[entry] = self._last[entry.segment] = words
-        plan, current = self._journal.plan, self._journal.current
+        last = {entry.segment: entry.machine for entry in journal.entries}
         left = Counter((task, solver) for task, solver, seed in plan.keys() - current.keys())
         machines: dict[str, dict[str, int]] = defaultdict(
             lambda: {"done": 0, "failed": 0, "running": 0}
         )
         forecast = Forecast()
         for entry in current.values():
-            counts = machines[self._machines.get(entry, _UNKNOWN)]
+            counts = machines[entry.machine or _UNKNOWN]
             counts["done"] += 1
             counts["failed"] += entry.status not in EXPECTED_STATUSES
-            if entry.wall_s is not None:
-                forecast.add((entry.task, entry.solver), recorded_seconds(entry))
+            forecast.add((entry.task, entry.solver), entry.seconds)
         running, elapsed = list[dict[str, Any]](), list[tuple[Pair, float]]()
-        for start in self._journal.running():
+        for start in journal.running():
             if start.cell not in current:
                 pair, seconds = start.cell[:2], max(0.0, time.time() - start.at)
-                values = (*start.cell, self._last.get(start.segment, _UNKNOWN), seconds)
+                values = (*start.cell, last.get(start.segment) or _UNKNOWN, seconds)
                 running.append(dict(zip(_RUNNING, values, strict=True)))
                 machines[values[3]]["running"] += 1
                 elapsed.append((pair, seconds))
-        commands = len(self._journal.others())
+        commands = len(journal.others())
         forecast.jobs = max(described.get("jobs", 1) * commands, len(running), 1)
         to_do = left - Counter(pair for pair, _ in elapsed)
         remaining = forecast.remaining(to_do, elapsed) if left else None
@@ -130,22 +114,9 @@ class Monitor:
                 for entry in current.values()
                 if entry.status not in EXPECTED_STATUSES
             ),
-            damaged=len(self._journal.new_damages()),
+            damaged=len(journal.damages),
             running=tuple(running),
             commands=commands,
             machines=dict(machines),
             left_words="" if remaining is None else eta_words(remaining),
         )
-
-
-def _machine(folder: Path, entry: Entry) -> str:
-    """The kind of machine of a record; to read all of it would take a hundred times as long."""
-    with (folder / entry.segment).open("rb") as file:
-        file.seek(entry.offset)
-        match = _ENVIRONMENT.search(file.read(entry.size))
-    environment = json.loads(json.loads(match[1])) if match else {}
-    if not environment.get("processor"):
-        return _UNKNOWN
-    memory = round(environment.get("memory_mb", 0) / 1000)
-    cores = environment.get("cores_logical") or environment.get("cores")
-    return f"{environment['processor']}, {cores} cores, {memory} GB"

@@ -6,7 +6,6 @@ import inspect
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -93,30 +92,8 @@ class _Configuration(Configuration):
             self._problem_parts["kernel_code"] = self.problem.kernel_code
         if self.other_problem:
             self._problem_parts["other_problem"] = self.other_problem
-
-    def _work(
-        self,
-        seed: int,
-        explicit: dict[str, Any],
-        tol: Any,
-        fold: Fold | None,
-        rules: StoppingRules,
-        search: Search | None,
-    ) -> Work:
-        problem, budget = replace(self.problem, fold=fold), self.study.budget
-        fitted = (problem, self.entry.name, explicit)
-        if not self.outside:
-            moments = (budget.checkpoint_factor, budget.epoch_checkpoints)
-            return FitWork(*fitted, *moments, rules=rules, search=search)
-        tol = float(tol) if isinstance(tol, int | float) else DEFAULT_TOL
-        decided = tuple(self.info.traits["decided"])
-        return EstimatorWork(*fitted, seed, self.solves, tol, search=search, decided=decided)
-
-    def columns(self, seeded: Seeded) -> dict[str, Any]:
-        task = self.task
         tuned = dict.fromkeys(task.tune.keys() - {"C"})
-        data = {} if seeded.dataset is None else vars(seeded.dataset)
-        return {
+        self._columns = {
             "dataset": task.dataset,
             "dataset_params": canonical_json(task.dataset_params),
             "kernel": canonical_json({**shown_kernel(self.problem.kernel), **tuned}),
@@ -124,14 +101,10 @@ class _Configuration(Configuration):
             "fit_intercept": task.fit_intercept,
             "other_problem": self.other_problem,
             "judged_by": "predictions" if self.outside and not self.solves else "model",
-            **{name: data[name] for name in _DATASET_COLUMNS if name in data},
         }
 
     def _explicit_parameters(self) -> dict[str, Any]:
-        """The parameters that the task and the study set, of those that the class has.
-
-        The seed of the run takes the place of its ``random_state``.
-        """
+        """The parameters that the task and the study set, of those that the class has."""
         info, entry = self.info, _with_first_values(self.entry)
         values: dict[str, Any] = {
             **self.task.kernel_parameters,
@@ -151,10 +124,7 @@ class _Configuration(Configuration):
         return {name: value for name, value in values.items() if name in info.accepted}
 
     def _search(self) -> Search | None:
-        """The search of a run, but for its seed; None if nothing is tuned.
-
-        Values of C and of the kernel concern those solvers that take such a parameter.
-        """
+        """The search of a run, but for its seed; None if nothing is tuned."""
         accepted = self.info.traits["decided"] if self.outside else self.info.accepted
         values = {name: tried for name, tried in self.task.tune.items() if name in accepted}
         values |= self.entry.tune
@@ -193,12 +163,14 @@ class _Configuration(Configuration):
         return " and ".join(changes)
 
     def seeded(self, seed: int) -> Seeded:
-        task, info, dataset, failure = self.task, self.info, self.dataset, self.failure
+        task, info, failure = self.task, self.info, self.failure
         fold = None if task.folds is None else Fold.of_seed(task.folds, seed)
-        if dataset is not None and fold is not None:
-            n_train, n_test = fold.sizes(dataset.n_train)
-            of_fold = fold.fingerprint(dataset.fingerprint)
-            dataset = replace(dataset, fingerprint=of_fold, n_train=n_train, n_test=n_test)
+        values = {} if self.dataset is None else vars(self.dataset)
+        data = {name: values[name] for name in _DATASET_COLUMNS if values}
+        if data and fold is not None:
+            n_train, n_test = fold.sizes(data["n_train"])
+            of_fold = fold.fingerprint(data["fingerprint"])
+            data |= {"fingerprint": of_fold, "n_train": n_train, "n_test": n_test}
         optimum = self.references[_optimum_of(task, seed)]
         reference = None if isinstance(optimum, str) else optimum
         fixed = dict(self.explicit)
@@ -214,8 +186,7 @@ class _Configuration(Configuration):
                     f"give {name} a number in params"
                 )
         params = {**dict.fromkeys(info.required), **info.defaults, **fixed}
-        fingerprint = None if dataset is None else dataset.fingerprint
-        parts = {"fingerprint": fingerprint, **self._problem_parts}
+        parts = {"fingerprint": data.get("fingerprint"), **self._problem_parts}
         budget, minimises = self.study.budget, info.traits["scalarization"] is not None
         rules = StoppingRules(budget.kernel_evals or math.inf, budget.iterations or math.inf)
         # Only an objective that has an optimum can be good enough.
@@ -232,8 +203,18 @@ class _Configuration(Configuration):
             # infinity; a limit that is not set is left out.
             protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
             parts["tuning"] = {k: v for k, v in protocol.items() if k != "params"}
-        work = partial(self._work, seed, fixed, params.get("tol"), fold, rules, search)
-        return Seeded(seed, params, parts, work, dataset, failure, reference)
+
+        def work() -> Work:
+            fitted = (replace(self.problem, fold=fold), self.entry.name, fixed)
+            if not self.outside:
+                moments = (budget.checkpoint_factor, budget.epoch_checkpoints)
+                return FitWork(*fitted, *moments, rules=rules, search=search)
+            given = params.get("tol")
+            tol = float(given) if isinstance(given, int | float) else DEFAULT_TOL
+            decided = tuple(info.traits["decided"])
+            return EstimatorWork(*fitted, seed, self.solves, tol, search=search, decided=decided)
+
+        return Seeded(seed, params, parts, self._columns | data, work, failure, reference)
 
 
 def _package_traits(cls: type[Any]) -> dict[str, Any]:
@@ -383,35 +364,24 @@ class SVMKind(Kind):
             tasks.append(task.with_kernel(gamma, kernel_code(task.kernel)))
         return study.with_tasks(tasks)
 
-    def described(self, study: Study, solvers: Mapping[str, SolverInfo]) -> dict[str, Any]:
-        tasks = [
-            {
-                "label": task.label,
-                "dataset": task.dataset,
-                "dataset_params": dict(task.dataset_params),
-                "kernel": shown_kernel(task.kernel_description),
-                "C": task.problem(0).C,
-                "fit_intercept": task.fit_intercept,
-                "reference": not task.why_no_reference,
-                "folds": task.folds,
-                "tune": dict(task.tune),
-            }
-            for task in study.task
-        ]
-        entries = []
-        for entry in study.solver:
-            traits = solvers[entry.label].traits
-            by_model = traits["certificate"] or "outside" not in traits
-            told = {name: traits.get(name, False) for name in _DESCRIBED_TRAITS}
-            told |= {"tune": dict(entry.tune), "judged_by": "model" if by_model else "predictions"}
-            entries.append(told)
+    def about(self, study: Study) -> dict[str, Any]:
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
             "tuning": study.tuning.model_dump(exclude_none=True),
-            "tasks": tasks,
-            "solvers": entries,
         }
+
+    def about_task(self, task: Task) -> dict[str, Any]:
+        return {
+            "kernel": shown_kernel(task.kernel_description),
+            "C": task.problem(0).C,
+            "reference": not task.why_no_reference,
+        }
+
+    def about_solver(self, entry: SolverEntry, traits: Mapping[str, Any]) -> dict[str, Any]:
+        by_model = traits["certificate"] or "outside" not in traits
+        told = {name: traits.get(name, False) for name in _DESCRIBED_TRAITS}
+        return told | {"tune": entry.tune, "judged_by": "model" if by_model else "predictions"}
 
     def complete(self, record: Record, run: Run) -> None:
         fill_in_gap(record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,37 +14,41 @@ from ..storage import storing
 
 SCHEMA_VERSION = 4
 FILE_NAME = "study.json"
+#: Task, solver and seed.
+Cell = tuple[str, str, int]
 _DIGEST = "digest"
 
 
 class DamagedDescriptionError(UserError):
-    """A ``study.json`` that was changed since it was written; ``why`` says how, with its path."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"{why}; run the study again to write it anew")
-        self.why = why
+    """A ``study.json`` that was changed since it was written."""
 
 
-def write_description(folder: Path, values: dict[str, Any]) -> None:
-    """Write ``study.json`` atomically, with its digest, unless it says the same already.
+def cell_of(run: Mapping[str, Any]) -> Cell:
+    """Task, solver and seed of a run as ``study.json`` plans it."""
+    return run["task"], run["solver"], run["seed"]
 
-    What JSON does not know goes by its ``repr``.
-    """
+
+def planned_keys(description: Mapping[str, Any]) -> dict[Cell, str]:
+    """The key of each planned run."""
+    return {cell_of(run): run["key"] for run in description.get("planned", ())}
+
+
+def write_description(folder: Path, values: dict[str, Any]) -> bool:
+    """Write ``study.json`` with its digest, unless it says the same already; whether it did."""
     path = folder / FILE_NAME
     digest = hash_json(values)
     with storing(path):
-        if not path.is_file() or digest.encode() not in path.read_bytes():
-            stored = {**values, _DIGEST: digest}
-            text = json.dumps(stored, indent=2, ensure_ascii=False, default=repr) + "\n"
-            with replacing(path) as sink:
-                sink.write(text.encode("utf-8", "backslashreplace"))
+        if path.is_file() and digest.encode() in path.read_bytes():
+            return False
+        stored = {**values, _DIGEST: digest}
+        text = json.dumps(stored, indent=2, ensure_ascii=False, default=repr) + "\n"
+        with replacing(path) as sink:
+            sink.write(text.encode("utf-8", "backslashreplace"))
+    return True
 
 
 def read_description(folder: Path) -> dict[str, Any] | None:
-    """The content of ``study.json``; None if there is no such file.
-
-    A DamagedDescriptionError if its digest does not match, a UserError if another release wrote it.
-    """
+    """The content of ``study.json``; None if there is no such file."""
     path = folder / FILE_NAME
     try:
         content: dict[str, Any] = json.loads(path.read_bytes().decode("utf-8"))
@@ -56,7 +60,10 @@ def read_description(folder: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         is_intact = False
     if not is_intact:
-        raise DamagedDescriptionError(f"{path}: damaged (its content does not match its digest)")
+        raise DamagedDescriptionError(
+            f"{path}: damaged (its content does not match its digest); a run of the study writes "
+            "it anew"
+        )
     version = content.get("schema_version")
     if version != SCHEMA_VERSION:
         raise UserError(
@@ -64,11 +71,3 @@ def read_description(folder: Path) -> dict[str, Any] | None:
             f"release reads {SCHEMA_VERSION}); use that release or choose another folder"
         )
     return content
-
-
-def move_aside(folder: Path) -> str:
-    """Rename a damaged ``study.json``; returns its new name."""
-    aside = f"_{FILE_NAME}.damaged"
-    with storing(folder / aside):
-        os.replace(folder / FILE_NAME, folder / aside)
-    return aside

@@ -2,10 +2,9 @@
 
 A line is ``CHECKSUM HEADER<tab>BODY``: 32 digits of the SHA-256 of what follows them, and two JSON
 objects. The header says what a command that resumes must know, so only headers are parsed then. A
-line is a ``plan`` (which key each task, solver and seed has), a ``start`` (a run has begun), a
-``record``, or the ``end`` of the command. The current record of a run is the last line with the key
-that the last plan names; a run that was cut short by a limit, or failed, never takes the place of
-one that ended as planned.
+line is a ``start`` (a run has begun), a ``record``, or the ``end`` of the command. The current
+record of a run is the last line with the key that ``study.json`` plans for it; a run that was cut
+short by a limit, or failed, never takes the place of one that ended as planned.
 
 Several commands may write to one folder: each has a file of its own, which it holds locked.
 """
@@ -17,14 +16,13 @@ import hashlib
 import json
 import math
 import os
-import platform
 import re
 import secrets
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +30,7 @@ from ...data_loaders.atomic import replacing
 from ..errors import RecordError, StorageError, UserError
 from ..storage import exclusive, lock_file, storing
 from ..words import REASON_LIMIT, visible
+from .description import FILE_NAME, Cell, DamagedDescriptionError, planned_keys, read_description
 from .records import (
     EXPECTED_STATUSES,
     SCHEMA_VERSION,
@@ -63,13 +62,7 @@ _SYNC_S = 1.0
 # Seconds for which another command may change the plan.
 _PLANNING_S = 60.0
 #: Columns of a record that its header repeats.
-_COLUMNS = (
-    *("status", "reason", "budget", "started_at", "reference_hash"),
-    *("data_s", "compile_s", "wall_s", "evaluation_s", "tuning_wall_s"),
-)
-
-#: Task, solver and seed.
-Cell = tuple[str, str, int]
+_COLUMNS = ("status", "reason", "budget", "started_at", "reference_hash")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,25 +76,23 @@ class Entry:
     task: str
     solver: str
     seed: int
-    cut: tuple[str, ...]  # names of the limits that may have cut the run short
     preferred: bool  # whether it was chosen over an earlier line in a merge
     status: Status
     reason: str
     budget: str
     started_at: str
     reference_hash: str | None
-    data_s: float | None
-    compile_s: float | None
-    wall_s: float | None
-    evaluation_s: float | None
-    tuning_wall_s: float | None
+    machine: str  # processor, cores and memory; empty: not known
+    # What it took, but for compiling: that need not be done again. None: it has not solved.
+    seconds: float | None
 
     @classmethod
     def of(cls, header: Mapping[str, Any], segment: str, offset: int, size: int) -> Entry:
         """The entry of a line with this header."""
         columns = {name: header[name] for name in _COLUMNS}
         columns |= dict(zip(("task", "solver", "seed"), header["cell"], strict=True))
-        columns |= {"cut": tuple(header["cut"]), "preferred": header.get("preferred", False)}
+        columns |= {name: header.get(name, "") for name in ("preferred", "machine")}
+        columns["seconds"] = header.get("seconds")
         return cls(segment=segment, offset=offset, size=size, key=header["key"], **columns)
 
     @property
@@ -110,10 +101,19 @@ class Entry:
         return self.task, self.solver, self.seed
 
     @property
+    def cut(self) -> list[str]:
+        """Names of the limits that may have cut the run short."""
+        # A feasibility method that ends at its seconds says so, and keeps what it has.
+        status = "timeout" if self.reason.startswith("max_seconds=") else self.status
+        if status not in ("timeout", "memory"):
+            return []
+        return [name for name in json.loads(self.budget) if name.endswith(status)]
+
+    @property
     def rank(self) -> tuple[bool, str, int]:
         """Of two lines of a key the one of higher rank counts."""
         whole = self.status in EXPECTED_STATUSES and not self.cut
-        return whole or self.preferred, self.segment, self.offset
+        return whole or bool(self.preferred), self.segment, self.offset
 
 
 @dataclass(frozen=True)
@@ -145,17 +145,28 @@ def line_of(header: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(content).hexdigest()[:_DIGITS].encode() + b" " + content + b"\n"
 
 
-def record_line(record: RecordBase, cut: Collection[str] = (), **more: Any) -> bytes:
-    """The line of a record; ``cut`` are the limits that may have cut the run short.
+@lru_cache(64)
+def _machine(environment: str) -> str:
+    values = json.loads(environment)
+    if not values.get("processor"):
+        return ""
+    memory = round(values.get("memory_mb", 0) / 1000)
+    cores = values.get("cores_logical") or values.get("cores")
+    return f"{values['processor']}, {cores} cores, {memory} GB"
 
-    ``more`` are further entries of the header.
-    """
+
+def record_line(record: RecordBase, **more: Any) -> bytes:
+    """The line of a record; ``more`` are further entries of its header."""
+    # Only some kinds of studies tune.
+    phases = (record.data_s, record.evaluation_s, getattr(record, "tuning_wall_s", None))
+    wall = record.wall_s
     header = {
         "type": "record",
         "schema": SCHEMA_VERSION,
         "key": record.key,
         "cell": (record.task, record.solver, record.seed),
-        "cut": sorted(cut),
+        "machine": _machine(record.environment),
+        "seconds": None if wall is None else wall + sum(filter(None, phases)),
         **{name: getattr(record, name, None) for name in _COLUMNS},
         **more,
     }
@@ -203,20 +214,15 @@ def segments_in(folder: Path) -> list[Path]:
 
 
 class Journal:
-    """The journal of a results folder: what it holds, and a file of this command's own.
-
-    The folder is made with the first line. Entries are in the order in which they were read. A
-    UserError if another release has written it.
-    """
+    """The journal of a results folder: what it holds, and a file of this command's own."""
 
     def __init__(self, results: Path) -> None:
-        self.folder = results / FOLDER
+        self.results, self.folder = results, results / FOLDER
         self.entries: list[Entry] = []
         self.damages: list[Damage] = []
         self._best: dict[str, Entry] = {}
         self._starts: dict[tuple[str, str], Start] = {}
-        # The time of the last plan and the place of its line.
-        self._planned: tuple[float, str, int, int] = (-math.inf, "", 0, 0)
+        self._described: tuple[int, int] | None = None  # the state of study.json
         # Of each file how far it was read, in bytes and lines; its size and when it last grew.
         self._read: dict[str, tuple[int, int]] = {}
         self._grew: dict[str, tuple[int, float]] = {}
@@ -232,11 +238,14 @@ class Journal:
         return segments_in(self.folder)
 
     def refresh(self) -> list[Entry]:
-        """Read what was written since the last look; the records among it.
-
-        A line whose writer is still at it is left for the next look.
-        """
+        """Read the lines that were written whole since the last look; the records among them."""
         before = len(self.entries)
+        with contextlib.suppress(OSError):
+            stat = (self.results / FILE_NAME).stat()
+            if self._described != (stat.st_size, stat.st_mtime_ns):
+                self._described = stat.st_size, stat.st_mtime_ns
+                for name in ("description", "plan", "current"):
+                    self.__dict__.pop(name, None)
         for path in self.segments():
             offset, number = self._read.get(path.name, (0, 0))
             with contextlib.suppress(FileNotFoundError), path.open("rb", _BUFFER) as file:
@@ -269,11 +278,6 @@ class Journal:
             elif kind == "start":
                 start = Start(path.name, header["key"], tuple(header["cell"]), header["at"])
                 self._starts[path.name, start.key] = start
-            elif kind == "plan":
-                at = float(header["at"])
-                self._planned = max(self._planned, (at, path.name, offset, len(line)))
-                for name in ("_last_plan", "plan", "current"):
-                    self.__dict__.pop(name, None)
             elif kind == "end":
                 self._ended.add(path.name)
         except (RecordError, KeyError, TypeError, ValueError) as error:
@@ -291,22 +295,16 @@ class Journal:
         self.__dict__.pop("current", None)
 
     @cached_property
-    def _last_plan(self) -> dict[str, Any]:
-        if not self._planned[1]:
-            return {"study": "", "cells": [], "damages": []}
-        line = self._line(*self._planned[1:])
-        plan: dict[str, Any] = json.loads(line[_checked(line)[1] :])
-        return plan
-
-    @property
-    def study(self) -> str:
-        """The name of the study of which it has a plan; empty if there is none."""
-        return str(self._last_plan["study"])
+    def description(self) -> dict[str, Any]:
+        """The content of ``study.json``; empty if there is none."""
+        return read_description(self.results) or {}
 
     @cached_property
     def plan(self) -> dict[Cell, str]:
-        """The last plan: task, solver and seed -> key."""
-        return {(task, solver, seed): key for task, solver, seed, key in self._last_plan["cells"]}
+        """The plan of ``study.json``: task, solver and seed -> key; empty if it is damaged."""
+        with contextlib.suppress(DamagedDescriptionError):
+            return planned_keys(self.description)
+        return {}
 
     @cached_property
     def current(self) -> dict[Cell, Entry]:
@@ -322,11 +320,6 @@ class Journal:
     def recorded(self, key: str) -> Entry | None:
         """The record with this key that counts."""
         return self._best.get(key)
-
-    def new_damages(self) -> list[Damage]:
-        """The damages that no command has named yet: those that no plan lists."""
-        named = {(name, byte) for name, byte in self._last_plan["damages"]}
-        return [item for item in self.damages if (item.path.name, item.byte) not in named]
 
     def load(self, entry: Entry) -> RecordBase:
         """The record of an entry; a RecordError names its file if the line has changed."""
@@ -354,25 +347,18 @@ class Journal:
 
     # writing
 
-    def append_plan(self, study: str, plan: Mapping[Cell, str]) -> None:
-        """Write which key each run has; the damages that are known now count as named."""
-        body = {
-            "study": study,
-            "cells": [[*cell, key] for cell, key in plan.items()],
-            "damages": [[item.path.name, item.byte] for item in self.damages],
-        }
-        # After all others whatever this machine's clock says.
-        at = max(time.time(), self._planned[0] + 1e-6)
-        self.append(line_of({"type": "plan", "schema": SCHEMA_VERSION, "at": at}, body))
+    def begin(self) -> None:
+        """Begin this command's file: others see that it is at work."""
+        self._own = self._own or self._begun()
 
     def append_start(self, key: str, cell: Cell) -> None:
         """Write that a run begins: others leave it to this command."""
         header = {"type": "start", "schema": SCHEMA_VERSION, "key": key, "cell": cell}
         self.append(line_of(header | {"at": time.time()}, {}))
 
-    def append_record(self, record: RecordBase, cut: Collection[str] = ()) -> Entry:
+    def append_record(self, record: RecordBase) -> Entry:
         """Write a record; if that fails, nothing of it is written."""
-        self.append(record_line(record, cut))
+        self.append(record_line(record))
         return self.entries[-1]
 
     def append(self, line: bytes) -> None:
@@ -381,7 +367,9 @@ class Journal:
         It stays whatever happens to the command. Should the machine fail, the lines of the last
         second may be lost: to wait for the disk takes longer than many a run.
         """
-        path, descriptor = self._own = self._own or self._begun()
+        self.begin()
+        assert self._own is not None
+        path, descriptor = self._own
         self.check_exists()
         with storing(path):
             start = os.lseek(descriptor, 0, os.SEEK_END)
@@ -400,16 +388,10 @@ class Journal:
         self._take(path, number + 1, start, line)
 
     def _begun(self) -> tuple[Path, int]:
-        """A new file, after all others by its name whatever this machine's clock says."""
-        now, segments = datetime.now(UTC), self.segments()
-        if segments:
-            with contextlib.suppress(ValueError):
-                last = datetime.strptime(segments[-1].name.partition("-")[0], _STAMP)
-                now = max(now, last.replace(tzinfo=UTC) + timedelta(microseconds=1))
+        """A new file; by its name it is after those of commands that began before."""
         with storing(self.folder):
             self.folder.mkdir(exist_ok=True)
-            name = f"{now.strftime(_STAMP)}-{self._tag}-{secrets.token_hex(2)}.jsonl"
-        path = self.folder / name
+        path = self.folder / f"{datetime.now(UTC).strftime(_STAMP)}-{secrets.token_hex(4)}.jsonl"
         with storing(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         # Where a file system has no locks, other commands see by its growth that it is written.
@@ -417,11 +399,9 @@ class Journal:
             lock_file(descriptor)
         return path, descriptor
 
-    @contextlib.contextmanager
-    def planning(self) -> Iterator[None]:
+    def planning(self) -> contextlib.AbstractContextManager[None]:
         """Lock the plan: no other command changes it in this block."""
-        with exclusive(self.folder, _PLANNING_S):
-            yield
+        return exclusive(self.folder, _PLANNING_S)
 
     def check_exists(self) -> None:
         """Check that this command's file exists and can be written.
@@ -440,33 +420,21 @@ class Journal:
         return self._own is not None
 
     def _is_written(self, path: Path) -> bool:
-        """Whether a command is writing a file: one of this folder and machine holds it locked.
+        """Whether a command is writing a file: one of this machine holds it locked.
 
-        One that is elsewhere, on a shared disk or behind a store, has just made it grow.
+        One that is elsewhere, on a shared disk or behind a store, has lately made it grow.
         """
         if self._own is not None and path == self._own[0]:
             return True
         try:
             with path.open("rb") as file:
                 lock_file(file.fileno(), shared=True)
-            if f"-{self._tag}-" in path.name:
-                return False
         except BlockingIOError:
             return True
         except OSError:
             pass  # a disk without locks
         _, grew = self._grew.get(path.name, (0, -math.inf))
         return time.monotonic() - grew < _FRESH_S
-
-    @cached_property
-    def _tag(self) -> str:
-        """An opaque name of this folder on this machine, until its next start."""
-        try:
-            machine = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
-        except OSError:
-            machine = platform.node()
-        stat = self.folder.stat()
-        return hashlib.sha256(f"{machine} {stat.st_dev} {stat.st_ino}".encode()).hexdigest()[:8]
 
     def others(self) -> list[str]:
         """The files that other commands are writing."""
@@ -476,12 +444,6 @@ class Journal:
             for path in self.segments()
             if path != own and path.name not in self._ended and self._is_written(path)
         ]
-
-    def position(self) -> tuple[int, int]:
-        """This command's position among those at work, from 0, and how many there are."""
-        name = self._own[0].name if self._own is not None else ""
-        names = sorted([name, *self.others()])
-        return names.index(name), len(names)
 
     def running(self) -> list[Start]:
         """The runs that other commands have begun and not recorded."""
@@ -517,8 +479,9 @@ def runs_table(
     """
     import pyarrow.parquet as pq
 
-    # The files of the journal with their sizes and times.
-    files = [(path.name, path.stat()) for path in segments_in(results / FOLDER)]
+    # The files of the journal, and the plan, with their sizes and times.
+    paths = [*segments_in(results / FOLDER), *results.glob(FILE_NAME)]
+    files = [(path.name, path.stat()) for path in paths]
     stamp = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in files]
     table_and_damages = _stored(results / TABLE, record_type, stamp)
     if table_and_damages is None:
@@ -553,6 +516,7 @@ def _made(results: Path, record_type: type[RecordBase]) -> tuple[pa.Table, dict[
     import pyarrow as pa
 
     journal = Journal(results)
+    journal.refresh()  # half a line that is no longer written is damage at the second look
     damaged = {item.key: _below(results, item) for item in journal.damages if item.key}
     entries = list(journal.current.values())
     parts = [table_of(record_type, [])]

@@ -229,10 +229,7 @@ def _floats(declared: Any) -> frozenset[str]:
 
 
 def parsed_columns(declared: Any, values: Any) -> dict[str, Any]:
-    """Columns of a record or checkpoint that came from another process.
-
-    A ValueError if one is not of the schema or holds what no run can have.
-    """
+    """Columns that came from another process; a ValueError if no run can have them."""
     if not isinstance(values, dict):
         raise ValueError("no columns of a record")
     adapters, parsed = _adapters(declared), {}

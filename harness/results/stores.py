@@ -19,6 +19,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from ...data_loaders.atomic import replacing
 from ...data_loaders.errors import without_credentials
 from ..errors import InterruptedRunError, StorageError, UserError
 from ..storage import lock_file, storing
-from ..words import REASON_LIMIT, plural, visible
+from ..words import REASON_LIMIT, visible
 from .description import FILE_NAME
 from .journal import FOLDER, segments_in
 
@@ -68,10 +69,7 @@ class StoreUrl:
 
     @classmethod
     def parsed(cls, text: str | os.PathLike[str]) -> StoreUrl:
-        """The URL that a text is.
-
-        A UserError if its scheme is unknown, its bucket is missing, or it holds credentials.
-        """
+        """The URL that a text is; a UserError if it is none, or holds credentials."""
         text = os.fspath(text)
         shown, match = without_credentials(text), _URL_PATTERN.fullmatch(text)
         scheme, slash, rest = match.groups() if match is not None else ("", "", "")
@@ -95,10 +93,7 @@ def is_url(results: str | os.PathLike[str]) -> bool:
 
 
 def local_folder(results: str | os.PathLike[str], *, is_new: bool = False) -> Path:
-    """The results folder that a user names; of a URL its mirror, brought up to date.
-
-    It ``is_new`` if there need not be any results yet.
-    """
+    """The results folder that a user names, which may be new; of a URL its mirror, as it is now."""
     if not is_url(results):
         return Path(results)
     url = StoreUrl.parsed(results)
@@ -259,9 +254,7 @@ class Mirror:
             root.mkdir(parents=True, exist_ok=True)
             (root / _URL).write_text(str(url), encoding="utf-8")
         self._lock = FileLock(root / ".lock")
-        # What the store has, as far as this command knows; whether it has taken anything of it.
-        self._there: dict[str, Item] = {}
-        self._has_pushed = False
+        self._has_pushed = False  # whether the store has taken anything of this command
         # Of the other files than the journal's when both sides were the same: content and item.
         self._same: dict[str, tuple[bytes, Item | None]] = {}
         # The exchange at work, and whether it was said that one has failed.
@@ -316,8 +309,9 @@ class Mirror:
     def push_page(self) -> None:
         """Push the page, unless the store has the same."""
 
+        content = (self.folder / PAGE).read_bytes()
+
         def push() -> None:
-            content = (self.folder / PAGE).read_bytes()
             if self._store.get(PAGE) != content:
                 self._store.put(PAGE, content)
 
@@ -332,7 +326,6 @@ class Mirror:
         """Fetch parts of segments, and what has changed of other files."""
         from multiprocessing.pool import ThreadPool
 
-        self._there = there
         sizes = {path.stem: path.stat().st_size for path in segments_in(self.folder / FOLDER)}
         parts = [part for part in _parts(there) if part.end > sizes.get(part.segment, 0)]
         names = [
@@ -367,18 +360,13 @@ class Mirror:
                     sink.flush()
 
     def _push(self, there: dict[str, Item]) -> None:
-        """Push what the store lacks."""
-        for name, content in self._news(there):
+        """Push what the store lacks: sources, lines, and then the description."""
+        sources, described = (self._changed(there, name) for name in ("sources/*.json", FILE_NAME))
+        for name, content in chain(sources, self._lines(there), described):
             there[name] = self._store.put(name, content)
             self._has_pushed = True
             if _WHOLE.fullmatch(name):
                 self._same[name] = content, there[name]
-
-    def _news(self, there: Mapping[str, Item]) -> Iterator[tuple[str, bytes]]:
-        """Name and content of the objects that the store lacks: sources, lines, the description."""
-        yield from self._changed(there, "sources/*.json")
-        yield from self._lines(there)
-        yield from self._changed(there, FILE_NAME)
 
     def _changed(self, there: Mapping[str, Item], pattern: str) -> Iterator[tuple[str, bytes]]:
         for path in self.folder.glob(pattern):
@@ -404,19 +392,6 @@ class Mirror:
             if lines:
                 yield f"journal/{path.stem}.{end:012}.jsonl", lines
 
-    @property
-    def unsent(self) -> str:
-        """A line on the records here that are not known to be in the store; empty if all are."""
-        # CHECKSUM HEADER<tab>BODY
-        lines = (line for _, news in self._news(self._there) for line in news.splitlines())
-        count = sum(b'"type":"record"' in line.partition(b"\t")[0] for line in lines)
-        if not count:
-            return ""
-        return (
-            f"{plural(count, 'record')} not yet in the store; what was recorded stays in "
-            f"{self.folder}, and the same command pushes it when it is run again"
-        )
-
 
 def _parts(there: Mapping[str, Item]) -> list[_Part]:
     """The parts of segments among objects, in order."""
@@ -438,26 +413,25 @@ def changeable(results: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def synced(results: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """The mirror of a store, for a study, and a function to call now and then.
+    """The mirror of a store, for a study, and what pushes and fetches news when it is called.
 
-    That pushes what is new and fetches what other commands have pushed. At the end of the block all
-    that is in the mirror has been pushed; if a StoreError says that this failed, it stays in the
-    mirror.
+    At the end of the block all has been pushed, or a StoreError says that it stays in the mirror.
     """
     mirror = Mirror(StoreUrl.parsed(results))
     mirror.pull()
+    kept = f"what was recorded stays in {mirror.folder}; run the same command again to push it"
     try:
         yield mirror.folder, lambda: mirror.exchange_meanwhile(say)
     except (InterruptedRunError, KeyboardInterrupt, StorageError):
-        with contextlib.suppress(StorageError):
+        try:
             mirror.exchange()
-        if mirror.unsent:
-            say(mirror.unsent)
+        except StorageError:
+            say(kept)
         raise
     try:
         mirror.exchange()
     except StoreError as error:
-        raise StoreError("; ".join(filter(None, (str(error), mirror.unsent)))) from None
+        raise StoreError(f"{error}; {kept}") from None
 
 
 def displayed(folder: Path) -> str:
@@ -474,10 +448,7 @@ def _url_of(folder: Path) -> StoreUrl | None:
 
 
 def pushed_page(page: Path) -> str:
-    """Push the page of a results folder to its store, if it is a mirror; where it is now.
-
-    A StoreError says where it is on this machine.
-    """
+    """Push the page of a results folder to its store, if it is a mirror; where it is now."""
     url = _url_of(page.parent)
     if url is None:
         return str(page)

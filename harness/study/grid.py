@@ -42,10 +42,7 @@ class Axes:
 
 
 def written_out(values: Any, tables: Mapping[str, Axes]) -> tuple[Any, dict[str, list[int]]]:
-    """A study's values with every grid written out, and the entry that each one comes from.
-
-    Entries are counted from 0, by table. Where an entry has no label it gets one.
-    """
+    """A study's values with every grid written out; by table the entries that these come from."""
     origins: dict[str, list[int]] = {}
     if not isinstance(values, Mapping):
         return values, origins
@@ -128,8 +125,10 @@ def _groups(zipped: Any, lists: Mapping[_Address, Sequence[Any]]) -> list[tuple[
         if absent:
             raise StudyError(f"{absent[0]!r} holds no list{suggest(absent[0], named)}", at=(ZIP,))
         group = tuple(named[name] for name in names)
-        if len({len(lists[address]) for address in group}) > 1:
-            raise StudyError(f"{', '.join(names)} must have equal lengths", at=(ZIP,))
+        lengths = [len(lists[address]) for address in group]
+        if len({*lengths}) > 1:
+            words = f"{', '.join(names)} must have equal lengths, not {lengths}"
+            raise StudyError(words, at=(ZIP,))
         if len({*group}) < len(group) or group_of.keys() & group:
             raise StudyError("names a list twice", at=(ZIP,))
         group_of |= dict.fromkeys(group, group)
@@ -153,7 +152,7 @@ def _entry(entry: Mapping[str, Any], axes: Axes, chosen: Mapping[_Address, Any])
             made[key] = value
     label, name = made.get("label"), made.get(axes.stem)
     stem = label or name
-    if not chosen or not isinstance(stem, str) or not stem:
+    if not chosen or label == "" or not isinstance(stem, str) or not stem:
         return made
     parts = [stem if label else stem.rsplit(":", 1)[-1]]
     last = [address[-1] for address in chosen]
@@ -180,10 +179,12 @@ def _labelled(entries: Sequence[Any], stem: str) -> list[Any]:
     labelled = []
     for entry, value in zip(entries, values, strict=True):
         base = value.get(stem)
-        if isinstance(base, str) and base and not value.get("label"):
+        is_plain = isinstance(entry, Mapping)
+        # An empty label in a file is a mistake; in an object it is the default.
+        has_label = value.get("label") or (is_plain and value.get("label") == "")
+        if isinstance(base, str) and base and not has_label:
             label = {"label": free_label(label_of(base), taken)}
             taken.add(label["label"].casefold())
-            is_plain = isinstance(entry, Mapping)
             entry = {**entry, **label} if is_plain else entry.model_copy(update=label)
         labelled.append(entry)
     return labelled

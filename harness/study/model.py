@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args
@@ -81,17 +79,11 @@ class StudyFile:
         origins = self.origins.get(str(path[0]), ())
         return (path[0], origins[path[1]], *path[2:]) if path[1] < len(origins) else path
 
-    @cached_property
-    def lines(self) -> Mapping[KeyPath, int]:
-        """The line of each key; only messages need it."""
-        from .toml import key_lines
-
-        return key_lines(self.text)
-
     def line(self, path: KeyPath) -> int | None:
         """The line of a path in the file, or of the nearest table around it."""
-        parts = (tuple(path[:length]) for length in range(len(path), 0, -1))
-        return next((self.lines[part] for part in parts if part in self.lines), None)
+        from .toml import key_line
+
+        return key_line(self.text, path)
 
     def at(self, path: KeyPath) -> str:
         """ "study.toml:12" for a path in the file; without a line if it has none."""
@@ -113,11 +105,7 @@ def is_foreign(name: str) -> bool:
 def resolve_solver_name(
     name: str, kind: str, *, folder: str | None = None, labels: Iterable[str] = ()
 ) -> str:
-    """A registry name in its own spelling; a file's path made absolute; a module's name as is.
-
-    What an installed package offers becomes the "package.module:Class" that it stands for. If there
-    is none of the name, the nearest one may also be one of the ``labels``.
-    """
+    """A registry name in its own spelling; a file's path made absolute; a module's name as is."""
     if is_foreign(name):
         return SolverSpec.parse(name, folder).checked().text
     registered = find(name, solver_names(kind))
@@ -203,14 +191,6 @@ class StudyPart(BaseModel):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
-def from_results(results: Path, name: str, folder: str | None = None) -> str:
-    """A file, or "file.py:name", with the way to it from the results folder."""
-    before, _, after = name.rpartition(":")
-    file, rest = (before, f":{after}") if before.endswith(".py") else (name, "")
-    path = Path(folder or ".").joinpath(Path(file).expanduser()).resolve()
-    return os.path.relpath(path, results.resolve()) + rest
-
-
 class SolverEntry(StudyPart):
     """One configuration of a solver.
 
@@ -250,10 +230,6 @@ class SolverEntry(StudyPart):
     def class_name(self) -> str:
         return self.name.rsplit(":", 1)[-1]
 
-    def portable(self, results: Path) -> dict[str, Any]:
-        """The fields that name files, with the way to them from the results folder."""
-        return {"name": from_results(results, self.name)} if ".py:" in self.name else {}
-
 
 class TaskEntry(StudyPart):
     """What solvers are run on: one table of a study file, with a label of its own."""
@@ -277,15 +253,8 @@ class TaskEntry(StudyPart):
         return facets | {k: v for k, v in values.items() if not isinstance(v, Mapping)}
 
     def completed(self, folder: str | None = None) -> Self:
-        """The same with names in their own spelling and what the data decide filled in.
-
-        Relative paths begin in ``folder``, or where we are.
-        """
+        """The same with names in their own spelling and what the data decide filled in."""
         return self
-
-    def portable(self, results: Path) -> dict[str, Any]:
-        """The fields that name files, with the way to them from the results folder."""
-        return {}
 
 
 #: Options of the user's own data that are lists.
@@ -323,16 +292,6 @@ class DatasetTask(TaskEntry):
         task = self.model_copy()
         task._folder = folder
         return task
-
-    def portable(self, results: Path) -> dict[str, Any]:
-        if not is_users_file(self.dataset, self.folder):
-            return {}
-        params = dict(self.dataset_params)
-        test = params.get("test")
-        if isinstance(test, str) and test and not test.startswith("last "):
-            params["test"] = from_results(results, test, self.folder)
-        dataset = from_results(results, self.dataset, self.folder)
-        return {"dataset": dataset, "dataset_params": params}
 
 
 class Stop(StudyPart):

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
-
-from pydantic import ValidationError
 
 from ...data_loaders import suggest
 from ...data_loaders.sources import unknown
 from ..errors import StudyError
 from ..hashing import hash_json
 from ..loading import offered
-from ..words import shown, visible
+from ..words import shown
 from .grid import free_label, label_of
 from .model import (
     MAX_LABEL,
@@ -38,23 +34,9 @@ from .svm import Study, Task
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
 EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
-# Names whose values are names: a misspelt one can only be a mistake.
-_NAMING = frozenset({"task", "dataset", "solver", "class", "kernel", "generator"})
 # Words that Python knows otherwise, outside texts in quotes.
 _WORDS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(class|true|false)\b""")
 _IN_PYTHON = {"class": "class_", "true": "True", "false": "False"}
-_OPERATORS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda item, items: item in items,
-    ast.NotIn: lambda item, items: item not in items,
-}
-# Characters of a name that is too long for a message.
-_SHOWN = 100
 
 
 def select(
@@ -110,23 +92,17 @@ def _chosen_runs(study: StudyBase, text: str) -> Selection:
     pairs = [
         (task, entry, _properties(task, entry)) for task in study.tasks for entry in study.solvers
     ]
-    values: dict[str, dict[Any, None]] = {"seed": {}}
-    for _, _, properties in pairs:
-        for name, value in properties.items():
-            values.setdefault(name, {})[value] = None
-    where = _Where(text, values)
+    every = dict.fromkeys(chain(["seed"], *(properties for _, _, properties in pairs)))
+    holds = _predicate(text, every)
     try:
-        holds = where.predicate(where.parsed())
         runs = frozenset(
             (task.label, entry.label, seed)
             for task, entry, properties in pairs
             for seed in study.seeds_of(task, entry)
-            if holds({**properties, "seed": seed})
+            if holds(every | properties | {"seed": seed})
         )
     except TypeError:
-        raise where.error("texts and numbers have no order") from None
-    except RecursionError:
-        raise where.error("not an expression (too deep)") from None
+        raise StudyError(f"--where {shown(text)}: texts and numbers have no order") from None
     if not runs:
         raise StudyError(f"--where {text!r}: no run of the study is chosen")
     return Selection(text, runs)
@@ -147,89 +123,59 @@ def _properties(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
     return {name: v if isinstance(v, scalar) else repr(v) for name, v in properties.items()}
 
 
-@dataclass(frozen=True)
-class _Where:
-    """An expression of ``--where``: comparisons of properties with constants, and, or, not.
+def _predicate(text: str, known: Collection[str]) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether an expression is true of a run: comparisons with constants, and, or, not.
 
-    What Python's grammar allows beyond these is refused, and so is a name or a label that no run
-    has.
+    What Python's grammar allows beyond these is refused, and so is a name that no run has.
     """
 
-    text: str
-    values: Mapping[str, Collection[Any]]  # those of each property that there are
+    def error(message: str) -> StudyError:
+        return StudyError(f"--where {shown(text)}: {message}")
 
-    def parsed(self) -> ast.expr:
-        python = _WORDS.sub(lambda word: word[1] or _IN_PYTHON[word[2]], self.text.strip())
-        try:
-            return ast.parse(python, mode="eval").body
-        except (SyntaxError, ValueError, MemoryError) as error:
-            raise self.error(f"not an expression ({getattr(error, 'msg', 'too long')})") from None
-
-    def predicate(self, node: ast.expr) -> Callable[[Mapping[str, Any]], bool]:
-        """Whether it is true of a run with some properties."""
-        if isinstance(node, ast.BoolOp):
-            parts = [self.predicate(part) for part in node.values]
-            joined = all if isinstance(node.op, ast.And) else any
-            return lambda run: joined(part(run) for part in parts)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            negated = self.predicate(node.operand)
-            return lambda run: not negated(run)
-        if not isinstance(node, ast.Compare):
-            raise self.error(f"{_source(node)} is no comparison; write one such as C == 10")
-        if not all(type(op) in _OPERATORS for op in node.ops):
-            raise self.error("only ==, !=, <, <=, >, >=, in and not in compare")
-        sides = [node.left, *node.comparators]
-        listed = [False, *(isinstance(op, ast.In | ast.NotIn) for op in node.ops)]
-        if [isinstance(side, ast.List | ast.Tuple) for side in sides] != listed:
-            raise self.error("'in' takes a list, such as C in [1, 10]; no other takes one")
-        names = [self._name(side) for side in sides]
-        constants = [None if n else self._constant(s) for n, s in zip(names, sides, strict=True)]
-        if not any(names):
-            raise self.error(f"{_source(node)} compares no property of a run")
-        if not any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
-            for text in chain.from_iterable(map(_items, constants)):
-                for name in _NAMING.intersection(names) if isinstance(text, str) else ():
-                    if text not in self.values[name]:
-                        hint = suggest(text, map(str, self.values[name]))
-                        raise self.error(f"no {name} of the study is {text!r}{hint}")
-
-        def compares(run: Mapping[str, Any]) -> bool:
-            values = [run.get(n) if n else c for n, c in zip(names, constants, strict=True)]
-            # What a run does not have compares as false.
-            return None not in values and all(
-                _OPERATORS[type(op)](*pair)
-                for op, pair in zip(node.ops, pairwise(values), strict=True)
-            )
-
-        return compares
-
-    def _name(self, node: ast.expr) -> str:
-        """The name that a side of a comparison is, such as "C" or "solver.C"; "" if it is none."""
-        if not isinstance(node, ast.Name | ast.Attribute):
-            return ""
-        name = ast.unparse(node).replace("class_", "class")
-        if name not in self.values:
-            raise self.error(f"unknown name {name!r}{suggest(name, self.values)}")
-        return name
-
-    def _constant(self, node: ast.expr) -> Any:
-        value = None
+    def side(node: ast.expr) -> ast.Name | ast.Constant:
+        words = ast.unparse(node).replace("class_", "class")
+        if isinstance(node, ast.Name | ast.Attribute):
+            if words not in known:
+                raise error(f"unknown name {words!r}{suggest(words, known)}")
+            return ast.Name(words, ast.Load())
+        value: Any = None
         with contextlib.suppress(ValueError):
             value = ast.literal_eval(node)
-        if not all(isinstance(item, str | int | float) for item in _items(value)):
-            raise self.error(f"{_source(node)} is no name, number, text, true or false")
-        return value
+        value = tuple(value) if isinstance(value, list) else value
+        items = value if isinstance(value, tuple) else [value]
+        if not all(isinstance(item, str | int | float) for item in items):
+            raise error(f"{shown(words)} is no name, number, text, true or false")
+        return ast.Constant(value)
 
-    def error(self, message: str) -> StudyError:
-        return StudyError(f"--where {shown(self.text)}: {message}")
+    def checked(node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.BoolOp):
+            return ast.BoolOp(node.op, [*map(checked, node.values)])
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return ast.UnaryOp(node.op, checked(node.operand))
+        words = shown(ast.unparse(node).replace("class_", "class"))
+        if not isinstance(node, ast.Compare):
+            raise error(f"{words} is no comparison; write one such as C == 10")
+        if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            raise error("only ==, !=, <, <=, >, >=, in and not in compare")
+        sides = [side(each) for each in (node.left, *node.comparators)]
+        names = [each for each in sides if isinstance(each, ast.Name)]
+        listed = [False, *(isinstance(op, ast.In | ast.NotIn) for op in node.ops)]
+        if [isinstance(getattr(each, "value", None), tuple) for each in sides] != listed:
+            raise error("'in' takes a list, such as C in [1, 10]; no other takes one")
+        if not names:
+            raise error(f"{words} compares no property of a run")
+        # What a run does not have compares as false.
+        none = ast.Constant(None)
+        present = [ast.Compare(name, [ast.IsNot()], [none]) for name in names]
+        return ast.BoolOp(ast.And(), [*present, ast.Compare(sides[0], node.ops, [*sides[1:]])])
 
-
-def _items(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else [value]
-
-
-def _source(node: ast.expr) -> str:
-    return shown(ast.unparse(node).replace("class_", "class"))
+    python = _WORDS.sub(lambda word: word[1] or _IN_PYTHON[word[2]], text.strip())
+    try:
+        tree = ast.Expression(checked(ast.parse(python, mode="eval").body))
+        code = compile(ast.fix_missing_locations(tree), "--where", "eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as problem:
+        raise error(f"not an expression ({getattr(problem, 'msg', 'too long')})") from None
+    return lambda run: bool(eval(code, {"__builtins__": {}}, dict(run)))
 
 
 def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
@@ -262,7 +208,7 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
             label = free_label(label_of(dataset)[: MAX_LABEL - 4], taken)
             return [Task(dataset=dataset, label=label).completed()]
         own = [text for task in study.tasks for text in task.names]
-        raise StudyError(unknown(name, [*own, *_stems(study.tasks), *others]))
+        raise StudyError(unknown(name, [*dict.fromkeys([*own, *_stems(study.tasks), *others])]))
 
     return _chosen("dataset", study.tasks, names, found, made)
 
@@ -284,15 +230,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
         offer = None if target == name or is_foreign(name) else offered(name)
         label = free_label(offer.name if offer else target.rsplit(":", 1)[-1], taken)
         same = [solver for solver in study.solvers if solver.name == target]
-        try:
-            return same or [SolverEntry.model_validate({"name": target, "label": label})]
-        except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            field, words = problem["loc"][0], problem["msg"].removeprefix("Value error, ").lower()
-            raise StudyError(
-                f"--solver {visible(target, _SHOWN)}: its {field} {words}; rename it, or give it a "
-                "label in a study file"
-            ) from None
+        return same or [SolverEntry(name=target, label=label)]
 
     return _chosen("solver", study.solvers, names, found, made)
 

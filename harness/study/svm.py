@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
@@ -24,7 +23,6 @@ from .model import (
     SolverEntry,
     StudyBase,
     StudyPart,
-    from_results,
     is_foreign,
     registered_source,
 )
@@ -245,10 +243,7 @@ class Task(DatasetTask):
         }
 
     def problem(self, seed: int) -> Problem:
-        """The task as workers get it; only with folds does it depend on the seed.
-
-        Of what is tuned it has the first value.
-        """
+        """The task as workers get it, with the first values of what is tuned."""
         C = self._value("C")
         assert C is not None
         return Problem(
@@ -277,10 +272,6 @@ class Task(DatasetTask):
             except SolverError as error:
                 raise StudyError(str(error), at=("kernel",)) from None
         return task.model_copy(update=values)
-
-    def portable(self, results: Path) -> dict[str, Any]:
-        kernel = from_results(results, self.kernel, self.folder)
-        return super().portable(results) | ({"kernel": kernel} if ".py:" in self.kernel else {})
 
     def with_kernel(self, gamma: float | None, code: str) -> Self:
         """The task with this width if it lacks one, and the hash of the code of its own kernel."""

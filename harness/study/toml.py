@@ -6,6 +6,7 @@ Writing a study as a file and reading it gives an equal study.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import replace
 from importlib import resources
@@ -17,11 +18,21 @@ from pydantic import BaseModel, ValidationError
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError
 from ..words import shown, visible
-from .grid import key_path
-from .model import KINDS, KeyPath, StudyBase, StudyFile, find, resolve_solver_name
+from .grid import ZIP, key_path
+from .model import (
+    KINDS,
+    KeyPath,
+    SolverEntry,
+    StudyBase,
+    StudyFile,
+    TaskEntry,
+    find,
+    resolve_solver_name,
+)
 
 #: Mistakes that are reported of one study.
 MAX_MISTAKES = 20
+_HEADING = re.compile(r"\s*\[\[?\s*([A-Za-z_][\w.-]*)\s*\]\]?\s*")
 _TABLE = "must be a table, { key = value }; in Python, a dict"
 #: What to write, by the type of the problem, where the checker's own words would not say it.
 _REMEDIES = {
@@ -86,81 +97,58 @@ def load_study(name_or_path: str | Path) -> StudyBase:
 
 def parse_study(content: bytes, *, where: str, folder: str | None = None) -> StudyBase:
     """Build a study from the content of a TOML file."""
+    from .feasibility import FeasibilityStudy
+    from .svm import Study
+
     try:
-        return _parsed(content, where, folder)
+        try:
+            text = content.decode("utf-8-sig")
+            values = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise StudyError(f"{where}: not valid TOML: {error}") from None
+        origins: dict[str, list[int]] = {}
+        file = StudyFile(where, text, origins)
+        kind = values.get("kind", "svm")
+        if kind not in KINDS:
+            hint = suggest(str(kind), KINDS)
+            raise StudyError(f"{file.at(('kind',))}: kind = {shown(kind)} is not known{hint}")
+        model: type[StudyBase] = Study if kind == "svm" else FeasibilityStudy
+        try:
+            study = model.model_validate(values, context=origins)
+        except ValidationError as error:
+            raise StudyError(*mistakes(error, file, model)) from None
+        except StudyError as error:
+            raise StudyError(f"{file.at(file.written(error.at))}: {error}") from None
+        return completed_study(study, file, folder)
     except StudyError as error:
         # What the file holds may be of any length, and hold any characters.
         raise StudyError(*map(visible, error.lines)) from None
 
 
-def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
-    try:
-        text = content.decode("utf-8-sig")
-        values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise StudyError(f"{where}: not valid TOML: {error}") from None
-    origins: dict[str, list[int]] = {}
-    file = StudyFile(where, text, origins)
-    kind = values.get("kind", "svm")
-    if kind not in KINDS:
-        hint = suggest(str(kind), KINDS)
-        raise StudyError(f"{file.at(('kind',))}: kind = {shown(kind)} is not known{hint}")
-    from .feasibility import FeasibilityStudy
-    from .svm import Study
+def key_line(text: str, path: KeyPath) -> int | None:
+    """The line of a key, a table or an entry of a list, counted from 1; None if it is not seen.
 
-    model: type[StudyBase] = Study if kind == "svm" else FeasibilityStudy
-    try:
-        study = model.model_validate(values, context=origins)
-    except ValidationError as error:
-        raise StudyError(*mistakes(error, file, model)) from None
-    except StudyError as error:
-        raise StudyError(f"{file.at(file.written(error.at))}: {error}") from None
-    return completed_study(study, file, folder)
-
-
-def key_lines(text: str) -> dict[KeyPath, int]:
-    """The line of each key, table and entry of a list, counted from 1.
-
-    The standard library reads TOML, but gives no lines. Each statement of a file is TOML by itself:
-    it ends with the first line up to which it can be read.
+    The standard library reads TOML, but gives no lines: they are searched for the headings and the
+    keys on the way. Of what is not seen it is the line of the nearest table around it.
     """
-    lines: dict[KeyPath, int] = {}
-    entries: dict[KeyPath, int] = {}
-    table: KeyPath = ()
-    statement, start = "", 1
-
-    def note(path: KeyPath, value: Any) -> None:
-        lines.setdefault(path, start)
-        if isinstance(value, dict | list):
-            for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-                note((*path, key), item)
-
-    for number, line in enumerate(text.split("\n"), 1):
-        start, before = (start, statement) if statement else (number, "")
-        statement = f"{before}{line}\n"
-        if before and not any(mark in line for mark in ("]", "}", '"""', "'''")):
-            continue  # what holds several lines cannot end here
-        try:
-            values = tomllib.loads(statement)
-        except (ValueError, RecursionError):
+    lines = [line.partition("#")[0] for line in text.split("\n")]
+    headings = {n: found[1] for n, line in enumerate(lines) if (found := _HEADING.fullmatch(line))}
+    line, table, stop = -1, "", min(headings, default=len(lines))
+    for part, after in zip(path, [*path[1:], 0], strict=False):
+        if isinstance(part, int):
             continue
-        heading = statement.lstrip().startswith("[")
-        if not heading:
-            for key, value in values.items():
-                note((*table, key), value)
-        table = () if heading else table
-        while heading and values:
-            ((key, values),) = values.items()
-            table += (key,)
-            lines.setdefault(table, start)
-            if isinstance(values, list):
-                values = {}
-                entries[table] = entries.get(table, -1) + 1
-            if table in entries:
-                table += (entries[table],)
-                lines.setdefault(table, start)
-        statement = ""
-    return lines
+        table = f"{table}.{part}".removeprefix(".")
+        places = [n for n, heading in headings.items() if heading == table and n > line]
+        number = after if isinstance(after, int) else 0
+        if number < len(places):
+            line = places[number]
+            below = (n for n, heading in headings.items() if not heading.startswith(f"{table}."))
+            stop = min((n for n in below if n > line), default=len(lines))
+        else:
+            key = re.compile(rf"""(^|[\s{{,."']){re.escape(part)}["']?\s*[=.]""")
+            keys = (n for n in range(max(line, 0), stop) if key.search(lines[n]))
+            line = next(keys, line)
+    return None if line < 0 else line + 1
 
 
 def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None) -> StudyBase:
@@ -209,7 +197,8 @@ def mistakes(error: ValidationError, file: StudyFile, model: type[BaseModel]) ->
         )
         if not consequence:
             path = file.written(location)
-            messages.setdefault(path, f"{file.at(path)}: {_explained(problem, path, model)}")
+            if path not in messages:
+                messages[path] = f"{file.at(path)}: {_explained(problem, path, model)}"
     lines = [messages[path] for path in sorted(messages, key=lambda path: file.line(path) or 0)]
     rest = len(lines) - MAX_MISTAKES
     return lines if rest <= 0 else [*lines[:MAX_MISTAKES], f"{file.where}: {rest} more mistakes"]
@@ -220,7 +209,9 @@ def _explained(problem: Any, location: KeyPath, model: type[BaseModel]) -> str:
     path, kind, value = key_path(location), problem["type"], problem["input"]
     tables = (*model.task_tables, model.solver_table) if issubclass(model, StudyBase) else ()
     if kind == "extra_forbidden":
-        known = _table_at(location[:-1], model).model_fields
+        table = _table_at(location[:-1], model)
+        known = [*table.model_fields]
+        known += [ZIP] if issubclass(table, SolverEntry | TaskEntry) else []
         return f"unknown key {path!r}{suggest(str(location[-1]), known)}"
     if kind in ("missing", "too_short") and path in tables:
         return f"a study needs at least one [[{path}]]"

@@ -132,7 +132,7 @@ def _run(study: str, where: str, folder: Path, jobs: int, *, quiet: bool) -> int
     part = shlex.join(["marginbench", "run", study, "--where", where, "--out", str(folder)])
     whole = shlex.join(["marginbench", "run", study, "--out", str(folder)])
     options: dict[str, Any] = {"where": where, "jobs": jobs, "quiet": quiet}
-    summary = runner.run(study, folder, command=part, whole_command=whole, **options)
+    summary = runner.run(study, folder, command=part, **options)
     if summary.changed or not (folder / "report.html").exists():
         report(folder, whole)
     return int(summary.exit_code)

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 import marginbench
-from marginbench.harness.cli.examples import add_examples
+from marginbench.harness.cli.app import add_examples
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.toml import completed_study

@@ -118,7 +118,7 @@ def test_a_feasibility_study_has_grids_too():
         ({"C": [1.0, 2.0, 1]}, "task[1].C: lists 1 twice"),
         (
             {"C": [1, 2], "gamma": [1], "zip": ["C", "gamma"]},
-            "task[1].zip: C, gamma must have equal",
+            "task[1].zip: C, gamma must have equal lengths, not [2, 1]",
         ),
         (
             {"C": [1, 2], "gamma": [1, 2], "zip": ["C", "gama"]},

@@ -13,6 +13,10 @@ import pytest
 
 from marginbench import parse_record
 from marginbench.harness.errors import RecordError, StorageError, UserError
+from marginbench.harness.results.description import (
+    SCHEMA_VERSION as DESCRIPTION,
+    write_description,
+)
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import TABLE, Journal, line_of, record_line, runs_table
 from marginbench.harness.results.records import SCHEMA_VERSION
@@ -50,10 +54,18 @@ def feasibility_record(**changes):
 each_kind = pytest.mark.parametrize("make", [svm_record, feasibility_record])
 
 
+def plan(results, *records):
+    """Plan the keys of these records."""
+    planned = [
+        {name: getattr(r, name) for name in ("key", "task", "solver", "seed")} for r in records
+    ]
+    write_description(results, {"schema_version": DESCRIPTION, "planned": planned})
+
+
 def journal_with(results, *records):
     """A journal of one command, whose plan has the keys of these records."""
+    plan(results, *records)
     with closing(Journal(results)) as journal:
-        journal.append_plan("s", {(r.task, r.solver, r.seed): r.key for r in records})
         for record in records:
             journal.append_record(record)
     return Journal(results)
@@ -78,6 +90,9 @@ def test_a_record_comes_back_as_it_was(tmp_path, make):
     journal_with(tmp_path, *records)
     assert current(tmp_path) == records
     (path,) = Journal(tmp_path).segments()
+    # What it took but for compiling is in its header, for forecasts.
+    timed = make(wall_s=79.0, data_s=1.0, compile_s=9.0)
+    assert json.loads(record_line(timed)[33:].partition(b"\t")[0])["seconds"] == 80.0
     assert path.stat().st_mode & 0o044  # others may read results
 
 
@@ -113,8 +128,7 @@ def test_version_1_is_read(tmp_path):
     shutil.copy(f"{os.path.dirname(__file__)}/version_1.jsonl", tmp_path / "journal")
     journal = Journal(tmp_path)
     assert journal.damages == journal.others() == []
-    assert journal.study == "s"
-    assert list(journal.records()) == [
+    assert [*map(journal.load, journal.entries)] == [
         svm_record(),
         feasibility_record(seed=1, key="cd" * 32, phi_lo=-math.inf),
     ]
@@ -178,20 +192,17 @@ def test_no_damage_is_misread_or_fatal(tmp_path):
             assert damaged[: damage.byte].count(b"\n") == damage.line - 1
 
 
-def test_a_damaged_line_costs_its_run_and_is_named_once(tmp_path):
+def test_a_damaged_line_costs_its_run(tmp_path):
     records = several(3)
     (path,) = journal_with(tmp_path, *records).segments()
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:2], lines[2].replace(b"digits", b"digitz"), lines[3]]))
+    path.write_bytes(b"".join([lines[0], lines[1].replace(b"digits", b"digitz"), *lines[2:]]))
     assert current(tmp_path) == [records[0], records[2]]
     with closing(Journal(tmp_path)) as journal:
-        (damage,) = journal.new_damages()
-        assert str(damage) == f"{path}: line 3 (byte {len(lines[0] + lines[1])}) is damaged"
+        (damage,) = journal.damages
+        assert str(damage) == f"{path}: line 2 (byte {len(lines[0])}) is damaged"
         assert damage.key == records[1].key
-        journal.append_plan("s", journal.plan)
         journal.append_record(records[1])
-        assert journal.new_damages() == []
-    assert Journal(tmp_path).new_damages() == []
     assert current(tmp_path) == records
 
 
@@ -283,32 +294,28 @@ def statuses(results):
 def test_the_last_line_with_the_planned_key_counts(tmp_path):
     record = svm_record(status="budget")
     other = replace(record, key="cd" * 32, status="converged")
-    (path,) = journal_with(tmp_path, record).segments()
-    # The order is that of the commands, whatever the clock says.
-    path.rename(path.with_name(f"2999{path.name[4:]}"))
+    journal_with(tmp_path, record)
     journal_with(tmp_path, replace(record, status="converged"))
     assert statuses(tmp_path) == ["converged"]
     journal_with(tmp_path, other)
     assert [entry.key for entry in Journal(tmp_path).current.values()] == [other.key]
-    with closing(Journal(tmp_path)) as journal:  # a change that is undone
-        journal.append_plan("s", {(record.task, record.solver, 0): record.key})
+    plan(tmp_path, record)  # a change that is undone
     assert [entry.key for entry in Journal(tmp_path).current.values()] == [record.key]
     assert len(Journal(tmp_path).entries) == 3
 
 
 def test_a_line_that_was_cut_short_never_replaces_a_whole_one(tmp_path):
     with closing(Journal(tmp_path)) as journal:
-        record = svm_record()
-        journal.append_plan("s", {(record.task, record.solver, 0): record.key})
-        for status, cut, counts in (
-            ("timeout", ["timeout"], "timeout"),
-            ("budget", ["timeout"], "budget"),
-            ("converged", [], "converged"),
-            ("timeout", ["timeout"], "converged"),
-            ("crashed", [], "converged"),
-            ("budget", [], "budget"),
+        plan(tmp_path, svm_record())
+        for status, reason, counts in (
+            ("timeout", "", "timeout"),
+            ("budget", "max_seconds=60 are over", "budget"),
+            ("converged", "", "converged"),
+            ("timeout", "", "converged"),
+            ("crashed", "", "converged"),
+            ("budget", "", "budget"),
         ):
-            journal.append_record(svm_record(status=status), cut)
+            journal.append_record(svm_record(status=status, reason=reason))
             assert statuses(tmp_path) == [counts]
 
 

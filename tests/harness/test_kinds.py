@@ -202,7 +202,7 @@ def test_damaged_lines_are_named_and_their_runs_done_again(ran, tmp_path):
     executor, told = Lenient(), Told()
     summary = run_study(study, results, executor=executor, progress=told)
     assert (summary.already_recorded, executor.runs) == (3, 1)
-    assert any("moved to _study.json.damaged, written anew" in line for line in told.lines)
+    assert any("study.json: damaged (its content does" in line for line in told.lines)
     (line,) = [line for line in told.lines if str(path) in line]
     assert line.endswith(f"(byte {first.offset}) is damaged; the run is done again")
     found = records_of(results)

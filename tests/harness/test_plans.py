@@ -36,7 +36,6 @@ def command(tmp_path):
             select(whole, **selection),
             tmp_path / "results",
             whole=whole,
-            whole_command="run small",
             command=f"run small {sorted(selection)}" if selection else "run small",
             executor=InProcess(),
         )
@@ -67,9 +66,12 @@ def test_parts_add_up_and_the_page_says_what_they_are(tmp_path, whole, command):
     assert (summary.planned, summary.part) == (2, "1 of 2 tasks, 1 of 2 solvers")
     assert planned(tmp_path) == [*first[:2], ("b", "Perceptron", 0), first[2]]
     found = described(tmp_path)
-    assert (found["title"], found["command"]) == ("The whole study", "run small")
+    assert found["title"] == "The whole study"
+    parts = ["run small ['where']", "run small ['datasets', 'solvers']"]
+    assert found["command"].split("\n") == parts
     assert command(whole).part == ""
     before = described(tmp_path)
+    assert before["command"] == "run small"
     assert (len(before["planned"]), before["of"]["runs"], before["seeds"]) == (8, 8, [0, 1])
     summary = command(whole, datasets=["b"], seeds=1)
     assert (summary.planned, summary.part) == (2, "1 of 2 tasks, 1 of 2 seeds")

@@ -225,8 +225,8 @@ def test_a_store_that_fails_does_not_end_a_study(url, store, mirror, monkeypatch
     with monkeypatch.context() as patch, pytest.raises(StoreError) as caught:
         study()
     assert str(caught.value) == (
-        f"{url}: out of order; 2 records not yet in the store; what was recorded stays in "
-        f"{mirror.folder}, and the same command pushes it when it is run again"
+        f"{url}: out of order; what was recorded stays in {mirror.folder}; run the same command "
+        "again to push it"
     )
     assert caught.value.exit_code == 4
     with synced(url, said.append):

@@ -222,12 +222,11 @@ def test_what_is_not_recorded_is_told_apart(folder):
 
 def test_a_raised_limit_is_named(folder):
     folder.run()
-    records, keys = list(Journal(folder.results).records()), folder.keys()
+    records = list(Journal(folder.results).records())
     shutil.rmtree(folder.results / "journal")
     with closing(Journal(folder.results)) as journal:
-        journal.append_plan("small", keys)
         for record in records:
-            journal.append_record(replace(record, status="timeout"), ["timeout"])
+            journal.append_record(replace(record, status="timeout"))
     assert {item.state for item in explained(folder).values()} == {"recorded"}
     folder.described_with(lambda study: study["settings"]["budget"].update(timeout=99.0))
     item = explained(folder)["a", "Mine"]

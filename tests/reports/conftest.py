@@ -247,7 +247,6 @@ def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study)
     planned = [*records, *(make_record(*run) for run in missing)]
     folder.mkdir(parents=True, exist_ok=True)
     with closing(Journal(folder)) as journal:
-        journal.append_plan("example", {(r.task, r.solver, r.seed): r.key for r in planned})
         for record in records:
             journal.append(record_line(record))
     names = ("key", "task", "solver", "seed")
@@ -266,10 +265,9 @@ def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study)
 def rewrite(folder, change):
     """Write the journal of a folder anew, with each record changed, or without it."""
     journal = Journal(folder)
-    records, plan, study = list(journal.records()), journal.plan, journal.study
+    records = list(journal.records())
     shutil.rmtree(journal.folder)
     with closing(Journal(folder)) as journal:
-        journal.append_plan(study, plan)
         for record in filter(None, map(change, records)):
             journal.append_record(record)
 

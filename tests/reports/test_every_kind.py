@@ -61,7 +61,7 @@ def test_all_that_went_wrong_is_told_everywhere(troubled):
     ]
     assert runs[["wall_s", "test_error"]][4:].isna().all(axis=None)
     for shown in (troubled.text, troubled.printed.replace("- ", "-")):
-        assert re.search(rf"{troubled.journal.name}: line 6 \(byte [0-9]+\) is damaged", shown)
+        assert re.search(rf"{troubled.journal.name}: line 5 \(byte [0-9]+\) is damaged", shown)
         assert "no record in the journal" in shown
         assert str(troubled.folder) not in shown
         assert "2 runs took place at a time and shared the machine" in shown

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import marginbench
-from marginbench.harness.errors import BusyError, StorageError
+from marginbench.harness.errors import StorageError, UserError
 from marginbench.harness.storage import exclusive
 from marginbench.reports import analysis
 from marginbench.reports.errors import ReportError
@@ -368,7 +368,7 @@ def test_mistakes_of_the_command_have_an_exit_code(results, command, tmp_path):
 
 def test_of_two_exports_at_once_the_second_is_refused(results, tmp_path):
     loaded = marginbench.load_results(results)
-    with exclusive(tmp_path), pytest.raises(BusyError, match="another marginbench command"):
+    with exclusive(tmp_path), pytest.raises(UserError, match="another marginbench command"):
         loaded.export(tmp_path, data="columns", formats="csv")
     done = loaded.export(tmp_path, data="columns", formats="csv")
     assert done.written == [tmp_path / "data" / "columns.csv"]
