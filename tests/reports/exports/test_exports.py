@@ -274,7 +274,7 @@ def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
     target.parent.mkdir()
     target.write_text("mine")
     wanted = {"data": ["columns"], "formats": ["csv", "parquet"]}
-    with pytest.raises(ReportError, match=r"no export wrote it.*--force"):
+    with pytest.raises(ReportError, match=r"marginbench did not write it.*--force"):
         export(results, tmp_path, **wanted)
     assert target.read_text() == "mine"
     assert not target.with_suffix(".parquet").exists()
@@ -282,7 +282,7 @@ def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
     assert target.read_text() != "mine"
     (tmp_path / "manifest.json").write_text("[" * 100_000)
     target.write_text("mine")
-    with pytest.raises(ReportError, match="no export wrote it"):
+    with pytest.raises(ReportError, match="marginbench did not write it"):
         export(results, tmp_path, **wanted)
     with pytest.raises(StorageError, match="cannot be written"):
         export(results, target / "out", data=["columns"])
@@ -290,8 +290,8 @@ def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
     (tmp_path / "a.csv").mkdir()
     (tmp_path / "b.csv").symlink_to("nowhere")
     for name in ("a.csv", "b.csv"):
-        with pytest.raises(ReportError, match="no export wrote it"):
-            write_all(tmp_path, [File(name, b"new", {})])
+        with pytest.raises(ReportError, match="marginbench did not write it"):
+            write_all(tmp_path, [File(name, b"new")], "export")
 
 
 def test_records_that_changed_replace_their_files_even_after_an_export_that_was_cut_off(
