@@ -70,16 +70,15 @@ def reproduce(
     read = [read_paper(name) for name in names]
     begun = tuple(only or [""])
     selections = _selections(read, scale, begun)
-    if dry_run or scale == "full":
+    if dry_run:
         shown = {
             study: runner.preview(study, out / study, where=where, jobs=jobs)
             for study, where in selections.items()
         }
-        if dry_run and as_json:
+        if as_json:
             typer.echo(json.dumps({study: each.as_dict() for study, each in shown.items()}))
         else:
-            _forecast(shown, every_line=dry_run)
-    if dry_run:
+            _forecast(shown)
         return EXIT_OK
     codes = [
         _run(study, where, out / study, jobs, quiet=quiet or as_json)
@@ -109,19 +108,15 @@ def _selections(papers: Sequence[Paper], scale: str, only: tuple[str, ...]) -> d
     return {study: " or ".join(parts) for study, parts in chosen.items()}
 
 
-def _forecast(previews: Mapping[str, Preview], *, every_line: bool) -> None:
+def _forecast(previews: Mapping[str, Preview]) -> None:
     """Say what would be run of each study, and how long all of it may take."""
     from ...harness.planning.forecast import span
     from ...harness.study.toml import load_study
 
     for study, shown in previews.items():
-        lines = [line for line in shown.lines() if every_line or not line.startswith(" ")]
-        whole = f"{study} (all of it: {load_study(study).cost})"
-        typer.echo("\n".join([whole, *lines]), err=not every_line)
+        typer.echo("\n".join([f"{study} (all of it: {load_study(study).cost})", *shown.lines()]))
     seconds = sum(each.solving_s for each in previews.values())
-    typer.echo(
-        f"all together at most {span(seconds)} of solving by the timeouts", err=not every_line
-    )
+    typer.echo(f"all together at most {span(seconds)} of solving by the timeouts")
 
 
 def _run(study: str, where: str, folder: Path, jobs: int, *, quiet: bool) -> int:
