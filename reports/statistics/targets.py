@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from ..frames import RUN, by_solver, of_task
 from .curves import steps
 from .ranks import (
     RESAMPLES,
-    Resampled,
     generator,
     percentile_interval,
     resampled_means,
@@ -321,25 +321,30 @@ def solved(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     """
     if problems.empty:
         return pd.DataFrame(columns=["solver", "n", "n_solved", "n_tasks", "share", "low", "high"])
-    marked = problems.assign(hit=np.isfinite(problems["value"]).astype(float))
+    marked = problems.assign(hit=np.isfinite(problems["value"]))
     # Targets of a run are not independent: a run is drawn with all of its targets.
-    runs = marked.groupby(RUN, sort=False)["hit"].agg(["mean", "size"]).reset_index()
+    runs = marked.groupby(RUN, sort=False)["hit"].mean().reset_index()
     solvers = list(dict.fromkeys(runs["solver"]))
-    tasks: dict[str, Resampled] = {
-        str(task): _resampled_shares(task_runs, solvers)
-        for task, task_runs in runs.groupby("task", sort=False)
+    tasks = {
+        str(task): partial(_drawn_shares, dict(iter(each.groupby("solver")["hit"])), solvers)
+        for task, each in runs.groupby("task", sort=False)
     }
     low, high = percentile_interval(resampled_means(tasks, datasets, (len(solvers),)))
-    of_task = runs.groupby(["solver", "task"], sort=False)["mean"].mean()
-    shares = of_task.groupby("solver", sort=False).agg(["size", "mean"]).loc[solvers]
-    counts = marked.groupby("solver", sort=False)["hit"].agg(["size", "sum"]).loc[solvers]
-    columns = {
-        "n": counts["size"],
-        "n_solved": counts["sum"].astype(int),
-        "n_tasks": shares["size"],
-        "share": shares["mean"],
-    }
-    return pd.DataFrame(columns).reset_index().assign(low=low, high=high)
+    shares = runs.groupby(["solver", "task"], sort=False)["hit"].mean().groupby("solver")
+    counts = marked.groupby("solver", sort=False)["hit"].agg(n="size", n_solved="sum")
+    table = counts.assign(n_tasks=shares.size(), share=shares.mean()).loc[solvers]
+    return table.reset_index().assign(low=low, high=high)
+
+
+def _drawn_shares(
+    scores: Mapping[str, pd.Series], solvers: Sequence[str], n: int, rng: np.random.Generator
+) -> Array:
+    shares = np.full((n, len(solvers)), np.nan)
+    for index, solver in enumerate(solvers):
+        if solver in scores:
+            own = scores[solver].to_numpy()
+            shares[:, index] = run_weights(len(own), n, rng) @ own
+    return shares
 
 
 def medians(problems: pd.DataFrame) -> pd.DataFrame:
@@ -387,19 +392,6 @@ def _steps(weighted: pd.DataFrame) -> pd.DataFrame:
     return curves.reset_index(drop=True)
 
 
-def _resampled_shares(runs: pd.DataFrame, solvers: Sequence[str]) -> Resampled:
-    scores = {str(solver): group.to_numpy() for solver, group in runs.groupby("solver")["mean"]}
-
-    def resampled(n: int, rng: np.random.Generator) -> Array:
-        shares = np.full((n, len(solvers)), np.nan)
-        for index, solver in enumerate(solvers):
-            if solver in scores:
-                shares[:, index] = run_weights(len(scores[solver]), n, rng) @ scores[solver]
-        return shares
-
-    return resampled
-
-
 # ---- expected running time: what reaching a target costs, runs that do not reach it included
 
 
@@ -418,52 +410,37 @@ def expected_running_time(
     target ended: "2 budget, 1 timeout"), lower_bound and upper_bound (the cost to the target of
     some run is one).
     """
-    spent = _spent(problems, runs, traces, cost)
-    reached = np.isfinite(spent["value"])
+    last = traces.groupby(RUN)[cost].max().rename("last").reset_index()
+    ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "total"})
+    spent = problems.merge(ends, on=RUN, how="left").merge(last, on=RUN, how="left")
+    total, reached = np.fmax(spent["total"], spent["last"]), np.isfinite(spent["value"])
     spent = spent.assign(
         reached=reached,
-        cost=spent["value"].where(reached, spent["total"].fillna(0.0)),
-        partial=~reached & (~spent["ok"] | spent["total"].isna()),
+        cost=spent["value"].where(reached, total.fillna(0.0)),
+        partial=~reached & (~spent["ok"] | total.isna()),
     )
     rng = generator()
-    rows = []
-    for task, solver, solver_runs in by_solver(spent):
-        costs, hits, status, partial = (
-            solver_runs[name].to_numpy() for name in ("cost", "reached", "status", "partial")
-        )
-        low, high = _interval(costs, hits, rng)
-        ert = costs.sum() / hits.sum() if hits.any() else np.inf
-        counts = (len(solver_runs), int(hits.sum()))
-        ended = in_words(Counter(status[~hits]))
-        bounds = bool(partial.any()), bool(solver_runs["upper_bound"].any())
-        rows.append((task, solver, ert, low, high, *counts, ended, *bounds))
+    rows: list[tuple[Any, ...]] = []
+    for task, solver, group in by_solver(spent):
+        costs, hits, n = group["cost"].to_numpy(), group["reached"].to_numpy(), len(group)
+        low = high = np.float64(np.nan)
+        if n > 1:
+            weights = run_weights(n, RESAMPLES, rng)
+            low, high = percentile_interval(_ratio(weights @ costs, weights @ hits))
+        ert = float(_ratio(costs.sum(), hits.sum()))
+        ended = in_words(Counter(group.loc[~group["reached"], "status"]))
+        bounds = group["partial"].any(), group["upper_bound"].any()
+        rows.append((task, solver, ert, float(low), float(high), n, hits.sum(), ended, *bounds))
     return pd.DataFrame(rows, columns=_RUNNING_TIME)
+
+
+def _ratio(total: Any, number: Any) -> Array:
+    """The cost for each success; infinite without one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(number > 0, total / number, np.inf)
 
 
 def in_words(statuses: Counter[str]) -> str:
     """How often each status, the most frequent first: "2 budget, 1 timeout"."""
     ordered = sorted(statuses.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count} {status}" for status, count in ordered)
-
-
-def _spent(
-    problems: pd.DataFrame, runs: pd.DataFrame, traces: pd.DataFrame, cost: str
-) -> pd.DataFrame:
-    """The problems with the total that their runs spent, at least, and how they ended."""
-    last = traces.groupby(RUN)[cost].max().rename("last").reset_index()
-    ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "total"})
-    spent = problems.merge(ends, on=RUN, how="left").merge(last, on=RUN, how="left")
-    return spent.assign(total=np.fmax(spent["total"], spent["last"]))
-
-
-def _interval(
-    costs: Array, hits: npt.NDArray[np.bool_], rng: np.random.Generator
-) -> tuple[float, float]:
-    n = len(costs)
-    if n == 1:
-        return np.nan, np.nan
-    weights = run_weights(n, RESAMPLES, rng)
-    total, number = weights @ costs, weights @ hits
-    ratios = np.divide(total, number, out=np.full_like(total, np.inf), where=number > 0)
-    low, high = percentile_interval(ratios)
-    return float(low), float(high)
