@@ -259,8 +259,6 @@ def made(
     "solver".
     """
     formats = chosen("format", formats, FORMATS)
-    if not formats:
-        raise ReportError(f"--format names none; there are {', '.join(FORMATS)}")
     try:
         size = inches(width)
     except ValueError as error:
@@ -287,8 +285,8 @@ def made(
         files.append(File(path, content, about))
     if not files:
         raise ReportError(
-            f"nothing to write as {', '.join(formats)}: figures can be svg, pdf, png and csv, "
-            "tables csv and tex, data csv and parquet"
+            f"nothing to write as {', '.join(formats) or 'no format'}: figures can be svg, pdf, "
+            "png and csv, tables csv and tex, data csv and parquet"
         )
     return files
 

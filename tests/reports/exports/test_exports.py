@@ -251,7 +251,7 @@ def test_texts_are_whole_widths_have_units_of_latex_and_names_are_repeated_or_se
     ("options", "message"),
     [
         ({"data": ["run"]}, "unknown data 'run' (did you mean 'runs'?)"),
-        ({"formats": []}, "--format names none"),
+        ({"formats": []}, "nothing to write as no format"),
         ({"formats": ["tex"], "data": ["runs"]}, "nothing to write as tex"),
         ({"width": "0.1in"}, "--width '0.1in': it must be from 1in to 30in"),
         ({"width": "3ft"}, "--width '3ft'"),
