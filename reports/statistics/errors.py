@@ -118,10 +118,8 @@ def first_folds(runs: pd.DataFrame, folds: Mapping[str, int]) -> pd.DataFrame:
 def intervals(runs: pd.DataFrame, folds: Mapping[str, int] = MappingProxyType({})) -> pd.DataFrame:
     """The interval of each solver's error, and whether it may be the best of its task.
 
-    The best is the solver with the lowest mean error among those whose runs all ended as planned.
-    Whoever's difference to it has an interval that holds zero is not separable from it.
-
-    Columns task, solver, value, low, high and best (not separable from the best).
+    The best is the solver with the lowest mean error among those whose runs all ended as planned,
+    and whoever's difference to it has an interval that holds zero.
     """
     rows: list[tuple[Any, ...]] = []
     runs = first_folds(runs[runs["status"] != "skipped"], folds)
@@ -196,9 +194,6 @@ def fronts(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     points (:func:`difference`) excludes zero; for another measure, that all runs of the one are
     below all runs of the other. Only solvers of which all runs ended as planned and have a value of
     each measure are compared.
-
-    One row for each task and solver that is compared: task, solver, n (runs), the median of each
-    measure, dominated_by (labels, separated by commas) and front (dominated by none).
     """
     rows: list[tuple[Any, ...]] = []
     names = list(measures)

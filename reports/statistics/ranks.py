@@ -100,9 +100,8 @@ def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     have nothing in common, so runs are not paired by seed. The mean is over the tasks on which both
     count.
 
-    One row for each ordered pair that has a task in common: solver, other, share, low and high
-    (bootstrap interval over datasets, then runs), n_tasks, n_datasets and separable (the interval
-    excludes one half, with at least :data:`FEWEST_DATASETS` datasets).
+    One row for each ordered pair that has a task in common; it is separable if the interval (over
+    datasets, then runs) excludes one half, with at least :data:`FEWEST_DATASETS` datasets.
     """
     if problems.empty:
         return pd.DataFrame(columns=_COLUMNS)
@@ -197,12 +196,9 @@ class Friedman(NamedTuple):
 
 
 def blocks(medians: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
-    """The logarithmic costs of solvers that can be ranked together.
+    """The logarithmic costs of solvers that can be ranked together, by dataset and solver.
 
-    Ranked are solvers with a cost, perhaps infinite, on at least half of the tasks; on the tasks on
-    which each of them has one.
-
-    A row for each dataset, a column for each solver.
+    Those with a cost, perhaps infinite, on at least half of the tasks; on tasks on which all have.
     """
     order = list(dict.fromkeys(medians["solver"]))
     wide = medians.pivot(index="task", columns="solver", values="median")[order]
@@ -215,11 +211,7 @@ def blocks(medians: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
 
 
 def average_ranks(blocks: pd.DataFrame) -> pd.DataFrame:
-    """The mean rank of each solver over the datasets; 1 is the cheapest, equal costs share ranks.
-
-    Columns solver, rank, low and high (bootstrap interval over datasets) and n (datasets),
-    ascending in rank.
-    """
+    """The mean rank over the datasets, best first; 1 is the cheapest, equal costs share ranks."""
     ranks = blocks.rank(axis=1).to_numpy(np.float64)
     counts = dataset_counts(len(blocks), generator())
     low, high = percentile_interval(counts @ ranks / len(blocks))
@@ -263,9 +255,8 @@ def compared_pairs(blocks: pd.DataFrame) -> pd.DataFrame:
     biserial correlation is the sum of ranks in favour of the first less that in favour of the
     second, as a fraction of all: 1 if the first is cheaper on all datasets.
 
-    One row per pair: solver, other, p (corrected), biserial, ratio (median over the datasets of the
-    cost of the first to that of the second), ratio_low and ratio_high (bootstrap interval over
-    datasets) and n (datasets). Empty with fewer than :func:`needed_datasets`.
+    The ratio is the median over the datasets of the cost of the first to that of the second. Empty
+    with fewer than :func:`needed_datasets`.
     """
     names = [str(name) for name in blocks.columns]
     if len(names) < 2 or len(blocks) < needed_datasets(len(names)):

@@ -88,8 +88,7 @@ def costs_to_targets(
     That is the cost of the first checkpoint from which on all checkpoints, and the end, are at or
     below the target. A run that passes the target and ends above it never stays.
 
-    One row per run that was tried (neither skipped nor missing), of a task and a solver that have
-    the target: task, solver, seed, target (its name), cost, value (infinite where the run never
+    One row per run that was tried and target that it has: value (infinite where the run never
     stayed there or failed, NaN where it is not counted), first (the cost of the first checkpoint
     at the target, perhaps not the one from which it stays) and upper_bound (it is there from its
     first checkpoint on: when it got there is not known, only that it had by then).
@@ -154,9 +153,8 @@ def bounds_median(costs: pd.DataFrame, by: Sequence[str]) -> pd.Series:
 def over_runs(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """What the values of runs are together, for each combination of keys.
 
-    Median, low, high and n of the known ones; n_reached (finite), n_unknown, first (the median cost
-    of first touching a target), least (that any may have cost) and upper_bound (the median is only
-    known to be at most this).
+    ``n`` of them are known, ``least`` is what any may have cost, ``first`` the median cost of first
+    touching a target, and with ``upper_bound`` the median is only known to be at most this.
     """
     number = values["value"].astype(np.float64)
     known = values.assign(value=number, first=values["first"].astype(np.float64))
@@ -191,14 +189,9 @@ def against_best(
 ) -> pd.DataFrame:
     """What each solver spends on each task until it stays at a target, against the best.
 
-    ``spent`` is of :func:`costs_to_targets`, ``counts`` of :func:`.summary.run_counts`.
-
-    One row per target, cost, task and solver: median, low and high cost over the runs (infinite:
-    never), n, n_reached, n_failed, n_missing, absent (why there is no cost; empty if there is one),
-    competes (there is one, and all of its runs ended as planned), upper_bound (the median is only
-    known to be at most this), ratio, ratio_low and ratio_high (to the best median; NaN without
-    one, and to one that is zero), best_is_bound (so is that median) and first (not all of its runs
-    are known to cost more than every run of the best).
+    ``spent`` is of :func:`costs_to_targets`, ``counts`` of :func:`.summary.run_counts`. A solver
+    competes if it has a cost and all of its runs ended as planned; it is first if not all of its
+    runs are known to cost more than every run of the best. Ratios are to the best median.
     """
     per_solver = over_runs(spent, _EACH).drop(columns=["n", "first"])
     each = [(target.name, cost) for target in targets for cost in costs]
@@ -250,8 +243,7 @@ def leaders(
     """The solvers with the lowest median test error after a budget was spent.
 
     A run that ends before keeps its final error; a solver with a run without a checkpoint by then
-    does not compete. Columns task, budget, solver, error and first (whether no other has a lower
-    median).
+    does not compete.
     """
     complete = runs.groupby(["task", "solver"])["ok"].all()
     rows = []
@@ -283,8 +275,7 @@ def problems(spent: pd.DataFrame, runs: pd.DataFrame, cost: str) -> pd.DataFrame
     """The costs of the runs that were tried and whose costs are known, as problems to solve.
 
     A solver is left out on a task if a cost of its runs there is not counted. A run that failed has
-    solved nothing. Of ``spent``, :func:`costs_to_targets` of one cost: columns task, solver, seed,
-    target, value (infinite: never) and upper_bound (the value is only known to be at most this).
+    solved nothing. ``spent`` is of :func:`costs_to_targets` in one cost.
     """
     counted = runs if cost in _MEASURED else runs[runs["instrumented"]]
     costs = spent.merge(counted[RUN], on=RUN)
@@ -304,8 +295,7 @@ def data_profile(problems: pd.DataFrame) -> pd.DataFrame:
     """The share of problems that each solver solved within a cost (Moré and Wild 2009).
 
     The runs of a solver share the weight of their problem, so that each task with a target counts
-    once, however many runs it has. One row for each step of each curve: solver, cost (ascending)
-    and share (after the step).
+    once, however many runs it has.
     """
     key = [problems[name] for name in (*_PAIR, "target")]
     weight = 1 / problems.groupby(key)["value"].transform("size")
@@ -316,8 +306,7 @@ def data_profile(problems: pd.DataFrame) -> pd.DataFrame:
 def solved(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     """How many problems each solver solved at any cost, and how sure their share is.
 
-    Columns solver, n (problems, one for each run), n_solved, n_tasks, share (each task with a
-    target counts once), and low and high, the ends of the bootstrap interval of the share.
+    Each task with a target counts once in it.
     """
     if problems.empty:
         return pd.DataFrame(columns=["solver", "n", "n_solved", "n_tasks", "share", "low", "high"])
@@ -348,10 +337,7 @@ def _drawn_shares(
 
 
 def medians(problems: pd.DataFrame) -> pd.DataFrame:
-    """The median cost of each solver on each task, of the problems of one target.
-
-    Columns task, solver, median (infinite: never) and n.
-    """
+    """The median cost of each solver on each task, of the problems of one target."""
     table = problems.groupby(_PAIR, sort=False)["value"].agg(["median", "size"]).reset_index()
     return table.set_axis([*_PAIR, "median", "n"], axis=1)
 
@@ -359,10 +345,7 @@ def medians(problems: pd.DataFrame) -> pd.DataFrame:
 def performance_ratios(
     medians: pd.DataFrame, incomplete: Collection[tuple[str, str]] = ()
 ) -> pd.DataFrame:
-    """The median cost of each solver on each task as a ratio to the best (Dolan and Moré 2002).
-
-    Columns task, solver and value (infinite: not solved).
-    """
+    """The median cost of each solver on each task as a ratio to the best (Dolan and Moré 2002)."""
     pairs = zip(medians["task"], medians["solver"], strict=True)
     whole = np.array([pair not in incomplete for pair in pairs], dtype=bool)
     cost = medians["median"].where(whole, np.inf)
@@ -373,10 +356,7 @@ def performance_ratios(
 
 
 def performance_profile(ratios: pd.DataFrame) -> pd.DataFrame:
-    """The share of tasks that each solver solved within a ratio to the best of the task.
-
-    As of :func:`data_profile`; the costs are ratios.
-    """
+    """The share of tasks that each solver solved within a ratio to the best of the task."""
     n = ratios.groupby("solver")["value"].transform("size")
     return _steps(ratios.assign(share=1 / n))
 
@@ -403,12 +383,7 @@ def expected_running_time(
     That is what independent restarts cost on average until one reaches it (Hansen et al. 2021,
     COCO). A run that reached it has spent its cost to the target, any other one all that it spent.
     Of a run that was killed only the part up to its last checkpoint is known, so that the sum is a
-    lower bound.
-
-    One row per task and solver: ert (infinite without a success), low and high (bootstrap interval
-    over the runs; NaN of a single run), n, n_reached, censored (how the runs that did not reach the
-    target ended: "2 budget, 1 timeout"), lower_bound and upper_bound (the cost to the target of
-    some run is one).
+    lower bound. ``censored`` says how the runs that did not reach the target ended.
     """
     last = traces.groupby(RUN)[cost].max().rename("last").reset_index()
     ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "total"})
