@@ -196,7 +196,7 @@ def spent(results: Results, target: Target, cost: str) -> pd.DataFrame:
 
 @once
 def _against_best(results: Results) -> pd.DataFrame:
-    return targets.against_best(costs(results), counts(results), results.runs, _TARGETS, COSTS)
+    return targets.against_best(costs(results), counts(results), _TARGETS, COSTS)
 
 
 @once

@@ -48,26 +48,14 @@ _IDENTITY = ("key", "task", "solver", "seed")
 class Results:
     """A study with all that is stored of its planned runs.
 
-    Attributes
-    ----------
-    folder : Path
-        The results folder.
-    kind : str
-        Name of the kind of study.
-    study : Study
-        What was planned.
-    runs : DataFrame
-        One row per planned run, in the order of the study's tasks and solvers, then by seed. The
-        columns of the record without the trace (null numbers are NaN), one column for each counter
-        (NaN where it was not counted), and ``ok`` (ended as planned and has a result),
-        ``evaluations`` and ``evaluations_computed`` (all that was evaluated: kernel entries, inner
-        products and stored matrix entries, one as one), and the traits of the run that measures
-        may need. A run without a readable record has the status ``missing`` or ``damaged`` and
-        says why in ``reason``.
-    traces : DataFrame
-        One row per checkpoint of these runs: task, solver, seed, status, ok, the traits, the
-        number of the checkpoint, its fields and counters, and the sums of evaluations. A run that
-        ended as planned without a trace has its final state as its only checkpoint.
+    ``runs`` has a row for each planned run, in the order of the study's tasks and solvers, then by
+    seed: the columns of the record (null numbers are NaN), a column for each counter (NaN where it
+    was not counted), ``ok`` (ended as planned and has a result), the sums of counters, and the
+    traits of the run that measures may need. A run without a readable record has the status
+    ``missing`` or ``damaged`` and says why in ``reason``.
+
+    ``traces`` has a row for each checkpoint of these runs. A run that ended as planned without a
+    trace has its final state as its only checkpoint.
     """
 
     folder: Path
@@ -88,25 +76,10 @@ class Results:
 
 
 def load_results(folder: Path, *, write: bool = False) -> Results:
-    """Read the study and the records of its planned runs.
+    """Read the study and the records of its planned runs; other records are left aside.
 
-    Records that the study does not plan (another selection, an older source) are left aside.
-
-    Parameters
-    ----------
-    folder : Path
-        The results folder: ``study.json`` and ``journal/``.
-    write : bool
-        Whether ``runs.parquet`` is written, from which they are read the next time.
-
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    ReportError
-        If the folder has no ``study.json`` that this release can read.
+    With ``write``, ``runs.parquet`` is written, from which they are read the next time. It is a
+    ReportError if the folder has no ``study.json`` that this release can read.
     """
     study = read_study(folder)
     record_type = kind_named(study.kind).record

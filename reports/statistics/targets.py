@@ -183,7 +183,6 @@ def over_runs(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def against_best(
     spent: pd.DataFrame,
     counts: pd.DataFrame,
-    runs: pd.DataFrame,
     targets: Sequence[Target],
     costs: Sequence[str],
 ) -> pd.DataFrame:
@@ -197,14 +196,10 @@ def against_best(
     each = [(target.name, cost) for target in targets for cost in costs]
     table = pd.DataFrame(each, columns=["target", "cost"]).merge(counts, how="cross")
     table = table.rename(columns={"n_planned": "n"}).join(per_solver, on=_EACH)
-    tasks_of = {target.name: runs.loc[target.levels(runs).notna(), "task"] for target in targets}
-    has_target = {(name, task) for name, tasks in tasks_of.items() for task in tasks}
-    pairs = zip(table["target"], table["task"], strict=True)
-    lacks = pd.Series([pair not in has_target for pair in pairs], table.index, dtype=bool)
     reasons = {
         SKIPPED: table["n_skipped"] == table["n"],
         FAILED: table["n_ok"] == 0,
-        NO_TARGET: lacks | table["n_unknown"].isna(),
+        NO_TARGET: table["n_unknown"].isna(),
         NOT_COUNTED: table["n_unknown"] > 0,
     }
     table["absent"] = np.select(list(reasons.values()), list(reasons), default="").astype(object)
@@ -216,25 +211,23 @@ def against_best(
     table["n_reached"] = table["n_reached"].where(has_cost, 0).astype(int)
     columns = [*_EACH, "n", "n_failed", "n_missing", "n_reached"]
     columns += ["absent", "competes", "median", "low", "high", "least", "upper_bound"]
-    return _with_ratios(table[columns])
-
-
-def _with_ratios(table: pd.DataFrame) -> pd.DataFrame:
+    table = table[columns]
     eligible = table[table["competes"] & np.isfinite(table["median"])]
     problem = ["target", "cost", "task"]
     best = eligible.sort_values(["median", "upper_bound"], kind="stable").groupby(problem)
     of_best = table[problem].join(best[["median", "high", "upper_bound"]].first(), on=problem)
     ratios = {
-        # Two that cost nothing are equally good, and nothing is a multiple of it.
-        name: (table[column] / of_best["median"].where(of_best["median"] > 0)).mask(
-            (table[column] == 0) & (of_best["median"] == 0), 1.0
-        )
+        name: _multiples(table[column], of_best["median"])
         for name, column in (("ratio", "median"), ("ratio_low", "low"), ("ratio_high", "high"))
     }
-    overlaps = table["least"] <= of_best["high"]
-    first = table.index.isin(eligible.index) & overlaps
+    first = table.index.isin(eligible.index) & (table["least"] <= of_best["high"])
     best_is_bound = of_best["upper_bound"].eq(True)
     return table.assign(**ratios, best_is_bound=best_is_bound, first=first).drop(columns="least")
+
+
+def _multiples(costs: pd.Series, best: pd.Series) -> pd.Series:
+    """Costs as multiples of the best: two that cost nothing are equal, and NaN is of nothing."""
+    return (costs / best.where(best > 0)).mask((costs == 0) & (best == 0), 1.0)
 
 
 def leaders(
@@ -350,9 +343,7 @@ def performance_ratios(
     whole = np.array([pair not in incomplete for pair in pairs], dtype=bool)
     cost = medians["median"].where(whole, np.inf)
     best = cost.groupby(medians["task"]).transform("min")
-    # Two that cost nothing are equally good, and nothing is a multiple of it.
-    ratio = (cost / best.where(best > 0)).where(cost > 0, 1.0).where(np.isfinite(cost), np.inf)
-    return medians[_PAIR].assign(value=ratio.fillna(np.inf))
+    return medians[_PAIR].assign(value=_multiples(cost, best).fillna(np.inf))
 
 
 def performance_profile(ratios: pd.DataFrame) -> pd.DataFrame:
