@@ -173,31 +173,21 @@ def _traces(
     places = pa.array([index for index in order if index >= 0], pa.int64())
     stored = table["trace"].take(places).combine_chunks()
     runs = runs[np.array(order, int) >= 0].reset_index(drop=True)
-    states = stored.flatten()
-    numbers = [item.name for item in states.type if item.name != "counters"]
-    columns = {
-        name: states.field(name).to_numpy(zero_copy_only=False).astype(np.float64)
-        for name in numbers
-    }
-    counted = _counters(states.field("counters"))
-    for name in [*counter_measures(), *counted]:
-        if name not in columns:
-            columns[name] = counted.get(name, np.full(len(states), np.nan))
+    fields = pa.Table.from_struct_array(stored.flatten())
+    counted = _counters(fields["counters"].combine_chunks())
+    numbers = fields.drop_columns("counters").to_pandas().astype(np.float64)
+    names = [name for name in {**counter_measures(), **counted} if name not in numbers]
+    counters = pd.DataFrame(counted, index=numbers.index).reindex(columns=names)
     lengths = stored.value_lengths().to_numpy(zero_copy_only=False)
     run = np.repeat(np.arange(len(runs)), lengths)
+    states = pd.concat([numbers, counters.astype(np.float64)], axis="columns").set_axis(run)
     # A run that ended as planned without a trace shows its final state.
-    final = np.flatnonzero(runs["ok"] & (lengths == 0))
-    if len(final):
-        last = runs.loc[final].reindex(columns=list(columns)).astype(np.float64)
-        in_order = np.argsort(np.append(run, final), kind="stable")
-        run = np.append(run, final)[in_order]
-        columns = {
-            name: np.append(values, last[name])[in_order] for name, values in columns.items()
-        }
-    about = runs[["task", "solver", "seed", "status", *flags]].take(run).reset_index(drop=True)
-    first = np.searchsorted(run, run)
-    columns = {"checkpoint": np.arange(len(run), dtype=np.int64) - first, **columns}
-    return _with_sums(pd.concat([about, pd.DataFrame(columns)], axis="columns"))
+    last = runs[runs["ok"] & (lengths == 0)].reindex(columns=states.columns).astype(np.float64)
+    if len(last):
+        states = pd.concat([states, last]).sort_index(kind="stable")
+    about = runs.loc[states.index, ["task", "solver", "seed", "status", *flags]]
+    about = about.assign(checkpoint=states.groupby(level=0).cumcount())
+    return _with_sums(pd.concat([about, states], axis="columns").reset_index(drop=True))
 
 
 def _counters(stored: pa.MapArray) -> dict[str, Array]:

@@ -134,17 +134,8 @@ def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*columns, "statuses"])
 
 
-def failures(runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs that did not end as planned, grouped by what they have in common."""
-    return _group_by_reason(runs[~runs["ok"] & (runs["status"] != "skipped")], runs)
-
-
-def skipped(runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs that were skipped, with the same columns as :func:`failures`."""
-    return _group_by_reason(runs[runs["status"] == "skipped"], runs)
-
-
-def _group_by_reason(chosen: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+def by_reason(chosen: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Some of the runs, grouped by what they have in common: how they ended, and why."""
     keys = ["task", "solver", "status", "reason"]
     planned = n_planned(runs)
     rows = [
