@@ -9,7 +9,6 @@ import shlex
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import matplotlib as mpl
@@ -54,31 +53,27 @@ from .latex import tabular
 from .writing import File
 
 #: The tables of data by name, and what a row of each is.
-TITLES: Mapping[str, str] = MappingProxyType(
-    {
-        "runs": "One row for each planned run",
-        "traces": "One row for each checkpoint of each run",
-        "columns": "What the columns of runs and traces are",
-    }
-)
+TITLES: Mapping[str, str] = {
+    "runs": "One row for each planned run",
+    "traces": "One row for each checkpoint of each run",
+    "columns": "What the columns of runs and traces are",
+}
 
 # Columns that reports add to those of the records.
-_ADDED: Mapping[str, str] = MappingProxyType(
-    {
-        "kind": "name of the kind of study",
-        "ok": "whether the run ended as planned and has a result",
-        "instrumented": "whether the solver counts what it evaluates",
-        "minimises": "whether the solver minimises the objective of the task",
-        "shows_model": "whether the run is judged by its model, not by its predictions alone",
-        "evaluations": "sum of kernel entries, inner products and stored matrix entries",
-        "evaluations_computed": "the same of those really computed",
-        "checkpoint": "number of the checkpoint in its run, from 0",
-        "resolution": "reference_gap / reference_primal: below it suboptimality is not known",
-        "suboptimality_is_bound": "whether suboptimality is only known to be at most its value",
-        "suboptimality": "(primal - reference) / reference; in traces not below the resolution",
-        "status": 'how the run ended; "missing" or "damaged": it has no readable record',
-    }
-)
+_ADDED: Mapping[str, str] = {
+    "kind": "name of the kind of study",
+    "ok": "whether the run ended as planned and has a result",
+    "instrumented": "whether the solver counts what it evaluates",
+    "minimises": "whether the solver minimises the objective of the task",
+    "shows_model": "whether the run is judged by its model, not by its predictions alone",
+    "evaluations": "sum of kernel entries, inner products and stored matrix entries",
+    "evaluations_computed": "the same of those really computed",
+    "checkpoint": "number of the checkpoint in its run, from 0",
+    "resolution": "reference_gap / reference_primal: below it suboptimality is not known",
+    "suboptimality_is_bound": "whether suboptimality is only known to be at most its value",
+    "suboptimality": "(primal - reference) / reference; in traces not below the resolution",
+    "status": 'how the run ended; "missing" or "damaged": it has no readable record',
+}
 
 
 def frames(results: Results) -> dict[str, pd.DataFrame]:
