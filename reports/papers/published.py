@@ -171,12 +171,8 @@ class Paper:
         """
         for name in only:
             if not any(row.id.startswith(name) for row in self.rows):
-                parts = [*dict.fromkeys(row.id.partition("/")[0] for row in self.rows)]
-                hint = suggest(name, [*parts, *(row.id for row in self.rows)])
-                raise ReportError(
-                    f"--only {name}: {self.name} has no row whose name begins so{hint}; "
-                    f"its parts are {', '.join(parts)}"
-                )
+                parts = ", ".join(dict.fromkeys(row.id.partition("/")[0] for row in self.rows))
+                raise ReportError(f"--only {name}: {self.name} has no such row; it has {parts}")
         whole = {row.id for row in self.rows}.intersection(only)
         begun = tuple(set(only) - whole)
         return [row for row in self.rows if row.id in whole or row.id.startswith(begun)]

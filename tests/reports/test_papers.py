@@ -342,7 +342,10 @@ def test_the_command_runs_a_row_and_writes_the_pages(
     ("words", "message"),
     [
         (("mpfp15",), "no paper 'mpfp15' (did you mean 'mpfp14'?)"),
-        (("mpfp14", "--only", "figure1", "--only", "tabel2"), "--only tabel2: mpfp14 has no row"),
+        (
+            ("mpfp14", "--only", "figure1", "--only", "tabel2"),
+            "--only tabel2: mpfp14 has no such row",
+        ),
         (("mpfp14", "--scale", "medium"), "small or full"),
     ],
 )
