@@ -195,20 +195,19 @@ def _noted(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
             yield {name: run[name] for name in RUN} | numbers
 
 
-#: Columns of :func:`epochs_frame`, NaN for what a solver did not note.
-MEASURES = (
-    *("epoch", "n_iter", "n_support", "iterations", "maintenance", "weight_degradation"),
-    *("margin_evals", "search_evals", "seconds", "maintenance_seconds"),
+# What is read of the notes on an epoch, NaN for what a solver did not note.
+_OF_EPOCHS = (
+    *("epoch", "n_iter", "iterations", "maintenance", "seconds", "maintenance_seconds"),
+    *("primal", "dual_mixed"),
 )
-OBJECTIVES = ("primal", "dual_exact", "dual_mixed", "dual_model", "drift")
 
 
 def epochs_frame(runs: pd.DataFrame) -> pd.DataFrame:
     """What solvers noted at the end of each epoch, with maintenance events per iteration."""
     rows = [row for row in _noted(runs) if {"epoch", "maintenance"} <= row.keys()]
     rows = [row for row in rows if row.get("iterations")]
-    numbers = [*MEASURES, *OBJECTIVES]
-    frame = pd.DataFrame(rows, columns=[*RUN, *numbers]).astype(dict.fromkeys(numbers, float))
+    frame = pd.DataFrame(rows, columns=[*RUN, *_OF_EPOCHS])
+    frame = frame.astype(dict.fromkeys(_OF_EPOCHS, float))
     return frame.assign(maintenance_fraction=frame["maintenance"] / frame["iterations"])
 
 
