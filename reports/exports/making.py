@@ -122,7 +122,6 @@ def parquet_bytes(frame: pd.DataFrame, compression: str = "snappy") -> bytes:
 
 
 _DPI = 300
-_PROGRAM = "marginbench"
 _LINE = 1.3 * SMALLEST_FONT  # points
 _KEY = 4.0 * SMALLEST_FONT  # points that the key of a legend needs, with the gap behind its words
 _FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
@@ -140,7 +139,7 @@ def rendered(
     drawing = view.drawing
     assert drawing is not None
     numbers = {"csv": csv_bytes(drawing.data)} if "csv" in formats else {}
-    formats = [name for name in formats if name in _WRITERS]
+    formats = [name for name in formats if name in _CANVASES]
     if not formats:
         return numbers
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
@@ -148,7 +147,7 @@ def rendered(
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = _standalone(drawing, view.title, _legend_entries(view, styles), 72 * width)
         figure.patch.set(visible=not transparent, facecolor="white", edgecolor="none")
-        return {name: _WRITERS[name](figure, drawing) for name in formats} | numbers
+        return {name: _written(figure, drawing, name) for name in formats} | numbers
 
 
 def _standalone(
@@ -194,33 +193,27 @@ def _legend_entries(view: View, styles: Mapping[str, SolverStyle]) -> list[tuple
     return entries
 
 
-def _svg(figure: Figure, drawing: Drawing) -> bytes:
-    FigureCanvasSVG(figure)
-    metadata = {**_about(drawing, "Description"), "Creator": _PROGRAM, "Date": None}
+def _written(figure: Figure, drawing: Drawing, format: str) -> bytes:
+    canvas, description, metadata = _CANVASES[format]
+    canvas(figure)
+    about = {"Title": visible(drawing.title), **metadata}
+    if description:
+        about[description] = visible(drawing.description, 10_000)
+    if format != "svg":
+        return saved(figure, format, dpi=_DPI if format == "png" else "figure", metadata=about)
     # Releases of matplotlib write the font in one property or in several.
-    text = saved(figure, "svg", metadata=metadata).decode()
+    text = saved(figure, "svg", metadata=about).decode()
     text = re.sub(r"(font: (?:\w+ )*?[\d.]+px) [^;\"]*", rf"\1 {_FONTS}", text)
     text = re.sub(r"font-family: [^;\"]*", f"font-family: {_FONTS}", text)
     return visible_lines(text, len(text) * 2).encode()
 
 
-def _pdf(figure: Figure, drawing: Drawing) -> bytes:
-    FigureCanvasPdf(figure)
-    metadata = {**_about(drawing, "Subject"), "Creator": _PROGRAM, "CreationDate": None}
-    return saved(figure, "pdf", metadata=metadata)
-
-
-def _png(figure: Figure, drawing: Drawing) -> bytes:
-    FigureCanvasAgg(figure)
-    metadata = {"Title": visible(drawing.title), "Software": _PROGRAM}
-    return saved(figure, "png", dpi=_DPI, metadata=metadata)
-
-
-def _about(drawing: Drawing, description: str) -> dict[str, Any]:
-    return {"Title": visible(drawing.title), description: visible(drawing.description, 10_000)}
-
-
-_WRITERS = {"svg": _svg, "pdf": _pdf, "png": _png}
+# By format: what draws it, the name of a description in it, and what else it says of itself.
+_CANVASES: Mapping[str, tuple[Any, str, dict[str, str | None]]] = {
+    "svg": (FigureCanvasSVG, "Description", {"Creator": "marginbench", "Date": None}),
+    "pdf": (FigureCanvasPdf, "Subject", {"Creator": "marginbench", "CreationDate": None}),
+    "png": (FigureCanvasAgg, "", {"Software": "marginbench"}),
+}
 
 
 def inches(text: str) -> float:
@@ -272,7 +265,7 @@ def made(
     files = []
     for what, name, title, format_, content in _contents(part, wanted, formats, size, transparent):
         words = ["marginbench", "export", results, f"--{what}", name, "--format", format_]
-        words += drawing if what == "figure" and format_ in _WRITERS else []
+        words += drawing if what == "figure" and format_ in _CANVASES else []
         words += [word for flag in parts for value in parts[flag] for word in (f"--{flag}", value)]
         command = shlex.join([*words, "--out", out])
         path = f"{what if what == 'data' else f'{what}s'}/{name}.{format_}"
