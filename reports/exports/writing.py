@@ -103,7 +103,8 @@ def _recorded(folder: Path, format: str) -> dict[str, Any]:
 
 
 def _write_manifest(folder: Path, about: Mapping[str, Any], files: Mapping[str, Any]) -> None:
-    text = json.dumps(about | {"files": dict(sorted(files.items()))}, indent=1, ensure_ascii=False)
+    values = {**about, "files": dict(sorted(files.items()))}
+    text = json.dumps(values, indent=1, ensure_ascii=False)
     # A folder's name may hold bytes that are no text, which become escapes that JSON reads.
     content = f"{text}\n".encode(errors="backslashreplace")
     if not holds(folder / MANIFEST, content):

@@ -183,6 +183,12 @@ def _residual(part: Part) -> Values:
     )
 
 
+def _whole_error(runs: pd.DataFrame) -> Values:
+    """The error on the training and the test points together."""
+    wrong = runs["n_train"] * runs["train_error"] + runs["n_test"] * runs["test_error"]
+    return wrong / (runs["n_train"] + runs["n_test"])
+
+
 def _column(part: Part, at: float, *, name: str) -> Values:
     values = part.runs[name].astype(float)
     # A method that ended at a limit would have needed nobody knows how much.
@@ -221,10 +227,7 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = {
     "late_primal_spread": lambda part, at: part.traces.groupby("seed")["primal"].apply(
         lambda each: each.tail(LATE_EPOCHS).max() / each.tail(LATE_EPOCHS).min() - 1
     ),
-    # On the training and the test points together.
-    "whole_error": lambda part, at: part.runs.eval(
-        "(n_train * train_error + n_test * test_error) / (n_train + n_test)"
-    ),
+    "whole_error": lambda part, at: _whole_error(part.runs),
     "merge_fraction": lambda part, at: _noted(part, "maintenance_fraction").apply(
         lambda each: each.tail(LAST_EPOCHS).mean()
     ),

@@ -163,7 +163,8 @@ def _shares(costs: Array, weights: Array) -> Array:
 def _even(costs: Array) -> Array:
     """The weights of runs that all count alike, one row of them."""
     counted = ~np.isnan(costs[:1])
-    return counted / np.maximum(counted.sum(axis=2, keepdims=True), 1)
+    even: Array = counted / np.maximum(counted.sum(axis=2, keepdims=True), 1)
+    return even
 
 
 def _drawn_shares(costs: Array, n: int, rng: np.random.Generator) -> Array:

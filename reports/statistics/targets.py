@@ -314,7 +314,7 @@ def solved(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     low, high = percentile_interval(resampled_means(tasks, datasets, (len(solvers),)))
     shares = runs.groupby(["solver", "task"], sort=False)["hit"].mean().groupby("solver")
     counts = marked.groupby("solver", sort=False)["hit"].agg(n="size", n_solved="sum")
-    table = counts.assign(n_tasks=shares.size(), share=shares.mean()).loc[solvers]
+    table: pd.DataFrame = counts.assign(n_tasks=shares.size(), share=shares.mean()).loc[solvers]
     return table.reset_index().assign(low=low, high=high)
 
 
@@ -379,7 +379,8 @@ def expected_running_time(
     last = traces.groupby(RUN)[cost].max().rename("last").reset_index()
     ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "total"})
     spent = problems.merge(ends, on=RUN, how="left").merge(last, on=RUN, how="left")
-    total, reached = np.fmax(spent["total"], spent["last"]), np.isfinite(spent["value"])
+    total = spent[["total", "last"]].max(axis="columns")
+    reached = np.isfinite(spent["value"])
     spent = spent.assign(
         reached=reached,
         cost=spent["value"].where(reached, total.fillna(0.0)),
@@ -389,14 +390,14 @@ def expected_running_time(
     rows: list[tuple[Any, ...]] = []
     for task, solver, group in by_solver(spent):
         costs, hits, n = group["cost"].to_numpy(), group["reached"].to_numpy(), len(group)
-        low = high = np.float64(np.nan)
+        interval: tuple[Any, Any] = (np.nan, np.nan)
         if n > 1:
             weights = run_weights(n, RESAMPLES, rng)
-            low, high = percentile_interval(_ratio(weights @ costs, weights @ hits))
+            interval = percentile_interval(_ratio(weights @ costs, weights @ hits))
         ert = float(_ratio(costs.sum(), hits.sum()))
         ended = in_words(Counter(group.loc[~group["reached"], "status"]))
         bounds = group["partial"].any(), group["upper_bound"].any()
-        rows.append((task, solver, ert, float(low), float(high), n, hits.sum(), ended, *bounds))
+        rows.append((task, solver, ert, *map(float, interval), n, hits.sum(), ended, *bounds))
     return pd.DataFrame(rows, columns=_RUNNING_TIME)
 
 
