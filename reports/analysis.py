@@ -69,9 +69,20 @@ def once(
 
 #: Of the runs of a study: :func:`.summary.run_counts` and so on.
 counts = once(lambda results: summary.run_counts(results.runs))
-failures = once(lambda results: summary.failures(results.runs))
-skipped = once(lambda results: summary.skipped(results.runs))
 environments = once(lambda results: integrity.environments(results.runs))
+
+
+@once
+def failures(results: Results) -> pd.DataFrame:
+    """Runs that did not end as planned, grouped by what they have in common."""
+    runs = results.runs
+    return summary.by_reason(runs[~runs["ok"] & (runs["status"] != "skipped")], runs)
+
+
+@once
+def skipped(results: Results) -> pd.DataFrame:
+    """Runs that were not tried, with the same columns."""
+    return summary.by_reason(results.runs[results.runs["status"] == "skipped"], results.runs)
 
 
 @once
@@ -196,7 +207,7 @@ def spent(results: Results, target: Target, cost: str) -> pd.DataFrame:
 
 @once
 def _against_best(results: Results) -> pd.DataFrame:
-    return targets.against_best(costs(results), counts(results), results.runs, _TARGETS, COSTS)
+    return targets.against_best(costs(results), counts(results), _TARGETS, COSTS)
 
 
 @once

@@ -12,7 +12,7 @@ from ..harness.cli.app import build_app, run_app
 from .commands import compare, export, publish, regressions, reproduce, watch
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
 # Columns of the table in a file or a pipe, where nothing says how wide a line may be.
 _WIDTH = 110
@@ -65,20 +65,15 @@ def import_report() -> None:
 
 def print_tables(tables: RenderableType) -> None:
     """Print tables as wide as the terminal, or in a fixed width where there is none."""
-    console = _console()
-    # Captured: on a closed pipe rich would end the process with a code of its own.
-    with console.capture() as text:
-        console.print(tables)
-    print(text.get(), end="")
-
-
-def _console() -> Console:
     from rich.console import Console
 
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
-    return console
+    # Captured: on a closed pipe rich would end the process with a code of its own.
+    with console.capture() as text:
+        console.print(tables)
+    print(text.get(), end="")
 
 
 if __name__ == "__main__":

@@ -62,11 +62,7 @@ def first_known(values: pd.Series) -> float | None:
 
 
 def medians(frame: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
-    """Median and spread of a column for each combination of the keys.
-
-    The keys in order of first appearance, median, low and high (:func:`spread_of`) and n_runs
-    (values that are not NaN); no row where there is none.
-    """
+    """Median and :func:`spread_of` of a column for each combination of keys that has a value."""
     rows = []
     for key, group in frame.dropna(subset=value).groupby(list(keys), sort=False)[value]:
         low, high = spread_of(group.to_numpy(np.float64))
@@ -75,10 +71,7 @@ def medians(frame: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFram
 
 
 def spread_of(values: npt.NDArray[np.float64]) -> tuple[Any, Any]:
-    """The quartiles of values along their first axis; of too few, the least and the largest.
-
-    Quartiles are interpolated linearly between the values.
-    """
+    """The quartiles of values along their first axis; of too few, the least and the largest."""
     if len(values) >= FEWEST_FOR_QUARTILES:
         low, high = np.quantile(values, (0.25, 0.75), axis=0)
         return low, high

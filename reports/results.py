@@ -48,26 +48,14 @@ _IDENTITY = ("key", "task", "solver", "seed")
 class Results:
     """A study with all that is stored of its planned runs.
 
-    Attributes
-    ----------
-    folder : Path
-        The results folder.
-    kind : str
-        Name of the kind of study.
-    study : Study
-        What was planned.
-    runs : DataFrame
-        One row per planned run, in the order of the study's tasks and solvers, then by seed. The
-        columns of the record without the trace (null numbers are NaN), one column for each counter
-        (NaN where it was not counted), and ``ok`` (ended as planned and has a result),
-        ``evaluations`` and ``evaluations_computed`` (all that was evaluated: kernel entries, inner
-        products and stored matrix entries, one as one), and the traits of the run that measures
-        may need. A run without a readable record has the status ``missing`` or ``damaged`` and
-        says why in ``reason``.
-    traces : DataFrame
-        One row per checkpoint of these runs: task, solver, seed, status, ok, the traits, the
-        number of the checkpoint, its fields and counters, and the sums of evaluations. A run that
-        ended as planned without a trace has its final state as its only checkpoint.
+    ``runs`` has a row for each planned run, in the order of the study's tasks and solvers, then by
+    seed: the columns of the record (null numbers are NaN), a column for each counter (NaN where it
+    was not counted), ``ok`` (ended as planned and has a result), the sums of counters, and the
+    traits of the run that measures may need. A run without a readable record has the status
+    ``missing`` or ``damaged`` and says why in ``reason``.
+
+    ``traces`` has a row for each checkpoint of these runs. A run that ended as planned without a
+    trace has its final state as its only checkpoint.
     """
 
     folder: Path
@@ -88,25 +76,10 @@ class Results:
 
 
 def load_results(folder: Path, *, write: bool = False) -> Results:
-    """Read the study and the records of its planned runs.
+    """Read the study and the records of its planned runs; other records are left aside.
 
-    Records that the study does not plan (another selection, an older source) are left aside.
-
-    Parameters
-    ----------
-    folder : Path
-        The results folder: ``study.json`` and ``journal/``.
-    write : bool
-        Whether ``runs.parquet`` is written, from which they are read the next time.
-
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    ReportError
-        If the folder has no ``study.json`` that this release can read.
+    With ``write``, ``runs.parquet`` is written, from which they are read the next time. It is a
+    ReportError if the folder has no ``study.json`` that this release can read.
     """
     study = read_study(folder)
     record_type = kind_named(study.kind).record
@@ -200,31 +173,21 @@ def _traces(
     places = pa.array([index for index in order if index >= 0], pa.int64())
     stored = table["trace"].take(places).combine_chunks()
     runs = runs[np.array(order, int) >= 0].reset_index(drop=True)
-    states = stored.flatten()
-    numbers = [item.name for item in states.type if item.name != "counters"]
-    columns = {
-        name: states.field(name).to_numpy(zero_copy_only=False).astype(np.float64)
-        for name in numbers
-    }
-    counted = _counters(states.field("counters"))
-    for name in [*counter_measures(), *counted]:
-        if name not in columns:
-            columns[name] = counted.get(name, np.full(len(states), np.nan))
+    fields = pa.Table.from_struct_array(stored.flatten())
+    counted = _counters(fields["counters"].combine_chunks())
+    numbers = fields.drop_columns("counters").to_pandas().astype(np.float64)
+    names = [name for name in {**counter_measures(), **counted} if name not in numbers]
+    counters = pd.DataFrame(counted, index=numbers.index).reindex(columns=names)
     lengths = stored.value_lengths().to_numpy(zero_copy_only=False)
     run = np.repeat(np.arange(len(runs)), lengths)
+    states = pd.concat([numbers, counters.astype(np.float64)], axis="columns").set_axis(run)
     # A run that ended as planned without a trace shows its final state.
-    final = np.flatnonzero(runs["ok"] & (lengths == 0))
-    if len(final):
-        last = runs.loc[final].reindex(columns=list(columns)).astype(np.float64)
-        in_order = np.argsort(np.append(run, final), kind="stable")
-        run = np.append(run, final)[in_order]
-        columns = {
-            name: np.append(values, last[name])[in_order] for name, values in columns.items()
-        }
-    about = runs[["task", "solver", "seed", "status", *flags]].take(run).reset_index(drop=True)
-    first = np.searchsorted(run, run)
-    columns = {"checkpoint": np.arange(len(run), dtype=np.int64) - first, **columns}
-    return _with_sums(pd.concat([about, pd.DataFrame(columns)], axis="columns"))
+    last = runs[runs["ok"] & (lengths == 0)].reindex(columns=states.columns).astype(np.float64)
+    if len(last):
+        states = pd.concat([states, last]).sort_index(kind="stable")
+    about = runs.loc[states.index, ["task", "solver", "seed", "status", *flags]]
+    about = about.assign(checkpoint=states.groupby(level=0).cumcount())
+    return _with_sums(pd.concat([about, states], axis="columns").reset_index(drop=True))
 
 
 def _counters(stored: pa.MapArray) -> dict[str, Array]:

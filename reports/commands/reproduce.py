@@ -17,7 +17,7 @@ from ...harness.errors import EXIT_OK
 if TYPE_CHECKING:
     from ...harness.planning.report import Preview
     from ..papers.published import Paper
-    from ..papers.quantities import Estimate
+    from ..papers.verdicts import Verdict
 
 _PAPERS = "sbp12, bsca18, mpfp14, cuts08 or bmrm07"
 
@@ -70,16 +70,15 @@ def reproduce(
     read = [read_paper(name) for name in names]
     begun = tuple(only or [""])
     selections = _selections(read, scale, begun)
-    if dry_run or scale == "full":
+    if dry_run:
         shown = {
             study: runner.preview(study, out / study, where=where, jobs=jobs)
             for study, where in selections.items()
         }
-        if dry_run and as_json:
+        if as_json:
             typer.echo(json.dumps({study: each.as_dict() for study, each in shown.items()}))
         else:
-            _forecast(shown, every_line=dry_run)
-    if dry_run:
+            _forecast(shown)
         return EXIT_OK
     codes = [
         _run(study, where, out / study, jobs, quiet=quiet or as_json)
@@ -109,19 +108,15 @@ def _selections(papers: Sequence[Paper], scale: str, only: tuple[str, ...]) -> d
     return {study: " or ".join(parts) for study, parts in chosen.items()}
 
 
-def _forecast(previews: Mapping[str, Preview], *, every_line: bool) -> None:
+def _forecast(previews: Mapping[str, Preview]) -> None:
     """Say what would be run of each study, and how long all of it may take."""
     from ...harness.planning.forecast import span
     from ...harness.study.toml import load_study
 
     for study, shown in previews.items():
-        lines = [line for line in shown.lines() if every_line or not line.startswith(" ")]
-        whole = f"{study} (all of it: {load_study(study).cost})"
-        typer.echo("\n".join([whole, *lines]), err=not every_line)
+        typer.echo("\n".join([f"{study} (all of it: {load_study(study).cost})", *shown.lines()]))
     seconds = sum(each.solving_s for each in previews.values())
-    typer.echo(
-        f"all together at most {span(seconds)} of solving by the timeouts", err=not every_line
-    )
+    typer.echo(f"all together at most {span(seconds)} of solving by the timeouts")
 
 
 def _run(study: str, where: str, folder: Path, jobs: int, *, quiet: bool) -> int:
@@ -140,8 +135,9 @@ def _run(study: str, where: str, folder: Path, jobs: int, *, quiet: bool) -> int
 
 def _show(names: Sequence[str], only: tuple[str, ...], out: Path, *, as_json: bool) -> int:
     """Write the pages of the papers and print how many rows have which verdict."""
-    from ..papers.page import judge, paper_pages, write_journals, write_pages
+    from ..papers.page import judge, paper_pages, write_journals
     from ..papers.verdicts import FAILED, counts_words, number
+    from ..templating import write_page
 
     folders = {path.parent.name: path.parent for path in out.glob("*/study.json")}
     links = {name: f"../{name}/report.html" for name in folders}
@@ -149,17 +145,23 @@ def _show(names: Sequence[str], only: tuple[str, ...], out: Path, *, as_json: bo
     feeding = {source.study for each in judged for source in each.paper.sources}
     journals = {name: folder for name, folder in folders.items() if name in feeding}
     archive = write_journals(out / "papers" / ARCHIVE, journals)
-    write_pages(out / "papers", paper_pages(judged, links, archive))
+    for name, text in paper_pages(judged, links, archive).items():
+        write_page(out / "papers" / name, text)
     chosen = {
         each.paper.name: [each.found[row.id] for row in each.paper.chosen(only)]
         for each in judged
         if each.paper.name in names
     }
+
+    def number_of(verdict: Verdict, name: str) -> float | str | None:
+        value = getattr(verdict.estimate, name, None)
+        return value if value is None or math.isfinite(value) else str(float(value))
+
     if as_json:
         rows: list[dict[str, Any]] = [
             {"paper": name, "row": each.row.id, "verdict": each.verdict, "words": each.words}
             | {"printed": each.row.printed, "study": each.study}
-            | {name: _number(each.estimate, name) for name in ("value", "low", "high", "n")}
+            | {name: number_of(each, name) for name in ("value", "low", "high", "n")}
             for name, verdicts in chosen.items()
             for each in verdicts
         ]
@@ -175,9 +177,3 @@ def _show(names: Sequence[str], only: tuple[str, ...], out: Path, *, as_json: bo
     (name, *others) = names
     typer.echo(f"page: {out / 'papers' / ('index' if others else name)}.html")
     return EXIT_OK
-
-
-def _number(estimate: Estimate | None, name: str) -> float | str | None:
-    """A number as JSON takes it: infinities are texts."""
-    value = None if estimate is None else float(getattr(estimate, name))
-    return value if value is None or math.isfinite(value) else str(value)

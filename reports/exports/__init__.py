@@ -114,7 +114,7 @@ def export(
         width,
         transparent=transparent,
     )
-    return Exported(folder, *write_all(folder, files, force=force))
+    return Exported(folder, *write_all(folder, files, "marginbench export 1", force=force))
 
 
 def listed(results: Path | str) -> list[Listed]:

@@ -38,31 +38,16 @@ _SPECIAL = {
     "]": "{]}",
     "*": "{*}",
 }
-# Those Greek letters that TeX has commands for; capitals that look like Latin ones have none.
-_GREEK = (
-    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
-    *("lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi"),
-    *("omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi"),
-    "Omega",
+# Capitals that look like Latin ones have no command.
+_COMMANDS = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
+    "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega "
+    "leq geq neq approx infty in sum surd"
 )
+_LETTERS_OF = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ≤≥≠≈∞∈∑√"
 _SYMBOLS = {
-    unicodedata.lookup(
-        f"GREEK {'SMALL' if name.islower() else 'CAPITAL'} LETTER {name.replace('mbd', 'md')}"
-    ): f"$\\{name}$"
-    for name in _GREEK
-} | {
-    "\N{NARROW NO-BREAK SPACE}": r"\,",
-    "\N{THIN SPACE}": r"\,",
-    "\N{MINUS SIGN}": "$-$",
-    "\N{LESS-THAN OR EQUAL TO}": r"$\leq$",
-    "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
-    "\N{NOT EQUAL TO}": r"$\neq$",
-    "\N{ALMOST EQUAL TO}": r"$\approx$",
-    "\N{INFINITY}": r"$\infty$",
-    "\N{ELEMENT OF}": r"$\in$",
-    "\N{N-ARY SUMMATION}": r"$\sum$",
-    "\N{SQUARE ROOT}": r"$\surd$",
-}
+    letter: f"$\\{name}$" for letter, name in zip(_LETTERS_OF, _COMMANDS.split(), strict=True)
+} | {"\N{NARROW NO-BREAK SPACE}": r"\,", "\N{THIN SPACE}": r"\,", "\N{MINUS SIGN}": "$-$"}
 # What pdflatex reads as it is in its default encoding: Latin-1 and Latin Extended-A, but for some
 # letters, and some punctuation.
 _READ = frozenset(map(chr, range(0xA0, 0x180))) - set("«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ")
@@ -92,10 +77,8 @@ def _piece(piece: str) -> str:
         return f"$^{{{piece.translate(_RAISED)}}}$"
     if piece[0] in _SUBSCRIPTS:
         return f"$_{{{piece.translate(_LOWERED)}}}$"
-    if len(piece) > 1:
-        # Together they would be a dash, a quotation mark or an inverted one.
-        return "{}".join(map(_letter, piece))
-    return _letter(piece)
+    # Some together would be a dash, a quotation mark or an inverted one.
+    return "{}".join(map(_letter, piece))
 
 
 def _letter(letter: str) -> str:
@@ -103,13 +86,10 @@ def _letter(letter: str) -> str:
         return _SPECIAL[letter]
     if letter.isascii() or letter in _READ:
         return letter
-    return _SYMBOLS.get(letter) or _plainer(letter) or f"{{[}}U+{ord(letter):04X}{{]}}"
-
-
-def _plainer(letter: str) -> str:
-    """The ASCII letters that stand for one, such as those of a ligature; empty if none do."""
+    # The ASCII letters that stand for one, such as those of a ligature.
     plain = unicodedata.normalize("NFKD", letter)
-    return "".join(map(_letter, plain)) if plain.isascii() else ""
+    plain = "".join(map(_letter, plain)) if plain.isascii() else ""
+    return _SYMBOLS.get(letter) or plain or f"{{[}}U+{ord(letter):04X}{{]}}"
 
 
 def tabular(table: Table, name: str) -> str:
@@ -173,10 +153,7 @@ def _lines(table: Table, index: int) -> list[str]:
     lines = words[:1]
     for word in words[1:]:
         longer = f"{lines[-1]} {word}"
-        if _letters(longer) <= width:
-            lines[-1] = longer
-        else:
-            lines.append(word)
+        lines[-1:] = [longer] if _letters(longer) <= width else [lines[-1], word]
     return lines
 
 

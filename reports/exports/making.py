@@ -9,7 +9,6 @@ import shlex
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import matplotlib as mpl
@@ -54,31 +53,27 @@ from .latex import tabular
 from .writing import File
 
 #: The tables of data by name, and what a row of each is.
-TITLES: Mapping[str, str] = MappingProxyType(
-    {
-        "runs": "One row for each planned run",
-        "traces": "One row for each checkpoint of each run",
-        "columns": "What the columns of runs and traces are",
-    }
-)
+TITLES: Mapping[str, str] = {
+    "runs": "One row for each planned run",
+    "traces": "One row for each checkpoint of each run",
+    "columns": "What the columns of runs and traces are",
+}
 
 # Columns that reports add to those of the records.
-_ADDED: Mapping[str, str] = MappingProxyType(
-    {
-        "kind": "name of the kind of study",
-        "ok": "whether the run ended as planned and has a result",
-        "instrumented": "whether the solver counts what it evaluates",
-        "minimises": "whether the solver minimises the objective of the task",
-        "shows_model": "whether the run is judged by its model, not by its predictions alone",
-        "evaluations": "sum of kernel entries, inner products and stored matrix entries",
-        "evaluations_computed": "the same of those really computed",
-        "checkpoint": "number of the checkpoint in its run, from 0",
-        "resolution": "reference_gap / reference_primal: below it suboptimality is not known",
-        "suboptimality_is_bound": "whether suboptimality is only known to be at most its value",
-        "suboptimality": "(primal - reference) / reference; in traces not below the resolution",
-        "status": 'how the run ended; "missing" or "damaged": it has no readable record',
-    }
-)
+_ADDED: Mapping[str, str] = {
+    "kind": "name of the kind of study",
+    "ok": "whether the run ended as planned and has a result",
+    "instrumented": "whether the solver counts what it evaluates",
+    "minimises": "whether the solver minimises the objective of the task",
+    "shows_model": "whether the run is judged by its model, not by its predictions alone",
+    "evaluations": "sum of kernel entries, inner products and stored matrix entries",
+    "evaluations_computed": "the same of those really computed",
+    "checkpoint": "number of the checkpoint in its run, from 0",
+    "resolution": "reference_gap / reference_primal: below it suboptimality is not known",
+    "suboptimality_is_bound": "whether suboptimality is only known to be at most its value",
+    "suboptimality": "(primal - reference) / reference; in traces not below the resolution",
+    "status": 'how the run ended; "missing" or "damaged": it has no readable record',
+}
 
 
 def frames(results: Results) -> dict[str, pd.DataFrame]:
@@ -127,7 +122,6 @@ def parquet_bytes(frame: pd.DataFrame, compression: str = "snappy") -> bytes:
 
 
 _DPI = 300
-_PROGRAM = "marginbench"
 _LINE = 1.3 * SMALLEST_FONT  # points
 _KEY = 4.0 * SMALLEST_FONT  # points that the key of a legend needs, with the gap behind its words
 _FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
@@ -145,7 +139,7 @@ def rendered(
     drawing = view.drawing
     assert drawing is not None
     numbers = {"csv": csv_bytes(drawing.data)} if "csv" in formats else {}
-    formats = [name for name in formats if name in _WRITERS]
+    formats = [name for name in formats if name in _CANVASES]
     if not formats:
         return numbers
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
@@ -153,7 +147,7 @@ def rendered(
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = _standalone(drawing, view.title, _legend_entries(view, styles), 72 * width)
         figure.patch.set(visible=not transparent, facecolor="white", edgecolor="none")
-        return {name: _WRITERS[name](figure, drawing) for name in formats} | numbers
+        return {name: _written(figure, drawing, name) for name in formats} | numbers
 
 
 def _standalone(
@@ -199,33 +193,27 @@ def _legend_entries(view: View, styles: Mapping[str, SolverStyle]) -> list[tuple
     return entries
 
 
-def _svg(figure: Figure, drawing: Drawing) -> bytes:
-    FigureCanvasSVG(figure)
-    metadata = {**_about(drawing, "Description"), "Creator": _PROGRAM, "Date": None}
+def _written(figure: Figure, drawing: Drawing, format: str) -> bytes:
+    canvas, description, metadata = _CANVASES[format]
+    canvas(figure)
+    about = {"Title": visible(drawing.title), **metadata}
+    if description:
+        about[description] = visible(drawing.description, 10_000)
+    if format != "svg":
+        return saved(figure, format, dpi=_DPI if format == "png" else "figure", metadata=about)
     # Releases of matplotlib write the font in one property or in several.
-    text = saved(figure, "svg", metadata=metadata).decode()
+    text = saved(figure, "svg", metadata=about).decode()
     text = re.sub(r"(font: (?:\w+ )*?[\d.]+px) [^;\"]*", rf"\1 {_FONTS}", text)
     text = re.sub(r"font-family: [^;\"]*", f"font-family: {_FONTS}", text)
     return visible_lines(text, len(text) * 2).encode()
 
 
-def _pdf(figure: Figure, drawing: Drawing) -> bytes:
-    FigureCanvasPdf(figure)
-    metadata = {**_about(drawing, "Subject"), "Creator": _PROGRAM, "CreationDate": None}
-    return saved(figure, "pdf", metadata=metadata)
-
-
-def _png(figure: Figure, drawing: Drawing) -> bytes:
-    FigureCanvasAgg(figure)
-    metadata = {"Title": visible(drawing.title), "Software": _PROGRAM}
-    return saved(figure, "png", dpi=_DPI, metadata=metadata)
-
-
-def _about(drawing: Drawing, description: str) -> dict[str, Any]:
-    return {"Title": visible(drawing.title), description: visible(drawing.description, 10_000)}
-
-
-_WRITERS = {"svg": _svg, "pdf": _pdf, "png": _png}
+# By format: what draws it, the name of a description in it, and what else it says of itself.
+_CANVASES: Mapping[str, tuple[Any, str, dict[str, str | None]]] = {
+    "svg": (FigureCanvasSVG, "Description", {"Creator": "marginbench", "Date": None}),
+    "pdf": (FigureCanvasPdf, "Subject", {"Creator": "marginbench", "CreationDate": None}),
+    "png": (FigureCanvasAgg, "", {"Software": "marginbench"}),
+}
 
 
 def inches(text: str) -> float:
@@ -259,8 +247,6 @@ def made(
     "solver".
     """
     formats = chosen("format", formats, FORMATS)
-    if not formats:
-        raise ReportError(f"--format names none; there are {', '.join(FORMATS)}")
     try:
         size = inches(width)
     except ValueError as error:
@@ -279,7 +265,7 @@ def made(
     files = []
     for what, name, title, format_, content in _contents(part, wanted, formats, size, transparent):
         words = ["marginbench", "export", results, f"--{what}", name, "--format", format_]
-        words += drawing if what == "figure" and format_ in _WRITERS else []
+        words += drawing if what == "figure" and format_ in _CANVASES else []
         words += [word for flag in parts for value in parts[flag] for word in (f"--{flag}", value)]
         command = shlex.join([*words, "--out", out])
         path = f"{what if what == 'data' else f'{what}s'}/{name}.{format_}"
@@ -287,8 +273,8 @@ def made(
         files.append(File(path, content, about))
     if not files:
         raise ReportError(
-            f"nothing to write as {', '.join(formats)}: figures can be svg, pdf, png and csv, "
-            "tables csv and tex, data csv and parquet"
+            f"nothing to write as {', '.join(formats) or 'no format'}: figures can be svg, pdf, "
+            "png and csv, tables csv and tex, data csv and parquet"
         )
     return files
 

@@ -14,7 +14,7 @@ from ...harness.environment import version
 from ...harness.results.journal import FOLDER, segments_in
 from ...harness.storage import storing
 from ..formatting import slug
-from ..templating import environment, page, write_page
+from ..templating import environment, page
 from .published import PAPERS, Paper, Row, read_paper
 from .verdicts import VERDICTS, Verdict, answered, counts, number, shown, verdicts
 
@@ -60,14 +60,6 @@ def paper_pages(
         values = shared | {"found": each.found, "paper": each.paper, "sections": sections}
         pages[f"{each.paper.name}.html"] = page(templates.get_template("paper.html"), **values)
     return pages
-
-
-def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
-    """Write pages into a folder, each atomically."""
-    with storing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages.items():
-        write_page(folder / name, text)
 
 
 def write_journals(path: Path, folders: Mapping[str, Path]) -> str:

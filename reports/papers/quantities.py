@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -178,15 +177,14 @@ def _early_decay(part: Part) -> Values:
 
 def _residual(part: Part) -> Values:
     """The largest residual times t / sqrt(2 log n) of each run; a theorem of MPFP14 says 1."""
-    (cell,) = (each for each in part.results.tasks_of(CellTask) if each.label == part.task)
+    columns = _columns(part.results)
     return part.traces.groupby("seed")[["task", "solver", "n_iter", "phi_lo", "phi_up"]].apply(
-        lambda trace: summary.gap_ratio(trace, {cell.label: cell.n})[0]
+        lambda trace: summary.gap_ratio(trace, columns)[0]
     )
 
 
-def _whole_error(part: Part) -> Values:
+def _whole_error(runs: pd.DataFrame) -> Values:
     """The error on the training and the test points together."""
-    runs = part.runs
     wrong = runs["n_train"] * runs["train_error"] + runs["n_test"] * runs["test_error"]
     return wrong / (runs["n_train"] + runs["n_test"])
 
@@ -207,52 +205,50 @@ _COLUMNS = (
 _COSTS = frozenset({"n_iter", "cpu_s", "wall_s", "evaluations", "matvecs"})
 
 #: The measures: of the runs of a solver on a task, and the number ``at``, one value by seed.
-MEASURES: Mapping[str, Callable[[Part, float], Values]] = MappingProxyType(
-    {name: partial(_column, name=name) for name in _COLUMNS}
-    | {
-        "accuracy": lambda part, at: 1 - part.runs["test_error"],
-        "passes": lambda part, at: part.runs["evaluations"] / _pass(part),
-        "primal_last": lambda part, at: part.runs["primal"],
-        "kernel_gamma": lambda part, at: part.runs["kernel"].map(
-            lambda text: json_object(text)["gamma"]
-        ),
-        "error_at_epoch": lambda part, at: _error_at(part, "n_iter", at * part.number("n_train")),
-        "error_at_iteration": lambda part, at: _error_at(part, "n_iter", at),
-        "error_at_pass": lambda part, at: _error_at(part, "evaluations", at * _pass(part)),
-        "late_spread": lambda part, at: late_spreads(part.runs, part.traces),
-        "evals_to_error": lambda part, at: _until(part, "test_error", at, "evaluations"),
-        "seconds_to_error": lambda part, at: _until(part, "test_error", at, "cpu_s"),
-        "epochs_to_error": lambda part, at: (
-            _until(part, "test_error", at, "n_iter") / part.number("n_train")
-        ),
-        "iterations_to_risk": lambda part, at: _until_risk(part, at, "n_iter"),
-        "seconds_to_risk": lambda part, at: _until_risk(part, at, "cpu_s"),
-        "late_primal_spread": lambda part, at: part.traces.groupby("seed")["primal"].apply(
-            lambda each: each.tail(LATE_EPOCHS).max() / each.tail(LATE_EPOCHS).min() - 1
-        ),
-        "whole_error": lambda part, at: _whole_error(part),
-        "merge_fraction": lambda part, at: _noted(part, "maintenance_fraction").apply(
-            lambda each: each.tail(LAST_EPOCHS).mean()
-        ),
-        "merge_s": lambda part, at: _noted(part, "maintenance_seconds").sum(),
-        "merge_time_share": lambda part, at: (
-            _noted(part, "maintenance_seconds").sum() / _noted(part, "seconds").sum()
-        ),
-        "predicted_primal": lambda part, at: _predicted(part, "primal_steps"),
-        "predicted_dual": lambda part, at: _predicted(part, "dual_steps"),
-        "primal_rise": lambda part, at: _noted(part, "primal").apply(
-            lambda each: each.iloc[-1] / each.min() - 1
-        ),
-        "dual_fall": lambda part, at: _noted(part, "dual_mixed").apply(_largest_fall),
-        "gap_slope": lambda part, at: _gap_slope(part),
-        "gap_straightness": lambda part, at: _straightness(part),
-        "early_decay": lambda part, at: _early_decay(part),
-        "residual_bound": lambda part, at: _residual(part),
-        "error_drop": lambda part, at: (
-            _error_at(part, "evaluations", at * _pass(part)) - part.runs["test_error"]
-        ),
-    }
-)
+MEASURES: Mapping[str, Callable[[Part, float], Values]] = {
+    **{name: partial(_column, name=name) for name in _COLUMNS},
+    "accuracy": lambda part, at: 1 - part.runs["test_error"],
+    "passes": lambda part, at: part.runs["evaluations"] / _pass(part),
+    "primal_last": lambda part, at: part.runs["primal"],
+    "kernel_gamma": lambda part, at: part.runs["kernel"].map(
+        lambda text: json_object(text)["gamma"]
+    ),
+    "error_at_epoch": lambda part, at: _error_at(part, "n_iter", at * part.number("n_train")),
+    "error_at_iteration": lambda part, at: _error_at(part, "n_iter", at),
+    "error_at_pass": lambda part, at: _error_at(part, "evaluations", at * _pass(part)),
+    "late_spread": lambda part, at: late_spreads(part.runs, part.traces),
+    "evals_to_error": lambda part, at: _until(part, "test_error", at, "evaluations"),
+    "seconds_to_error": lambda part, at: _until(part, "test_error", at, "cpu_s"),
+    "epochs_to_error": lambda part, at: (
+        _until(part, "test_error", at, "n_iter") / part.number("n_train")
+    ),
+    "iterations_to_risk": lambda part, at: _until_risk(part, at, "n_iter"),
+    "seconds_to_risk": lambda part, at: _until_risk(part, at, "cpu_s"),
+    "late_primal_spread": lambda part, at: part.traces.groupby("seed")["primal"].apply(
+        lambda each: each.tail(LATE_EPOCHS).max() / each.tail(LATE_EPOCHS).min() - 1
+    ),
+    "whole_error": lambda part, at: _whole_error(part.runs),
+    "merge_fraction": lambda part, at: _noted(part, "maintenance_fraction").apply(
+        lambda each: each.tail(LAST_EPOCHS).mean()
+    ),
+    "merge_s": lambda part, at: _noted(part, "maintenance_seconds").sum(),
+    "merge_time_share": lambda part, at: (
+        _noted(part, "maintenance_seconds").sum() / _noted(part, "seconds").sum()
+    ),
+    "predicted_primal": lambda part, at: _predicted(part, "primal_steps"),
+    "predicted_dual": lambda part, at: _predicted(part, "dual_steps"),
+    "primal_rise": lambda part, at: _noted(part, "primal").apply(
+        lambda each: each.iloc[-1] / each.min() - 1
+    ),
+    "dual_fall": lambda part, at: _noted(part, "dual_mixed").apply(_largest_fall),
+    "gap_slope": lambda part, at: _gap_slope(part),
+    "gap_straightness": lambda part, at: _straightness(part),
+    "early_decay": lambda part, at: _early_decay(part),
+    "residual_bound": lambda part, at: _residual(part),
+    "error_drop": lambda part, at: (
+        _error_at(part, "evaluations", at * _pass(part)) - part.runs["test_error"]
+    ),
+}
 
 
 def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder: Path) -> Estimate:
@@ -261,7 +257,8 @@ def measured(row: Row, labels: Mapping[tuple[str, str], tuple[str, str]], folder
     ``labels`` are those in the study, by the paper's words for tasks and solvers. Unmeasured if
     there are no records, or what runs did gives no value.
     """
-    results = _results(folder, *_stamps(folder))
+    files = [folder / "study.json", *segments_in(folder / FOLDER)]
+    results = _results(folder, *(path.stat().st_mtime_ns for path in files if path.exists()))
     parts = [Part(results, *labels[side]) for side in row.sides]
     found = _slope(row, parts) if row.by == "slope" else _compared(row, parts[0], parts[-1])
     value, low, high = (UNITS[row.unit] * each for each in (found.value, found.low, found.high))
@@ -291,14 +288,8 @@ def _compared(row: Row, part: Part, other: Part) -> Estimate:
     return Estimate(value, low, high, mean.n)
 
 
-def _stamps(folder: Path) -> tuple[int, ...]:
-    """What changes when a results folder does."""
-    paths = [folder / "study.json", *segments_in(folder / FOLDER)]
-    return tuple(path.stat().st_mtime_ns for path in paths if path.exists())
-
-
 @cache
-def _results(folder: Path, *stamps: int) -> Results:
+def _results(folder: Path, *changed: int) -> Results:
     return load_results(folder)
 
 
@@ -363,7 +354,8 @@ def _slope(row: Row, parts: list[Part]) -> Estimate:
     sizes, values = [], []
     for part in parts:
         of_part = _values(part, row.measure, row.at)
-        sizes += [_size(part)] * len(of_part)
+        size = _columns(part.results).get(part.task) or part.number("n_train")
+        sizes += [float(size)] * len(of_part)
         values += [*of_part]
     fitted = scaling.fit_slope(sizes, values)
     if fitted is None:
@@ -371,8 +363,6 @@ def _slope(row: Row, parts: list[Part]) -> Estimate:
     return Estimate(fitted.slope, fitted.low, fitted.high, fitted.n_sizes)
 
 
-def _size(part: Part) -> float:
-    for cell in part.results.tasks_of(CellTask):
-        if cell.label == part.task:
-            return float(cell.n)
-    return part.number("n_train")
+def _columns(results: Results) -> dict[str, int]:
+    """The number of columns of each cell of feasibility problems."""
+    return {cell.label: cell.n for cell in results.tasks_of(CellTask)}

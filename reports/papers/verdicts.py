@@ -84,10 +84,8 @@ def verdict(paper: Paper, row: Row, folders: Mapping[str, Path]) -> Verdict:
 
     ``folders`` are the results folders by the name of their study.
     """
-    if not row.measure:
-        return Verdict(row, NOT_RUN, words=row.not_run)
     reasons, study, command = list[str](), "", ""
-    for source in paper.sources:
+    for source in paper.sources if row.measure else ():
         if paper.pairs(source, row) is None:
             continue
         study, command = source.study, _command(paper, row, source)
@@ -140,13 +138,10 @@ def counts(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 def answered(verdicts: Iterable[Verdict]) -> tuple[int, int]:
     """How many of the paper's rows that were run are reproduced or explained, and how many were."""
-    run = [
-        each
-        for each in verdicts
-        if each.verdict in (REPRODUCED, ELSEWHERE, FAILED, OPEN) and not each.row.is_ours
-    ]
-    good = [each for each in run if each.explained or each.verdict in (REPRODUCED, ELSEWHERE)]
-    return len(good), len(run)
+    good = (REPRODUCED, ELSEWHERE)
+    run = [each for each in verdicts if each.verdict in (*good, FAILED, OPEN)]
+    answers = [each.explained or each.verdict in good for each in run if not each.row.is_ours]
+    return sum(answers), len(answers)
 
 
 def counts_words(verdicts: Sequence[Verdict]) -> str:

@@ -47,8 +47,9 @@ def publish(
 ) -> PublishedSite:
     """Write a static site of results folders, for any web server or to be opened as files.
 
-    The same records give the same files, wherever the folders are. A second call replaces all that
-    the first one wrote, folders whole; other files and folders beside these stay.
+    The same records give the same files, wherever the folders are. A second call replaces what the
+    first one wrote: files that would not change are not touched, those of which there is no study
+    any more are removed, and files of others stay.
 
     Parameters
     ----------

@@ -105,13 +105,10 @@ def along(
 ) -> pd.DataFrame:
     """A value against a cost, for each task and solver, as a figure shows it.
 
-    ``drawn`` says what a row is. "median": median and spread over the runs (cost, median, low and
-    high of ``frames.spread_of``, n_runs that contribute, n_running of them that have not ended at
-    this cost, n_planned); a curve starts where every run has its first checkpoint and ends with its
-    longest run. "end": the same of a solver that reports nothing in between, with the ranges of
-    cost (cost_low, cost_high) and value. "run" and "failed run": the checkpoints (seed, cost,
-    value, status) of runs that are too few for quartiles, and of those that failed, which are in no
-    median.
+    ``drawn`` says what a row is. "median": of n_runs, of which n_running have not ended at this
+    cost, from where each has its first checkpoint to the end of the longest. "end": the same of a
+    solver that reports nothing in between. "run" and "failed run": the checkpoints of runs that are
+    too few for quartiles, and of those that failed, which are in no median.
     """
     planned = n_planned(runs)
     failed = unfinished(traces, cost, value)
@@ -147,10 +144,7 @@ def along(
 
 
 def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
-    """The checkpoints of runs that failed, up to where they ended.
-
-    Columns task, solver, seed, status, cost, value.
-    """
+    """The checkpoints of runs that failed, up to where they ended."""
     failed = traces[~traces["ok"]]
     failed = failed[failed[[cost, value]].notna().all(axis=1) & (failed[cost] > 0)]
     columns = ["task", "solver", "seed", "status"]
@@ -191,10 +185,7 @@ def by_checkpoints(traces: pd.DataFrame, cost: str, values: Iterable[str]) -> li
 
 
 def _noted(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The numbers that solvers noted on the way, those of objectives among them.
-
-    Of runs that ended as planned, each with task, solver and seed.
-    """
+    """The numbers, also of objectives, that solvers noted in runs that ended as planned."""
     for run in records(runs.loc[runs["ok"], [*RUN, "epochs"]]):
         for noted in json.loads(run["epochs"] or "[]"):
             # A solver of the user's own may note other things under such names.
@@ -204,40 +195,32 @@ def _noted(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
             yield {name: run[name] for name in RUN} | numbers
 
 
-#: Columns of :func:`epochs_frame`, NaN for what a solver did not note.
-MEASURES = (
-    *("epoch", "n_iter", "n_support", "iterations", "maintenance", "weight_degradation"),
-    *("margin_evals", "search_evals", "seconds", "maintenance_seconds"),
+# What is read of the notes on an epoch, NaN for what a solver did not note.
+_OF_EPOCHS = (
+    *("epoch", "n_iter", "iterations", "maintenance", "seconds", "maintenance_seconds"),
+    *("primal", "dual_mixed"),
 )
-OBJECTIVES = ("primal", "dual_exact", "dual_mixed", "dual_model", "drift")
 
 
 def epochs_frame(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per run and epoch.
-
-    Columns task, solver, seed, :data:`MEASURES`, :data:`OBJECTIVES` and ``maintenance_fraction``,
-    maintenance events per iteration. Of runs that ended as planned.
-    """
+    """What solvers noted at the end of each epoch, with maintenance events per iteration."""
     rows = [row for row in _noted(runs) if {"epoch", "maintenance"} <= row.keys()]
     rows = [row for row in rows if row.get("iterations")]
-    numbers = [*MEASURES, *OBJECTIVES]
-    frame = pd.DataFrame(rows, columns=[*RUN, *numbers]).astype(dict.fromkeys(numbers, float))
+    frame = pd.DataFrame(rows, columns=[*RUN, *_OF_EPOCHS])
+    frame = frame.astype(dict.fromkeys(_OF_EPOCHS, float))
     return frame.assign(maintenance_fraction=frame["maintenance"] / frame["iterations"])
 
 
 def maintenance_curves(epochs: pd.DataFrame) -> pd.DataFrame:
-    """Median, minimum and maximum over seeds of the maintenance fraction in each epoch.
-
-    Columns task, solver, epoch, median, low, high, n_runs.
-    """
+    """Median and spread over seeds of the maintenance fraction in each epoch."""
     return medians(epochs, ["task", "solver", "epoch"], "maintenance_fraction")
 
 
 def predicted_fractions(runs: pd.DataFrame) -> pd.DataFrame:
     """The fractions of iterations that add a point near a task's optimum (BSCA18 Lemma 2).
 
-    Columns task, ``primal_steps`` (sum alpha* / (n C), for BSGD) and ``dual_steps`` (the part of
-    alpha* strictly between 0 and C, for BSCA); tasks without a reference are left out.
+    ``primal_steps`` are for BSGD; ``dual_steps``, the part of alpha* strictly between 0 and C, for
+    BSCA. Tasks without a reference are left out.
     """
     with_reference = runs.dropna(subset=["reference_alpha_sum", "reference_n_free", "n_train", "C"])
     first = with_reference.groupby("task", sort=False).first().reset_index()
@@ -261,9 +244,7 @@ _FEWEST_OF_SLOPE = 5
 def bundle_gaps(runs: pd.DataFrame) -> pd.DataFrame:
     """gamma_t and epsilon_t (BMRM07 section 3.2) by iteration.
 
-    Columns task, solver, n_iter, gamma, epsilon, one row for each iteration noted but the start. Of
-    each solver's first run on a task that ended as planned: the methods draw nothing, so other
-    seeds only repeat it.
+    Of each solver's first run on a task: the methods draw nothing, so other seeds only repeat it.
     """
     finished = runs[runs["ok"]].sort_values("seed", kind="stable")
     # In the order of the study.
@@ -279,9 +260,6 @@ def gap_slopes(gaps: pd.DataFrame) -> pd.DataFrame:
 
     The iterations noted lie about evenly on the logarithmic axis, so that each decade weighs the
     same. -1 is the rate of the bound for losses with kinks (BMRM07 Theorem 5).
-
-    Columns task, solver, slope; of iterations from :data:`FIRST_OF_SLOPE` on. Without solvers that
-    ended before there was anything to fit.
     """
     rows = []
     falling = gaps[(gaps["n_iter"] >= FIRST_OF_SLOPE) & (gaps["gamma"] > 0)]

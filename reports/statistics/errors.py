@@ -8,11 +8,10 @@ blur their difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +27,10 @@ CONFIDENCE = 0.95
 _QUANTILE = 0.5 + CONFIDENCE / 2
 _NORMAL = float(ndtri(_QUANTILE))
 
-Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """A value with the ends of its interval."""
 
     value: float
@@ -104,8 +101,10 @@ def difference(first: SolverErrors, second: SolverErrors) -> Interval:
     p, q = float(first.rates.mean()), float(second.rates.mean())
     correlation = _correlation(first, second)
     (low_p, high_p), (low_q, high_q) = _wilson(p * n, n), _wilson(q * m, m)
-    below = _newcombe(p - low_p, high_q - q, correlation)
-    above = _newcombe(high_p - p, q - low_q, correlation)
+    below, above = (
+        math.sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
+        for one, other in ((p - low_p, high_q - q), (high_p - p, q - low_q))
+    )
     variance = first.seed_variance + second.seed_variance
     seeds = _seed_width(variance, _welch(first, second))
     return Interval(p - q, p - q - math.hypot(below, seeds), p - q + math.hypot(above, seeds))
@@ -119,54 +118,32 @@ def first_folds(runs: pd.DataFrame, folds: Mapping[str, int]) -> pd.DataFrame:
 def intervals(runs: pd.DataFrame, folds: Mapping[str, int] = MappingProxyType({})) -> pd.DataFrame:
     """The interval of each solver's error, and whether it may be the best of its task.
 
-    The best is the solver with the lowest mean error among those whose runs all ended as planned.
-    Whoever's difference to it has an interval that holds zero is not separable from it.
-
-    Columns task, solver, value, low, high and best (not separable from the best).
+    The best is the solver with the lowest mean error among those whose runs all ended as planned,
+    and whoever's difference to it has an interval that holds zero.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     runs = first_folds(runs[runs["status"] != "skipped"], folds)
     for task, group in runs.groupby("task", sort=False):
-        per_solver: dict[str, SolverErrors] = {}
-        complete = set()
-        for _, solver, solver_runs in by_solver(group):
-            errors = SolverErrors.of(solver_runs[solver_runs["ok"]])
-            if errors is not None:
-                per_solver[solver] = errors
-                if solver_runs["ok"].all():
-                    complete.add(solver)
-        equals = _not_separable({name: per_solver[name] for name in per_solver if name in complete})
-        for solver, errors in per_solver.items():
-            shown = error_interval(errors)
-            rows.append(
-                {"task": task, "solver": solver, "value": shown.value}
-                | {"low": shown.low, "high": shown.high}
-                | {"best": solver in equals and len(per_solver) > 1}
+        whole = group.groupby("solver")["ok"].all()
+        found = [(name, SolverErrors.of(each[each["ok"]])) for _, name, each in by_solver(group)]
+        errors = {solver: each for solver, each in found if each is not None}
+        complete = [solver for solver in errors if whole[solver]]
+        best = min(complete, key=lambda name: float(errors[name].rates.mean()), default="")
+        for solver, each in errors.items():
+            near = solver in complete and (
+                solver == best or difference(each, errors[best]).low <= 0
             )
+            rows.append((task, solver, *error_interval(each), near and len(errors) > 1))
     return pd.DataFrame(rows, columns=["task", "solver", "value", "low", "high", "best"])
 
 
 def with_intervals(table: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
     """The table of results with the intervals of the test errors in place of their ranges."""
-    keys = ["task", "solver"]
-    names = ["low", "high", "best"]
-    joined = table[keys].merge(errors[[*keys, *names]], on=keys, how="left").set_index(table.index)
-    chosen = (table["measure"] == "test_error") & joined["low"].notna()
-    changed = table.copy()
-    for name in names:
-        changed[name] = np.where(chosen, joined[name], table[name])
-    return changed.astype({"best": bool})
-
-
-def _not_separable(per_solver: dict[str, SolverErrors]) -> set[str]:
-    if not per_solver:
-        return set()
-    best = min(per_solver, key=lambda name: float(per_solver[name].rates.mean()))
-    return {
-        name
-        for name, errors in per_solver.items()
-        if name == best or difference(errors, per_solver[best]).low <= 0
-    }
+    keys, names = ["task", "solver"], ["low", "high", "best"]
+    known = table[keys].join(errors.set_index(keys)[names], on=keys)
+    chosen = (table["measure"] == "test_error") & known["low"].notna()
+    changed = {name: known[name].where(chosen, table[name]) for name in names}
+    return table.assign(**changed).astype({"best": bool})
 
 
 def _wilson(count: float, n: int) -> tuple[float, float]:
@@ -176,10 +153,6 @@ def _wilson(count: float, n: int) -> tuple[float, float]:
     middle, half = (2 * n * p + z**2) / scale, z / scale * math.sqrt(4 * n * p * (1 - p) + z**2)
     # Rounding must not push an end past a proportion that is possible.
     return (0.0 if count == 0 else middle - half), (1.0 if count == n else middle + half)
-
-
-def _newcombe(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
 
 
 def _correlation(first: SolverErrors, second: SolverErrors) -> float:
@@ -213,66 +186,48 @@ def _welch(first: SolverErrors, second: SolverErrors) -> float:
     return total**2 / below if below > 0 else 1.0
 
 
-_ERROR = "test_error"
-
-
 def fronts(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     """Who dominates whom on each task.
 
     A solver dominates another if none of its medians is larger and at least one of them is smaller
     beyond doubt. For a test error that means that the interval of the difference on the same test
-    points (:func:`.errors.difference`) excludes zero; for another measure, that all runs of the one
-    are below all runs of the other. Only solvers of which all runs ended as planned and have a
-    value of each measure are compared.
-
-    One row for each task and solver that is compared: task, solver, n (runs), the median of each
-    measure, dominated_by (labels, separated by commas) and front (dominated by none).
+    points (:func:`difference`) excludes zero; for another measure, that all runs of the one are
+    below all runs of the other. Only solvers of which all runs ended as planned and have a value of
+    each measure are compared.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
+    names = list(measures)
     for task, task_runs in runs[runs["status"] != "skipped"].groupby("task", sort=False):
-        values = {
-            solver: group[list(measures)].to_numpy(np.float64)
+        compared = [
+            (solver, group[names].astype(np.float64), SolverErrors.of(group))
             for _, solver, group in by_solver(task_runs)
-            if group["ok"].all() and not group[list(measures)].isna().any(axis=None)
-        }
-        # Single test points are unpacked only where a comparison needs them.
-        errors = cache(partial(_errors_of, task_runs))
-        for solver, each in values.items():
+            if group["ok"].all() and not group[names].isna().any(axis=None)
+        ]
+        for solver, values, errors in compared:
             above = [
                 name
-                for name, other in values.items()
-                if name != solver
-                and _dominates((name, other), (solver, each), list(measures), errors)
+                for name, others, their_errors in compared
+                if name != solver and _dominates(others, their_errors, values, errors)
             ]
-            rows.append(
-                {"task": task, "solver": solver, "n": len(each)}
-                | dict(zip(measures, np.median(each, axis=0), strict=True))
-                | {"dominated_by": ", ".join(above), "front": not above}
-            )
-    columns = ["task", "solver", "n", *measures, "dominated_by", "front"]
+            rows.append((task, solver, len(values), *values.median(), ", ".join(above), not above))
+    columns = ["task", "solver", "n", *names, "dominated_by", "front"]
     # A table without a row has no types of its own.
-    types = {"n": int, "front": bool} | dict.fromkeys(measures, float)
+    types = {"n": int, "front": bool} | dict.fromkeys(names, float)
     return pd.DataFrame(rows, columns=columns).astype(types)
 
 
-def _errors_of(runs: pd.DataFrame, solver: str) -> SolverErrors | None:
-    return SolverErrors.of(runs[runs["solver"] == solver])
-
-
 def _dominates(
-    first: tuple[str, Array],
-    second: tuple[str, Array],
-    measures: list[str],
-    errors: Callable[[str], SolverErrors | None],
+    values: pd.DataFrame,
+    errors: SolverErrors | None,
+    others: pd.DataFrame,
+    their_errors: SolverErrors | None,
 ) -> bool:
     """Whether no median of the first is larger, and some measure is smaller beyond doubt."""
-    (name, values), (other, others) = first, second
-    if (np.median(values, axis=0) > np.median(others, axis=0)).any():
+    if (values.median() > others.median()).any():
         return False
-    below = values.max(axis=0) < others.min(axis=0)
-    if below[[measure != _ERROR for measure in measures]].any():
+    below = values.max() < others.min()
+    if below.drop("test_error", errors="ignore").any():
         return True
-    mine, theirs = errors(name), errors(other)
-    if _ERROR not in measures or mine is None or theirs is None:
+    if "test_error" not in values or errors is None or their_errors is None:
         return False
-    return difference(mine, theirs).high < 0
+    return difference(errors, their_errors).high < 0

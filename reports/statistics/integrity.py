@@ -34,11 +34,7 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def environments(runs: pd.DataFrame) -> pd.DataFrame:
-    """The distinct environments of the runs that took place, most frequent first.
-
-    Columns environment (dict of dotted names to text), n (runs), threads and jobs (the distinct
-    values, as text).
-    """
+    """The distinct environments of the runs that took place, flat, most frequent first."""
     recorded = _took_place(runs)
     recorded = recorded[~recorded["environment"].isin(["", "{}"])]
     rows: list[dict[str, Any]] = []
@@ -142,29 +138,20 @@ def times_compare(runs: pd.DataFrame, distinct: pd.DataFrame) -> bool:
 
 def _timing_cautions(runs: pd.DataFrame) -> list[str]:
     measured = _took_place(runs)
-    jobs = sorted(int(value) for value in measured["jobs"].dropna().unique())
-    threads = sorted(int(value) for value in measured["threads"].dropna().unique())
-    share = cpu_share(runs)
+    jobs, threads, share = measured["jobs"].max(), _distinct(measured["threads"]), cpu_share(runs)
     notes = []
     if share is not None and share < QUIET:
         notes.append(
             f"The solvers had the processor for {100 * share:.0f} % of the wall-clock time: the "
             "machine did other work meanwhile. Look at counts and CPU seconds; no time is ranked."
         )
-    if len(jobs) > 1:
-        listed = ", ".join(map(str, jobs))
+    if jobs > 1:
         notes.append(
-            f"Runs took place with different numbers of parallel jobs ({listed}): "
-            "do not compare their times."
+            f"{jobs:g} runs took place at a time and shared the machine: times are "
+            "indicative; counts are not affected."
         )
-    elif jobs and jobs[0] > 1:
-        notes.append(
-            f"{jobs[0]} runs took place at a time and shared the machine: times are indicative; "
-            "counts are not affected."
-        )
-    if len(threads) > 1:
-        listed = ", ".join(map(str, threads))
-        notes.append(f"Runs used different numbers of threads ({listed}).")
+    if "," in threads:
+        notes.append(f"Runs used different numbers of threads ({threads}).")
     return notes
 
 

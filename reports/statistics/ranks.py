@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -53,26 +54,20 @@ def resampled_means(
 
     A dataset that is drawn twice has its runs drawn twice, independently.
     """
-    # The products are small: several threads would wait for each other longer than they compute.
-    with threadpool_limits(1, user_api="blas"):
-        return _resampled_means(tasks, datasets, shape)
-
-
-def _resampled_means(
-    tasks: Mapping[str, Resampled], datasets: Mapping[str, str], shape: tuple[int, ...]
-) -> Array:
     rng = generator()
     names = list(dict.fromkeys(datasets[task] for task in tasks))
     counts = dataset_counts(len(names), rng)
     totals, numbers = np.zeros((RESAMPLES, *shape)), np.zeros((RESAMPLES, *shape))
-    for index, name in enumerate(names):
-        drawn = np.flatnonzero(counts[:, index])
-        often = counts[drawn, index]
-        starts = np.cumsum(often) - often
-        for resampled in (tasks[task] for task in tasks if datasets[task] == name):
-            values = resampled(int(often.sum()), rng)
-            totals[drawn] += np.add.reduceat(np.nan_to_num(values), starts)
-            numbers[drawn] += np.add.reduceat((~np.isnan(values)).astype(float), starts)
+    # The products are small: several threads would wait for each other longer than they compute.
+    with threadpool_limits(1, user_api="blas"):
+        for index, name in enumerate(names):
+            drawn = np.flatnonzero(counts[:, index])
+            often = counts[drawn, index]
+            starts = np.cumsum(often) - often
+            for resampled in (tasks[task] for task in tasks if datasets[task] == name):
+                values = resampled(int(often.sum()), rng)
+                totals[drawn] += np.add.reduceat(np.nan_to_num(values), starts)
+                numbers[drawn] += np.add.reduceat((~np.isnan(values)).astype(float), starts)
     return np.divide(totals, numbers, out=np.full_like(totals, np.nan), where=numbers > 0)
 
 
@@ -93,6 +88,7 @@ def percentile_interval(samples: Array) -> tuple[Array, Array]:
 #: equal signs has p = 0.0625. A percentile interval does not know that, and is too narrow.
 FEWEST_DATASETS = 6
 _EVEN = 0.5
+_COLUMNS = ["solver", "other", "share", "low", "high", "n_tasks", "n_datasets", "separable"]
 
 
 def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
@@ -104,29 +100,21 @@ def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     have nothing in common, so runs are not paired by seed. The mean is over the tasks on which both
     count.
 
-    One row for each ordered pair that has a task in common: solver, other, share, low and high
-    (bootstrap interval over datasets, then runs), n_tasks, n_datasets and separable (the interval
-    excludes one half, with at least :data:`FEWEST_DATASETS` datasets).
+    One row for each ordered pair that has a task in common; it is separable if the interval (over
+    datasets, then runs) excludes one half, with at least :data:`FEWEST_DATASETS` datasets.
     """
+    if problems.empty:
+        return pd.DataFrame(columns=_COLUMNS)
     solvers = [str(solver) for solver in dict.fromkeys(problems["solver"])]
     costs = {
         str(task): _cost_matrix(group, solvers)
         for task, group in problems.groupby("task", sort=False)
     }
-    if not costs:
-        return pd.DataFrame(columns=_COLUMNS)
-    shape = (len(solvers), len(solvers))
-    each_share = []
-    for matrix in costs.values():
-        counted = ~np.isnan(matrix[0])
-        even = counted / np.maximum(counted.sum(axis=1, keepdims=True), 1)
-        each_share.append(_shares(matrix, even[None])[0])
-    tasks = {task: _resampled(matrix) for task, matrix in costs.items()}
-    low, high = percentile_interval(resampled_means(tasks, datasets, shape))
-    shares = np.stack(each_share)
+    tasks = {task: partial(_drawn_shares, matrix) for task, matrix in costs.items()}
+    low, high = percentile_interval(resampled_means(tasks, datasets, (len(solvers),) * 2))
+    shares = np.concatenate([_shares(matrix, _even(matrix)) for matrix in costs.values()])
     compared = ~np.isnan(shares)
-    places = {name: index for index, name in enumerate(dict.fromkeys(datasets.values()))}
-    clusters = np.array([places[datasets[task]] for task in costs])
+    clusters = np.array([datasets[task] for task in costs])
     rows = []
     for first, second in np.argwhere(compared.any(axis=0) & ~np.eye(len(solvers), dtype=bool)):
         both = compared[:, first, second]
@@ -137,9 +125,6 @@ def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=_COLUMNS[:-1])
     apart = (table["low"] > _EVEN) | (table["high"] < _EVEN)
     return table.assign(separable=apart & (table["n_datasets"] >= FEWEST_DATASETS))
-
-
-_COLUMNS = ["solver", "other", "share", "low", "high", "n_tasks", "n_datasets", "separable"]
 
 
 def _cost_matrix(problems: pd.DataFrame, solvers: Sequence[str]) -> Array:
@@ -175,17 +160,19 @@ def _shares(costs: Array, weights: Array) -> Array:
     return shares
 
 
-def _resampled(costs: Array) -> Resampled:
-    numbers = (~np.isnan(costs[0])).sum(axis=1)
+def _even(costs: Array) -> Array:
+    """The weights of runs that all count alike, one row of them."""
+    counted = ~np.isnan(costs[:1])
+    even: Array = counted / np.maximum(counted.sum(axis=2, keepdims=True), 1)
+    return even
 
-    def resampled(n: int, rng: np.random.Generator) -> Array:
-        weights = np.zeros((n, *costs.shape[1:]))
-        for index, number in enumerate(numbers):
-            if number:
-                weights[:, index, :number] = run_weights(int(number), n, rng)
-        return _shares(costs, weights)
 
-    return resampled
+def _drawn_shares(costs: Array, n: int, rng: np.random.Generator) -> Array:
+    weights = np.zeros((n, *costs.shape[1:]))
+    for index, number in enumerate((~np.isnan(costs[0])).sum(axis=1)):
+        if number:
+            weights[:, index, :number] = run_weights(int(number), n, rng)
+    return _shares(costs, weights)
 
 
 #: Below this many blocks the chi-squared distribution of Friedman's statistic is too rough.
@@ -199,6 +186,7 @@ _FEWEST_SHARE = 0.5
 # The logarithm of an infinite cost: more than those of finite ones can ever make up for. They lie
 # within this of each other.
 _NEVER, _WIDEST = 1e12, 1e6
+_PAIR_COLUMNS = ["solver", "other", "p", "biserial", "ratio", "ratio_low", "ratio_high", "n"]
 
 
 class Friedman(NamedTuple):
@@ -209,12 +197,9 @@ class Friedman(NamedTuple):
 
 
 def blocks(medians: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
-    """The logarithmic costs of solvers that can be ranked together.
+    """The logarithmic costs of solvers that can be ranked together, by dataset and solver.
 
-    Ranked are solvers with a cost, perhaps infinite, on at least half of the tasks; on the tasks on
-    which each of them has one.
-
-    A row for each dataset, a column for each solver.
+    Those with a cost, perhaps infinite, on at least half of the tasks; on tasks on which all have.
     """
     order = list(dict.fromkeys(medians["solver"]))
     wide = medians.pivot(index="task", columns="solver", values="median")[order]
@@ -227,11 +212,7 @@ def blocks(medians: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
 
 
 def average_ranks(blocks: pd.DataFrame) -> pd.DataFrame:
-    """The mean rank of each solver over the datasets; 1 is the cheapest, equal costs share ranks.
-
-    Columns solver, rank, low and high (bootstrap interval over datasets) and n (datasets),
-    ascending in rank.
-    """
+    """The mean rank over the datasets, best first; 1 is the cheapest, equal costs share ranks."""
     ranks = blocks.rank(axis=1).to_numpy(np.float64)
     counts = dataset_counts(len(blocks), generator())
     low, high = percentile_interval(counts @ ranks / len(blocks))
@@ -275,9 +256,8 @@ def compared_pairs(blocks: pd.DataFrame) -> pd.DataFrame:
     biserial correlation is the sum of ranks in favour of the first less that in favour of the
     second, as a fraction of all: 1 if the first is cheaper on all datasets.
 
-    One row per pair: solver, other, p (corrected), biserial, ratio (median over the datasets of the
-    cost of the first to that of the second), ratio_low and ratio_high (bootstrap interval over
-    datasets) and n (datasets). Empty with fewer than :func:`needed_datasets`.
+    The ratio is the median over the datasets of the cost of the first to that of the second. Empty
+    with fewer than :func:`needed_datasets`.
     """
     names = [str(name) for name in blocks.columns]
     if len(names) < 2 or len(blocks) < needed_datasets(len(names)):
@@ -300,11 +280,6 @@ def compared_pairs(blocks: pd.DataFrame) -> pd.DataFrame:
         ratio = (_ratio(value) for value in (float(np.median(each)), float(low), float(high)))
         rows.append((*pair, float(p), rank_biserial(-each), *ratio, len(blocks)))
     return pd.DataFrame(rows, columns=_PAIR_COLUMNS)
-
-
-_PAIR_COLUMNS = [
-    *("solver", "other", "p", "biserial", "ratio", "ratio_low", "ratio_high", "n"),
-]
 
 
 def rank_biserial(differences: Array) -> float:

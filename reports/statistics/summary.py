@@ -80,10 +80,9 @@ def gap_ratio(traces: pd.DataFrame, columns: Mapping[str, int]) -> tuple[float, 
 
 
 def fewest_iterations(runs: pd.DataFrame, task: str) -> tuple[dict[str, int], int]:
-    """On how many instances of a task each method needed the fewest iterations.
+    """On how many instances each method needed the fewest iterations; and how many were solved.
 
-    Methods that needed equally many both count. Only instances that some method solved do, and of
-    these only the methods that solved them.
+    Of methods that solved the instance; those that needed equally many both count.
     """
     task_runs = of_task(runs, task)
     solved = task_runs[task_runs["solved"]]
@@ -97,19 +96,12 @@ _REFERENCE = ["reference_primal", "reference_gap"]
 
 
 def resolution(frame: pd.DataFrame) -> pd.Series:
-    """The relative suboptimality below which the reference's certificate cannot tell.
-
-    The optimum lies in [reference_primal - reference_gap, reference_primal], so a relative
-    suboptimality is known up to reference_gap / reference_primal.
-    """
+    """The relative suboptimality below which the reference's certificate cannot tell."""
     return frame["reference_gap"] / frame["reference_primal"]
 
 
 def floor_suboptimality(frame: pd.DataFrame) -> pd.DataFrame:
-    """A copy with suboptimality floored at the certificate's ``resolution``.
-
-    ``suboptimality_is_bound`` is True where the value is only known to be at most that.
-    """
+    """A copy with suboptimality floored at the certificate's ``resolution``, a bound there."""
     lowest = resolution(frame)
     # fmax: without a certificate (NaN) the value itself; an unknown value stays unknown.
     raw = frame["suboptimality"]
@@ -120,10 +112,9 @@ def floor_suboptimality(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def trace_suboptimality(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add each checkpoint's reference optimum and relative suboptimality.
+    """Add each checkpoint's reference optimum and relative suboptimality, not floored.
 
-    The suboptimality, (primal - reference) / reference, is not floored, and NaN for solvers that
-    do not minimise the SVM objective.
+    It is NaN for solvers that do not minimise the SVM objective.
     """
     optima = traces[RUN].merge(runs[[*RUN, *_REFERENCE]], on=RUN, how="left")
     joined = traces.assign(**{name: optima[name].to_numpy() for name in _REFERENCE})
@@ -132,11 +123,7 @@ def trace_suboptimality(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFram
 
 
 def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
-    """How many runs of each task and solver ended how.
-
-    Columns task, solver, n_planned, n_ok, n_skipped, n_missing, n_failed and statuses (the text "2
-    converged, 1 timeout", most frequent first).
-    """
+    """How many runs of each task and solver ended how."""
     rows = []
     for task, solver, group in by_solver(runs):
         counts, n_ok = Counter(group["status"]), int(group["ok"].sum())
@@ -147,20 +134,8 @@ def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*columns, "statuses"])
 
 
-def failures(runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs that did not end as planned, grouped by what they have in common.
-
-    Columns task, solver, status, reason, n, n_planned (of the task and solver) and seeds.
-    """
-    return _group_by_reason(runs[~runs["ok"] & (runs["status"] != "skipped")], runs)
-
-
-def skipped(runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs that were skipped, with the same columns as :func:`failures`."""
-    return _group_by_reason(runs[runs["status"] == "skipped"], runs)
-
-
-def _group_by_reason(chosen: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+def by_reason(chosen: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Some of the runs, grouped by what they have in common: how they ended, and why."""
     keys = ["task", "solver", "status", "reason"]
     planned = n_planned(runs)
     rows = [
@@ -206,14 +181,11 @@ def results_table(
     rank_times: bool = True,
     overlap: bool = True,
 ) -> pd.DataFrame:
-    """Aggregate the values of each measure over the runs of a task and solver.
+    """Aggregate the values of each measure over the runs of a task and solver: :func:`over_runs`.
 
-    One row per task, solver and measure: median, low (minimum), high (maximum), n (values),
-    n_reached (finite values), first (the median cost of first touching a target), upper_bound (the
-    median is only known to be at most this), absent (why there is no value), complete (all runs
-    succeeded) and best (the lowest median, where lower is better, among the complete solvers of the
-    task, and all of them whose range overlaps with that of the lowest; no cost that is only known
-    to be at most its value).
+    And absent (why there is no value), complete (all runs succeeded) and best (the lowest median,
+    where lower is better, among the complete solvers of the task, and all of them whose range
+    overlaps with that of the lowest; no cost that is only known to be at most its value).
     """
     keys = ["task", "solver", "measure"]
     aggregates = over_runs(values, keys).drop(columns=["least", "n_unknown"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from ..frames import RUN, by_solver, of_task
 from .curves import steps
 from .ranks import (
     RESAMPLES,
-    Resampled,
     generator,
     percentile_interval,
     resampled_means,
@@ -88,8 +88,7 @@ def costs_to_targets(
     That is the cost of the first checkpoint from which on all checkpoints, and the end, are at or
     below the target. A run that passes the target and ends above it never stays.
 
-    One row per run that was tried (neither skipped nor missing), of a task and a solver that have
-    the target: task, solver, seed, target (its name), cost, value (infinite where the run never
+    One row per run that was tried and target that it has: value (infinite where the run never
     stayed there or failed, NaN where it is not counted), first (the cost of the first checkpoint
     at the target, perhaps not the one from which it stays) and upper_bound (it is there from its
     first checkpoint on: when it got there is not known, only that it had by then).
@@ -154,9 +153,8 @@ def bounds_median(costs: pd.DataFrame, by: Sequence[str]) -> pd.Series:
 def over_runs(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """What the values of runs are together, for each combination of keys.
 
-    Median, low, high and n of the known ones; n_reached (finite), n_unknown, first (the median cost
-    of first touching a target), least (that any may have cost) and upper_bound (the median is only
-    known to be at most this).
+    ``n`` of them are known, ``least`` is what any may have cost, ``first`` the median cost of first
+    touching a target, and with ``upper_bound`` the median is only known to be at most this.
     """
     number = values["value"].astype(np.float64)
     known = values.assign(value=number, first=values["first"].astype(np.float64))
@@ -185,33 +183,23 @@ def over_runs(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def against_best(
     spent: pd.DataFrame,
     counts: pd.DataFrame,
-    runs: pd.DataFrame,
     targets: Sequence[Target],
     costs: Sequence[str],
 ) -> pd.DataFrame:
     """What each solver spends on each task until it stays at a target, against the best.
 
-    ``spent`` is of :func:`costs_to_targets`, ``counts`` of :func:`.summary.run_counts`.
-
-    One row per target, cost, task and solver: median, low and high cost over the runs (infinite:
-    never), n, n_reached, n_failed, n_missing, absent (why there is no cost; empty if there is one),
-    competes (there is one, and all of its runs ended as planned), upper_bound (the median is only
-    known to be at most this), ratio, ratio_low and ratio_high (to the best median; NaN without
-    one, and to one that is zero), best_is_bound (so is that median) and first (not all of its runs
-    are known to cost more than every run of the best).
+    ``spent`` is of :func:`costs_to_targets`, ``counts`` of :func:`.summary.run_counts`. A solver
+    competes if it has a cost and all of its runs ended as planned; it is first if not all of its
+    runs are known to cost more than every run of the best. Ratios are to the best median.
     """
     per_solver = over_runs(spent, _EACH).drop(columns=["n", "first"])
     each = [(target.name, cost) for target in targets for cost in costs]
     table = pd.DataFrame(each, columns=["target", "cost"]).merge(counts, how="cross")
     table = table.rename(columns={"n_planned": "n"}).join(per_solver, on=_EACH)
-    tasks_of = {target.name: runs.loc[target.levels(runs).notna(), "task"] for target in targets}
-    has_target = {(name, task) for name, tasks in tasks_of.items() for task in tasks}
-    pairs = zip(table["target"], table["task"], strict=True)
-    lacks = pd.Series([pair not in has_target for pair in pairs], table.index, dtype=bool)
     reasons = {
         SKIPPED: table["n_skipped"] == table["n"],
         FAILED: table["n_ok"] == 0,
-        NO_TARGET: lacks | table["n_unknown"].isna(),
+        NO_TARGET: table["n_unknown"].isna(),
         NOT_COUNTED: table["n_unknown"] > 0,
     }
     table["absent"] = np.select(list(reasons.values()), list(reasons), default="").astype(object)
@@ -223,25 +211,23 @@ def against_best(
     table["n_reached"] = table["n_reached"].where(has_cost, 0).astype(int)
     columns = [*_EACH, "n", "n_failed", "n_missing", "n_reached"]
     columns += ["absent", "competes", "median", "low", "high", "least", "upper_bound"]
-    return _with_ratios(table[columns])
-
-
-def _with_ratios(table: pd.DataFrame) -> pd.DataFrame:
+    table = table[columns]
     eligible = table[table["competes"] & np.isfinite(table["median"])]
     problem = ["target", "cost", "task"]
     best = eligible.sort_values(["median", "upper_bound"], kind="stable").groupby(problem)
     of_best = table[problem].join(best[["median", "high", "upper_bound"]].first(), on=problem)
     ratios = {
-        # Two that cost nothing are equally good, and nothing is a multiple of it.
-        name: (table[column] / of_best["median"].where(of_best["median"] > 0)).mask(
-            (table[column] == 0) & (of_best["median"] == 0), 1.0
-        )
+        name: _multiples(table[column], of_best["median"])
         for name, column in (("ratio", "median"), ("ratio_low", "low"), ("ratio_high", "high"))
     }
-    overlaps = table["least"] <= of_best["high"]
-    first = table.index.isin(eligible.index) & overlaps
+    first = table.index.isin(eligible.index) & (table["least"] <= of_best["high"])
     best_is_bound = of_best["upper_bound"].eq(True)
     return table.assign(**ratios, best_is_bound=best_is_bound, first=first).drop(columns="least")
+
+
+def _multiples(costs: pd.Series, best: pd.Series) -> pd.Series:
+    """Costs as multiples of the best: two that cost nothing are equal, and NaN is of nothing."""
+    return (costs / best.where(best > 0)).mask((costs == 0) & (best == 0), 1.0)
 
 
 def leaders(
@@ -250,8 +236,7 @@ def leaders(
     """The solvers with the lowest median test error after a budget was spent.
 
     A run that ends before keeps its final error; a solver with a run without a checkpoint by then
-    does not compete. Columns task, budget, solver, error and first (whether no other has a lower
-    median).
+    does not compete.
     """
     complete = runs.groupby(["task", "solver"])["ok"].all()
     rows = []
@@ -283,8 +268,7 @@ def problems(spent: pd.DataFrame, runs: pd.DataFrame, cost: str) -> pd.DataFrame
     """The costs of the runs that were tried and whose costs are known, as problems to solve.
 
     A solver is left out on a task if a cost of its runs there is not counted. A run that failed has
-    solved nothing. Of ``spent``, :func:`costs_to_targets` of one cost: columns task, solver, seed,
-    target, value (infinite: never) and upper_bound (the value is only known to be at most this).
+    solved nothing. ``spent`` is of :func:`costs_to_targets` in one cost.
     """
     counted = runs if cost in _MEASURED else runs[runs["instrumented"]]
     costs = spent.merge(counted[RUN], on=RUN)
@@ -304,8 +288,7 @@ def data_profile(problems: pd.DataFrame) -> pd.DataFrame:
     """The share of problems that each solver solved within a cost (Moré and Wild 2009).
 
     The runs of a solver share the weight of their problem, so that each task with a target counts
-    once, however many runs it has. One row for each step of each curve: solver, cost (ascending)
-    and share (after the step).
+    once, however many runs it has.
     """
     key = [problems[name] for name in (*_PAIR, "target")]
     weight = 1 / problems.groupby(key)["value"].transform("size")
@@ -316,37 +299,38 @@ def data_profile(problems: pd.DataFrame) -> pd.DataFrame:
 def solved(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     """How many problems each solver solved at any cost, and how sure their share is.
 
-    Columns solver, n (problems, one for each run), n_solved, n_tasks, share (each task with a
-    target counts once), and low and high, the ends of the bootstrap interval of the share.
+    Each task with a target counts once in it.
     """
     if problems.empty:
         return pd.DataFrame(columns=["solver", "n", "n_solved", "n_tasks", "share", "low", "high"])
-    marked = problems.assign(hit=np.isfinite(problems["value"]).astype(float))
+    marked = problems.assign(hit=np.isfinite(problems["value"]))
     # Targets of a run are not independent: a run is drawn with all of its targets.
-    runs = marked.groupby(RUN, sort=False)["hit"].agg(["mean", "size"]).reset_index()
+    runs = marked.groupby(RUN, sort=False)["hit"].mean().reset_index()
     solvers = list(dict.fromkeys(runs["solver"]))
-    tasks: dict[str, Resampled] = {
-        str(task): _resampled_shares(task_runs, solvers)
-        for task, task_runs in runs.groupby("task", sort=False)
+    tasks = {
+        str(task): partial(_drawn_shares, dict(iter(each.groupby("solver")["hit"])), solvers)
+        for task, each in runs.groupby("task", sort=False)
     }
     low, high = percentile_interval(resampled_means(tasks, datasets, (len(solvers),)))
-    of_task = runs.groupby(["solver", "task"], sort=False)["mean"].mean()
-    shares = of_task.groupby("solver", sort=False).agg(["size", "mean"]).loc[solvers]
-    counts = marked.groupby("solver", sort=False)["hit"].agg(["size", "sum"]).loc[solvers]
-    columns = {
-        "n": counts["size"],
-        "n_solved": counts["sum"].astype(int),
-        "n_tasks": shares["size"],
-        "share": shares["mean"],
-    }
-    return pd.DataFrame(columns).reset_index().assign(low=low, high=high)
+    shares = runs.groupby(["solver", "task"], sort=False)["hit"].mean().groupby("solver")
+    counts = marked.groupby("solver", sort=False)["hit"].agg(n="size", n_solved="sum")
+    table: pd.DataFrame = counts.assign(n_tasks=shares.size(), share=shares.mean()).loc[solvers]
+    return table.reset_index().assign(low=low, high=high)
+
+
+def _drawn_shares(
+    scores: Mapping[str, pd.Series], solvers: Sequence[str], n: int, rng: np.random.Generator
+) -> Array:
+    shares = np.full((n, len(solvers)), np.nan)
+    for index, solver in enumerate(solvers):
+        if solver in scores:
+            own = scores[solver].to_numpy()
+            shares[:, index] = run_weights(len(own), n, rng) @ own
+    return shares
 
 
 def medians(problems: pd.DataFrame) -> pd.DataFrame:
-    """The median cost of each solver on each task, of the problems of one target.
-
-    Columns task, solver, median (infinite: never) and n.
-    """
+    """The median cost of each solver on each task, of the problems of one target."""
     table = problems.groupby(_PAIR, sort=False)["value"].agg(["median", "size"]).reset_index()
     return table.set_axis([*_PAIR, "median", "n"], axis=1)
 
@@ -354,24 +338,16 @@ def medians(problems: pd.DataFrame) -> pd.DataFrame:
 def performance_ratios(
     medians: pd.DataFrame, incomplete: Collection[tuple[str, str]] = ()
 ) -> pd.DataFrame:
-    """The median cost of each solver on each task as a ratio to the best (Dolan and Moré 2002).
-
-    Columns task, solver and value (infinite: not solved).
-    """
+    """The median cost of each solver on each task as a ratio to the best (Dolan and Moré 2002)."""
     pairs = zip(medians["task"], medians["solver"], strict=True)
     whole = np.array([pair not in incomplete for pair in pairs], dtype=bool)
     cost = medians["median"].where(whole, np.inf)
     best = cost.groupby(medians["task"]).transform("min")
-    # Two that cost nothing are equally good, and nothing is a multiple of it.
-    ratio = (cost / best.where(best > 0)).where(cost > 0, 1.0).where(np.isfinite(cost), np.inf)
-    return medians[_PAIR].assign(value=ratio.fillna(np.inf))
+    return medians[_PAIR].assign(value=_multiples(cost, best).fillna(np.inf))
 
 
 def performance_profile(ratios: pd.DataFrame) -> pd.DataFrame:
-    """The share of tasks that each solver solved within a ratio to the best of the task.
-
-    As of :func:`data_profile`; the costs are ratios.
-    """
+    """The share of tasks that each solver solved within a ratio to the best of the task."""
     n = ratios.groupby("solver")["value"].transform("size")
     return _steps(ratios.assign(share=1 / n))
 
@@ -387,19 +363,6 @@ def _steps(weighted: pd.DataFrame) -> pd.DataFrame:
     return curves.reset_index(drop=True)
 
 
-def _resampled_shares(runs: pd.DataFrame, solvers: Sequence[str]) -> Resampled:
-    scores = {str(solver): group.to_numpy() for solver, group in runs.groupby("solver")["mean"]}
-
-    def resampled(n: int, rng: np.random.Generator) -> Array:
-        shares = np.full((n, len(solvers)), np.nan)
-        for index, solver in enumerate(solvers):
-            if solver in scores:
-                shares[:, index] = run_weights(len(scores[solver]), n, rng) @ scores[solver]
-        return shares
-
-    return resampled
-
-
 # ---- expected running time: what reaching a target costs, runs that do not reach it included
 
 
@@ -411,59 +374,40 @@ def expected_running_time(
     That is what independent restarts cost on average until one reaches it (Hansen et al. 2021,
     COCO). A run that reached it has spent its cost to the target, any other one all that it spent.
     Of a run that was killed only the part up to its last checkpoint is known, so that the sum is a
-    lower bound.
-
-    One row per task and solver: ert (infinite without a success), low and high (bootstrap interval
-    over the runs; NaN of a single run), n, n_reached, censored (how the runs that did not reach the
-    target ended: "2 budget, 1 timeout"), lower_bound and upper_bound (the cost to the target of
-    some run is one).
+    lower bound. ``censored`` says how the runs that did not reach the target ended.
     """
-    spent = _spent(problems, runs, traces, cost)
+    last = traces.groupby(RUN)[cost].max().rename("last").reset_index()
+    ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "total"})
+    spent = problems.merge(ends, on=RUN, how="left").merge(last, on=RUN, how="left")
+    total = spent[["total", "last"]].max(axis="columns")
     reached = np.isfinite(spent["value"])
     spent = spent.assign(
         reached=reached,
-        cost=spent["value"].where(reached, spent["total"].fillna(0.0)),
-        partial=~reached & (~spent["ok"] | spent["total"].isna()),
+        cost=spent["value"].where(reached, total.fillna(0.0)),
+        partial=~reached & (~spent["ok"] | total.isna()),
     )
     rng = generator()
-    rows = []
-    for task, solver, solver_runs in by_solver(spent):
-        costs, hits, status, partial = (
-            solver_runs[name].to_numpy() for name in ("cost", "reached", "status", "partial")
-        )
-        low, high = _interval(costs, hits, rng)
-        ert = costs.sum() / hits.sum() if hits.any() else np.inf
-        counts = (len(solver_runs), int(hits.sum()))
-        ended = in_words(Counter(status[~hits]))
-        bounds = bool(partial.any()), bool(solver_runs["upper_bound"].any())
-        rows.append((task, solver, ert, low, high, *counts, ended, *bounds))
+    rows: list[tuple[Any, ...]] = []
+    for task, solver, group in by_solver(spent):
+        costs, hits, n = group["cost"].to_numpy(), group["reached"].to_numpy(), len(group)
+        interval: tuple[Any, Any] = (np.nan, np.nan)
+        if n > 1:
+            weights = run_weights(n, RESAMPLES, rng)
+            interval = percentile_interval(_ratio(weights @ costs, weights @ hits))
+        ert = float(_ratio(costs.sum(), hits.sum()))
+        ended = in_words(Counter(group.loc[~group["reached"], "status"]))
+        bounds = group["partial"].any(), group["upper_bound"].any()
+        rows.append((task, solver, ert, *map(float, interval), n, hits.sum(), ended, *bounds))
     return pd.DataFrame(rows, columns=_RUNNING_TIME)
+
+
+def _ratio(total: Any, number: Any) -> Array:
+    """The cost for each success; infinite without one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(number > 0, total / number, np.inf)
 
 
 def in_words(statuses: Counter[str]) -> str:
     """How often each status, the most frequent first: "2 budget, 1 timeout"."""
     ordered = sorted(statuses.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count} {status}" for status, count in ordered)
-
-
-def _spent(
-    problems: pd.DataFrame, runs: pd.DataFrame, traces: pd.DataFrame, cost: str
-) -> pd.DataFrame:
-    """The problems with the total that their runs spent, at least, and how they ended."""
-    last = traces.groupby(RUN)[cost].max().rename("last").reset_index()
-    ends = runs[[*RUN, "status", "ok", cost]].rename(columns={cost: "total"})
-    spent = problems.merge(ends, on=RUN, how="left").merge(last, on=RUN, how="left")
-    return spent.assign(total=np.fmax(spent["total"], spent["last"]))
-
-
-def _interval(
-    costs: Array, hits: npt.NDArray[np.bool_], rng: np.random.Generator
-) -> tuple[float, float]:
-    n = len(costs)
-    if n == 1:
-        return np.nan, np.nan
-    weights = run_weights(n, RESAMPLES, rng)
-    total, number = weights @ costs, weights @ hits
-    ratios = np.divide(total, number, out=np.full_like(total, np.inf), where=number > 0)
-    low, high = percentile_interval(ratios)
-    return float(low), float(high)

@@ -175,15 +175,15 @@ def test_objectives_come_along_and_what_others_note_under_these_names_does_not()
         return epochs_frame(pd.DataFrame([run("mine", 0, [noted])]))
 
     good = epoch(1, 3)
-    found = frame(good | {"objectives": {"primal": 5.0, "drift": None}})
+    found = frame(good | {"objectives": {"primal": 5.0, "dual_mixed": None}})
     assert found["primal"].tolist() == [5.0]
-    assert found["drift"].isna().all()
+    assert found["dual_mixed"].isna().all()
     assert found["maintenance_fraction"].tolist() == [0.015]
     for change in ({"maintenance": "often"}, {"epoch": None}, {"iterations": 0}, {"epoch": True}):
         assert frame(good | change).empty
-    odd = frame(good | {"n_support": "many", "objectives": ["none"]})
+    odd = frame(good | {"seconds": "many", "objectives": ["none"]})
     assert odd["maintenance"].tolist() == [3.0]
-    assert odd["n_support"].isna().all()
+    assert odd["seconds"].isna().all()
 
 
 def test_gaps_are_those_of_the_first_run_that_ended_and_nothing_else_of_these_names():

@@ -45,7 +45,7 @@ def test_like_records_give_no_caution_and_skipped_ones_none(make, cautions):
         ),
         ({"environment": environment(commit="b" * 40)}, ["2 different commits", "b" * 10]),
         ({"environment": environment(dirty=True)}, ["1 run came", "uncommitted"]),
-        ({"jobs": 2}, ["different numbers of parallel jobs (1, 2)"]),
+        ({"jobs": 2}, ["2 runs took place at a time"]),
         ({"threads": 4}, ["different numbers of threads (1, 4)"]),
         ({"fingerprint": "0" * 64}, ["one data: 2"]),
         ({"reference_hash": "0" * 64}, ["one reference optimum: 2"]),

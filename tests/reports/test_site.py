@@ -14,8 +14,8 @@ from marginbench import publish
 from marginbench.harness.errors import StorageError
 from marginbench.harness.results.journal import Journal
 from marginbench.reports.errors import ReportError
+from marginbench.reports.exports.writing import MANIFEST, File, write_all
 from marginbench.reports.site import build
-from marginbench.reports.site.manifest import exchange, owned_entries, stage, staging
 
 _HOSTILE = '<b onclick="x">"../../x"</b>'
 
@@ -102,8 +102,10 @@ def test_the_files_are_those_that_are_promised_and_every_link_leads_to_one(make,
     subprocess.run(["sha256sum", "-c", "--quiet", "--strict", "SHA256SUMS"], cwd=site, check=True)
     listed = json.loads((site / "manifest.json").read_text())["files"]
     sums = dict(line.split("  ")[::-1] for line in (site / "SHA256SUMS").read_text().splitlines())
+    del found[MANIFEST]
+    assert set(listed) == set(found)
+    del listed["SHA256SUMS"]
     assert {name: item["sha256"] for name, item in listed.items()} == sums
-    assert set(listed) == set(found) - {"manifest.json", "SHA256SUMS"}
     assert all(item["bytes"] == len(found[name]) for name, item in listed.items())
 
 
@@ -167,11 +169,12 @@ def test_a_damaged_folder_is_named_and_left_out_only_if_asked(make, tmp_path, co
     path.write_bytes(b"".join(lines)[:-20])
     with pytest.raises(ReportError, match=r"bad: 1 record cannot be read \(.*damaged.*; run"):
         publish([good, bad], out)
-    assert not list(out.iterdir())
+    assert not out.exists()
     (bad / "study.json").write_text("{")
     with pytest.raises(ReportError, match=r"bad/study.json: damaged"):
         publish([good, bad], out)
 
+    out.mkdir()
     (out / "mine.txt").write_text("mine")
     papers = tmp_path / "papers"  # as `reproduce` leaves it, beside the studies
     papers.mkdir()
@@ -185,20 +188,14 @@ def test_a_damaged_folder_is_named_and_left_out_only_if_asked(make, tmp_path, co
     assert (out / "mine.txt").read_text() == "mine"
 
 
-def test_an_interrupt_or_a_manifest_nested_too_deep_leaves_the_site_as_it_was(
-    make, tmp_path, monkeypatch
-):
+def test_an_interrupt_leaves_the_site_as_it_was(make, tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    folder, out = small_methods(make, tmp_path / "results"), tmp_path / "site"
     monkeypatch.setattr(build, "data_files", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        publish([folder], out)
-    assert list(out.iterdir()) == []
-    (out / "manifest.json").write_text("[" * 100_000)
-    with pytest.raises(ReportError, match="missing or damaged"):
-        publish([folder], out)
+        publish([small_methods(make, tmp_path / "results")], tmp_path / "site")
+    assert not (tmp_path / "site").exists()
 
 
 @pytest.mark.slow
@@ -207,146 +204,83 @@ def test_the_overview_fits_any_width_and_loads_nothing(visit, site, width, schem
     visit(site / "index.html", width=width, color_scheme=scheme)
 
 
-@pytest.mark.parametrize(
-    ("pages", "problem"),
-    [
-        ({"Regressions": "nowhere"}, "has no index.html"),
-        ({"Studies": "pages"}, "folder studies/ is taken"),
-        ({"A": "pages", "a!": "pages"}, "folder a/ is taken"),
-        ({"A": "."}, "must be apart"),
-        ({"A": "link.html"}, "is a link"),
-        ({"A": "two\nlines.html"}, "no address can have this name"),
-    ],
-)
-def test_further_pages_that_cannot_be_are_an_error(tmp_path, pages, problem):
-    (tmp_path / "pages").mkdir()
-    for folder in (tmp_path, tmp_path / "pages"):
-        (folder / "index.html").write_text("<p>x</p>")
-    (tmp_path / "pages" / ".hidden").symlink_to("/etc/hostname")
-    (name,) = set(pages.values())
-    if name == "link.html":
-        (tmp_path / "pages" / name).symlink_to("/etc/hostname")
-    elif name.endswith(".html"):
-        (tmp_path / "pages" / name).write_text("<p>x</p>")
-    named = "pages" if name.endswith(".html") else name
-    given = dict.fromkeys(pages, tmp_path / named)
-    with pytest.raises(ReportError, match=problem):
-        publish([tmp_path / "results"], tmp_path / "site", pages=given)
-    assert not (tmp_path / "site").exists()
+def test_further_pages_have_a_folder_of_their_own_and_need_an_index(tmp_path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    with pytest.raises(ReportError, match=r"has no index\.html"):
+        build._further({"Docs": pages}, set())
+    (pages / "index.html").write_text("<p>x</p>")
+    (pages / ".hidden").symlink_to("/etc/hostname")
+    (pages / "site").mkdir()
+    (pages / "site" / "index.html").write_text("of the site itself")
+    folders = build._further({"Studies": pages, "A": pages, "a!": pages}, {"studies"})
+    assert list(folders.values()) == ["studies-2", "a", "a-2"]
+    (only,) = build._files_of(pages, pages / "site", "a")
+    assert (only.path, only.content) == ("a/index.html", b"<p>x</p>")
+    (pages / "link.html").symlink_to("/etc/hostname")
+    with pytest.raises(ReportError, match="is a link"):
+        [*build._files_of(pages, tmp_path / "site", "a")]
 
 
-def write(site, files, *, force=False):
+def write(site, files, **options):
     """Publish these files."""
-    site.mkdir(exist_ok=True)
-    owned = owned_entries(site, force=force)
-    with staging(site) as staged:
-        for name, text in files.items():
-            stage(staged, name, text.encode())
-        return exchange(site, staged, owned, {"studies": []}, force=force)
+    given = [File(name, text.encode()) for name, text in files.items()]
+    write_all(site, given, "marginbench site", **{"whole": {"studies": []}} | options)
 
 
 def texts(site):
-    """The files of a site but for the two lists of them."""
-    lists = ("manifest.json", "SHA256SUMS")
-    return {name: text.decode() for name, text in content_of(site).items() if name not in lists}
+    """The files of a site but for the list of them."""
+    return {name: text.decode() for name, text in content_of(site).items() if name != MANIFEST}
 
 
-def test_what_was_published_is_replaced_and_what_stands_beside_it_stays(tmp_path, monkeypatch):
+def test_what_was_published_is_replaced_and_what_stands_beside_it_stays(tmp_path):
     site = tmp_path / "site"
-    assert write(site, {"a.html": "a", "b/c/d.html": "d", "f/g.html": "g"}) == 3
-    (site / ".nojekyll").write_text("")
-    (site / "mine").mkdir()
-    (site / "mine/a.txt").write_text("mine")
-    write(site, {"a.html": "other", "b/e.html": "e"})
-    mine = {".nojekyll": "", "mine/a.txt": "mine"}
-    assert texts(site) == {"a.html": "other", "b/e.html": "e", **mine}
+    write(site, {"a.html": "a", "b/c/d.html": "d", "f/g.html": "g"})
+    (site / "a.txt").write_text("mine")
+    (site / "b/mine.txt").write_text("mine")
+    outside = tmp_path / "outside.txt"
+    outside.write_text("a")
+    # A manifest may come from elsewhere.
+    values = json.loads((site / MANIFEST).read_text())
+    values["files"] |= dict.fromkeys(["../outside.txt", str(outside), "..", "."])
+    (site / MANIFEST).write_text(json.dumps(values))
+    write(site, {"a.html": "other", "e/f.html": "f"})
+    mine = {"a.txt": "mine", "b/mine.txt": "mine"}
+    assert texts(site) == {"a.html": "other", "e/f.html": "f", **mine}
     assert not (site / "f").exists()
-    assert not (site / ".publishing").exists()
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    before = content_of(site)
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
-    with pytest.raises(StorageError, match=r"cannot be written \(No space left on device\)"):
-        write(site, {"a.html": "new"})
-    assert content_of(site) == before
+    assert not (site / "b/c").exists()
+    assert outside.read_text() == "a"
+    for force in (False, True):
+        (site / "g.html").mkdir(exist_ok=True)
+        with pytest.raises(ReportError, match="marginbench did not write it"):
+            write(site, {"g.html": "g"}, force=force)
 
 
-def test_a_foreign_folder_is_refused_unless_forced(tmp_path):
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "manifest.json").write_text('{"name": "a web application"}')
-    with pytest.raises(ReportError, match="is not empty and no site of marginbench"):
-        write(site, {"a.html": "a"})
-    (site / "other.txt").write_text("mine")
-    write(site, {"a.html": "a"}, force=True)
-    assert texts(site) == {"a.html": "a", "other.txt": "mine"}
+@pytest.mark.parametrize("manifest", ['{"name": "a web application"}', "[" * 100_000])
+def test_a_foreign_folder_is_refused_unless_forced(tmp_path, manifest):
+    (tmp_path / MANIFEST).write_text(manifest)
+    (tmp_path / "other.txt").write_text("mine")
+    with pytest.raises(ReportError, match="is not empty and nothing that marginbench wrote"):
+        write(tmp_path, {"a.html": "a"})
+    write(tmp_path, {"a.html": "a"}, force=True)
+    assert texts(tmp_path) == {"a.html": "a", "other.txt": "mine"}
 
 
-def test_what_stands_in_the_way_is_refused_and_only_a_file_is_replaced_by_force(tmp_path):
-    site, outside = tmp_path / "site", tmp_path / "outside"
-    write(site, {"a.html": "a"})
-    outside.mkdir()
-    (site / "link").symlink_to(outside)
-    (site / "folder").mkdir()
-    (site / "file").write_text("mine")
-    for name, force in (("link", True), ("folder", True), ("link", False), ("file", False)):
-        with pytest.raises(ReportError, match=f"{name}: stands where a page belongs"):
-            write(site, {"a.html": "new", f"{name}/c.html": "c"}, force=force)
-        assert (site / "a.html").read_text() == "a"
-    write(site, {"a.html": "new", "file/c.html": "c"}, force=True)
-    assert texts(site) == {"a.html": "new", "file/c.html": "c"}
-    assert list(outside.iterdir()) == []
+@pytest.mark.parametrize("done", range(4))
+def test_after_a_full_disk_at_any_step_the_next_command_completes_the_site(
+    tmp_path, monkeypatch, done
+):
+    left = iter(range(done))
 
+    def until_full(source, target, replace=os.replace):
+        if next(left, None) is None:
+            raise OSError(28, "No space left on device")
+        replace(source, target)
 
-def test_a_manifest_from_elsewhere_leads_to_no_file_outside(tmp_path):
-    site = tmp_path / "site"
-    write(site, {"a.html": "a"})
-    values = json.loads((site / "manifest.json").read_text())
-    values["entries"] += ["../outside.txt", str(tmp_path / "outside.txt"), "..", 3]
-    (site / "manifest.json").write_text(json.dumps(values))
-    (tmp_path / "outside.txt").write_text("a")
-    write(site, {"b.html": "b"}, force=True)
-    assert (tmp_path / "outside.txt").read_text() == "a"
-
-
-class _Killed(BaseException):
-    """Ends a command where no clean-up runs, as SIGKILL does."""
-
-
-def test_after_a_kill_at_any_step_the_next_command_completes_the_site(tmp_path, monkeypatch):
-    first = {"a.html": "a", "b.html": "b", "c/d.html": "d"}
-    second = {"a.html": "other", "c/d.html": "d", "e/f.html": "f"}
-    third = {"a.html": "a", "e/f.html": "new"}
-    steps = 0
-    for step in range(100):
-        site = tmp_path / f"site-{step}"
-        write(site, first)
-        left = step
-
-        def count(real):
-            def counted(*arguments, **options):
-                nonlocal left
-                left -= 1
-                if left < 0:
-                    raise _Killed
-                return real(*arguments, **options)
-
-            return counted
-
-        with monkeypatch.context() as patch:
-            for name in ("replace", "mkdir"):
-                patch.setattr(os, name, count(getattr(os, name)))
-            patch.setattr(shutil, "rmtree", count(shutil.rmtree))
-            try:
-                write(site, second)
-            except _Killed:
-                steps += 1
-            else:
-                break
-        write(site, third)
-        assert texts(site) == third, step
-        listed = json.loads((site / "manifest.json").read_text())
-        assert sorted(listed["files"]) == sorted(third)
-    assert steps > 8
+    write(tmp_path, {"a.html": "a", "b.html": "b", "c/d.html": "d"})
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", until_full)
+        with pytest.raises(StorageError, match=r"cannot be written \(No space left on device\)"):
+            write(tmp_path, {"a.html": "other", "e/f.html": "f"})
+    write(tmp_path, {"a.html": "a", "e/f.html": "new"})
+    assert texts(tmp_path) == {"a.html": "a", "e/f.html": "new"}

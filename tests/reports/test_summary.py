@@ -244,14 +244,14 @@ def test_failures_and_skips_are_grouped_by_reason(make, results_of):
     crashed = [make.record("a", "SMO", s, status="crashed", reason="signal 11") for s in (0, 1)]
     late = make.record("a", "SMO", 2, status="timeout", reason="60 s")
     skip = make.record("a", "SBP", 0, status="skipped", reason="needs nu")
-    runs = results_of([*crashed, late, skip], missing=[("a", "SBP", 1)]).runs
-    failed = outcomes.failures(runs)
+    results = results_of([*crashed, late, skip], missing=[("a", "SBP", 1)])
+    failed = analysis.failures(results)
     assert failed[["solver", "status", "n", "n_planned", "seeds"]].to_numpy().tolist() == [
         ["SMO", "crashed", 2, 3, "0, 1"],
         ["SMO", "timeout", 1, 3, "2"],
         ["SBP", "missing", 1, 2, "1"],
     ]
-    (skip,) = outcomes.skipped(runs).to_dict("records")
+    (skip,) = analysis.skipped(results).to_dict("records")
     assert (skip["solver"], skip["reason"], skip["n"]) == ("SBP", "needs nu", 1)
 
 

@@ -187,10 +187,9 @@ def test_commits_have_subjects_and_addresses_of_the_web_from_their_repository(
 def test_what_cannot_be_published_is_one_line(history, tmp_path, command):
     site, other = tmp_path / "site", tmp_path / "more"
     other.mkdir()
-    (other / "index.html").write_text("x")
     for given, words in (
         ({"history": tmp_path / "none"}, "no folder of asv's results"),
-        ({"history": history, "pages": {"Regressions": other}}, "choose another title"),
+        ({"history": history, "pages": {"More": other}}, "has no index.html"),
         ({}, "no results folder is given"),
     ):
         with pytest.raises(ReportError, match=words):
