@@ -408,7 +408,7 @@ class Comparison:
         StorageError
             If it cannot be written.
         """
-        from .page import write_page
+        from .report import write_page
 
         return write_page(self, Path(path))
 
