@@ -70,14 +70,11 @@ def spread_single_runs(single: pd.DataFrame, other: pd.DataFrame) -> pd.DataFram
     other side. The column ``run`` keeps the seed that was run.
     """
     keys = ["task", "solver"]
-    beside = {key: list(seeds) for key, seeds in other.groupby(keys)["seed"]}
     alone = single.groupby(keys)["seed"].transform("size") == 1
-    identities = zip(single["task"], single["solver"], single["seed"], alone, strict=True)
-    seeds = [beside.get((*key,), [seed]) if one else [seed] for *key, seed, one in identities]
-    spread = single.assign(run=single["seed"], seed=pd.Series(seeds, single.index)).explode(
-        "seed", ignore_index=True
-    )
-    return spread.astype({"seed": int})
+    single = single.assign(run=single["seed"])
+    spread = single[alone].drop(columns="seed").merge(other[RUN], on=keys, how="left")
+    spread["seed"] = spread["seed"].fillna(spread["run"]).astype(int)
+    return pd.concat([spread, single[~alone]], ignore_index=True)
 
 
 def _outcome(before: dict[str, Any] | None, after: dict[str, Any] | None) -> tuple[str, str]:
@@ -87,7 +84,10 @@ def _outcome(before: dict[str, Any] | None, after: dict[str, Any] | None) -> tup
         if hits and state == "absent":
             return (NEW if "A" in hits else GONE), ""
         if hits:
-            return f"{state} in {'both' if len(hits) == 2 else min(hits)}", _reason(hits)
+            rows = (row for row in hits.values() if row)
+            parts = (": ".join(filter(None, (row["status"], row["reason"]))) for row in rows)
+            why = "; ".join(dict.fromkeys(parts))
+            return f"{state} in {'both' if len(hits) == 2 else min(hits)}", why
     assert before is not None
     assert after is not None
     differing = _differing(before, after)
@@ -98,20 +98,8 @@ def _state(row: dict[str, Any] | None) -> str:
     """How a run ended, as far as comparing it goes; a damaged record tells nothing of its run."""
     if row is None:
         return "absent"
-    if row["ok"]:
-        return "ok"
     words = {"skipped": "skipped", "missing": "no record", "damaged": "no record"}
-    return words.get(str(row["status"]), "failed")
-
-
-def _reason(rows: Mapping[str, Any]) -> str:
-    """The status and the reason of the sides that have no result."""
-    parts = {
-        side: ": ".join(filter(None, (row["status"], row["reason"]))) for side, row in rows.items()
-    }
-    if len(set(parts.values())) == 1:
-        return next(iter(parts.values()))
-    return "; ".join(f"{side} {words}" for side, words in parts.items())
+    return "ok" if row["ok"] else words.get(str(row["status"]), "failed")
 
 
 def _differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -413,26 +401,20 @@ def combined(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def of_tasks(
-    verdicts: Sequence[Verdict],
-    low: float,
-    high: float,
-    q: float,
-    *,
-    unchanged: tuple[float, float],
-    n: int,
+    verdicts: Sequence[Verdict], mean: Mapping[str, float], q: float, band: tuple[float, float]
 ) -> Verdict:
-    """The verdict on a measure of a solver over tasks.
+    """The verdict on a measure of a solver over the tasks of its mean.
 
     That of the tasks where these tell a change, mixed if the interval of their mean excludes it;
-    else that of their mean, of at least six tasks, of which ``q`` is p, adjusted.
+    else that of their mean, of at least six tasks, of which ``q`` is p, adjusted. Means within the
+    ``band`` are no change.
     """
     verdict = combined(verdicts)
-    if (verdict == "improvement" and low > unchanged[1]) or (
-        verdict == "worsening" and high < unchanged[0]
-    ):
+    above, below = mean["low"] > band[1], mean["high"] < band[0]
+    if (verdict == "improvement" and above) or (verdict == "worsening" and below):
         return "mixed"
     if verdict == "no difference told" and "advice" in verdicts:
         return "advice"
-    if verdict != "no difference told" or n < FEWEST_TASKS or not q <= _ALPHA:
+    if verdict != "no difference told" or len(verdicts) < FEWEST_TASKS or not q <= _ALPHA:
         return verdict
-    return "worsening" if low > unchanged[0] else "improvement"
+    return "worsening" if mean["low"] > band[0] else "improvement"

@@ -197,22 +197,21 @@ def _judged(
     """The rows with verdicts, and p-values adjusted for how many each measure has."""
     q_values = changes.adjusted([row["measure"] for row in rows], [row["change"].p for row in rows])
     judged_rows = []
-    for row, adjusted in zip(rows, q_values, strict=True):
-        change, item = replace(row["change"], q=adjusted), measures[row["measure"]]
-        judged = changes.judged(
+    for row, q in zip(rows, q_values, strict=True):
+        change, item = replace(row["change"], q=q), measures[row["measure"]]
+        verdict, why, beyond = changes.judged(
             change,
             bound=item.bound if item.is_error or change.scale == "ratio" else 0.0,
             band=item.band,
             advice=row["advice"],
             incomplete=incomplete[row["task"], row["solver"]],
         )
-        identity = row["task"], row["solver"], row["measure"]
         # More than nothing is infinitely more.
         ratio = change.after / change.before if change.before > 0 else np.inf
-        if judged.beyond and (reason := accepted(*identity, ratio)):
-            judged = changes.Judged(judged.verdict, f"{changes.KNOWN}{reason}")
-        verdict = judged._replace(why=row["barred"] or judged.why)._asdict()
-        judged_rows.append(row | vars(change) | verdict)
+        if beyond and (reason := accepted(row["task"], row["solver"], item.name, ratio)):
+            why, beyond = f"{changes.KNOWN}{reason}", False
+        verdicts = {"verdict": verdict, "why": row["barred"] or why, "beyond": beyond}
+        judged_rows.append(row | vars(change) | verdicts)
     return pd.DataFrame(judged_rows, columns=MEASURE_COLUMNS)
 
 
@@ -241,41 +240,36 @@ def _over_tasks(
     """The means over the tasks where no side lacks a run, and all runs reach the target."""
     whole = frame[["reached_before", "reached_after"]].min(axis=1) == frame["n"]
     cells = zip(frame["task"], frame["solver"], strict=True)
-    whole &= np.array([not incomplete[cell] for cell in cells], dtype=bool)
+    whole &= np.array([not incomplete[cell] for cell in cells], dtype=bool) & (frame["n"] > 0)
     rows: list[dict[str, Any]] = []
     for (solver, name), group in frame.groupby(["solver", "measure"], sort=False):
         item = measures[str(name)]
         scale = "difference" if item.is_error else "ratio"
         # A ratio below the range of floating point is 0, and has no logarithm.
         told = np.isfinite(group["mean"]) & ((group["mean"] > 0) | item.is_error)
-        told &= whole[group.index] & (group["scale"] == scale) & (group["n"] > 0)
+        told &= whole[group.index] & (group["scale"] == scale)
         means = group.loc[told, "mean"].to_numpy(np.float64)
-        means = means if item.is_error else np.log(means)
+        estimated = changes.estimate(
+            means if item.is_error else np.log(means), not item.is_error, item.band
+        )
         rows.append(
-            {
-                "solver": solver,
-                "measure": name,
-                "beyond": bool(group["beyond"].any()),
-                "n_tasks": len(means),
-                "n_left_out": len(group) - len(means),
-                "scale": scale,
-                **changes.estimate(means, not item.is_error, item.band),
-                "n_worse": int((group["verdict"] == "worsening").sum()),
-                "n_better": int((group["verdict"] == "improvement").sum()),
-                "group": group,
-            }
+            {"solver": solver, "measure": name, "scale": scale, "group": group, **estimated}
+            | {"beyond": bool(group["beyond"].any())}
+            | {"n_tasks": len(means), "n_left_out": len(group) - len(means)}
+            | {"n_worse": int((group["verdict"] == "worsening").sum())}
+            | {"n_better": int((group["verdict"] == "improvement").sum())}
+            # Of tasks that are left out only where all are: it stands beside the mean.
+            | {"verdicts": list(group.loc[told if told.any() else group.index, "verdict"])}
         )
     q_values = changes.adjusted([row["measure"] for row in rows], [row["p"] for row in rows])
-    for row, adjusted in zip(rows, q_values, strict=True):
-        item, group, n = measures[row["measure"]], row["group"], row["n_tasks"]
-        unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
-        row["verdict"] = changes.of_tasks(
-            list(group["verdict"]), row["low"], row["high"], adjusted, unchanged=unchanged, n=n
-        )
+    for row, q in zip(rows, q_values, strict=True):
+        item = measures[row["measure"]]
+        band = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
+        row["verdict"] = changes.of_tasks(row["verdicts"], row, q, band)
         # What is accepted on every task is accepted on their mean.
-        known = group["why"].str.startswith(changes.KNOWN).any()
-        worse = row["verdict"] == "worsening" and n >= changes.FEWEST_TASKS and not known
-        row["beyond"] |= worse and row["low"] > item.bound
+        known = row["group"]["why"].str.startswith(changes.KNOWN).any()
+        worse = row["verdict"] == "worsening" and row["n_tasks"] >= changes.FEWEST_TASKS
+        row["beyond"] |= worse and not known and row["low"] > item.bound
     return pd.DataFrame(rows, columns=SOLVER_COLUMNS)
 
 
