@@ -29,7 +29,6 @@ from ..tables import NONE, Cell, Column, Table, TerminalTable, framed
 from . import change as changes
 from .change import FEWEST_TASKS, SEVERITY
 from .result import Compared, Comparison, Difference, Side
-from .studies import SOURCE
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 _LARGEST = 1000.0
@@ -287,19 +286,18 @@ def differences_table(differing: Sequence[Difference], label: str) -> Table | No
 
 
 def tables(comparison: Comparison, values: pd.DataFrame, *, whole: bool) -> Iterator[Table]:
-    """The tables in their order, with these rows of values; means and code as a whole or not."""
-    means, code = comparison.solvers, comparison.code
+    """The tables in their order, with these rows of values; means as a whole or not."""
+    means = comparison.solvers
     means = means[means["verdict"] != "identical"]
     if not whole:
         means = means[~means["verdict"].isin(("advice", "not compared"))]
-        code = [item for item in code if not item.field.startswith(SOURCE)]
     outcomes = outcomes_table(comparison)
     shown = [
         measures_table(comparison, values, "Values"),
         solvers_table(comparison, means),
         measures_table(comparison, comparison.advice, "Times and memory, which only advise"),
         differences_table(comparison.environment, "Environments"),
-        differences_table(code, "Solvers"),
+        differences_table(comparison.code, "Solvers"),
     ]
     # What failed is worse than any number.
     lacking = comparison.n_newly_failed + comparison.n_newly_missing > 0

@@ -77,7 +77,7 @@ class Difference(NamedTuple):
     """A setting of the machine, the software or a solver that differs."""
 
     solver: str  # whose it is; empty for a setting of the environment
-    field: str  # "processor", "libraries.numba", "params.tol", "source solvers/smo/smo.py"
+    field: str  # "processor", "libraries.numba", "params.tol"
     before: str  # the values of A and of B
     after: str
     disturbs: bool = False  # whether times are no evidence because of it
