@@ -23,12 +23,8 @@ from ..statistics.errors import CONFIDENCE, SolverErrors, difference
 #: Outcomes of a pair of runs. Only the first one has numbers.
 COMPARED, OTHER_PROBLEM, NEW, GONE = "compared", "problem differs", "new", "gone"
 FAILED_B, MISSING_B = "failed in B", "no record in B"
-#: All of them, in the order of tables.
-OUTCOMES = (
-    *(COMPARED, FAILED_B, "failed in A", "failed in both", OTHER_PROBLEM),
-    *(MISSING_B, "no record in A", "no record in both", GONE, NEW),
-    *("skipped in B", "skipped in A", "skipped in both"),
-)
+#: How runs without a counterpart ended, in the order of tables; some on a side, such as "in B".
+OUTCOMES = ("failed", OTHER_PROBLEM, "no record", GONE, NEW, "skipped")
 
 #: What determines the problem of a run, besides its reference optimum, and what it is called.
 _PROBLEM = {

@@ -113,7 +113,7 @@ def _changes(
 ) -> Iterator[dict[str, Any]]:
     """A row for each measure that some run of a solver on a task has."""
     both = pairs[pairs["outcome"] == changes.COMPARED].reset_index(drop=True)
-    values = [_arrays(side, measures, both) for side in sides]
+    arrays = [_arrays(side, [*measures], both) for side in sides]
     by_cell = [dict(iter(side.runs.groupby(["task", "solver"]))) for side in sides]
     deterministic = sides[0].deterministic & sides[1].deterministic
     for task, solver, group in by_solver(both):
@@ -122,8 +122,8 @@ def _changes(
             for cells, seed in zip(by_cell, ("seed_a", "seed_b"), strict=True)
         ]
         fixed = solver in deterministic
-        for name, item in measures.items():
-            a, b = (numbers[name][group.index] for numbers, _ in values)
+        for place, (name, item) in enumerate(measures.items()):
+            a, b = (values[group.index, place] for values, _ in arrays)
             if np.isnan(a).all() and np.isnan(b).all():
                 continue
             barred = _barred(item, group, runs)
@@ -141,30 +141,27 @@ def _changes(
                     by_difference=item.is_error,
                     n_runs=min(map(len, runs)) if item.sampled else None,
                 )
-            bounds = [at_most[name][group.index] for _, at_most in values]
             # That one side gets there and the other never does is certain all the same.
-            bounded = ((bounds[0] | bounds[1]) & np.isfinite(a) & np.isfinite(b)).any()
-            advice = item.advice or (_BOUNDED if bounded and "_to_" in name else "")
-            identity = {"task": task, "solver": solver, "measure": name}
-            yield identity | {"change": change, "barred": barred, "advice": advice}
+            at_most = arrays[0][1][group.index, place] | arrays[1][1][group.index, place]
+            bounded = "_to_" in name and (at_most & np.isfinite(a) & np.isfinite(b)).any()
+            identity = {"task": task, "solver": solver, "measure": name, "barred": barred}
+            advice = item.advice or (_BOUNDED if bounded else "")
+            yield identity | {"change": change, "advice": advice}
 
 
 def _arrays(
-    side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame
-) -> tuple[dict[str, Floats], dict[str, npt.NDArray[np.bool_]]]:
-    """The values of each measure, one for each pair, and which are only upper bounds."""
+    side: Side, names: list[str], pairs: pd.DataFrame
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The values, and which are only upper bounds, shape (n_pairs, n_measures)."""
     seed = f"seed_{side.name.lower()}"
     keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=RUN)
     values, bounds = (
-        side.values.pivot(index=RUN, columns="measure", values=column).reindex(
-            index=keys, columns=list(measures)
+        side.values.pivot(index=RUN, columns="measure", values=each).reindex(
+            index=keys, columns=names
         )
-        for column in ("value", "upper_bound")
+        for each in ("value", "upper_bound")
     )
-    return (
-        {name: values[name].to_numpy(np.float64) for name in measures},
-        {name: bounds[name].eq(True).to_numpy() for name in measures},
-    )
+    return values.to_numpy(np.float64), bounds.eq(True).to_numpy()
 
 
 def _barred(item: Compared, pairs: pd.DataFrame, runs: Sequence[pd.DataFrame]) -> str:
