@@ -99,8 +99,9 @@ def compare(
         kinds of studies.
     """
     accepted = bounds_of(bounds)
-    folders = local_folder(a), None if b is None else local_folder(b)
-    before, after = sides_of(*folders, solver, against)
+    before, after = sides_of(
+        local_folder(a), None if b is None else local_folder(b), solver, against
+    )
     results = [side.results for side in (before, after) if side.results is not None]
     environment, times = _environments(results)
     ranked = before.solver == after.solver

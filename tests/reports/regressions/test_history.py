@@ -236,7 +236,7 @@ def test_a_shallow_clone_does_not_guess_where_a_branch_began(repo, tmp_path):
         words = ["--quiet", "--no-single-branch", f"--depth={depth}", "--branch=work"]
         repo.git("clone", *words, repo.folder.as_uri(), str(folder))
         shallow = Repository(folder)
-        with pytest.raises(ReportError, match="the clone is shallow"):
+        with pytest.raises(ReportError, match="in a shallow clone fetch its history"):
             shallow.base(shallow.commit("HEAD"))
         if depth == 2:
             assert shallow.commit("HEAD~1").subject == "third"
