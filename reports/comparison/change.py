@@ -23,9 +23,6 @@ from ..statistics.errors import CONFIDENCE, SolverErrors, difference
 #: Outcomes of a pair of runs. Only the first one has numbers.
 COMPARED, OTHER_PROBLEM, NEW, GONE = "compared", "problem differs", "new", "gone"
 FAILED_B, MISSING_B = "failed in B", "no record in B"
-#: How runs without a counterpart ended, in the order of tables; some on a side, such as "in B".
-OUTCOMES = ("failed", OTHER_PROBLEM, "no record", GONE, NEW, "skipped")
-
 #: What determines the problem of a run, besides its reference optimum, and what it is called.
 _PROBLEM = {
     "fingerprint": "data",
@@ -341,11 +338,9 @@ def _direction(change: Change, band: float) -> tuple[Verdict, str]:
     """Whether it is worse, better, both or neither, and why that is not told by the mean."""
     lost, gained, n = change.lost, change.gained, change.n
     worse = better = False
-    why, always = "", n in (lost, gained)
-    if always:
-        why = "reached in A, never in B" if lost else "never reached in A, reached in B"
-    elif lost or gained:
-        why = f"only A reaches it in {lost}, only B in {gained} of {plural(n, 'pair')}"
+    always = n in (lost, gained)
+    reached = f"only A reaches it in {lost}, only B in {gained} of {plural(n, 'pair')}"
+    why = reached if lost or gained else ""
     if change.exact:
         widest = 1.0 if why else band
         above, below = (widest, 1 / widest) if change.scale == "ratio" else (0.0, 0.0)
@@ -366,12 +361,13 @@ def _direction(change: Change, band: float) -> tuple[Verdict, str]:
 def of_cell(verdicts: Iterable[Verdict], outcomes: Iterable[str]) -> Verdict:
     """The verdict on a solver on a task, from its measures and how its pairs of runs ended."""
     kinds = {outcome.partition(" in ")[0] for outcome in outcomes}
-    decided = [verdict for kind, verdict in _OF_CELL.items() if kind in kinds]
+    decided = [verdict for kind, verdict in KINDS.items() if kind in kinds]
     return (decided[0] or combined(verdicts)) if decided else "not compared"
 
 
-#: What decides a cell, the first that its runs have; the measures where that is a pair.
-_OF_CELL: Mapping[str, Verdict | None] = {
+#: How pairs of runs end, whatever the side, in the order of tables. The first that the runs of a
+#: cell have decides it; the measures do where that is a pair.
+KINDS: Mapping[str, Verdict | None] = {
     "failed": "failed",
     COMPARED: None,
     OTHER_PROBLEM: "not compared",
@@ -380,9 +376,6 @@ _OF_CELL: Mapping[str, Verdict | None] = {
     NEW: "new",
     "skipped": "skipped",
 }
-_ONE_FOR_ALL: tuple[Verdict, ...] = (
-    *("worsening", "improvement", "no difference told", "identical", "advice"),
-)
 
 
 def combined(verdicts: Iterable[Verdict]) -> Verdict:
@@ -393,7 +386,8 @@ def combined(verdicts: Iterable[Verdict]) -> Verdict:
     if present >= {"identical", "advice"}:
         # What is not judged may differ.
         present.add("no difference told")
-    return next((verdict for verdict in _ONE_FOR_ALL if verdict in present), "not compared")
+    told = ("worsening", "improvement", "no difference told", "identical", "advice")
+    return min(present.intersection(told), key=told.index, default="not compared")
 
 
 def of_tasks(

@@ -252,9 +252,9 @@ def outcomes_table(comparison: Comparison) -> Table | None:
     for (*key, why), group in pairs.groupby(keys, sort=False):
         statuses = {status for status in (*group["status_a"], *group["status_b"]) if status}
         seeds = formatting.some(map(str, sorted(group["seed"])), _MOST_SEEDS)
-        rows.append((*key, seeds, visible(str(why) or ", ".join(sorted(statuses)))))
+        rows.append([*map(str, key), seeds, visible(str(why) or ", ".join(sorted(statuses)))])
     # What only A lacks is no fault of B's.
-    kinds = changes.OUTCOMES
+    kinds = [*changes.KINDS]
     rows.sort(key=lambda row: (kinds.index(row[0].partition(" in ")[0]), row[0].endswith("A")))
     failed = Column(
         "Outcome",

@@ -344,7 +344,7 @@ def differences(
 
 def _distinct(rows: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """The values of each name, as one text; several where rows disagree."""
-    texts = pd.DataFrame(rows, dtype=object)
+    texts = pd.DataFrame(list(rows), dtype=object)
     return {str(name): ", ".join(sorted(set(texts[name].dropna()))) for name in texts}
 
 
