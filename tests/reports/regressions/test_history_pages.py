@@ -91,15 +91,6 @@ def test_the_page_has_the_newest_verdict_what_moved_and_every_commit(make, folde
     assert again in make.page(folder / "pair.html").text
 
 
-def test_failures_stand_first_and_hide_nothing(snapshot, make, tmp_path):
-    before, after = (make_history(snapshot)[i] for i in (0, 4))
-    path = regressions(before, after).write_page(tmp_path / "p.html")
-    page = make.page(path)
-    assert "1 run failed in B that did not in A, " in page.text
-    assert any(row.startswith("failed in B work.Work rbf dense") for row in rows(path))
-    assert "3.00\N{MULTIPLICATION SIGN}" in page.text
-
-
 def test_hostile_names_are_text(snapshot, make, tmp_path):
     (history,) = histories(make_history(snapshot, 3, ("SMO", HOSTILE)))
     moved = tuple(
