@@ -204,19 +204,19 @@ def regressions(
     lost = a.values[~a.values["cell"].isin(broken) & ~a.values["measure"].isin(advice)]
     values = pd.concat([b.values, lost.assign(value=math.inf)], ignore_index=True)
     b = replace(b, values=values.drop_duplicates([*RUN, "measure"]))
-    tables = compared(a, b, measures, accepted)
-    comparison = Regressions(
+    frame, cells, solvers, pairs = compared(a, b, measures, accepted)
+    return Regressions(
         a,
         b,
         measures,
-        *tables,
+        *(frame, cells, solvers, pairs),
         environment=differences(_machine(before), _machine(after), ()),
         code=[],
         times=_TIMES if any(item.advice == _TIMES for item in measures.values()) else "",
-        cautions=[*notes, *_accepted(tables[0]), *_notes(before, after)],
+        cautions=[*notes, *_accepted(frame), *_notes(before, after)],
         title="Regressions",
+        commands=tuple(_commands(frame, pairs, head)),
     )
-    return replace(comparison, commands=tuple(_commands(comparison, head)))
 
 
 def _accepted(frame: pd.DataFrame) -> Iterator[str]:
@@ -247,11 +247,11 @@ def _notes(before: Snapshot, after: Snapshot) -> Iterator[str]:
         yield f"{some(one_sided, 3)} ran on one side only: nothing is said of it."
 
 
-def _commands(comparison: Regressions, head: Commit) -> Iterator[str]:
+def _commands(frame: pd.DataFrame, pairs: pd.DataFrame, head: Commit) -> Iterator[str]:
     """The commands that measure again what fails or is worse, in a checkout."""
     rows = [
-        comparison.pairs[comparison.pairs["outcome"] == changes.FAILED_B],
-        ordered(comparison.frame[comparison.frame["beyond"].astype(bool)]),
+        pairs[pairs["outcome"] == changes.FAILED_B],
+        ordered(frame[frame["beyond"].astype(bool)]),
     ]
     both = pd.concat([each[["task", "solver"]] for each in rows]).drop_duplicates()
     for task, solver in both.itertuples(index=False):
