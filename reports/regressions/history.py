@@ -107,28 +107,24 @@ class History:
         """How many values each commit made better, worse or known, and how many cells failed."""
         kinds = [(step.place, step.kind) for each in self.moved for step in each.steps]
         kinds += [(place, "failed") for places in self.failures.values() for place in places]
-        return [Counter(kind for at, kind in kinds if at == i) for i in range(len(self.commits))]
+        marks: list[Counter[str]] = [Counter() for _ in self.commits]
+        for place, kind in kinds:
+            marks[place][kind] += 1
+        return marks
 
 
 def histories(
-    snapshots: Iterable[Snapshot],
-    repository: Repository | None = None,
-    bounds: Mapping[str, float] | None = None,
+    snapshots: Iterable[Snapshot], repository: Repository | None = None
 ) -> tuple[History, ...]:
     """The history of each lane; the one with the most commits first."""
     lanes: dict[Lane, list[Snapshot]] = defaultdict(list)
     for each in snapshots:
         lanes[each.lane].append(each)
-    unsorted = [_history(lane, each, repository, bounds) for lane, each in lanes.items()]
+    unsorted = [_history(lane, each, repository) for lane, each in lanes.items()]
     return tuple(sorted(unsorted, key=lambda each: (-len(each.commits), each.lane)))
 
 
-def _history(
-    lane: Lane,
-    snapshots: Sequence[Snapshot],
-    repository: Repository | None,
-    bounds: Mapping[str, float] | None,
-) -> History:
+def _history(lane: Lane, snapshots: Sequence[Snapshot], repository: Repository | None) -> History:
     ordered, notes = _ordered(snapshots, repository)
     hashes = [each.commit for each in ordered]
     described = repository.described(hashes) if repository else {}
@@ -142,8 +138,8 @@ def _history(
     return History(
         lane,
         commits,
-        regressions(newest[0], newest[1], annotations=noted[-1], bounds=bounds) if noted else None,
-        _moved(ordered, noted, bounds),
+        regressions(newest[0], newest[1], annotations=noted[-1]) if noted else None,
+        _moved(ordered, noted),
         {cell: tuple(places) for cell, places in failures.items()},
         tuple(dict.fromkeys(notes)),
     )
@@ -209,9 +205,7 @@ def _fitted(
 
 
 def _moved(
-    snapshots: Sequence[Snapshot],
-    noted: Sequence[tuple[Annotation, ...]],
-    bounds: Mapping[str, float] | None,
+    snapshots: Sequence[Snapshot], noted: Sequence[tuple[Annotation, ...]]
 ) -> tuple[Moved, ...]:
     changed = []
     series = [each.values.set_index(["cell", "measure"])["value"] for each in snapshots]
@@ -220,7 +214,7 @@ def _moved(
     differing = table[table.max(axis=1) > table.min(axis=1)]
     for cell, name, *row in differing.reset_index().itertuples(index=False):
         numbers = [None if math.isnan(value) else value / unit_of(name) for value in row]
-        measure = watched(name, bounds)
+        measure = watched(name)
         if name != FAILED and (steps := steps_of(numbers, measure)):
             told = []
             for step in steps:
