@@ -172,6 +172,19 @@ def changes(folder):
     return compare(folder(before, drawing=drawing), folder(after, drawing=drawing))
 
 
+def test_the_verdict_beside_a_mean_over_tasks_is_of_the_tasks_in_it(folder):
+    def never(record):
+        lost = (record.task, record.solver) == ("a", "SBP")
+        return replace(record, trace=record.trace[:1]) if lost else record
+
+    found = compare(folder(tasks="abc"), folder(never, tasks="abc"))
+    (row,) = found.solvers.query("solver == 'SBP' and measure == 'evals_to_objective'").to_dict(
+        "records"
+    )
+    assert (row["verdict"], row["n_tasks"], row["n_worse"]) == ("identical", 2, 1)
+    assert found.verdict == "worsening"
+
+
 def test_below_double_precision_no_objective_is_told_from_another(folder):
     def side(value):
         fields = {"suboptimality": value, "gap": 100 * value, "reference_gap": -1e-14}
