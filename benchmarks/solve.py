@@ -1,13 +1,8 @@
-"""Time and memory of what users wait for: fits, predictions, rows of kernels, imports, commands.
+"""Time and memory of what users wait for: fits, predictions, rows of kernels.
 
 These depend on the machine and only advise; the counts of the same code are in ``work`` and
 ``shapes``.
 """
-
-import os
-import subprocess
-import sys
-import tempfile
 
 import numpy as np
 from scipy import sparse
@@ -43,16 +38,6 @@ _KERNELS = {
     "laplacian": {"gamma": 0.02},
     "poly": {"gamma": 0.02, "degree": 3, "coef0": 1.0},
 }
-_COMMANDS = {
-    "import marginbench": ["-c", "import marginbench"],
-    "import of a solver": ["-c", "from marginbench import SMO"],
-    "--help": ["-m", "marginbench", "--help"],
-    "solvers": ["-m", "marginbench", "solvers"],
-}
-_FIT = (
-    "import numpy as np; from marginbench import SMO; "
-    "X = np.eye(40, dtype=np.float32); SMO(gamma=1.0).fit(X, np.tile([1, -1], 20))"
-)
 
 
 class _BaseTimed:
@@ -155,37 +140,3 @@ class Rows(_BaseTimed):
 
     def time_rows(self, kernel, storage, rows):
         self.oracle.rows(self.index)
-
-
-class Command(_BaseTimed):
-    """A process from its start to its end."""
-
-    params = (list(_COMMANDS),)
-    param_names = ("command",)
-    number = 1
-
-    def time_command(self, command):
-        subprocess.run([sys.executable, *_COMMANDS[command]], check=True, stdout=subprocess.DEVNULL)
-
-
-class FirstFit(_BaseTimed):
-    """The first fit of a process: without compiled code, and with that of an earlier one."""
-
-    params = (["nothing compiled", "compiled before"],)
-    param_names = ("cache",)
-    timeout = 300
-    rounds = 1
-    repeat = 3
-    number = 1
-
-    def setup(self, cache):
-        self.folder = tempfile.TemporaryDirectory()
-        if cache == "compiled before":
-            self.time_first_fit(cache)
-
-    def teardown(self, cache):
-        self.folder.cleanup()
-
-    def time_first_fit(self, cache):
-        environment = {**os.environ, "NUMBA_CACHE_DIR": self.folder.name}
-        subprocess.run([sys.executable, "-c", _FIT], check=True, env=environment)

@@ -13,21 +13,17 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
 from benchmarks.compare.common import heading, in_turn, one_thread, row
-from marginbench.data_loaders import find, load
+from marginbench.data_loaders import load
 from marginbench.solvers import (
     OCAS,
     BundleClassifier,
-    EpsilonInsensitive,
-    LeastSquares,
     LinearPegasos,
     LinearSDCA,
-    Quantile,
     minimize_risk,
 )
 
@@ -38,14 +34,6 @@ _LAMBDAS = {"reuters_moneyfx": 1e-4, "adult": 1e-3, "random-text": 2e-4}
 _ROUNDS = 5
 _SEARCH_ROUNDS = 3
 _MOST_EFFORT = 4096
-
-
-def _text(n, d, density):
-    """Points like documents, from the generator of the data set ``random-text``, not cached."""
-    shape = {"n_train": n, "n_features": d, "density": density, "n_test": 2}
-    source = find("random-text")
-    train = source.read({}, source.resolve(shape)).train
-    return train.X.astype(np.float64), train.y.astype(np.float64)
 
 
 def _data(name):
@@ -108,15 +96,11 @@ def _competitors(n, lam):
     }
 
 
-def _fit(make, effort, X, y):
-    return make(effort).fit(X, y)
-
-
 def _least_effort(make, X, y, lam, target):
     """The least effort, to 10 %, that brings the estimator to the target; None if none does."""
 
     def reaches(effort):
-        w = _fit(make, effort, X, y).coef_[0]
+        w = make(effort).fit(X, y).coef_[0]
         return 0.5 * lam * w @ w + np.maximum(0, 1 - y * (X @ w)).mean() <= target
 
     low, high = 0, 1
@@ -142,7 +126,7 @@ def print_times():
         makers = _competitors(len(y), lam)
         efforts = {label: _least_effort(make, X, y, lam, target) for label, make in makers.items()}
         there = [label for label, effort in efforts.items() if effort]
-        calls = [partial(_fit, makers[label], efforts[label], X, y) for label in there]
+        calls = [partial(makers[label](efforts[label]).fit, X, y) for label in there]
         seconds = dict(zip(there, in_turn(calls, _ROUNDS)[0].T, strict=True))
         for label, effort in efforts.items():
             cells = ("", f"not in {_MOST_EFFORT}", "")
@@ -152,47 +136,19 @@ def print_times():
             row(name, f"{lam:g}", label, *cells)
 
 
-def _numbers(X):
-    """Targets of a sparse linear model of the points with noise of heavy tails, of variance 2."""
-    rng = np.random.default_rng(0)
-    w = rng.standard_normal(X.shape[1]) * (rng.random(X.shape[1]) < 0.2)
-    scores = X @ w
-    return scores / scores.std() + rng.standard_t(4, len(scores)) / np.sqrt(2)
-
-
-def _searched():
-    """Cases for the primal search: (data, X, y, loss, offset) with the loss's targets."""
-    for name in ("reuters_moneyfx", "random-text", "adult", "ijcnn1", "covtype-sample"):
-        X, y = _text(4000, 20_000, 0.002) if name == "random-text" else _data(name)
-        for loss, offset in (
-            *(("hinge", None), ("hinge", "eliminated"), ("logistic", None)),
-            *(("squared_hinge", "eliminated"), ("roc_area", None)),
-        ):
-            yield name, X, y, loss, offset
-        numbers = _numbers(X)
-        for loss in (EpsilonInsensitive(0.1), Quantile(0.9), LeastSquares()):
-            yield name, X, numbers, loss, "eliminated"
-    X, _ = _text(4000, 20_000, 0.002)
-    topics = np.random.default_rng(0).standard_normal((X.shape[1], 10))
-    yield "random-text", X, (X @ topics).argmax(axis=1), "multiclass", None
-    X, classes = load_digits(return_X_y=True)
-    yield "digits", X / 16.0, classes, "multiclass", "feature"
-
-
 def print_search():
     """Iterations and processor seconds to the same gap, with and without the primal search."""
     heading("data", "loss", "offset", "lambda", "iterations without, with", "CPU s", "ratio")
-    for name, X, y, loss, offset in _searched():
-        for lam in (1e-3, 1e-4, 1e-5):
-            run = partial(
-                minimize_risk, X, y, loss, lam=lam, offset=offset, tol=1e-3, max_iter=1000
-            )
-            calls = [partial(run, primal_search=search) for search in (False, True)]
-            cpu, _, results = in_turn(calls, _SEARCH_ROUNDS)
-            without, within = np.median(cpu, axis=0)
-            label = loss if isinstance(loss, str) else type(loss).__name__
-            reached, spent = ", ".join(map(_reached, results)), f"{without:.3f}, {within:.3f}"
-            row(name, label, offset, f"{lam:g}", reached, spent, f"{within / without:.2f}")
+    cases = [("hinge", None), ("hinge", "eliminated"), ("logistic", None), ("roc_area", None)]
+    for name, (loss, offset), lam in product(_LAMBDAS, cases, (1e-3, 1e-4, 1e-5)):
+        run = partial(
+            minimize_risk, *_data(name), loss, lam=lam, offset=offset, tol=1e-3, max_iter=1000
+        )
+        calls = [partial(run, primal_search=search) for search in (False, True)]
+        cpu, _, results = in_turn(calls, _SEARCH_ROUNDS)
+        without, within = np.median(cpu, axis=0)
+        reached, spent = ", ".join(map(_reached, results)), f"{without:.3f}, {within:.3f}"
+        row(name, loss, offset, f"{lam:g}", reached, spent, f"{within / without:.2f}")
 
 
 def _reached(result):

@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,16 +20,11 @@ from benchmarks.compare.common import heading, row
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "src/marginbench/__init__.py"
-COUNTS = ("--suite", r"^work\.")
-#: Memory advises; with a bound it gates.
-MEMORY = ("--suite", r"^solve\.Fit\.peakmem")
-BOUND = (*MEMORY, "--bound", "memory=1.1")
-_BUSY = "BUSY"
 #: Goes to the end of the package's module: it wraps what every fit passes through, so that no
-#: machine code changes.
+#: machine code changes. ``before`` and ``after`` are done around a fit.
 _HOOK = """
 
-def _changed_{solver}():
+def _changed():
     import numpy as np
     from marginbench.solvers.interface import base
     original = base.Solver._checked_solve
@@ -46,133 +40,127 @@ def _changed_{solver}():
 
     base.Solver._checked_solve = solve
 
-_changed_{solver}()
+_changed()
 """
-# What is done before and after a fit.
-_MORE = (
-    "spent = problem.counters.kernel_evals",
-    "for i in range(round({0} * (problem.counters.kernel_evals - spent) / problem.n)):"
-    " problem.oracle.row(i % problem.n)",
-)
-_SCALED = ("kept = self.{0}; self.{0} = type(kept)({1} * kept)", "self.{0} = kept")
-_OTHER_LABELS = ("kept = problem.y.copy(); problem.y[::20] *= -1", "problem.y[:] = kept")
-_ALLOCATES = ("room = np.ones({0} * 2**17)", "assert room[-1] == 1")
-_FAILS = ("raise ValueError('broken on purpose')", "pass")
-_FAILS_SOMETIMES = (f"if getattr(self, 'kernel', '') == 'laplacian': {_FAILS[0]}", "pass")
+_FAILS = "raise ValueError('broken on purpose')"
 
 
 class Step(NamedTuple):
-    """A commit: its name, the exit code that is right, the solvers it is about, and its edit.
+    """A commit: its name, the exit code that is right, the solver it is about, and its edit.
 
-    That is a file, a text in it (None: its end), and what takes its place.
+    That is what is added to the end of a file.
     """
 
     name: str
     code: int = 0
     solver: str = ""
-    edit: tuple = ()
-    options: tuple = COUNTS
-    environment: tuple = ()
+    path: str = PACKAGE
+    text: str = ""
+    options: tuple = ("--suite", r"^work\.")
+    environment: tuple = ()  # pairs of a name and a value
 
 
-def hook(solver, lines, *values):
-    """The code that changes one solver in all of its fits."""
-    before, after = (line.format(*values) for line in lines)
-    return _HOOK.format(solver=solver, before=before, after=after)
+def changed(what, solver, before, after="pass", code=1, **more):
+    """The step that changes one solver in all of its fits."""
+    text = _HOOK.format(solver=solver, before=before, after=after)
+    return Step(f"{solver}: {what}", code, solver, text=text, **more)
 
 
-def worse():
-    """Twenty commits for the worse."""
-    steps = [
-        *(
-            (f"evaluations x {1 + factor:g}", solver, _MORE, factor)
-            for factor, solvers in (
-                (1.0, ("SMO", "SBP")),
-                (0.2, ("SDCA", "Pegasos", "CuttingPlane")),
-                (0.02, ("SMO", "Perceptron", "BSGD", "Nystrom")),
-            )
-            for solver in solvers
-        ),
-        ("tolerance x 100", "SMO", _SCALED, "tol", 100),
-        ("tolerance x 30", "LinearSDCA", _SCALED, "tol", 30),
-        ("half the epochs", "SGD", _SCALED, "max_epochs", 0.5),
-        ("a label of 20 wrong", "Pegasos", _OTHER_LABELS),
-        ("a label of 20 wrong", "BatchPerceptron", _OTHER_LABELS),
-        ("fails", "SDCA", _FAILS),
-        ("fails with one kernel", "SBP", _FAILS_SOMETIMES),
-        ("128 MiB more", "SMO", _ALLOCATES, 128),
-        ("48 MiB more", "SGD", _ALLOCATES, 48),
-    ]
-    both = hook("SDCA", _FAILS) + hook("SMO", _MORE, 1.0)
-    lost = ("solvers/stochastic/pegasos.py", None, "\nraise ImportError('on purpose')\n")
-    return [
-        *(
-            Step(
-                f"{solver}: {what}",
-                2 if what.startswith("fails") else 1,
-                solver,
-                (PACKAGE, None, hook(solver, *code)),
-                BOUND if what.endswith("MiB more") else COUNTS,
-            )
-            for what, solver, *code in steps
-        ),
-        Step("SDCA fails, SMO: evaluations x 2", 2, "SDCA SMO", (PACKAGE, None, both)),
-        Step("Pegasos: cannot be imported", 2, "Pegasos", lost),
-    ]
-
-
-def same():
-    """Twenty commits that change no number, or none at all in other circumstances."""
-    commented = (
-        "solvers/smo/smo.py",
-        "solvers/kernels/oracle.py",
-        "solvers/stochastic/pegasos.py",
-        "solvers/interface/base.py",
-        "harness/execution/runner.py",
-        "harness/cli/app.py",
-        "reports/page.py",
-        "reports/analysis.py",
-        "data_loaders/cache.py",
-        "benchmarks/tasks.py",
-        "benchmarks/work.py",
-        "tests/conftest.py",
+def more_evaluations(solver, share):
+    """The step after which a fit requests so many more entries, as a share of what it did."""
+    rows = f"{share} * (problem.counters.kernel_evals - spent) / problem.n"
+    return changed(
+        f"evaluations x {1 + share:g}",
+        solver,
+        "spent = problem.counters.kernel_evals",
+        f"for i in range(round({rows})): problem.oracle.row(i % problem.n)",
     )
-    comment = "\n# A comment at the end.\n"
-    version = ("pyproject.toml", 'version = "0.1.0"', 'version = "0.1.1"')
-    return [
-        *(Step(f"a comment in {path}", edit=(path, None, comment)) for path in commented),
-        Step("README", edit=("README.md", None, "\nMore words.\n")),
-        Step("another version", edit=version),
-        Step("a module that nothing imports", edit=("solvers/numeric/unused.py", None, "X = 1\n")),
-        Step("no change"),
-        Step("no change, one thread", environment=(("OMP_NUM_THREADS", "1"),)),
-        Step("no change, another hash seed", environment=(("PYTHONHASHSEED", "7"),)),
-        Step("no change, both cores busy", environment=((_BUSY, "1"),)),
-        Step("no change, memory", options=MEMORY),
-    ]
 
 
-def commit(clone, step, place):
-    """Commit a step on HEAD without a working tree of its own; its hash."""
-    tree = clone.parent / f"tree-{place}"
-    run(["git", "worktree", "add", "--quiet", "--detach", str(tree), "base"], clone)
-    if step.edit:
-        path, old, new = step.edit
-        file = tree / path
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
-        if old is not None and old not in text:
-            raise SystemExit(f"{step.name}: {path} has no {old!r}")
-        file.write_text(text + new if old is None else text.replace(old, new), encoding="utf-8")
-    run(["git", "add", "--all"], tree)
-    run(["git", "commit", "--quiet", "--allow-empty", "--message", step.name], tree)
-    return run(["git", "rev-parse", "HEAD"], tree).strip()
+def scaled(what, solver, name, factor):
+    """The step after which a fit has so many times a parameter."""
+    before = f"kept = self.{name}; self.{name} = type(kept)({factor} * kept)"
+    return changed(what, solver, before, f"self.{name} = kept")
+
+
+def wrong_labels(solver):
+    """The step after which a fit sees one label of 20 wrong."""
+    before = "kept = problem.y.copy(); problem.y[::20] *= -1"
+    return changed("a label of 20 wrong", solver, before, "problem.y[:] = kept")
+
+
+#: Memory advises; with a bound it gates.
+_MEMORY = ("--suite", r"^solve\.Fit\.peakmem", "--bound", "memory=1.1")
+WORSE = [
+    *(more_evaluations(solver, 1.0) for solver in ("SMO", "SBP")),
+    *(more_evaluations(solver, 0.2) for solver in ("SDCA", "Pegasos", "CuttingPlane")),
+    *(more_evaluations(solver, 0.02) for solver in ("SMO", "Perceptron", "BSGD", "Nystrom")),
+    scaled("tolerance x 100", "SMO", "tol", 100),
+    scaled("tolerance x 30", "LinearSDCA", "tol", 30),
+    scaled("half the epochs", "SGD", "max_epochs", 0.5),
+    *map(wrong_labels, ("Pegasos", "BatchPerceptron")),
+    changed("fails", "SDCA", _FAILS, code=2),
+    changed("fails with one kernel", "SBP", f"if self.kernel == 'laplacian': {_FAILS}", code=2),
+    *(
+        changed(
+            f"{size} MiB more",
+            solver,
+            f"room = np.ones({size} * 2**17)",
+            "assert room[-1] == 1",
+            options=_MEMORY,
+        )
+        for solver, size in (("SMO", 128), ("SGD", 48))
+    ),
+    Step(
+        "Pegasos: cannot be imported",
+        2,
+        "Pegasos",
+        "solvers/stochastic/pegasos.py",
+        "\nraise ImportError('on purpose')\n",
+    ),
+]
+#: Change no number, or nothing at all in other circumstances.
+SAME = [
+    *(
+        Step(f"a comment in {path}", path=path, text="\n# A comment at the end.\n")
+        for path in (
+            "solvers/smo/smo.py",
+            "solvers/kernels/oracle.py",
+            "solvers/interface/base.py",
+            "harness/execution/runner.py",
+            "reports/page.py",
+            "data_loaders/cache.py",
+            "benchmarks/tasks.py",
+            "benchmarks/work.py",
+            "README.md",
+        )
+    ),
+    Step("a module that nothing imports", path="solvers/numeric/unused.py", text="X = 1\n"),
+    Step("no change"),
+    Step("no change, one thread", environment=(("OMP_NUM_THREADS", "1"),)),
+    Step("no change, another hash seed", environment=(("PYTHONHASHSEED", "7"),)),
+    Step("no change, memory", options=_MEMORY[:2]),
+]
+
+
+def commit(clone, step):
+    """Commit a step on top of the base; its hash."""
+    run(["git", "switch", "--quiet", "--detach", "base"], clone)
+    with (clone / step.path).open("a", encoding="utf-8") as file:
+        file.write(step.text)
+    run(["git", "add", "--all"], clone)
+    run(["git", "commit", "--quiet", "--allow-empty", "--message", step.name], clone)
+    return run(["git", "rev-parse", "HEAD"], clone).strip()
 
 
 def run(words, folder):
     """The output of a command that must not fail."""
-    names = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a"}
-    environment = {**os.environ, **names, "GIT_COMMITTER_EMAIL": "a@b"}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
+    names = {
+        f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    done = subprocess.run(
+        words, cwd=folder, env={**os.environ, **names}, capture_output=True, text=True
+    )
     if done.returncode:
         raise SystemExit(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout
@@ -182,13 +170,9 @@ def judge(clone, step, head):
     """The row of a step: what the command says of it."""
     words = [sys.executable, "-m", "marginbench", "regressions", "base", head, "--json"]
     environment = {**os.environ, **dict(step.environment)}
-    with ExitStack() as stack:
-        for _ in range(2 if _BUSY in environment else 0):
-            busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-            stack.callback(busy.kill)
-        done = subprocess.run(
-            [*words, *step.options], cwd=clone, env=environment, capture_output=True, text=True
-        )
+    done = subprocess.run(
+        [*words, *step.options], cwd=clone, env=environment, capture_output=True, text=True
+    )
     if not done.stdout.strip():
         print(done.stderr, file=sys.stderr)
         return [step.name, step.code, done.returncode, 0, 0, 0]
@@ -196,7 +180,7 @@ def judge(clone, step, head):
     rows = [each for each in report["values"] if each["beyond"]]
     rows += [each for each in report["not_compared"] if each["outcome"] in ("failed in B", "gone")]
     refused = {(each["task"], each["solver"]) for each in rows}
-    hits = sum(solver in step.solver.split() for _, solver in refused)
+    hits = sum(solver == step.solver for _, solver in refused)
     cells = len(report["cells"])
     return [step.name, step.code, done.returncode, hits, len(refused) - hits, cells]
 
@@ -210,18 +194,16 @@ def main():
         clone = Path(name, "clone")
         run(["git", "clone", "--quiet", str(ROOT), str(clone)], ROOT)
         run(["git", "tag", "base"], clone)
-        steps = [each for each in worse() + same() if options.only in each.name]
-        heads = [commit(clone, each, place) for place, each in enumerate(steps)]
         heading("step", "right", "given", "cells told", "false alarms", "cells")
-        rows = []
-        for step, head in zip(steps, heads, strict=True):
-            rows.append(judge(clone, step, head))
-            row(*rows[-1])
-    for title, is_worse in (("worse", True), ("same", False)):
-        chosen = [each for each in rows if bool(each[1]) == is_worse]
-        right = sum(each[1] == each[2] for each in chosen)
-        false = sum(each[4] for each in chosen)
-        print(f"{title}: {right} of {len(chosen)} right, {false} cells of other solvers told")
+        for title, steps in (("worse", WORSE), ("same", SAME)):
+            rows = []
+            for step in steps:
+                if options.only in step.name:
+                    rows.append(judge(clone, step, commit(clone, step)))
+                    row(*rows[-1])
+            right = sum(each[1] == each[2] for each in rows)
+            false = sum(each[4] for each in rows)
+            print(f"{title}: {right} of {len(rows)} right, {false} cells of other solvers told")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
 """What a study costs beside its runs as it grows: planning, records, resuming, pages.
 
-python -m benchmarks.compare.scale [--runs 1000 10000]
+python -m benchmarks.compare.scale [--runs 1000 10000] [--parts]
 
 Each solver of a small study really runs once on each task. What came of these runs is then recorded
 for every seed as if it had run each time, with times and objectives of its own, so that records are
 as large as real ones and compress no better. All steps after that are commands of the user, each in
 a process of its own: its CPU seconds, wall-clock time and largest resident memory, worker processes
 included.
+
+``--parts`` really runs every seed, and prints the milliseconds of a run in each part: what records
+tell of it, and the rest of the time from the first start to the last record: messages, limits, the
+record and its file.
 """
 
 import argparse
 import io
+import math
 import os
 import resource
 import tempfile
@@ -21,33 +26,31 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-import psutil
 
 from benchmarks.report import Cost, command
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Ended, Started, Waiting
+from marginbench.harness.results.journal import runs_table
+from marginbench.harness.results.svm import Record
 from marginbench.harness.study.toml import load_study
 
-STUDY = """
-name = "{name}"
+_STUDY = """
+name = "scale"
 title = "Ten configurations, many seeds"
-seeds = {seeds}
+seeds = SEEDS
 task = [
-    {{ dataset = "checkers", dataset_params = {{ n_train = 300, n_test = 300 }}, gamma = 10.0 }},
-    {{ dataset = "breast-cancer", gamma = 0.02 }},
+    { dataset = "checkers", dataset_params = { n_train = 300, n_test = 300 }, gamma = 10.0 },
+    { dataset = "breast-cancer", gamma = 0.02 },
 ]
 solver = [
-    {solvers}
-]
-"""
-_SOLVERS = """
     { name = "SBP", params = { nu = "reference", max_epochs = 10 } },
     { name = "BSGD", params = { budget = 50, max_epochs = 10 } },
     { name = "SDCA", params = { max_epochs = 30 } },
     { name = "Pegasos", params = { max_epochs = 10 } },
     { name = "Perceptron", params = { max_epochs = 5, output = "averaged" } },
+]
 """
 _CONFIGURATIONS = 10
 
@@ -58,7 +61,7 @@ class Replay(LocalPool):
     def execute(self, jobs):
         first, rng = {}, np.random.default_rng(0)
         for job in jobs:
-            if job.work.checkpoint is None:  # planning
+            if getattr(job.work, "checkpoint", None) is None:  # planning
                 yield from super().execute(iter([job]))
                 continue
             name = f"{job.work.problem.dataset} {job.work.solver}"
@@ -87,44 +90,58 @@ def _varied(outcome, rng):
 
 
 class Clocked(PlainProgress):
-    """Measures this process and its workers from the first run to the last, and up to the first."""
+    """Measures this process from the first run to the last, and up to the first."""
 
     def __init__(self):
         super().__init__(1, io.StringIO())
-        self.cpu_s = self.worker_s = self.wall_s = self.planned_cpu_s = self.planned_mb = 0.0
 
     def begin(self, pending, recorded=()):
         super().begin(pending, recorded)
         self.planned_mb = _peak_mb()
-        self.planned_cpu_s = time.process_time()
-        self._began = self.planned_cpu_s, _workers_s(), time.perf_counter()
+        self.began = time.process_time(), time.perf_counter()
 
     def close(self):
-        ended = time.process_time(), _workers_s(), time.perf_counter()
-        self.cpu_s, self.worker_s, self.wall_s = np.subtract(ended, self._began).tolist()
+        self.ended = time.process_time(), time.perf_counter()
 
 
 def _peak_mb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _workers_s():
-    times = [process.cpu_times() for process in psutil.Process().children(recursive=True)]
-    return sum(each.user + each.system for each in times)
-
-
-def recorded(study, results):
-    """Plan and record a study, in this process: CPU seconds and megabytes of each step."""
-    clocked, began = Clocked(), time.process_time()
-    with tempfile.TemporaryDirectory() as logs, Replay(1, Path(logs)) as pool:
-        run_study(load_study(study), results, progress=clocked, executor=pool)
+def recorded(runs, folder, pool=Replay):
+    """Plan and record so many runs in ``folder/results``: the Cost of each step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with pool(1, folder / "logs") as executor:
+        # Reference optima and data are cached, and everything is compiled, before the clocks start.
+        for name, seeds in (("first", 1), ("results", max(1, runs // _CONFIGURATIONS))):
+            study = folder / f"{name}.toml"
+            study.write_text(_STUDY.replace("SEEDS", str(seeds)))
+            clocked, began = Clocked(), time.process_time()
+            run_study(load_study(str(study)), folder / name, progress=clocked, executor=executor)
     return {
-        "plan": (clocked.planned_cpu_s - began, clocked.planned_mb),
-        "record": (clocked.cpu_s, _peak_mb()),
+        "plan": Cost(clocked.began[0] - began, math.nan, clocked.planned_mb),
+        "record": Cost(*np.subtract(clocked.ended, clocked.began), _peak_mb()),
     }
 
 
-def measured(runs, folder):
+def measure_parts(runs, folder):
+    """Print the milliseconds of a run in each part."""
+    cost = recorded(runs, folder, LocalPool)["record"]
+    table = runs_table(folder / "results", Record)[0].to_pandas()
+    spent = table[["data_s", "compile_s", "wall_s", "evaluation_s"]].mean()
+    wall = cost.wall_s / len(table)
+    for words, seconds in {
+        "data": spent["data_s"],
+        "building and warm-up": spent["compile_s"],
+        "solving": spent["wall_s"],
+        "evaluation": spent["evaluation_s"],
+        "messages, limits, record": wall - spent.sum(),
+        "all, wall clock": wall,
+    }.items():
+        print(f"  {words:29} {1e3 * seconds:7.2f} ms")
+
+
+def measure(runs, folder):
     """Print what each step costs for so many runs."""
 
     def show(what, cost):
@@ -134,16 +151,12 @@ def measured(runs, folder):
             flush=True,
         )
 
-    study, first, results = (folder / name for name in ("scale.toml", "first.toml", "results"))
-    for path, seeds in ((study, max(1, runs // _CONFIGURATIONS)), (first, 1)):
-        path.write_text(STUDY.format(name="scale", seeds=seeds, solvers=_SOLVERS))
-    # Reference optima and data are cached, and everything is compiled, before the clocks start.
-    command("run", str(first), "--out", str(folder / "first"))
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        costs = pool.submit(recorded, str(study), results).result()
-    for name, (cpu_s, peak_mb) in costs.items():
-        show(f"{name} {runs} runs", Cost(cpu_s, float("nan"), peak_mb))
-    again = ("run", str(study), "--out", str(results))
+        costs = pool.submit(recorded, runs, folder).result()
+    for name, cost in costs.items():
+        show(f"{name} {runs} runs", cost)
+    results = folder / "results"
+    again = ("run", str(folder / "results.toml"), "--out", str(results))
     show("resume and page", command(*again))
     show("resume, nothing changed", command(*again))
     [journal] = (results / "journal").glob("*.jsonl")
@@ -168,9 +181,11 @@ def main():
     """Print a table for each number of runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, nargs="+", default=[1_000, 10_000])
-    for runs in parser.parse_args().runs:
+    parser.add_argument("--parts", action="store_true", help="really run every seed")
+    options = parser.parse_args()
+    for runs in options.runs:
         with tempfile.TemporaryDirectory() as folder:
-            measured(runs, Path(folder))
+            (measure_parts if options.parts else measure)(runs, Path(folder))
 
 
 if __name__ == "__main__":

@@ -68,7 +68,9 @@ def regressions(
     again: Annotated[
         bool, typer.Option("--again", help="Measure also what was measured before.")
     ] = False,
-    all_rows: Annotated[bool, typer.Option("--all", help="Print long tables whole.")] = False,
+    all_rows: Annotated[
+        bool, typer.Option("--all", help="Print also the values without a change.")
+    ] = False,
 ) -> None:
     if as_text and as_json:
         raise UserError("--text and --json are two forms of the same output; give one of them")

@@ -45,7 +45,7 @@ def watch(
         while True:
             standing = monitor.look()
             if html is not None:
-                from ..comparison.page import check_target
+                from ..comparison.report import check_target
                 from ..templating import environment, page, write_page
 
                 check_target(html, [])

@@ -23,13 +23,6 @@ from ..statistics.errors import CONFIDENCE, SolverErrors, difference
 #: Outcomes of a pair of runs. Only the first one has numbers.
 COMPARED, OTHER_PROBLEM, NEW, GONE = "compared", "problem differs", "new", "gone"
 FAILED_B, MISSING_B = "failed in B", "no record in B"
-#: All of them, in the order of tables.
-OUTCOMES = (
-    *(COMPARED, FAILED_B, "failed in A", "failed in both", OTHER_PROBLEM),
-    *(MISSING_B, "no record in A", "no record in both", GONE, NEW),
-    *("skipped in B", "skipped in A", "skipped in both"),
-)
-
 #: What determines the problem of a run, besides its reference optimum, and what it is called.
 _PROBLEM = {
     "fingerprint": "data",
@@ -70,14 +63,11 @@ def spread_single_runs(single: pd.DataFrame, other: pd.DataFrame) -> pd.DataFram
     other side. The column ``run`` keeps the seed that was run.
     """
     keys = ["task", "solver"]
-    beside = {key: list(seeds) for key, seeds in other.groupby(keys)["seed"]}
     alone = single.groupby(keys)["seed"].transform("size") == 1
-    identities = zip(single["task"], single["solver"], single["seed"], alone, strict=True)
-    seeds = [beside.get((*key,), [seed]) if one else [seed] for *key, seed, one in identities]
-    spread = single.assign(run=single["seed"], seed=pd.Series(seeds, single.index)).explode(
-        "seed", ignore_index=True
-    )
-    return spread.astype({"seed": int})
+    single = single.assign(run=single["seed"])
+    spread = single[alone].drop(columns="seed").merge(other[RUN], on=keys, how="left")
+    spread["seed"] = spread["seed"].fillna(spread["run"]).astype(int)
+    return pd.concat([spread, single[~alone]], ignore_index=True)
 
 
 def _outcome(before: dict[str, Any] | None, after: dict[str, Any] | None) -> tuple[str, str]:
@@ -87,7 +77,10 @@ def _outcome(before: dict[str, Any] | None, after: dict[str, Any] | None) -> tup
         if hits and state == "absent":
             return (NEW if "A" in hits else GONE), ""
         if hits:
-            return f"{state} in {'both' if len(hits) == 2 else min(hits)}", _reason(hits)
+            rows = (row for row in hits.values() if row)
+            parts = (": ".join(filter(None, (row["status"], row["reason"]))) for row in rows)
+            why = "; ".join(dict.fromkeys(parts))
+            return f"{state} in {'both' if len(hits) == 2 else min(hits)}", why
     assert before is not None
     assert after is not None
     differing = _differing(before, after)
@@ -98,20 +91,8 @@ def _state(row: dict[str, Any] | None) -> str:
     """How a run ended, as far as comparing it goes; a damaged record tells nothing of its run."""
     if row is None:
         return "absent"
-    if row["ok"]:
-        return "ok"
     words = {"skipped": "skipped", "missing": "no record", "damaged": "no record"}
-    return words.get(str(row["status"]), "failed")
-
-
-def _reason(rows: Mapping[str, Any]) -> str:
-    """The status and the reason of the sides that have no result."""
-    parts = {
-        side: ": ".join(filter(None, (row["status"], row["reason"]))) for side, row in rows.items()
-    }
-    if len(set(parts.values())) == 1:
-        return next(iter(parts.values()))
-    return "; ".join(f"{side} {words}" for side, words in parts.items())
+    return "ok" if row["ok"] else words.get(str(row["status"]), "failed")
 
 
 def _differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -357,11 +338,9 @@ def _direction(change: Change, band: float) -> tuple[Verdict, str]:
     """Whether it is worse, better, both or neither, and why that is not told by the mean."""
     lost, gained, n = change.lost, change.gained, change.n
     worse = better = False
-    why, always = "", n in (lost, gained)
-    if always:
-        why = "reached in A, never in B" if lost else "never reached in A, reached in B"
-    elif lost or gained:
-        why = f"only A reaches it in {lost}, only B in {gained} of {plural(n, 'pair')}"
+    always = n in (lost, gained)
+    reached = f"only A reaches it in {lost}, only B in {gained} of {plural(n, 'pair')}"
+    why = reached if lost or gained else ""
     if change.exact:
         widest = 1.0 if why else band
         above, below = (widest, 1 / widest) if change.scale == "ratio" else (0.0, 0.0)
@@ -382,12 +361,13 @@ def _direction(change: Change, band: float) -> tuple[Verdict, str]:
 def of_cell(verdicts: Iterable[Verdict], outcomes: Iterable[str]) -> Verdict:
     """The verdict on a solver on a task, from its measures and how its pairs of runs ended."""
     kinds = {outcome.partition(" in ")[0] for outcome in outcomes}
-    decided = [verdict for kind, verdict in _OF_CELL.items() if kind in kinds]
+    decided = [verdict for kind, verdict in KINDS.items() if kind in kinds]
     return (decided[0] or combined(verdicts)) if decided else "not compared"
 
 
-#: What decides a cell, the first that its runs have; the measures where that is a pair.
-_OF_CELL: Mapping[str, Verdict | None] = {
+#: How pairs of runs end, whatever the side, in the order of tables. The first that the runs of a
+#: cell have decides it; the measures do where that is a pair.
+KINDS: Mapping[str, Verdict | None] = {
     "failed": "failed",
     COMPARED: None,
     OTHER_PROBLEM: "not compared",
@@ -396,9 +376,6 @@ _OF_CELL: Mapping[str, Verdict | None] = {
     NEW: "new",
     "skipped": "skipped",
 }
-_ONE_FOR_ALL: tuple[Verdict, ...] = (
-    *("worsening", "improvement", "no difference told", "identical", "advice"),
-)
 
 
 def combined(verdicts: Iterable[Verdict]) -> Verdict:
@@ -409,30 +386,25 @@ def combined(verdicts: Iterable[Verdict]) -> Verdict:
     if present >= {"identical", "advice"}:
         # What is not judged may differ.
         present.add("no difference told")
-    return next((verdict for verdict in _ONE_FOR_ALL if verdict in present), "not compared")
+    told = ("worsening", "improvement", "no difference told", "identical", "advice")
+    return min(present.intersection(told), key=told.index, default="not compared")
 
 
 def of_tasks(
-    verdicts: Sequence[Verdict],
-    low: float,
-    high: float,
-    q: float,
-    *,
-    unchanged: tuple[float, float],
-    n: int,
+    verdicts: Sequence[Verdict], mean: Mapping[str, float], q: float, band: tuple[float, float]
 ) -> Verdict:
-    """The verdict on a measure of a solver over tasks.
+    """The verdict on a measure of a solver over the tasks of its mean.
 
     That of the tasks where these tell a change, mixed if the interval of their mean excludes it;
-    else that of their mean, of at least six tasks, of which ``q`` is p, adjusted.
+    else that of their mean, of at least six tasks, of which ``q`` is p, adjusted. Means within the
+    ``band`` are no change.
     """
     verdict = combined(verdicts)
-    if (verdict == "improvement" and low > unchanged[1]) or (
-        verdict == "worsening" and high < unchanged[0]
-    ):
+    above, below = mean["low"] > band[1], mean["high"] < band[0]
+    if (verdict == "improvement" and above) or (verdict == "worsening" and below):
         return "mixed"
     if verdict == "no difference told" and "advice" in verdicts:
         return "advice"
-    if verdict != "no difference told" or n < FEWEST_TASKS or not q <= _ALPHA:
+    if verdict != "no difference told" or len(verdicts) < FEWEST_TASKS or not q <= _ALPHA:
         return verdict
-    return "worsening" if low > unchanged[0] else "improvement"
+    return "worsening" if mean["low"] > band[0] else "improvement"

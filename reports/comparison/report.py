@@ -1,18 +1,25 @@
-"""What a comparison says: in words, as tables, in the terminal, and as JSON (docs/comparing.md)."""
+"""What a comparison says: in words, as tables, in the terminal, as a page and as JSON.
+
+docs/comparing.md describes all of them.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 from rich.console import RenderableType
 from rich.text import Text
 
+from ...harness.environment import version
+from ...harness.errors import StorageError
 from ...harness.results.stores import displayed
 from ...harness.words import visible
 from .. import formatting
@@ -22,10 +29,8 @@ from ..tables import NONE, Cell, Column, Table, TerminalTable, framed
 from . import change as changes
 from .change import FEWEST_TASKS, SEVERITY
 from .result import Compared, Comparison, Difference, Side
-from .studies import SOURCE
 
 ARROW = "\N{RIGHTWARDS ARROW}"
-_PLUS = "+"
 _LARGEST = 1000.0
 _MOST_PLACES = 6
 # Seeds that are listed.
@@ -45,7 +50,6 @@ IN_WORDS = {
 def headline(comparison: Comparison) -> str:
     """One line: what is worse, better and the same."""
     counts = Counter(comparison.frame["verdict"])
-    n_beyond = int(comparison.frame["beyond"].sum())
     parts = []
     if comparison.n_newly_failed:
         failed = plural(comparison.n_newly_failed, "run")
@@ -56,19 +60,15 @@ def headline(comparison: Comparison) -> str:
         return "; ".join([*parts, "no pair of runs could be compared"])
     if comparison.verdict == "gone":
         parts.append("cells are gone")
-    beyond = f" ({n_beyond} beyond bounds)" if n_beyond else ""
+    beyond = f" ({comparison.n_beyond} beyond bounds)" if comparison.n_beyond else ""
     parts.append(f"{counts.pop('worsening', 0)} worse{beyond}")
     parts += [
         f"{counts[verdict]} {words}" for verdict, words in IN_WORDS.items() if counts[verdict]
     ]
     over = comparison.solvers
     alone = Counter(over.loc[(over["n_worse"] == 0) & (over["n_better"] == 0), "verdict"])
-    told = [
-        f"{alone[each]} {IN_WORDS[each]}" for each in ("worsening", "improvement") if alone[each]
-    ]
+    told = [f"{alone[each]} {IN_WORDS[each]}" for each in _CHANGED if alone[each]]
     means = f"; means over tasks alone: {', '.join(told)}" if told else ""
-    others = comparison.n_beyond - n_beyond
-    means += f" ({others} beyond bounds)" if others else ""
     total = plural(len(comparison.frame), "value")
     pairs = plural(comparison.n_compared, "pair")
     return f"{', '.join(parts)} of {total} from {pairs} of runs{means}"
@@ -110,9 +110,12 @@ def ordered(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.loc[keys.sort_values([*map(str, keys)], kind="stable").index]
 
 
+_CHANGED = ("worsening", "mixed", "improvement")
+
+
 def changed(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with a change, worst first."""
-    return ordered(frame[frame["verdict"].isin(("worsening", "mixed", "improvement"))])
+    return ordered(frame[frame["verdict"].isin(_CHANGED)])
 
 
 def ratio(value: float) -> str:
@@ -121,10 +124,8 @@ def ratio(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    if value >= _LARGEST:
-        return f">{_LARGEST:.0f}"
-    if value <= 1 / _LARGEST:
-        return f"<{1 / _LARGEST:g}"
+    if not 1 / _LARGEST < value < _LARGEST:
+        return f">{_LARGEST:.0f}" if value > 1 else f"<{1 / _LARGEST:g}"
     places = 3 if value < 0.1 else 2 if value < 10 else 1 if value < 100 else 0
     while float(f"{value:.{places}f}") == 1.0 != value and places < _MOST_PLACES:
         places += 1
@@ -135,19 +136,10 @@ def difference(item: Compared, value: float) -> str:
     """A difference with its sign: of errors in points."""
     if math.isnan(value):
         return DASH
-    sign = _PLUS if value > 0 else ""
+    sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
     if item.is_error:
-        return f"{sign}{formatting.decimals(100 * value, 2)}{THIN}pt"
-    minus = "\N{MINUS SIGN}" if value < 0 else sign
-    return minus + formatting.say(item.measure, abs(value))
-
-
-def change(item: Compared, row: Mapping[str, Any]) -> str:
-    """The mean change of a row."""
-    lost, gained, n = (row.get(name, 0) for name in ("lost", "gained", "n"))
-    if n and n in (lost, gained):
-        return "never in B" if lost else "never in A"
-    return ratio(row["mean"]) if row["scale"] == "ratio" else difference(item, row["mean"])
+        return f"{sign}{formatting.decimals(100 * abs(value), 2)}{THIN}pt"
+    return sign + formatting.say(item.measure, abs(value))
 
 
 def change_words(item: Compared, before: float, after: float) -> str:
@@ -157,30 +149,11 @@ def change_words(item: Compared, before: float, after: float) -> str:
     return ratio(after / before)
 
 
-def interval(item: Compared, row: Mapping[str, Any]) -> str:
-    """Its interval; empty without one."""
-    low, high = row["low"], row["high"]
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    if row["scale"] == "ratio":
-        return f"{_number(low)}{DASH}{_number(high)}{TIMES}"
-    return f"{difference(item, low)} to {difference(item, high)}"
-
-
 def bound(item: Compared) -> str:
     """The bound of a measure."""
     if math.isinf(item.bound):
         return "off"
     return f"{100 * item.bound:g}{THIN}pt" if item.is_error else f"{item.bound:g}{TIMES}"
-
-
-#: What the means over tasks are.
-MEANS = (
-    "Geometric means of the tasks' ratios (of test errors means of differences), each task once, "
-    "with 95 % t intervals over the tasks. Tasks on which a run never reaches the target, for "
-    "which one side lacks runs, or whose ratio has a zero in it, are left out. A mean of fewer "
-    f"than {FEWEST_TASKS} tasks decides nothing by itself."
-)
 
 
 def _column(title: str, name: str, short: str | None = None, style: str = "") -> Column:
@@ -205,28 +178,40 @@ _VERDICT = Column(
 _INTERVAL = _column("95 % interval", "interval", "95 % interval", "number")
 
 
-def _in_words(comparison: Comparison, rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of measures with their title, change and interval in words."""
-    items = [comparison.measures[name] for name in rows["measure"]]
-    return [
-        row
-        | {"title": item.measure.title, "change": change(item, row)}
-        | {"bound": bound(item), "interval": interval(item, row)}
-        for item, row in zip(items, records(rows), strict=True)
-    ]
+def _in_words(item: Compared, row: Mapping[str, Any]) -> dict[str, str]:
+    """The title, change and interval of a row of measures."""
+    is_ratio = row["scale"] == "ratio"
+    change = ratio(row["mean"]) if is_ratio else difference(item, row["mean"])
+    if row.get("n") and row["n"] in (row["lost"], row["gained"]):
+        change = "never in B" if row["lost"] else "never in A"
+    low, high = row["low"], row["high"]
+    interval = f"{_number(low)}{DASH}{_number(high)}{TIMES}" if is_ratio else ""
+    interval = interval or f"{difference(item, low)} to {difference(item, high)}"
+    no_interval = math.isnan(low) or math.isnan(high)
+    title = item.measure.title
+    return {"title": title, "change": change, "interval": "" if no_interval else interval}
 
 
 def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Table | None:
     """A row for each task, solver and measure; None without any."""
     if rows.empty:
         return None
-    words = _in_words(comparison, rows)
-    for row in words:
-        measure = comparison.measures[row["measure"]].measure
-        ends = [row["before"], row["after"]]
-        row["below"] = f"beyond {row['bound']}" if row["beyond"] else row["why"]
-        medians = [formatting.say(measure, each) for each in ends if not math.isnan(each)]
-        row["medians"] = f" {ARROW} ".join(medians) if len(medians) == 2 else DASH
+    words = []
+    for row in records(rows):
+        item = comparison.measures[row["measure"]]
+        medians = [
+            formatting.say(item.measure, each)
+            for each in (row["before"], row["after"])
+            if not math.isnan(each)
+        ]
+        below = row["why"]
+        if row["verdict"] == "worsening" and (row["beyond"] or not below):
+            below = f"{'beyond' if row['beyond'] else 'within'} {bound(item)}"
+        words.append(
+            row
+            | _in_words(item, row)
+            | {"below": below, "medians": f" {ARROW} ".join(medians) if medians[1:] else DASH}
+        )
     columns = [
         *(_VERDICT, _TASK, _SOLVER, _MEASURE),
         *(_column(f"B{FIXED}/{FIXED}A", "change", "B/A", "number"), _INTERVAL),
@@ -240,19 +225,21 @@ def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table | None:
     """A row for each solver and measure: the mean over tasks; None without any."""
     if rows.empty:
         return None
-
-    def tasks(row: Mapping[str, Any]) -> Cell:
-        out = f"{row['n_left_out']} left out" if row["n_left_out"] else ""
-        return Cell(str(row["n_tasks"]), range=out)
-
+    words = [
+        row
+        | _in_words(comparison.measures[row["measure"]], row)
+        | {"left_out": row["n_left_out"] or ""}
+        for row in records(rows)
+    ]
     columns = [
         *(_SOLVER, _MEASURE, _VERDICT),
         *(_column(f"B{FIXED}/{FIXED}A over tasks", "change", "B/A", "number"), _INTERVAL),
-        Column("Tasks", "number", short="tasks", of=tasks),
+        _column("Tasks", "n_tasks", style="number"),
+        _column("Left out", "left_out", style="number"),
         _column("Worse", "n_worse", style="number"),
         _column("Better", "n_better", style="number"),
     ]
-    return framed("Means over tasks", pd.DataFrame(_in_words(comparison, rows)), columns)
+    return framed("Means over tasks", pd.DataFrame(words), columns)
 
 
 def outcomes_table(comparison: Comparison) -> Table | None:
@@ -265,9 +252,10 @@ def outcomes_table(comparison: Comparison) -> Table | None:
     for (*key, why), group in pairs.groupby(keys, sort=False):
         statuses = {status for status in (*group["status_a"], *group["status_b"]) if status}
         seeds = formatting.some(map(str, sorted(group["seed"])), _MOST_SEEDS)
-        rows.append((*key, seeds, visible(str(why) or ", ".join(sorted(statuses)))))
-    rows.sort(key=lambda row: changes.OUTCOMES.index(row[0]))
-
+        rows.append([*map(str, key), seeds, visible(str(why) or ", ".join(sorted(statuses)))])
+    # What only A lacks is no fault of B's.
+    kinds = [*changes.KINDS]
+    rows.sort(key=lambda row: (kinds.index(row[0].partition(" in ")[0]), row[0].endswith("A")))
     failed = Column(
         "Outcome",
         short="not compared",
@@ -299,24 +287,24 @@ def differences_table(differing: Sequence[Difference], label: str) -> Table | No
     return framed(label, frame, columns)
 
 
-def bounds_table(comparison: Comparison) -> Table:
-    """The bounds and the bands of the measures."""
-    rows = [
-        {"title": item.measure.title, "name": name, "bound": bound(item)}
-        | {"band": "" if item.band == 1.0 else f"{item.band:.3g}{TIMES}"}
-        for name, item in comparison.measures.items()
+def tables(comparison: Comparison, values: pd.DataFrame, *, whole: bool) -> Iterator[Table]:
+    """The tables in their order, with these rows of values; means as a whole or not."""
+    means = comparison.solvers
+    means = means[means["verdict"] != "identical"]
+    if not whole:
+        means = means[~means["verdict"].isin(("advice", "not compared"))]
+    outcomes = outcomes_table(comparison)
+    shown = [
+        measures_table(comparison, values, "Values"),
+        solvers_table(comparison, means),
+        measures_table(comparison, comparison.advice, "Times and memory, which only advise"),
+        differences_table(comparison.environment, "Environments"),
+        differences_table(comparison.code, "Solvers"),
     ]
-    columns = [
-        *(_MEASURE, Column("Name", of=lambda row: Cell(row["name"], code=True))),
-        *(_column("Bound", "bound", style="number"), _column("Band", "band", style="number")),
-    ]
-    return framed("Bounds", pd.DataFrame(rows), columns)
-
-
-# Commands that are printed unless all are wanted.
-_FEW = 15
-#: What the rows of :attr:`Comparison.advice` are.
-ADVICE = "Times and memory, which only advise"
+    # What failed is worse than any number.
+    lacking = comparison.n_newly_failed + comparison.n_newly_missing > 0
+    shown.insert(0 if lacking else 2, outcomes)
+    return filter(None, shown)
 
 
 def in_words(comparison: Comparison, *, all_rows: bool) -> Iterator[RenderableType]:
@@ -324,24 +312,8 @@ def in_words(comparison: Comparison, *, all_rows: bool) -> Iterator[RenderableTy
     yield Text(f"{comparison.verdict}: {headline(comparison)}", style="bold")
     for side in (comparison.before, comparison.after):
         yield Text(visible(f"{side.name}: {side.words}"))
-    frame, means, code = comparison.frame, comparison.solvers, comparison.code
-    chosen = ordered(frame) if all_rows else changed(frame)
-    if not all_rows:
-        means = means[~means["verdict"].isin(("identical", "advice", "not compared"))]
-        code = [item for item in code if not item.field.startswith(SOURCE)]
-    outcomes = outcomes_table(comparison)
-    # What failed is worse than any number.
-    lacking = comparison.n_newly_failed + comparison.n_newly_missing > 0
-    shown = [
-        outcomes if lacking else None,
-        measures_table(comparison, chosen, "Values"),
-        solvers_table(comparison, means),
-        None if lacking else outcomes,
-        measures_table(comparison, comparison.advice, ADVICE),
-        differences_table(comparison.environment, "Environments"),
-        differences_table(code, "Solvers"),
-    ]
-    for table in filter(None, shown):
+    values = ordered(comparison.frame) if all_rows else changed(comparison.frame)
+    for table in tables(comparison, values, whole=all_rows):
         yield Text()
         yield Text(table.label, style="bold")
         yield TerminalTable(table, table.label).drawn()
@@ -350,13 +322,77 @@ def in_words(comparison: Comparison, *, all_rows: bool) -> Iterator[RenderableTy
         yield Text(visible(f"note: {line}"), style="yellow")
     if comparison.commands:
         yield Text("Reproduce", style="bold")
-        most = None if all_rows else _FEW
-        for command in comparison.commands[:most]:
+        for command in comparison.commands:
             # Whole, so that it can be copied.
             yield Text(f"  {command}", no_wrap=True, overflow="ignore")
-        more = len(comparison.commands) - len(comparison.commands[:most])
-        if more:
-            yield Text(f"and {more} more; --all prints them", style="dim")
+
+
+#: What the page says below tables.
+_BELOW = {
+    "Values": (
+        "Ratios are B / A: geometric means over pairs of runs of the same seed on the same "
+        "problem, with 95 % intervals. A worsening is beyond its bound if its whole interval is. "
+        "Less is better of every measure. Verdicts allow for how many solvers and tasks a measure "
+        "has."
+    ),
+    "Means over tasks": (
+        "Geometric means of the tasks' ratios (of test errors means of differences), each task "
+        "once, with 95 % t intervals over the tasks. Tasks on which a run never reaches the "
+        "target, for which one side lacks runs, or whose ratio has a zero in it, are left out. A "
+        f"mean of fewer than {FEWEST_TASKS} tasks decides nothing by itself."
+    ),
+}
+
+
+def write_page(comparison: Comparison, path: Path) -> Path:
+    """Write the page, atomically; a StorageError if that fails."""
+    from ..templating import write_page
+
+    sides = comparison.before, comparison.after
+    check_target(path, [side.results.folder for side in sides if side.results])
+    return write_page(path, render(comparison))
+
+
+def check_target(path: Path, folders: Iterable[Path]) -> None:
+    """Refuse a page that is no file, or that would stand in place of what a study recorded."""
+    if not path.name or path.is_dir():
+        raise StorageError(f"{path}: is a folder; give the page a file, such as comparison.html")
+    target = path.resolve()
+    for folder in map(Path.resolve, folders):
+        recorded = [folder / name for name in ("study.json", "journal", "runs.parquet", "sources")]
+        if any(target.is_relative_to(each) for each in recorded):
+            raise StorageError(f"{path}: is part of the results in {folder}; give another file")
+
+
+def render(comparison: Comparison) -> str:
+    """The page, one HTML file without scripts, as text."""
+    # Imported here: the text needs no templates.
+    from ..templating import environment, page
+
+    results = comparison.before.results
+    kicker = Markup("regressions")
+    if results is not None:
+        kicker = Markup("comparison of study <code>{}</code>").format(results.study.name)
+    frame = comparison.frame
+    counts, values = Counter(frame["verdict"]), changed(frame)
+    return page(
+        environment().get_template("comparison.html"),
+        version=version(),
+        kicker=kicker,
+        comparison=comparison,
+        key_figures=[
+            ("verdict", comparison.verdict),
+            *((label, str(counts[verdict])) for verdict, label in IN_WORDS.items()),
+            ("beyond bounds", str(comparison.n_beyond)),
+            ("failed in B only", str(comparison.n_newly_failed)),
+            ("pairs of runs", str(comparison.n_compared)),
+        ],
+        headline=headline(comparison),
+        notes=notes(comparison),
+        tables=list(tables(comparison, values, whole=True)),
+        below=_BELOW,
+        rest=measures_table(comparison, ordered(frame.drop(values.index)), "All other values"),
+    )
 
 
 #: Raised when a key changes its meaning or goes.

@@ -77,7 +77,7 @@ class Difference(NamedTuple):
     """A setting of the machine, the software or a solver that differs."""
 
     solver: str  # whose it is; empty for a setting of the environment
-    field: str  # "processor", "libraries.numba", "params.tol", "source solvers/smo/smo.py"
+    field: str  # "processor", "libraries.numba", "params.tol"
     before: str  # the values of A and of B
     after: str
     disturbs: bool = False  # whether times are no evidence because of it
@@ -113,7 +113,7 @@ def _changes(
 ) -> Iterator[dict[str, Any]]:
     """A row for each measure that some run of a solver on a task has."""
     both = pairs[pairs["outcome"] == changes.COMPARED].reset_index(drop=True)
-    values = [_arrays(side, measures, both) for side in sides]
+    arrays = [_arrays(side, [*measures], both) for side in sides]
     by_cell = [dict(iter(side.runs.groupby(["task", "solver"]))) for side in sides]
     deterministic = sides[0].deterministic & sides[1].deterministic
     for task, solver, group in by_solver(both):
@@ -122,8 +122,8 @@ def _changes(
             for cells, seed in zip(by_cell, ("seed_a", "seed_b"), strict=True)
         ]
         fixed = solver in deterministic
-        for name, item in measures.items():
-            a, b = (numbers[name][group.index] for numbers, _ in values)
+        for place, (name, item) in enumerate(measures.items()):
+            a, b = (values[group.index, place] for values, _ in arrays)
             if np.isnan(a).all() and np.isnan(b).all():
                 continue
             barred = _barred(item, group, runs)
@@ -141,30 +141,27 @@ def _changes(
                     by_difference=item.is_error,
                     n_runs=min(map(len, runs)) if item.sampled else None,
                 )
-            bounds = [at_most[name][group.index] for _, at_most in values]
             # That one side gets there and the other never does is certain all the same.
-            bounded = ((bounds[0] | bounds[1]) & np.isfinite(a) & np.isfinite(b)).any()
-            advice = item.advice or (_BOUNDED if bounded and "_to_" in name else "")
-            identity = {"task": task, "solver": solver, "measure": name}
-            yield identity | {"change": change, "barred": barred, "advice": advice}
+            at_most = arrays[0][1][group.index, place] | arrays[1][1][group.index, place]
+            bounded = "_to_" in name and (at_most & np.isfinite(a) & np.isfinite(b)).any()
+            identity = {"task": task, "solver": solver, "measure": name, "barred": barred}
+            advice = item.advice or (_BOUNDED if bounded else "")
+            yield identity | {"change": change, "advice": advice}
 
 
 def _arrays(
-    side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame
-) -> tuple[dict[str, Floats], dict[str, npt.NDArray[np.bool_]]]:
-    """The values of each measure, one for each pair, and which are only upper bounds."""
+    side: Side, names: list[str], pairs: pd.DataFrame
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The values, and which are only upper bounds, shape (n_pairs, n_measures)."""
     seed = f"seed_{side.name.lower()}"
     keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=RUN)
     values, bounds = (
-        side.values.pivot(index=RUN, columns="measure", values=column).reindex(
-            index=keys, columns=list(measures)
+        side.values.pivot(index=RUN, columns="measure", values=each).reindex(
+            index=keys, columns=names
         )
-        for column in ("value", "upper_bound")
+        for each in ("value", "upper_bound")
     )
-    return (
-        {name: values[name].to_numpy(np.float64) for name in measures},
-        {name: bounds[name].eq(True).to_numpy() for name in measures},
-    )
+    return values.to_numpy(np.float64), bounds.eq(True).to_numpy()
 
 
 def _barred(item: Compared, pairs: pd.DataFrame, runs: Sequence[pd.DataFrame]) -> str:
@@ -197,22 +194,21 @@ def _judged(
     """The rows with verdicts, and p-values adjusted for how many each measure has."""
     q_values = changes.adjusted([row["measure"] for row in rows], [row["change"].p for row in rows])
     judged_rows = []
-    for row, adjusted in zip(rows, q_values, strict=True):
-        change, item = replace(row["change"], q=adjusted), measures[row["measure"]]
-        judged = changes.judged(
+    for row, q in zip(rows, q_values, strict=True):
+        change, item = replace(row["change"], q=q), measures[row["measure"]]
+        verdict, why, beyond = changes.judged(
             change,
             bound=item.bound if item.is_error or change.scale == "ratio" else 0.0,
             band=item.band,
             advice=row["advice"],
             incomplete=incomplete[row["task"], row["solver"]],
         )
-        identity = row["task"], row["solver"], row["measure"]
         # More than nothing is infinitely more.
         ratio = change.after / change.before if change.before > 0 else np.inf
-        if judged.beyond and (reason := accepted(*identity, ratio)):
-            judged = changes.Judged(judged.verdict, f"{changes.KNOWN}{reason}")
-        verdict = judged._replace(why=row["barred"] or judged.why)._asdict()
-        judged_rows.append(row | vars(change) | verdict)
+        if beyond and (reason := accepted(row["task"], row["solver"], item.name, ratio)):
+            why, beyond = f"{changes.KNOWN}{reason}", False
+        verdicts = {"verdict": verdict, "why": row["barred"] or why, "beyond": beyond}
+        judged_rows.append(row | vars(change) | verdicts)
     return pd.DataFrame(judged_rows, columns=MEASURE_COLUMNS)
 
 
@@ -241,41 +237,36 @@ def _over_tasks(
     """The means over the tasks where no side lacks a run, and all runs reach the target."""
     whole = frame[["reached_before", "reached_after"]].min(axis=1) == frame["n"]
     cells = zip(frame["task"], frame["solver"], strict=True)
-    whole &= np.array([not incomplete[cell] for cell in cells], dtype=bool)
+    whole &= np.array([not incomplete[cell] for cell in cells], dtype=bool) & (frame["n"] > 0)
     rows: list[dict[str, Any]] = []
     for (solver, name), group in frame.groupby(["solver", "measure"], sort=False):
         item = measures[str(name)]
         scale = "difference" if item.is_error else "ratio"
         # A ratio below the range of floating point is 0, and has no logarithm.
         told = np.isfinite(group["mean"]) & ((group["mean"] > 0) | item.is_error)
-        told &= whole[group.index] & (group["scale"] == scale) & (group["n"] > 0)
+        told &= whole[group.index] & (group["scale"] == scale)
         means = group.loc[told, "mean"].to_numpy(np.float64)
-        means = means if item.is_error else np.log(means)
+        estimated = changes.estimate(
+            means if item.is_error else np.log(means), not item.is_error, item.band
+        )
         rows.append(
-            {
-                "solver": solver,
-                "measure": name,
-                "beyond": bool(group["beyond"].any()),
-                "n_tasks": len(means),
-                "n_left_out": len(group) - len(means),
-                "scale": scale,
-                **changes.estimate(means, not item.is_error, item.band),
-                "n_worse": int((group["verdict"] == "worsening").sum()),
-                "n_better": int((group["verdict"] == "improvement").sum()),
-                "group": group,
-            }
+            {"solver": solver, "measure": name, "scale": scale, "group": group, **estimated}
+            | {"beyond": bool(group["beyond"].any())}
+            | {"n_tasks": len(means), "n_left_out": len(group) - len(means)}
+            | {"n_worse": int((group["verdict"] == "worsening").sum())}
+            | {"n_better": int((group["verdict"] == "improvement").sum())}
+            # Of tasks that are left out only where all are: it stands beside the mean.
+            | {"verdicts": list(group.loc[told if told.any() else group.index, "verdict"])}
         )
     q_values = changes.adjusted([row["measure"] for row in rows], [row["p"] for row in rows])
-    for row, adjusted in zip(rows, q_values, strict=True):
-        item, group, n = measures[row["measure"]], row["group"], row["n_tasks"]
-        unchanged = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
-        row["verdict"] = changes.of_tasks(
-            list(group["verdict"]), row["low"], row["high"], adjusted, unchanged=unchanged, n=n
-        )
+    for row, q in zip(rows, q_values, strict=True):
+        item = measures[row["measure"]]
+        band = (0.0, 0.0) if item.is_error else (1 / item.band, item.band)
+        row["verdict"] = changes.of_tasks(row["verdicts"], row, q, band)
         # What is accepted on every task is accepted on their mean.
-        known = group["why"].str.startswith(changes.KNOWN).any()
-        worse = row["verdict"] == "worsening" and n >= changes.FEWEST_TASKS and not known
-        row["beyond"] |= worse and row["low"] > item.bound
+        known = row["group"]["why"].str.startswith(changes.KNOWN).any()
+        worse = row["verdict"] == "worsening" and row["n_tasks"] >= changes.FEWEST_TASKS
+        row["beyond"] |= worse and not known and row["low"] > item.bound
     return pd.DataFrame(rows, columns=SOLVER_COLUMNS)
 
 
@@ -408,7 +399,7 @@ class Comparison:
         StorageError
             If it cannot be written.
         """
-        from .page import write_page
+        from .report import write_page
 
         return write_page(self, Path(path))
 

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 
 from ...data_loaders import suggest
-from ...harness.planning.fingerprint import content_version, read_sources
+from ...harness.planning.fingerprint import content_version
 from ...harness.planning.plan import kind_named
 from ...harness.results.measures import Measure, counter_measures, measures_of
 from ...harness.results.stores import displayed, local_folder
 from .. import analysis
 from ..described import CellTask
 from ..errors import ReportError
-from ..frames import RUN, is_number, json_object, records
+from ..frames import RUN, json_object, records
 from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, derived_measures
 from ..results import SUMS, Results, load_results
 from ..statistics import integrity, summary, targets
@@ -65,8 +65,6 @@ _LEFT_OUT = frozenset({"train_error", "gamma", "late_spread", "iterations"})
 #: Settings that name the code, which is what is compared; all others may change times.
 _CODE = frozenset({"marginbench", "commit", "dirty"})
 _NONE = "not recorded"
-#: Before the name of a source file.
-SOURCE = "source "
 
 
 def compare(
@@ -101,8 +99,9 @@ def compare(
         kinds of studies.
     """
     accepted = bounds_of(bounds)
-    folders = local_folder(a), None if b is None else local_folder(b)
-    before, after = sides_of(*folders, solver, against)
+    before, after = sides_of(
+        local_folder(a), None if b is None else local_folder(b), solver, against
+    )
     results = [side.results for side in (before, after) if side.results is not None]
     environment, times = _environments(results)
     ranked = before.solver == after.solver
@@ -229,7 +228,7 @@ def _measures(
     left_out = _LEFT_OUT | _repeats([each.runs for each in results])
     names = [name for name in named if name not in left_out]
     stored: list[Any] = [each.study.budget.get("checkpoint_factor") for each in results]
-    factor = max(float(each) if is_number(each) else _CHECKPOINT_FACTOR for each in stored)
+    factor = max(float(each or _CHECKPOINT_FACTOR) for each in stored)
     chosen: dict[str, Compared] = {}
     for name in sorted(names, key=lambda name: _PLACES.get(name, _PLACES[""])):
         measure, default = named[name], _MEASURES.get(name, _MEASURES[""])[0]
@@ -253,15 +252,16 @@ def _measures(
 
 def _repeats(frames: list[pd.DataFrame]) -> set[str]:
     """Counters that nothing counted, or that are all of a sum."""
-    names = [name for name in counter_measures() if all(name in frame for frame in frames)]
+
+    def all_of_a_sum(name: str) -> bool:
+        sums = [total for total, parts in SUMS.items() if name in parts]
+        return any(all(frame[name].equals(frame[total]) for frame in frames) for total in sums)
+
     return {
         name
-        for name in names
-        if not any((frame[name] > 0).any() for frame in frames)
-        or any(
-            name in parts and all(frame[name].equals(frame[total]) for frame in frames)
-            for total, parts in SUMS.items()
-        )
+        for name in counter_measures()
+        if all(name in frame for frame in frames)
+        and (all_of_a_sum(name) or not any((frame[name] > 0).any() for frame in frames))
     }
 
 
@@ -344,11 +344,8 @@ def differences(
 
 def _distinct(rows: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """The values of each name, as one text; several where rows disagree."""
-    texts: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        for name, value in row.items():
-            texts[name].add(value)
-    return {name: ", ".join(sorted(values)) for name, values in texts.items()}
+    texts = pd.DataFrame(list(rows), dtype=object)
+    return {str(name): ", ".join(sorted(set(texts[name].dropna()))) for name in texts}
 
 
 def _cautions(results: Sequence[Results]) -> list[str]:
@@ -365,28 +362,23 @@ def _cautions(results: Sequence[Results]) -> list[str]:
 
 
 def _code_differences(results: Sequence[Results]) -> list[Difference]:
-    """The classes, parameters, limits and sources of solvers that differ, solver by solver."""
+    """The classes, versions, parameters and limits of solvers that differ, solver by solver."""
     items: list[Difference] = []
     for solver in dict.fromkeys(str(name) for each in results for name in each.runs["solver"]):
-        a, b = (_code(each, solver) for each in results)
+        a, b = (_code(each.runs[each.runs["solver"] == solver]) for each in results)
         if a and b:
             items += differences(a, b, {*a, *b}, solver)
     return items
 
 
-def _code(results: Results, solver: str) -> dict[str, str]:
+def _code(runs: pd.DataFrame) -> dict[str, str]:
     """What the records of a solver say of its code."""
-    runs = results.runs
-    runs = runs[(runs["solver"] == solver) & (runs["key"] != "") & (runs["solver_class"] != "")]
-    texts = []
-    columns = ["solver_class", "version", "params", "budget", "key_parts"]
-    for row in records(runs.drop_duplicates(columns)):
-        settings = {"class": row["solver_class"]}
-        if row["version"]:
-            settings["version"] = content_version(row["version"])
-        for name in ("params", "budget"):
-            settings |= integrity.flatten(json_object(row[name]), f"{name}.")
-        source = json_object(row["key_parts"]).get("source")
-        files = read_sources(results.folder, source) if isinstance(source, str) else None
-        texts.append(settings | {f"{SOURCE}{name}": s[:10] for name, s in (files or {}).items()})
-    return _distinct(texts)
+    runs = runs[(runs["key"] != "") & (runs["solver_class"] != "")]
+    columns = ["solver_class", "version", "params", "budget"]
+    return _distinct(
+        {"class": row["solver_class"]}
+        | ({"version": content_version(row["version"])} if row["version"] else {})
+        | integrity.flatten(json_object(row["params"]), "params.")
+        | integrity.flatten(json_object(row["budget"]), "budget.")
+        for row in records(runs.drop_duplicates(columns))
+    )

@@ -49,15 +49,6 @@ class Annotation:
     # The largest ratio that is accepted, after / before.
     most: Annotated[float, Field(gt=1)] = math.inf
 
-    def covers(self, cell: str, measure: str, ratio: float | None = None) -> bool:
-        """Whether a change of a measure of a cell is meant; the ratio is that of its values."""
-        if ratio is not None and ratio > self.most:
-            return False
-        name = cell.partition(" ")[2]
-        return any(fnmatchcase(name, each) for each in self.cells) and any(
-            fnmatchcase(measure, each) for each in self.measures
-        )
-
 
 _FILE = TypeAdapter(dict[Literal["change"], tuple[Annotation, ...]])
 
@@ -105,5 +96,13 @@ def _of(repository: Repository, commit: str) -> tuple[Annotation, ...]:
 def chosen(
     annotations: Sequence[Annotation], cell: str, measure: str, ratio: float | None = None
 ) -> Annotation | None:
-    """The first entry that a change of a cell is meant by; None if there is none."""
-    return next((each for each in annotations if each.covers(cell, measure, ratio)), None)
+    """The first entry that means a change of a cell, whose values have this ratio; None of none."""
+    name = cell.partition(" ")[2]
+    for each in annotations:
+        if (
+            (ratio is None or ratio <= each.most)
+            and any(fnmatchcase(name, pattern) for pattern in each.cells)
+            and any(fnmatchcase(measure, pattern) for pattern in each.measures)
+        ):
+            return each
+    return None

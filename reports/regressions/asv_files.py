@@ -1,6 +1,6 @@
 """asv's results as snapshots: the values of one commit on one machine.
 
-asv itself reads its files. null is a failure and NaN a benchmark that was skipped.
+asv itself reads its files. null and infinite are failures, NaN is a benchmark that was skipped.
 """
 
 from __future__ import annotations
@@ -82,10 +82,6 @@ class Snapshot:
         return [*missing.index[missing & (suites["cell"].nunique() > 1)]]
 
 
-# Any two numbers up to the one, and from the other on, have a ratio.
-_LARGEST_NUMBER, _SMALLEST_NUMBER = 1e150, 1e-150
-
-
 def read_results(folder: Path) -> list[Snapshot]:
     """All snapshots with values of asv's ``results_dir``, in the order of lanes, dates and hashes.
 
@@ -143,11 +139,10 @@ def _values(results: Any, name: str) -> Iterator[tuple[tuple[str, str], float]]:
     cells = itertools.product(*params)
     for words, value in zip(cells, results.get_result_value(name, params), strict=True):
         cell = visible(" ".join([suite, *(_parameter(str(each)) for each in words)]))
-        # What cannot be compared is as good as none: what is infinite, or has no ratios.
-        if value is None or abs(value) > _LARGEST_NUMBER:
+        if value is None or math.isinf(value):
             yield (cell, measure), math.nan
         elif not math.isnan(value):
-            yield (cell, measure), 0.0 if abs(value) < _SMALLEST_NUMBER else float(value)
+            yield (cell, measure), float(value)
 
 
 def benchmark(name: str) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,28 +38,26 @@ _ROUNDING = 1 + 1e-9
 _RUNNABLE = ("work", "shapes")
 
 
-def _exact(title: str, bound: float = 1.01, form: Format = "integer", absolute: float = 0.0) -> Any:
-    measure = Measure(title, title[:1].lower() + title[1:], form)
-    return Compared("", measure, bound, bound * _ROUNDING, absolute)
-
-
-#: Measures of the suites. They are deterministic but for time and memory, so a bound is there for
-#: changes that no one would call one, such as another order of a sum.
-_KNOWN: Mapping[str, Compared] = MappingProxyType(
+#: Measures of the suites -> bound, format, and the difference that is none. They are deterministic
+#: but for time and memory, so a bound is there for changes that no one would call one, such as
+#: another order of a sum.
+_MEASURES: Mapping[str, tuple[float, Format, float]] = MappingProxyType(
     {
-        "unsolved": _exact("Without a certificate", 1.0),
-        "evaluations": _exact("Evaluations requested"),
-        "evaluations_computed": _exact("Evaluations computed"),
-        "iterations": _exact("Iterations"),
-        "products": _exact("Products with the matrix"),
-        "support_vectors": _exact("Support vectors", 1.02, absolute=1.0),
-        "test_error": _exact("Test error", 0.005, "percent", 0.005),
-        "suboptimality": _exact("Suboptimality", 1.1, "number", 5e-4),
-        # Of the exact solver on thousands of points. When it leaves a sub-problem depends on
+        "unsolved": (1.0, "integer", 0.0),
+        "evaluations": (1.01, "integer", 0.0),
+        "evaluations_computed": (1.01, "integer", 0.0),
+        "iterations": (1.01, "integer", 0.0),
+        "products": (1.01, "integer", 0.0),
+        "support_vectors": (1.02, "integer", 1.0),
+        "test_error": (0.005, "percent", 0.005),
+        "suboptimality": (1.1, "number", 5e-4),
+        # Of the exact solver on thousands of points: when it leaves a sub-problem depends on
         # rounding.
-        "pairs_moved": _exact("Pairs moved", 1.2),
-        "entries_asked": _exact("Entries requested", 1.2),
-        "violation": _exact("Violation", 1.1, "number"),
+        "pairs_moved": (1.2, "integer", 0.0),
+        "entries_asked": (1.2, "integer", 0.0),
+        "violation": (1.1, "number", 0.0),
+        "time": (math.inf, "seconds", 0.0),
+        "memory": (math.inf, "megabytes", 8 * 2**20 / 1e6),
     }
 )
 #: Kinds of asv's own -> what --bound calls them all.
@@ -71,26 +68,23 @@ _UNITS = {"memory": 1e6, "test_error": 100.0}
 
 def watched(name: str, bounds: Mapping[str, float] | None = None) -> Compared:
     """The measure of a benchmark, with the bounds of the user (:func:`bounds_of`)."""
-    family = _family(name)
-    bound = (bounds or {}).get(name, (bounds or {}).get(family))
-    if family in ("time", "memory"):
-        what = " ".join(name.split("_")[1:])
-        title = f"{'Time' if family == 'time' else 'Peak memory'}, {what}"
-        form: Format = "seconds" if family == "time" else "megabytes"
-        measure = Measure(title, title[:1].lower() + title[1:], form)
-        least = 8 * 2**20 / 1e6 if family == "memory" else 0.0
-        sampled = family == "time"
-        item = Compared(name, measure, math.inf, SESSION, least, _TIMES, sampled=sampled)
-    else:
-        title = name.replace("_", " ")
-        item = replace(_KNOWN.get(name) or _exact(title, form="number"), name=name)
-    if bound is None:
+    family, bounds = _family(name), bounds or {}
+    words = name.replace("_", " ")
+    bound, form, absolute = _MEASURES.get(name, _MEASURES.get(family, (1.01, "number", 0.0)))
+    band = SESSION if math.isinf(bound) else bound * _ROUNDING
+    if family != name:
+        words = f"{'time' if family == 'time' else 'peak memory'}, {words.partition(' ')[2]}"
+    measure = Measure(words[:1].upper() + words[1:], words, form)
+    advice = _TIMES if math.isinf(bound) else ""
+    item = Compared(name, measure, bound, band, absolute, advice, sampled=family == "time")
+    wanted = bounds.get(name, bounds.get(family))
+    if wanted is None:
         return item
-    if math.isinf(bound):
-        return replace(item, bound=bound, advice="it is not judged")
-    absolute = bound if item.is_error else 0.0
-    band = item.band if item.is_error else bound * _ROUNDING
-    return replace(item, bound=bound, band=band, absolute=absolute, advice="")
+    if math.isinf(wanted):
+        return replace(item, bound=wanted, advice="it is not judged")
+    if item.is_error:
+        return replace(item, bound=wanted, absolute=wanted)
+    return replace(item, bound=wanted, band=wanted * _ROUNDING, absolute=0.0, advice="")
 
 
 def _family(name: str) -> str:
@@ -104,7 +98,7 @@ def unit_of(name: str) -> float:
 
 def bounds_of(texts: Iterable[str], measures: Iterable[str]) -> dict[str, float]:
     """Bounds from texts such as ``evaluations=1.05``, ``test_error=1pt`` and ``memory=off``."""
-    names = {*measures, *_KNOWN, "time", "memory"} - {FAILED}
+    names = {*measures, *_MEASURES} - {FAILED}
     return parsed_bounds(texts, names, {}, "evaluations=1.05 or test_error=1pt")
 
 
@@ -165,7 +159,7 @@ def regressions(
     both = before.versions.keys() & after.versions.keys()
     base, head = commits or (Commit(before.commit), Commit(after.commit))
     present = {name.rpartition(".")[2] for name in both} - {FAILED}
-    names = sorted(present, key=lambda name: ([*_KNOWN, name].index(name), name))
+    names = sorted(present, key=lambda name: ([*_MEASURES, name].index(name), name))
     measures = {name: watched(name, bounds) for name in names}
 
     def accepted(task: str, solver: str, measure: str, ratio: float) -> str:
@@ -186,11 +180,23 @@ def regressions(
         # A time of one turn has no interval; what asv recorded of it is compared.
         measures = {name: replace(item, sampled=False) for name, item in measures.items()}
 
-    def side(name: str, snapshot: Snapshot, commit: Commit, accepted: Set[str]) -> Side:
+    def side(name: str, snapshot: Snapshot, commit: Commit, excused: Set[str]) -> Side:
         rows = snapshot.values
         of_both = (rows["cell"].str.split(" ").str[0] + "." + rows["measure"]).isin(both)
         kept = of_both & ~rows["cell"].isin(gone) & (rows["seed"] <= rows["cell"].map(last))
-        return _side(name, commit, rows[kept], measures, snapshot.failed, accepted)
+        rows = rows[kept].sort_values(["cell", "seed"], kind="stable")
+        named = [task_and_solver(cell) for cell in rows["cell"]]
+        rows[["task", "solver"]] = pd.DataFrame(named, rows.index, ["task", "solver"])
+        # Cells that fail have no result, but for the ones of which that is accepted.
+        fails = rows["cell"].isin(snapshot.failed)
+        status = fails.map({True: "failed", False: "measured"})
+        ok = ~fails | rows["cell"].isin(excused)
+        runs = rows.assign(status=status, ok=ok, reason="").drop_duplicates(RUN)
+        values = rows[rows["value"].notna() & rows["measure"].isin(measures)]
+        numbers = values["value"].astype(float) / [unit_of(each) for each in values["measure"]]
+        words = f"{commit.short} {commit.date} {commit.subject}".rstrip()
+        values = values.assign(value=numbers, upper_bound=False)
+        return Side(name, words, runs, values, frozenset(runs["solver"]))
 
     a, b = side("A", before, base, frozenset()), side("B", after, head, broken)
     # Where a cell that works has a value no more, B never reaches it.
@@ -198,19 +204,19 @@ def regressions(
     lost = a.values[~a.values["cell"].isin(broken) & ~a.values["measure"].isin(advice)]
     values = pd.concat([b.values, lost.assign(value=math.inf)], ignore_index=True)
     b = replace(b, values=values.drop_duplicates([*RUN, "measure"]))
-    tables = compared(a, b, measures, accepted)
-    comparison = Regressions(
+    frame, cells, solvers, pairs = compared(a, b, measures, accepted)
+    return Regressions(
         a,
         b,
         measures,
-        *tables,
+        *(frame, cells, solvers, pairs),
         environment=differences(_machine(before), _machine(after), ()),
         code=[],
         times=_TIMES if any(item.advice == _TIMES for item in measures.values()) else "",
-        cautions=[*notes, *_accepted(tables[0]), *_notes(before, after)],
+        cautions=[*notes, *_accepted(frame), *_notes(before, after)],
         title="Regressions",
+        commands=tuple(_commands(frame, pairs, head)),
     )
-    return replace(comparison, commands=tuple(_commands(comparison, head)))
 
 
 def _accepted(frame: pd.DataFrame) -> Iterator[str]:
@@ -218,32 +224,6 @@ def _accepted(frame: pd.DataFrame) -> Iterator[str]:
     accepted = frame[frame["why"].str.startswith(changes.KNOWN)]
     for why, rows in accepted.groupby("why", sort=False):
         yield f"Known change, {plural(len(rows), 'value')}: {str(why).removeprefix(changes.KNOWN)}"
-
-
-def _side(
-    name: str,
-    commit: Commit,
-    rows: pd.DataFrame,
-    measures: Mapping[str, Compared],
-    failed: Set[str],
-    accepted: Set[str],
-) -> Side:
-    """Values of a snapshot as a side.
-
-    Cells that fail have no result, but for the ones of which that is accepted.
-    """
-    rows = rows.sort_values(["cell", "seed"], kind="stable")
-    named = [task_and_solver(cell) for cell in rows["cell"]]
-    rows[["task", "solver"]] = pd.DataFrame(named, rows.index, ["task", "solver"])
-    fails = rows["cell"].isin(failed)
-    status = fails.map({True: "failed", False: "measured"})
-    ok = ~fails | rows["cell"].isin(accepted)
-    runs = rows.assign(status=status, ok=ok, reason="").drop_duplicates(RUN)
-    values = rows[rows["value"].notna() & rows["measure"].isin(list(measures))]
-    numbers = values["value"].astype(float) / [unit_of(name) for name in values["measure"]]
-    words = f"{commit.short} {commit.date} {commit.subject}".rstrip()
-    values = values.assign(value=numbers, upper_bound=False)
-    return Side(name, words, runs, values, frozenset(runs["solver"]))
 
 
 def _machine(snapshot: Snapshot) -> dict[str, str]:
@@ -267,11 +247,11 @@ def _notes(before: Snapshot, after: Snapshot) -> Iterator[str]:
         yield f"{some(one_sided, 3)} ran on one side only: nothing is said of it."
 
 
-def _commands(comparison: Regressions, head: Commit) -> Iterator[str]:
+def _commands(frame: pd.DataFrame, pairs: pd.DataFrame, head: Commit) -> Iterator[str]:
     """The commands that measure again what fails or is worse, in a checkout."""
     rows = [
-        comparison.pairs[comparison.pairs["outcome"] == changes.FAILED_B],
-        ordered(comparison.frame[comparison.frame["beyond"].astype(bool)]),
+        pairs[pairs["outcome"] == changes.FAILED_B],
+        ordered(frame[frame["beyond"].astype(bool)]),
     ]
     both = pd.concat([each[["task", "solver"]] for each in rows]).drop_duplicates()
     for task, solver in both.itertuples(index=False):

@@ -40,24 +40,12 @@ def render_history(lanes: Sequence[History], site: str = "", commit_url: str = "
         script=Markup(script),
         script_source=script_source(script),
         version=version(),
-        lanes=[(each, _marks(each)) for each in lanes],
+        lanes=lanes,
         site=site,
         commit_url=commit_url,
         say=say,
         change_words=change_words,
     )
-
-
-def _marks(history: History) -> list[Counter[str]]:
-    """What came with each commit: how many values are better, worse or known, and cells fail."""
-    marks: list[Counter[str]] = [Counter() for _ in history.commits]
-    for each in history.moved:
-        for step in each.steps:
-            marks[step.place][step.kind] += 1
-    for places in history.failures.values():
-        for index in places:
-            marks[index]["failed"] += 1
-    return marks
 
 
 class Step(NamedTuple):
@@ -97,7 +85,6 @@ class History:
     # The values that changed for good; the ones with the newest change first.
     moved: tuple[Moved, ...]
     failures: Mapping[str, tuple[int, ...]]  # the places of the commits at which cells failed
-    unmeasured: tuple[int, ...]  # how many commits lead to each without being measured
     notes: tuple[str, ...] = ()  # what a reader must know, a sentence each
 
     @property
@@ -115,32 +102,34 @@ class History:
         """Whether the newest commit made something worse that is no known change."""
         return self.newest is not None and self.newest.exit_code != EXIT_SAME
 
+    @property
+    def marks(self) -> list[Counter[str]]:
+        """How many values each commit made better, worse or known, and how many cells failed."""
+        kinds = [(step.place, step.kind) for each in self.moved for step in each.steps]
+        kinds += [(place, "failed") for places in self.failures.values() for place in places]
+        marks: list[Counter[str]] = [Counter() for _ in self.commits]
+        for place, kind in kinds:
+            marks[place][kind] += 1
+        return marks
+
 
 def histories(
-    snapshots: Iterable[Snapshot],
-    repository: Repository | None = None,
-    bounds: Mapping[str, float] | None = None,
+    snapshots: Iterable[Snapshot], repository: Repository | None = None
 ) -> tuple[History, ...]:
     """The history of each lane; the one with the most commits first."""
     lanes: dict[Lane, list[Snapshot]] = defaultdict(list)
     for each in snapshots:
         lanes[each.lane].append(each)
-    unsorted = [_history(lane, each, repository, bounds) for lane, each in lanes.items()]
+    unsorted = [_history(lane, each, repository) for lane, each in lanes.items()]
     return tuple(sorted(unsorted, key=lambda each: (-len(each.commits), each.lane)))
 
 
-def _history(
-    lane: Lane,
-    snapshots: Sequence[Snapshot],
-    repository: Repository | None,
-    bounds: Mapping[str, float] | None,
-) -> History:
+def _history(lane: Lane, snapshots: Sequence[Snapshot], repository: Repository | None) -> History:
     ordered, notes = _ordered(snapshots, repository)
     hashes = [each.commit for each in ordered]
     described = repository.described(hashes) if repository else {}
     commits = tuple(described.get(each) or Commit(each) for each in hashes)
-    pairs = _between(repository, commits, notes)
-    noted = [known for known, _ in pairs]
+    noted = _known_changes(repository, commits, notes)
     newest = ordered[-2:]
     failures: dict[str, list[int]] = defaultdict(list)
     for index, snapshot in enumerate(ordered):
@@ -149,10 +138,9 @@ def _history(
     return History(
         lane,
         commits,
-        regressions(newest[0], newest[1], annotations=noted[-1], bounds=bounds) if noted else None,
-        _moved(ordered, noted, bounds),
+        regressions(newest[0], newest[1], annotations=noted[-1]) if noted else None,
+        _moved(ordered, noted),
         {cell: tuple(places) for cell, places in failures.items()},
-        (0, *(unmeasured for _, unmeasured in pairs)),
         tuple(dict.fromkeys(notes)),
     )
 
@@ -217,9 +205,7 @@ def _fitted(
 
 
 def _moved(
-    snapshots: Sequence[Snapshot],
-    noted: Sequence[tuple[Annotation, ...]],
-    bounds: Mapping[str, float] | None,
+    snapshots: Sequence[Snapshot], noted: Sequence[tuple[Annotation, ...]]
 ) -> tuple[Moved, ...]:
     changed = []
     series = [each.values.set_index(["cell", "measure"])["value"] for each in snapshots]
@@ -228,7 +214,7 @@ def _moved(
     differing = table[table.max(axis=1) > table.min(axis=1)]
     for cell, name, *row in differing.reset_index().itertuples(index=False):
         numbers = [None if math.isnan(value) else value / unit_of(name) for value in row]
-        measure = watched(name, bounds)
+        measure = watched(name)
         if name != FAILED and (steps := steps_of(numbers, measure)):
             told = []
             for step in steps:
@@ -248,27 +234,17 @@ def _ordered(
 ) -> tuple[list[Snapshot], list[str]]:
     """The snapshots of one line of commits, and what is left out or uncertain of it."""
     by_date = sorted(snapshots, key=lambda each: (each.date, each.commit))
-    if repository is None:
+    present = repository.ordered([each.commit for each in by_date]) if repository else []
+    if repository is None or not present:
         return by_date, ["There is no repository at hand: commits are in the order of their dates."]
-    present = repository.ordered([each.commit for each in by_date])
     line = _longest_line(repository, present)
-    ordered = sorted(
-        (each for each in by_date if each.commit in line), key=lambda each: line.index(each.commit)
-    )
-    strange = [each for each in by_date if each.commit not in present]
-    for each in strange:
-        later_ones = (i for i, other in enumerate(ordered) if other.date > each.date)
-        ordered.insert(next(later_ones, len(ordered)), each)
-    side = [each for each in present if each not in line]
-    notes = [
-        f"{words.format(plural(len(hashes), 'commit'))}: {some((x[:10] for x in hashes), 8)}."
-        for hashes, words in (
-            ([each.commit for each in strange], "The repository lacks {}, placed by date"),
-            (side, "{} beside the line of first parents left out"),
-        )
-        if hashes
-    ]
-    return ordered, notes
+    by_hash = {each.commit: each for each in by_date}
+    left_out = [each[:10] for each in by_hash if each not in line]
+    notes = []
+    if left_out:
+        words = f"{plural(len(left_out), 'commit')} outside the repository's line of first parents"
+        notes = [f"{words} left out: {some(left_out, 8)}."]
+    return [by_hash[each] for each in line], notes
 
 
 def _longest_line(repository: Repository, commits: Sequence[str]) -> list[str]:
@@ -287,26 +263,29 @@ def _longest_line(repository: Repository, commits: Sequence[str]) -> list[str]:
     return best
 
 
-def _between(
+def _known_changes(
     repository: Repository | None, commits: Sequence[Commit], notes: list[str]
-) -> list[tuple[tuple[Annotation, ...], int]]:
-    """The known changes of each pair of neighbours, and how many commits between were not measured.
-
-    Any of these may be the cause of a change. A file that cannot be read is a note.
-    """
+) -> list[tuple[Annotation, ...]]:
+    """Those of each pair of neighbours; a file that cannot be read is a note."""
+    pairs = [*pairwise(commits)]
     # A commit without a date is none of the repository.
-    present = [each.hash for each in commits if each.date]
-    newest = repository.commit("HEAD").hash if repository and present else ""
-    if repository and present and repository.between(newest, present[-1]):
-        newest = present[-1]
-    pairs = []
-    for before, after in pairwise(commits):
-        known, unmeasured = tuple[Annotation, ...](), 0
-        if repository and before.date and after.date:
-            unmeasured = max(0, len(repository.between(before.hash, after.hash)) - 1)
-            try:
-                known = between(repository, before.hash, after.hash, newest)
-            except ReportError as error:
-                notes.append(f"Known changes are not read. {error}.")
-        pairs.append((known, unmeasured))
-    return pairs
+    if repository is None or not commits[-1].date:
+        return [()] * len(pairs)
+    newest = repository.commit("HEAD").hash
+    if repository.between(newest, commits[-1].hash):
+        newest = commits[-1].hash
+    noted = []
+    unmeasured = 0
+    for before, after in pairs:
+        unmeasured += len(repository.between(before.hash, after.hash)) - 1
+        try:
+            noted.append(between(repository, before.hash, after.hash, newest))
+        except ReportError as error:
+            notes.append(f"Known changes are not read. {error}.")
+            noted.append(())
+    if unmeasured:
+        notes.append(
+            f"{plural(unmeasured, 'commit')} between these were not measured: a change may be of "
+            "one of them."
+        )
+    return noted

@@ -42,7 +42,7 @@ class Repository:
         """The commit of a name."""
         digest = self._hash(name)
         if not digest:
-            raise ReportError(f"{visible(name)}: no commit of {self.root}{self._hint}")
+            raise ReportError(f"{visible(name)}: no commit of {self.root}")
         return self.described([digest])[digest]
 
     def described(self, commits: list[str]) -> dict[str, Commit]:
@@ -59,26 +59,20 @@ class Repository:
         """Where the branch of a commit began; its parent, if it is on the main branch."""
         main = next(filter(None, map(self._hash, _MAIN)), None)
         base = self._try("merge-base", main, head.hash) if main else None
-        if main and not base and self._hint:
-            raise ReportError(
-                f"{head.short}: has no common ancestor with {main[:_SHORT]}{self._hint}"
-            )
-        if not base or base == head.hash:
+        # Without a common ancestor, as in a shallow clone, the parent would be a guess.
+        if base == head.hash or not main:
             base = self._hash(f"{head.hash}^")
         if not base:
-            raise ReportError(f"{head.short}: has no parent to compare with; give BASE{self._hint}")
+            raise ReportError(
+                f"{head.short}: has no parent here, or no common ancestor with the main branch; "
+                "give BASE, or in a shallow clone fetch its history"
+            )
         return self.commit(base)
 
     def _hash(self, name: str) -> str | None:
         # A name that begins with a dash would be an option.
         words = ("rev-parse", "--verify", f"{name}^{{commit}}")
         return None if name.startswith("-") else self._try(*words)
-
-    @property
-    def _hint(self) -> str:
-        """What to do where a commit is missing because of a shallow clone."""
-        shallow = self._try("rev-parse", "--is-shallow-repository") == "true"
-        return "; the clone is shallow: fetch its history" if shallow else ""
 
     def ordered(self, commits: list[str]) -> list[str]:
         """The commits that the repository has, each after those that it is built on."""

@@ -130,7 +130,7 @@ def measured(
                     tell(f"timing {each.short}, turn {turn + 1} of {plan.turns}")
                     options = ("-a", "rounds=1", "-a", "repeat=1")
                     _run_asv([sides[each]], times, plan.timed, *options, part=str(turn))
-                if not any(_has_results(times / each.hash / str(turn)) for each in both):
+                if not any(_results_in(times / each.hash / str(turn)) for each in both):
                     # None of the benchmarks that were chosen is timed.
                     break
     return _snapshot(counts, times, base), _snapshot(counts, times, head)
@@ -143,27 +143,24 @@ def _is_whole(folder: Path, patterns: Sequence[str]) -> bool:
 
 def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> str:
     """A hash of all that determines what is measured but the commit."""
-    packages = sorted(
-        f"{each.name}=={each.version}"
-        for each in metadata.distributions()
-        if each.name != "marginbench"
-    )
+    packages = {each.name: each.version for each in metadata.distributions()}
+    packages.pop("marginbench", None)
     parts = [
-        repository.tree(head.hash, "benchmarks"),
-        repository.tree(head.hash, CONFIG),
-        platform.python_implementation() + platform.python_version(),
+        *(repository.tree(head.hash, path) for path in ("benchmarks", CONFIG)),
+        *(platform.python_implementation(), platform.python_version()),
         *(platform.system(), platform.machine()),
-        *packages,
-        repr(patterns),
+        *sorted(packages.items()),
+        *patterns,
     ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
 
 
 def _snapshot(counts: Path, times: Path, commit: Commit) -> Snapshot:
     """What was measured of a commit."""
-    turns = results_of(sorted((times / commit.hash).glob("*")))
-    turns = [replace(each, values=each.values.assign(seed=i)) for i, each in enumerate(turns)]
-    snapshots = [*results_of([counts / commit.hash]), *turns]
+    turns = filter(None, map(_results_in, sorted((times / commit.hash).glob("*"))))
+    snapshots = [replace(each, values=each.values.assign(seed=i)) for i, each in enumerate(turns)]
+    if counted := _results_in(counts / commit.hash):
+        snapshots.insert(0, counted)
     if not snapshots:
         raise ReportError("no benchmark was run; --suite is to match names such as work.Work")
     # asv names an environment by the path of its interpreter, which is gone by now.
@@ -196,9 +193,9 @@ def _run_asv(
             code, output = run.wait(), side.log.read_text("utf-8", "replace")
             if code not in _DONE and _NONE_CHOSEN not in output:
                 # The line in which asv says what is wrong: the last one that names an error.
-                lines = [line.strip(" ·•") for line in output.splitlines() if line.strip(" ·•")]
+                lines = [line.strip(" ·•") for line in output.splitlines()]
                 errors = [line for line in lines if re.match(r"\w*(Error|Exception)\b", line)]
-                reason = ["it says nothing", *lines, *errors][-1]
+                reason = next(filter(None, [*errors[::-1], *lines[::-1]]), "it says nothing")
                 raise ReportError(f"asv cannot run the benchmarks: {reason}")
     finally:
         for run in runs:
@@ -247,16 +244,8 @@ class Side:
         config |= {"env_dir": str(self._folder / "environments")}
         path = self._suite / f"{self.commit.short}.json"
         path.write_text(json.dumps(config), "utf-8")
-        words = [
-            "--config",
-            str(path),
-            "run",
-            "-E",
-            f"existing:{self._python}",
-            "--machine",
-            MACHINE,
-        ]
-        words += ["--set-commit-hash", self.commit.hash, *options]
+        words = ["--config", str(path), "run", "-E", f"existing:{self._python}"]
+        words += ["--machine", MACHINE, "--set-commit-hash", self.commit.hash, *options]
         words += [word for each in patterns for word in ("--bench", each)]
         # Not a pipe: nobody reads while another run is waited for.
         with self.log.open("wb") as log:
@@ -286,14 +275,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def results_of(folders: Sequence[Path]) -> list[Snapshot]:
-    """What asv has written into each of these folders, if anything."""
-    return [read_results(each)[0] for each in folders if _has_results(each)]
+def _results_in(folder: Path) -> Snapshot | None:
+    """What asv has written into a folder, if anything."""
+    return read_results(folder)[0] if any(folder.glob("*/*-*.json")) else None
 
 
 def without_row(folder: Path, patterns: Sequence[str]) -> str:
     """The first of the chosen benchmarks that asv has listed and not run; empty if all ran."""
-    ran = {name for run in results_of([folder]) for name in run.versions}
+    run = _results_in(folder)
+    ran = run.versions if run else ()
     listed = folder / _LIST
     try:
         benchmarks = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
@@ -303,10 +293,6 @@ def without_row(folder: Path, patterns: Sequence[str]) -> str:
         if benchmark(name) not in ran and any(re.search(each, name) for each in patterns):
             return name
     return ""
-
-
-def _has_results(folder: Path) -> bool:
-    return any(folder.glob("*/*-*.json"))
 
 
 def install(source: Path, folder: Path) -> Path:

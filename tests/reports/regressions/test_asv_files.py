@@ -75,15 +75,6 @@ def test_what_asv_writes_is_read(tmp_path):
         assert cell_of(*pair) == cell
 
 
-def test_values_that_no_ratio_can_be_taken_of(write_results):
-    # Pages draw logarithms of ratios, which must be finite.
-    values = {"work.Work.track_huge": [math.inf, 1e308], "work.Work.track_tiny": [1, 1e-320]}
-    [found] = read_results(write_results({COMMIT: values}, CELLS))
-    by_cell = found.values.groupby("cell")["value"]
-    assert [list(values.dropna()) for _, values in by_cell] == [[1.0], [0.0]]
-    assert found.failed == {f"work.Work {cell}" for cell in CELLS}
-
-
 def test_two_files_of_a_commit_and_folders_without_results_are_refused(write_results, tmp_path):
     for folder, words in ((tmp_path / "none", "no folder"), (tmp_path, "holds no results")):
         with pytest.raises(ReportError, match=words):
