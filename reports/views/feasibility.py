@@ -46,7 +46,7 @@ def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     for name, title in _MEASURES.items():
         of_measure = cells[cells["measure"] == name]
         measure, styles = analysis.measures(results)[name], analysis.styles(results)
-        drawing = draw_medians(of_measure, measure, _KAPPA, "at κ = {:g}".format, styles)
+        drawing = draw_medians(of_measure, measure, _KAPPA, styles)
         figures += [] if drawing is None else [Figure(name, f"{title} against κ", drawing)]
     return figures, "Medians; bands from the least to the largest value."
 
@@ -54,14 +54,8 @@ def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
 # ---- images: test errors of classes against iterations and seconds
 
 _AXES = {
-    "n_iter": (
-        Axis("iterations for each class", padding=(0.03, 0.03)),
-        lambda n: f"after {formatting.integer(n)} iterations",
-    ),
-    "wall_s": (
-        Axis("seconds, without the kernel matrix", "seconds", padding=(0.03, 0.03)),
-        lambda seconds: f"after {formatting.seconds(seconds)}",
-    ),
+    "n_iter": Axis("iterations for each class", padding=(0.03, 0.03)),
+    "wall_s": Axis("seconds, without the kernel matrix", "seconds", padding=(0.03, 0.03)),
 }
 
 
@@ -72,9 +66,9 @@ def image_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     measure = analysis.measures(results)["test_error"]
     checkpoints = of_task(analysis.traces(results), task)
     figures = []
-    for name, (axis, place) in _AXES.items():
+    for name, axis in _AXES.items():
         stages, styles = _error_stages(checkpoints, name), analysis.styles(results)
-        drawn = draw_medians(stages, measure, axis, place, styles, task)
+        drawn = draw_medians(stages, measure, axis, styles, task)
         if drawn is not None:
             figures.append(Figure(name, f"{task}: test error against {axis.words}", drawn))
     return figures, f"Lines are medians, bands {SPREAD}."

@@ -14,7 +14,7 @@ from ...harness.results.measures import Measure
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import Finding, SvmTask, capitalised
-from ..drawing.figures import draw_small
+from ..drawing.figures import Axis, draw_lines, padded
 from ..formatting import plural, slug
 from ..frames import of_task
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
@@ -67,7 +67,7 @@ def _medians(results: Results, value: str) -> pd.DataFrame:
     if analysis.counters(results):
         n = results.runs.groupby("task")["n_train"].first()
         drawn = drawn.assign(cost=drawn["cost"] / drawn["task"].map(n) ** 2)
-    return drawn.dropna()
+    return drawn[np.isfinite(drawn[["cost", "median"]].astype(float)).all(axis=1)]
 
 
 def _row(
@@ -76,27 +76,28 @@ def _row(
     """The title and note of a value and its figures, one for each task; None if all are empty."""
     _, spent, unit = _cost(results)
     medians, measure = _medians(results, value), analysis.measures(results)[value]
-    tasks = [task.label for task in results.study.tasks]
-    by_task = {task: of_task(medians, task) for task in tasks}
-    levels = dict.fromkeys(tasks, math.nan)
-    if value == "test_error":
-        optima = references(results)
-        levels = {task: optima[task]["reference_test_error"] for task in tasks}
-    highest, styles = _HIGHEST.get(value, np.inf), analysis.styles(results)
-    drawn = draw_small(by_task, levels, measure, (spent, unit), highest, styles)
-    if drawn is None:
+    optima = references(results) if value == "test_error" else {}
+    levels = {task: item["reference_test_error"] for task, item in optima.items()}
+    values = np.append(medians["median"].to_numpy(np.float64), list(levels.values()))
+    values, costs = values[values >= 0], medians["cost"].to_numpy(np.float64)
+    if not (costs > 0).any() or not values.size:
         return None
-    drawings, floor = drawn
-    anchors = {task: f"results-{analysis.slugs(results)[task]}" for task in tasks}
-    figures = [
-        Figure(f"glance-{value}-{anchors[task]}", task, each, legend=entries, link=anchors[task])
-        for task, each in drawings.items()
-    ]
+    floor = float(values[values > 0].min(initial=1.0)) / 2
+    highest = max(_HIGHEST.get(value, np.inf), 2 * floor)
+    x = Axis("", "seconds" if unit == "s" else "", limits=padded(costs[costs > 0], 0.03, 0.05))
+    y = Axis("", measure.format, limits=padded(np.clip(values, floor, highest), 0.08, 0.06))
+    styles, figures = analysis.styles(results), []
+    for task, name in analysis.slugs(results).items():
+        level = levels.get(task, math.nan)
+        drawn = draw_lines(
+            of_task(medians, task), x, y, styles, f"{task}: {measure.words} against {spent}",
+            levels=[] if math.isnan(level) else [(level, "")], floor=floor, small=True,
+        )  # fmt: skip
+        anchor = f"results-{name}"
+        figures.append(Figure(f"glance-{value}-{anchor}", task, drawn, "", entries, anchor))
     notes = ["Dashed: the test error of the reference optimum."] * (value == "test_error")
     if (medians["median"] > highest).any():
         notes.append(f"Curves are cut off above {highest:g}.")
-    if (medians["median"] <= 0).any():
-        notes.append(f"Zeros are drawn at {formatting.say(measure, floor)}.")
     absent = set(results.runs.loc[results.runs["ok"], "solver"]) - set(medians["solver"])
     if absent:
         names = ", ".join(label for label in styles if label in absent)

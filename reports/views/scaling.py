@@ -200,17 +200,13 @@ def _family(
         without = set(medians["solver"]) - set(panel["solver"])
         absent = ", ".join(solver for solver in analysis.styles(results) if solver in without)
         title = f"{described.capitalised(measure.words)} against {_POINTS.words}"
-        drawn = draw_medians(panel, measure, _POINTS, _place, analysis.styles(results), label)
+        drawn = draw_medians(panel, measure, _POINTS, analysis.styles(results), label)
         note = f"Not shown: {absent} (nothing counted)." if absent else ""
         figures.append(Figure(f"{anchor}-{name}", title, drawn, note, entries))
     table = _table(results, label, members, anchor)
     # Skipped runs took no time.
     lacking = not (members["ok"] | (members["status"] == "skipped")).all()
     return anchor, label, figures, table, _LEFT_OUT if lacking else ""
-
-
-def _place(n: float) -> str:
-    return f"at {formatting.integer(n)} points"
 
 
 def _table(results: Results, label: str, members: pd.DataFrame, name: str) -> Table:

@@ -17,7 +17,7 @@ from .. import analysis, described, formatting
 from ..analysis import once
 from ..described import Study, SvmStudy, SvmTask, capitalised
 from ..drawing.canvas import Drawing
-from ..drawing.figures import XY, Axis, Lines, Styles, by_style, draw_distributions, padded
+from ..drawing.figures import Axis, Styles, draw_distributions, draw_lines, padded
 from ..formatting import decimals, plural
 from ..frames import (
     FEWEST_FOR_QUARTILES,
@@ -148,48 +148,26 @@ def draw_traces(
     y = frame["median"].fillna(frame["value"])
     # Few runs are lines of their own; a band of them would hide that.
     few = (frame["drawn"] == "median") & (frame["n_runs"] < FEWEST_FOR_QUARTILES)
-    values = np.append(frame[["low", "high"]], y)
-    if not np.isfinite(values).any():
-        return None
-    lowest = float(values[values > 0].min(initial=1.0))
-    floor, levels = lowest / 2, []
+    low, high = (frame[name].mask(few, y) for name in ("low", "high"))
+    floor, levels = None, []
     if shown.format == "percent":
-        floor = 0.5 / reference["n_test"] if reference["n_test"] > 0 else floor
+        floor = 0.5 / reference["n_test"] if reference["n_test"] > 0 else None
         error = reference["reference_test_error"]
         if not math.isnan(error):
-            words = f"reference optimum, {formatting.percent(error)}"
-            levels.append((error if error > 0 else floor, words))
-        if (values <= 0).any() and error != 0:
-            levels.append((floor, "no test error"))
-    elif reference["resolution"] >= lowest / _NEAR:
-        # A line far below every curve would only squeeze them.
+            levels.append((error, f"reference optimum, {formatting.percent(error)}"))
+    # A line far below every curve would only squeeze them.
+    elif reference["resolution"] >= pd.concat([low, y])[lambda each: each > 0].min() / _NEAR:
         levels.append((reference["resolution"], "resolution of the certificate"))
-    low, high = (frame[name].mask(few, y) for name in ("low", "high"))
-    lines = Lines(
-        frame.assign(median=y, low=low, high=high).rename(columns=XY),
+    return draw_lines(
+        frame.dropna(axis="columns", how="all"),
         Axis(spent.words, spent.format, padding=(0.025, 0.035)),
         Axis(format=shown.format, padding=(0.1, 0.05)),
         styles,
+        f"{task}: {shown.words} against {spent.words}",
+        frame=frame.assign(median=y, low=low, high=high),
         levels=levels,
         floor=floor,
     )
-    sentences = ["Both axes are logarithmic.", *(f"Dashed: {words}." for _, words in levels)]
-    medians = frame[frame["drawn"].isin(["median", "end"])].drop_duplicates("solver", keep="last")
-    last = {row["solver"]: row for row in records(medians)}
-    failed = frame[frame["drawn"] == "failed run"].groupby("solver")["seed"].nunique()
-    for solver in styles:
-        if solver in last:
-            row = last[solver]
-            cost = formatting.say(spent, row["cost"])
-            cost += f" {spent.words}" if spent.format == "count" else ""
-            sentences.append(
-                f"{solver} ends at a median of {formatting.say(shown, row['median'])} after "
-                f"{cost} ({row['n_runs']} of {row['n_planned']} runs)."
-            )
-        if solver in failed:
-            sentences.append(f"{plural(failed[solver], 'run')} of {solver} failed on the way.")
-    title = f"{task}: {shown.words} against {spent.words}"
-    return Drawing(lines, title, " ".join(sentences), frame.dropna(axis="columns", how="all"))
 
 
 def _absent_note(
@@ -282,25 +260,16 @@ def draw_maintenance(
         for name, words in (_STEPS[name] for name in _STEPS if name in classes)
     ]
     top = 1.1 * max([float(task_curves["high"].max()), *(value for value, _ in levels)]) or 1.0
-    lines = Lines(
-        task_curves.rename(columns={"epoch": "x", "median": "y"}),
+    return draw_lines(
+        task_curves,
         Axis("epoch", "integer", log=False),
-        Axis("", "", log=False, limits=(0.0, top)),
+        Axis("", "percent", log=False, limits=(0.0, top)),
         styles,
-        steps=False,
+        f"{task}: maintenance events per iteration, by epoch",
+        frame=task_curves.rename(columns={"epoch": "x"}),
         levels=levels,
-        markers=12,
+        steps=False,
     )
-    sentences = [
-        f"{solver} ends at {formatting.percent(float(curve['median'].iloc[-1]))}."
-        for solver, curve in by_style(task_curves, styles)
-    ]
-    sentences += [
-        f"{words.partition(',')[0].capitalize()}: {formatting.percent(value)}."
-        for value, words in levels
-    ]
-    title = f"{task}: maintenance events per iteration, by epoch"
-    return Drawing(lines, title, " ".join(sentences), task_curves)
 
 
 # ---- bundle: how far bundle methods are from the optimum, against their iterations
@@ -350,21 +319,16 @@ def draw_bundle_gaps(gaps: pd.DataFrame, styles: Styles, task: str) -> Drawing |
     differs = iterates.groupby("solver")[["gamma", "epsilon"]].transform("sum")
     best = iterates[differs["epsilon"] < differs["gamma"]]
     frame = [iterates.assign(y=iterates["gamma"]), best.assign(y=best["epsilon"], drawn="dashed")]
-    lines = Lines(
-        pd.concat(frame, ignore_index=True).fillna({"drawn": "median"}),
+    return draw_lines(
+        task_gaps,
         # Of few iterations, too, the axis has room for a slope.
         Axis("iteration t", limits=padded(np.append(iterates["x"], [1.0, 3.0]), 0.04, 0.07)),
         Axis("", "scientific"),
         styles,
+        f"{task}: gamma_t against iterations",
+        frame=pd.concat(frame, ignore_index=True).fillna({"drawn": "median"}),
         steps=False,
     )
-    sentences = [
-        f"{solver} ends at {formatting.scientific(float(last['gamma']))} after "
-        f"{formatting.integer(float(last['n_iter']))} iterations."
-        for solver, curve in by_style(task_gaps, styles)
-        for last in records(curve.tail(1))
-    ]
-    return Drawing(lines, f"{task}: gamma_t against iterations", " ".join(sentences), task_gaps)
 
 
 _METHODS = {"grid": "grid search", "halving": "successive halving"}

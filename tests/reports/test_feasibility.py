@@ -138,7 +138,7 @@ def test_page_and_terminal_show_the_same_numbers(folder, make, capsys):
     for words in (
         *("ended with a certificate 19", "ended at a limit 5", "failed 0", "missing 3"),
         *("problems 3", "Published mean", "Published: A paper.", "Takes", "columns", "Instances"),
-        *("or after 60 seconds of iterations", "MPLFP: 220 at κ = 1, 210 at κ = 3."),
+        *("or after 60 seconds of iterations", "MPLFP: 220 at 1 to 210 at 3."),
     ):
         assert words in page.text, words
     captions = [word for word in page.words if word.endswith("against κ") and "Median" in word]
@@ -178,7 +178,7 @@ def test_images_are_shown_stage_by_stage(make, write_results):
         "10 of 10 classes separated",
         "digits: test error against iterations for each class",
         "digits: test error against seconds, without the kernel matrix",
-        "MPKFP: 25.00 % after 500 ms, 12.50 % after 5.00 s.",
+        "MPKFP: 25.00 % at 500 ms to 12.50 % at 5.00 s.",
     ):
         assert words in page.text, words
 

@@ -213,7 +213,7 @@ def test_all_figures_of_a_row_have_the_same_axes_in_units_of_the_kernel_matrix(t
     for panel in row[2]:
         costs = panel.drawing.data["cost"]
         assert (costs.min(), costs.max()) == pytest.approx((1.0, 3.0))
-    said = f"SMO ends at a median of {formatting.scientific(0.01)} after 3 n²."
+    said = f"to {formatting.scientific(0.01)} at 3."
     assert said in row[2][0].drawing.description
 
 
@@ -256,7 +256,7 @@ def test_tasks_without_anything_to_draw_keep_their_place(make, results_of):
         assert [panel.drawing is None for panel in error[2]] == [True, False]
         assert np.isfinite(figures_of(error)[-1].axes[0].get_xlim()).all()
     # An error of zero is not on a logarithmic axis.
-    assert "Zeros are drawn at" in error[1]
+    assert "Dashed: zero." in error[2][1].drawing.description
     lowest = min(figures_of(error)[-1].axes[0].get_lines()[0].get_ydata())
     assert lowest == pytest.approx(0.005)
     # One task, or nothing at all to draw, has no such section.
